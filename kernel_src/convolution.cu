@@ -2,8 +2,8 @@
 //
 //     y[r][c] = sum over i and j of x[r + i - MASK_H / 2][c + j - MASK_W / 2] * mask[i][j]
 //
-// The mask is not turned round: this is what signal processing calls a correlation and neural networks a convolution.
-// For the other one hand in the mask with its rows and columns in reverse. What lies outside the image is a zero that
+// The mask is not reversed: this is what signal processing calls a correlation and neural networks a convolution.
+// For the other one pass the mask with its rows and columns in reverse. What lies outside the image is a zero that
 // is multiplied like any other number: where the mask holds an infinity or a NaN, the edges of the image get NaN.
 //
 // Extents of the mask are odd. One dimension is a mask of one row, and an image of one. All extents of the image below
@@ -269,7 +269,7 @@ template <bool ALIGNED> __device__ __forceinline__ void write_row(float *to, con
 // once, in words of 16 bytes; those on either side are its neighbours' own, so that they come from the L1.
 //
 // A row of the image is part of MASK_H rows of the result. Their sums are under way in registers: sums[i] is of the row
-// for which the row at hand is row i of the mask. With the next row each moves on by one place, which costs nothing, as
+// for which the current row is row i of the mask. With the next row each moves on by one place, which costs nothing, as
 // it is the first multiply-add that moves it; the last is whole, and written. `Add` is what a row of the image adds.
 template <class Add, bool ALIGNED, unsigned AHEAD>
 __device__ __forceinline__ void walk(const float *__restrict__ x, float *__restrict__ y, unsigned height,
@@ -295,7 +295,7 @@ __device__ __forceinline__ void walk(const float *__restrict__ x, float *__restr
     for (unsigned t = 0; t < end; t += AHEAD) {
         if (t >= MASK_H - 1 && t + AHEAD <= rows && t + 2 * AHEAD <= end && first + t + 2 * AHEAD <= height) {
             // Rows that are part of MASK_H rows of the tile, and AHEAD more to be read: no test is left. Each row has a
-            // window of its own to be read into while the one at hand is in use; read into that one, the row would set
+            // window of its own to be read into while the current one is in use; read into that one, the row would set
             // out only after the last multiply-add.
 #pragma unroll
             for (unsigned d = 0; d < AHEAD; ++d) {

@@ -186,7 +186,7 @@ extern "C" __global__ void memory_resident(const unsigned *__restrict__ x, unsig
 #endif
 
 // What the kernels below have in common: y[i] = make(i) for the first `count` i, FLIGHT of them a thread as in
-// in_flight, all made before the first is written. So it is not for want of bytes on their way if one is slower than
+// in_flight, all made before the first is written. So it is not for lack of bytes in flight if one is slower than
 // another.
 template <class Make> __device__ __forceinline__ void for_each(unsigned *y, offset count, Make make)
 {

@@ -5,7 +5,7 @@
 // within a block's share. Nothing is asked of the address of x but that it is one of elements.
 //
 // What the answer is:
-//   sum     of floats: in an order that depends on the kernel and its knobs, but (save for one_pass_atomics) not on
+//   sum     of floats: in an order that depends on the kernel and its tuning parameters, but (save for one_pass_atomics) not on
 //           time, so that the same launch gives the same bits. It starts from 0. Infinities and NaN go through as
 //           IEEE 754 has it. A partial sum past the largest finite number is an infinity, so where elements of both
 //           signs are that large the answer depends on the order. Denormals are kept, save where one_pass_atomics adds

@@ -6,7 +6,7 @@
 // Addresses need not be aligned to more than an element; words of 16 bytes are used where they are.
 //
 // Integers are added modulo 2^32, so their answer is one. Floats are added in an order that depends on the kernel and
-// its knobs, but (save for scan_decoupled_lookback) not on time, so that the same launch gives the same bits. What
+// its tuning parameters, but (save for scan_decoupled_lookback) not on time, so that the same launch gives the same bits. What
 // follows an infinity or a NaN is what IEEE 754 makes of it; what stands before one is untouched. A partial sum past
 // the largest finite number is an infinity, so where elements of both signs are that large the answer depends on the
 // order. Denormals are kept. A sum of nothing but zeros is a zero of either sign.

@@ -275,6 +275,17 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 }
 #endif
 
+#if defined SPMV_POPULAR || !defined SPMV_ONE
+// The columns of A are numbered by how often they occur, so that the elements of x that most entries need lie side by
+// side and stay in each multiprocessor's L1. This kernel puts x in that order; spmv_coo_segmented does the rest.
+extern "C" __global__ void __launch_bounds__(BLOCK) spmv_renumber(const u32 *order, const float *x, float *renumbered, u32 columns)
+{
+    u32 i = blockIdx.x * BLOCK + threadIdx.x;
+    if (i < columns)
+        renumbered[i] = x[order[i]];
+}
+#endif
+
 // ---- ELL and its kin: entry j of many rows side by side, a thread a row ----
 
 // The sum of `width` entries that lie `step` apart.

@@ -150,7 +150,7 @@ extern "C" __global__ void stencil_register_tiled(const float *__restrict__ in, 
 #endif
 
 #if defined(STENCIL_SHARED_REGISTER) || !defined(STENCIL_ONE)
-// The plane at hand lies in shared memory with a rim of one point, the planes below and above in registers.
+// The current plane lies in shared memory with a rim of one point, the planes below and above in registers.
 //
 // Against pencil: one load from global memory a point, and those of the rim; left, right, up and down come from shared
 // memory, a pass each. It costs a barrier a plane, with two buffers, one being filled while the other is read.
@@ -361,7 +361,7 @@ static_assert(VECTOR == 4, "four points a lane");
 #define STAGED_WIDTH 136 // a row of the tile in shared memory: 32 quads, a point on either side, aligned to quads
 #define STAGED_ROWS (BLOCK_Y * ROWS + 2)
 static_assert(2 * (STAGED_ROWS - 2) <= 32 * BLOCK_Y, "a thread copies one point of the rim at most");
-static_assert(STAGES >= 3, "the plane at hand, the one above, and one on its way");
+static_assert(STAGES >= 3, "the current plane, the one above, and one on its way");
 
 // Plane z of the tile at x0, y0 and its rim begin their way to shared memory, WIDTH points at a time. A warp copies a
 // row, whole lines of memory; the points beside the rows come one by one, since quads would make two sectors of each

@@ -139,7 +139,7 @@ extern "C" __global__ void transpose_copy_column(const unsigned *__restrict__ X,
 
 #if defined(TRANSPOSE_TILED) || defined(TRANSPOSE_TILED_PADDED) || !defined(TRANSPOSE_ONE)
 // Where element `number` of the tile, counted along its rows, lies: with `pad` unused elements behind each row, or
-// behind each 32 elements where rows are shorter, so that what a warp writes is not parted.
+// behind each 32 elements where rows are shorter, so that the writes of a warp stay contiguous.
 template <unsigned pad> __device__ __forceinline__ constexpr unsigned in_tile(unsigned number)
 {
     return number + number / (BLOCK_X < 32 ? 32 : BLOCK_X) * pad;
@@ -197,7 +197,7 @@ extern "C" __global__ void transpose_tiled_unrolled(const unsigned *__restrict__
                                                     unsigned M, unsigned N)
 {
     __shared__ unsigned tile[TILE][TILE + PAD];
-    static_assert(TILE % BLOCK_Y == 0, "the threads must walk down the tile in whole steps");
+    static_assert(TILE % BLOCK_Y == 0, "the threads must walk down the tile in complete steps");
     Place at = place(A, T, M, N, TILE, TILE, false);
     unsigned mine[TILE / BLOCK_Y];
 #pragma unroll
@@ -230,7 +230,7 @@ extern "C" __global__ void transpose_swizzled(const unsigned *__restrict__ A, un
                                               unsigned N)
 {
     __shared__ unsigned tile[TILE][TILE];
-    static_assert((TILE & (TILE - 1)) == 0 && TILE % BLOCK_Y == 0, "TILE must be a power of two, in whole steps");
+    static_assert((TILE & (TILE - 1)) == 0 && TILE % BLOCK_Y == 0, "TILE must be a power of two, a multiple of BLOCK_Y");
     Place at = place(A, T, M, N, TILE, TILE, false);
     if (DIAGONAL) { // each column of tiles is turned down by its number, so that every tile still comes once
         unsigned tiles_m = ceil_div(M, TILE);

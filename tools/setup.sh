@@ -2,8 +2,9 @@
 # Installs what Kiln needs on Debian 12 or Ubuntu 24.04, and nothing that is there already.
 #
 #   tools/setup.sh           what building and running needs
-#   tools/setup.sh --test    also what the tests need (clang for the fuzz targets, gnuplot, zsh, fish,
-#                            abigail-tools, Python's jsonschema and yaml)
+#   tools/setup.sh --test    also what the tests and tools/lint.py need (clang for the fuzz targets, gnuplot, zsh,
+#                            fish, abigail-tools, Python's jsonschema and yaml, clang-format, clang-tidy, cppcheck,
+#                            gcovr)
 #   tools/setup.sh --check   only says what is missing; exit 1 if something is
 #
 # Debian packages come through apt (as root, or through sudo). NVRTC and the CUDA headers are taken from an installed
@@ -16,7 +17,7 @@ for argument; do
     case $argument in
     --check) check=1 ;;
     --test) test=1 ;;
-    -h | --help) sed -n '2,10s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    -h | --help) sed -n '2,11s/^# \{0,1\}//p' "$0"; exit 0 ;;
     *) echo "setup.sh: unknown argument '$argument' (try --help)" >&2; exit 2 ;;
     esac
 done
@@ -53,6 +54,10 @@ if [ $test = 1 ]; then
     has abidiff || want abigail-tools # what changed for programs that were built against an earlier library
     python3 -c 'import jsonschema' 2>/dev/null || want python3-jsonschema # specs against their schema
     python3 -c 'import yaml' 2>/dev/null || want python3-yaml
+    has clang-format-14 || want clang-format-14 # version 14 on every system: versions differ in what they write
+    has clang-tidy || want clang-tidy
+    has cppcheck || want cppcheck
+    has gcovr || want gcovr # tools/coverage.sh
     # libFuzzer and the sanitizers of clang are a package of their own.
     if ! has clang || [ ! -e "$(clang -print-runtime-dir 2>/dev/null)/libclang_rt.fuzzer-x86_64.a" ] &&
        [ ! -e "$(clang -print-runtime-dir 2>/dev/null)/libclang_rt.fuzzer-$(uname -m).a" ] &&

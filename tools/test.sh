@@ -1,25 +1,34 @@
 #!/bin/sh
-# Sets up, builds and runs every test: the suites in a release build, again under the address and undefined behaviour
-# sanitizers, the threaded ones under the thread sanitizer, and each fuzz target for some seconds.
+# Sets up, builds and runs every test: static checks; the suites in a release build, again under the address and
+# undefined behaviour sanitizers, the threaded ones under the thread sanitizer; each fuzz target for some seconds.
 #
-#   tools/test.sh                  all of it (15 to 20 minutes on two cores)
-#   tools/test.sh release          only that part: release, asan, tsan or fuzz
+#   tools/test.sh                  all of it (some 15 minutes on two cores; release alone some 5)
+#   tools/test.sh release          only that part: lint, release, asan, tsan or fuzz
 #   KILN_FUZZ_SECONDS=900 tools/test.sh fuzz
 set -eu
 cd "$(dirname "$0")/.."
-parts=${*:-release asan tsan fuzz}
+parts=${*:-lint release asan tsan fuzz}
 tools/setup.sh --test
 cores=$(nproc)
-tests=$((cores + 1)) # at a time: some wait for processes and clocks most of the time
+tests=$((cores + 2)) # at a time: some wait for processes and clocks most of the time
+# The tests of the catalogue compile the same kernels, in each part again: all take them from one cache, which begins empty.
+export KILN_TEST_CACHE="$PWD/build/test-cache"
+rm -rf "$KILN_TEST_CACHE"
 
 for part in $parts; do
     case $part in
+    lint)
+        echo "== lint"
+        tests/style/format.sh
+        tools/lint.py quick
+        ;;
     release | asan | tsan)
         echo "== $part: build"
-        KILN_CMAKE_ARGS=-DKILN_WERROR=ON tools/build.sh "$part"
+        only='' targets=''
+        [ "$part" != tsan ] || only='-L threads' targets=threads
+        # shellcheck disable=SC2086  # a list of words
+        KILN_CMAKE_ARGS=-DKILN_WERROR=ON tools/build.sh "$part" $targets
         echo "== $part: tests"
-        only=
-        [ "$part" != tsan ] || only='-L threads'
         # shellcheck disable=SC2086  # a list of words
         ctest --test-dir "build/$part" --output-on-failure --no-tests=error -j "$tests" $only
         ;;
@@ -30,7 +39,7 @@ for part in $parts; do
             xargs -n 1 -P "$cores" tests/fuzz/run.sh
         ;;
     *)
-        echo "test.sh: no part '$part': release, asan, tsan or fuzz" >&2
+        echo "test.sh: no part '$part': lint, release, asan, tsan or fuzz" >&2
         exit 2
         ;;
     esac

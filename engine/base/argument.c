@@ -112,13 +112,9 @@ kiln_status kiln__check_choice(const kiln_allocator *mem, kiln_error **error, co
 
 /* ---- structs that the caller fills ---- */
 
-kiln_status kiln__take_struct(const kiln_allocator *mem, kiln_error **error, const char *function, const char *argument,
-                              const void *given, void *taken, size_t known)
+kiln_status kiln__check_size(const kiln_allocator *mem, kiln_error **error, const char *function, const char *argument,
+                             size_t size)
 {
-    size_t size = known;
-    memset(taken, 0, known);
-    if (given)
-        memcpy(&size, given, sizeof size);
     if (size == 0)
         return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "%s: %s.size is 0; set %s.size = sizeof %s", function,
                           argument, argument, argument);
@@ -133,6 +129,25 @@ kiln_status kiln__take_struct(const kiln_allocator *mem, kiln_error **error, con
                           "%s: %s.size is %zu, larger than in any version; set "
                           "%s.size = sizeof %s",
                           function, argument, size, argument, argument);
+    return KILN_OK;
+}
+
+void kiln__give_struct(void *wanted, size_t size, const void *made, size_t known)
+{
+    size_t head = sizeof size; /* the caller's `size` stays */
+    memset((char *)wanted + head, 0, size - head);
+    if (size > head)
+        memcpy((char *)wanted + head, (const char *)made + head, (size < known ? size : known) - head);
+}
+
+kiln_status kiln__take_struct(const kiln_allocator *mem, kiln_error **error, const char *function, const char *argument,
+                              const void *given, void *taken, size_t known)
+{
+    size_t size = known;
+    memset(taken, 0, known);
+    if (given)
+        memcpy(&size, given, sizeof size);
+    KILN__TRY(kiln__check_size(mem, error, function, argument, size));
     for (size_t i = known; i < size; i++)
         if (((const unsigned char *)given)[i] != 0)
             return kiln__fail(mem, error, KILN_ERROR_UNSUPPORTED,

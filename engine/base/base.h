@@ -125,6 +125,15 @@ enum { KILN__MOST_ITEMS = 1 << 20 }; /* limit for a list that a caller passes */
 #define KILN__TAKE(mem, error, argument, given, taken)                                                                 \
     KILN__TRY(kiln__take_struct(mem, error, __func__, argument, given, taken, sizeof *(taken)))
 
+/* A struct that the library fills, whose first member is `size_t size`, set by the caller: `wanted` under its own name. */
+#define KILN__NEEDS_SIZED(mem, error, wanted)                                                                          \
+    do {                                                                                                               \
+        KILN__NEEDS(mem, error, wanted);                                                                               \
+        KILN__TRY(kiln__check_size(mem, error, __func__, #wanted, (wanted)->size));                                    \
+    } while (0)
+/* Fills it from the whole struct `made`; what `made` does not have becomes zero. */
+#define KILN__GIVE(wanted, made) kiln__give_struct(wanted, (wanted)->size, made, sizeof *(made))
+
 kiln_status kiln__fail_null(const kiln_allocator *mem, kiln_error **error, const char *function, const char *argument);
 kiln_status kiln__fail_empty(const kiln_allocator *mem, kiln_error **error, const char *function, const char *argument);
 kiln_status kiln__fail_flags(const kiln_allocator *mem, kiln_error **error, const char *function, const char *argument,
@@ -143,6 +152,9 @@ kiln_status kiln__check_choice(const kiln_allocator *mem, kiln_error **error, co
                                const kiln_choice *choice); /* NULL is allowed */
 kiln_status kiln__take_struct(const kiln_allocator *mem, kiln_error **error, const char *function, const char *argument,
                               const void *given, void *taken, size_t known);
+kiln_status kiln__check_size(const kiln_allocator *mem, kiln_error **error, const char *function, const char *argument,
+                             size_t size);
+void kiln__give_struct(void *wanted, size_t size, const void *made, size_t known);
 /* The same for run options, whose values are checked too. `argument`: "options", "options.run". */
 kiln_status kiln__take_run(const kiln_allocator *mem, kiln_error **error, const char *function, const char *argument,
                            const kiln_run_options *given, kiln_run_options *taken);
@@ -245,16 +257,34 @@ char *kiln__arena_folder(kiln__arena *arena, const char *path);
 bool kiln__path_within(const kiln_allocator *mem, const char *path, const char *folder);
 bool kiln__path_below(const char *path, const char *folder); /* the same for two paths that are resolved already */
 
-/* ---- hashing, time, machine ---- */
+/* ---- hashes (hash.c) ---- */
 
 typedef struct kiln__hash128 {
     uint64_t low, high;
 } kiln__hash128;
 kiln__hash128 kiln__hash(const void *data, size_t length); /* XXH3 128 */
-uint64_t kiln__now_ns(void);                               /* monotonic */
-unsigned kiln__cpu_count(void);                            /* cores this process may run on */
-uint64_t kiln__host_memory(void);                          /* bytes of physical memory, as limited by a cgroup */
-uint64_t kiln__host_memory_free(void);                     /* of it, what is available now without swapping */
+void kiln__hash_print(kiln__hash128 hash, char text[33]);  /* 32 hexadecimal digits */
+/* FNV-1a, for short texts: names in tables. */
+static inline uint32_t kiln__hash_short(const char *text, size_t length)
+{
+    uint32_t hash = 2166136261u;
+    for (size_t i = 0; i < length; i++)
+        hash = (hash ^ (unsigned char)text[i]) * 16777619u;
+    return hash;
+}
+
+/* ---- time (clock.c) ---- */
+
+uint64_t kiln__now_ns(void);                /* monotonic */
+double kiln__seconds_since(uint64_t start); /* a time of kiln__now_ns() */
+uint64_t kiln__deadline_in(double seconds); /* a time of kiln__now_ns(); 0: none, for <= 0 and for 30 years */
+int64_t kiln__today_ns(void);               /* since 1970, by the clock that may be set */
+
+/* ---- the machine (host.c) ---- */
+
+unsigned kiln__cpu_count(void);        /* cores this process may run on */
+uint64_t kiln__host_memory(void);      /* bytes of physical memory, as limited by a cgroup */
+uint64_t kiln__host_memory_free(void); /* of it, what is available now without swapping */
 
 /* ---- logging ---- */
 

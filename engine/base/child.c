@@ -112,11 +112,6 @@ void kiln__child_describe(int how, char *text, size_t room)
 
 /* ---- messages ---- */
 
-uint64_t kiln__deadline_in(double seconds)
-{
-    return seconds > 0 && seconds < 1e9 ? kiln__now_ns() + (uint64_t)(seconds * 1e9) : 0;
-}
-
 static kiln__io await(const kiln__child *child, short events, uint64_t deadline)
 {
     for (;;) {

@@ -74,7 +74,6 @@ bool kiln__child_is_gone(const kiln__child *child);
 void kiln__child_describe(int how, char *text, size_t room);
 
 /* Deadlines are absolute times of kiln__now_ns(); 0: none. */
-uint64_t kiln__deadline_in(double seconds);                              /* <= 0: none */
 kiln__io kiln__child_await(const kiln__child *child, uint64_t deadline); /* until there is something to read */
 kiln__io kiln__child_send(const kiln__child *child, const kiln__text *message, uint64_t deadline);
 /* The caller frees *body. */

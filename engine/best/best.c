@@ -1,4 +1,4 @@
-/* best.c - the best known configuration for a problem: what may answer, in order, and what is valid of it. */
+/* best.c - the best known configuration for a problem: the candidates, in order, and which of them is valid. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,10 +16,10 @@ const char *kiln_best_text(kiln_best_from from)
     return (unsigned)from < KILN_BEST_COUNT ? texts[from] : "";
 }
 
-/* ---- how near ---- */
+/* ---- distances ---- */
 
-/* A size counts by its factors, not its difference: 64 is as far from 128 as 4096 is from 8192. None at all is as far
- * from 1 as that is from 2. */
+/* A size counts by its factors, not its difference: 64 is as far from 128 as 4096 is from 8192. 0 is as far from 1 as 1
+ * is from 2. */
 static double log_of(kiln_value value)
 {
     if (value.kind == KILN_FLOAT)
@@ -29,21 +29,19 @@ static double log_of(kiln_value value)
 
 enum { OTHER_TEXT = 16 }; /* how far sizes are from each other that are texts, and not the same */
 
-bool kiln__size_distance(const kiln_setting *a, size_t a_count, const kiln_setting *b, size_t b_count, double *distance,
-                         bool *same)
+bool kiln__size_distance(kiln__settings a, kiln__settings b, double *distance, bool *same)
 {
     double sum = 0;
     *same = true;
-    if (a_count != b_count)
+    if (a.count != b.count)
         return false;
-    for (size_t i = 0; i < a_count; i++) {
-        size_t k = 0;
-        while (k < b_count && strcmp(a[i].name, b[k].name) != 0)
-            k++;
-        if (k == b_count || (a[i].value.kind == KILN_TEXT) != (b[k].value.kind == KILN_TEXT))
+    for (size_t i = 0; i < a.count; i++) {
+        const kiln_value *x = &a.items[i].value;
+        const kiln_setting *other = kiln__settings_find(b, a.items[i].name);
+        if (!other || (x->kind == KILN_TEXT) != (other->value.kind == KILN_TEXT))
             return false;
-        bool equal = kiln__value_equal(a[i].value, b[k].value), text = a[i].value.kind == KILN_TEXT;
-        double apart = text ? (equal ? 0 : OTHER_TEXT) : log_of(a[i].value) - log_of(b[k].value);
+        bool equal = kiln__value_equal(*x, other->value), text = x->kind == KILN_TEXT;
+        double apart = text ? (equal ? 0 : OTHER_TEXT) : log_of(*x) - log_of(other->value);
         *same = *same && equal;
         sum += apart * apart;
     }
@@ -60,7 +58,7 @@ static int capability(const char *cc)
     return major > 0 && major < 1000 && minor >= 0 && minor < 10 && !*end ? (int)(10 * major + minor) : 0;
 }
 
-/* 0: the same capability; below 10: the same generation; then by how far the generations lie apart. */
+/* 0: the same capability; below 10: the same generation; then the distance of the generations. */
 static int device_distance(int wanted, int there)
 {
     if (!there)
@@ -74,16 +72,14 @@ static int device_distance(int wanted, int there)
 static bool is_pinned_otherwise(const kiln_choice *choice, const kiln__known *known)
 {
     for (size_t c = 0; c < choice->param_count; c++) {
-        size_t p = 0;
-        while (p < known->param_count && strcmp(known->params[p].name, choice->params[c].name) != 0)
-            p++;
-        if (p == known->param_count || !kiln__value_equal(known->params[p].value, choice->params[c].value))
+        const kiln_setting *found = kiln__settings_find(known->params, choice->params[c].name);
+        if (!found || !kiln__value_equal(found->value, choice->params[c].value))
             return true;
     }
     return choice->variant && strcmp(choice->variant, known->variant) != 0;
 }
 
-/* A variant that is no contender is an answer to those who name it alone. One that the spec has no more is none either. */
+/* A variant that is not a contender may answer only if it was named. One that the spec no longer has may not. */
 static bool may_answer(const kiln__best_search *s, const char *variant)
 {
     const kiln__variant *found = kiln__spec_variant(s->spec, variant);
@@ -99,8 +95,7 @@ static void consider_all(kiln__best_search *s)
         kiln__candidate *candidate = &s->items[s->count];
         bool same;
         if (is_pinned_otherwise(s->choice, known) || !may_answer(s, known->variant) ||
-            !kiln__size_distance(s->asked->sizes, s->asked->size_count, known->sizes, known->size_count,
-                                 &candidate->distance, &same))
+            !kiln__size_distance(s->asked->sizes, known->sizes, &candidate->distance, &same))
             continue;
         bool here = strcmp(known->device, info->name) == 0 && capability(known->cc) == cc;
         candidate->known = known;
@@ -126,7 +121,7 @@ static int by_nearness(const void *left, const void *right)
     return order ? order : strcmp(a->known->params_text, b->known->params_text);
 }
 
-/* The candidates' list: settled, so that of a configuration that store and file know the later sample counts. */
+/* The list of candidates, deduplicated: of a configuration in both store and file the later sample counts. */
 static kiln_status gather(kiln__best_search *s, const kiln_best_options *options, kiln_error **error)
 {
     const kiln_knowledge *knowledge = options->knowledge;
@@ -147,7 +142,7 @@ kiln_status kiln__best_take(const kiln_engine *engine, const char *function, con
 {
     const kiln_allocator *mem = engine->mem;
     KILN__TRY(kiln__take_struct(mem, error, function, "options", given, options, sizeof *options));
-    kiln_run_options run; /* kiln_tune() takes it again; what is wrong with it is said here */
+    kiln_run_options run; /* kiln_tune() checks it again; errors are reported here */
     KILN__TRY(kiln__take_run(mem, error, function, "options.run", options->run, &run));
     if ((unsigned)options->isolation > KILN_ISOLATE_ALWAYS)
         return kiln__fail_enum(mem, error, function, "options.isolation", (unsigned)options->isolation,
@@ -163,7 +158,7 @@ kiln_status kiln__best_open(kiln_engine *engine, const kiln_spec *spec, const ki
     static const kiln_choice nothing = {0};
     *s = (kiln__best_search){
         .engine = engine, .spec = spec, .choice = choice ? choice : &nothing, .list.arena.mem = engine->mem};
-    kiln_choice sizes = *s->choice; /* params may be those of a variant that was not named */
+    kiln_choice sizes = *s->choice; /* params may be of a variant that was not named */
     sizes.param_count = sizes.variant ? sizes.param_count : 0;
     kiln_status status = kiln__config_open(engine, spec, &sizes, &s->asked, error);
     if (status == KILN_OK)
@@ -194,7 +189,7 @@ void kiln__best_close(kiln__best_search *s)
 /* ---- answers ---- */
 
 typedef struct answer {
-    kiln_best best; /* the first: what the caller holds */
+    kiln_best best; /* first: the caller's pointer */
     kiln_allocator mem_copy;
     kiln__arena arena;
 } answer;
@@ -223,7 +218,7 @@ void kiln_best_free(kiln_best *best)
     kiln__free(mem, a);
 }
 
-/* An answer of a whole configuration; `candidate` NULL: nothing is known of it. */
+/* An answer with a complete configuration; `candidate` NULL: not from a sample. */
 static kiln_status make_answer(const kiln__best_search *s, const kiln__config *config, const kiln__candidate *candidate,
                                kiln_best **best, kiln_error **error)
 {
@@ -233,14 +228,17 @@ static kiln_status make_answer(const kiln__best_search *s, const kiln__config *c
     kiln_best *b = &made->best;
     b->from = candidate ? candidate->from : KILN_BEST_DEFAULT;
     b->variant = kiln__arena_strdup(&made->arena, config->variant->name);
-    b->param_count = config->variant->param_count;
-    b->params = kiln__settings_copy(&made->arena, config->params, b->param_count);
-    b->size_count = config->size_count;
-    b->sizes = kiln__settings_copy(&made->arena, config->sizes, b->size_count);
+    kiln__settings params = kiln__settings_copy(&made->arena, config->params);
+    kiln__settings sizes = kiln__settings_copy(&made->arena, config->sizes);
+    b->params = params.items;
+    b->param_count = params.count;
+    b->sizes = sizes.items;
+    b->size_count = sizes.count;
     if (candidate) {
         const kiln__known *known = candidate->known;
-        b->known_size_count = known->size_count;
-        b->known_sizes = kiln__settings_copy(&made->arena, known->sizes, known->size_count);
+        kiln__settings known_sizes = kiln__settings_copy(&made->arena, known->sizes);
+        b->known_sizes = known_sizes.items;
+        b->known_size_count = known_sizes.count;
         b->device = kiln__arena_strdup(&made->arena, known->device);
         b->cc = kiln__arena_strdup(&made->arena, known->cc);
         b->distance = candidate->distance;
@@ -258,13 +256,13 @@ static kiln_status make_answer(const kiln__best_search *s, const kiln__config *c
     return KILN_OK;
 }
 
-/* The configuration with what the spec has today filled in. *config stays NULL where it is not valid here. */
-static kiln_status validate(const kiln__best_search *s, const char *variant, const kiln_setting *params, size_t count,
+/* The candidate's configuration in the current spec. *config stays NULL if it is not valid here. */
+static kiln_status validate(const kiln__best_search *s, const char *variant, kiln__settings params,
                             kiln__config **config, kiln_error **error)
 {
     kiln_choice choice = {.variant = variant,
-                          .params = params,
-                          .param_count = count,
+                          .params = params.items,
+                          .param_count = params.count,
                           .size_set = s->choice->size_set,
                           .sizes = s->choice->sizes,
                           .size_count = s->choice->size_count};
@@ -276,14 +274,15 @@ static kiln_status validate(const kiln__best_search *s, const char *variant, con
 
 /* ---- the defaults ---- */
 
-/* Looking for one valid configuration ends after so much: in order first, where a good one is likelier than at random, then
- * at random. Units as of kiln__effort, so that the answer is the same everywhere; the clock is for slow machines. */
+/* Limits of the search for one valid configuration: in order first, where a good one is more likely than at random,
+ * then at random. In units of kiln__effort, so that the answer is the same on every machine; the clock is for slow
+ * machines. */
 #define LOOK_UNITS ((uint64_t)1 << 26)
 #define LOOK_SECONDS 2.0
 
 static uint64_t random_below(void *user, uint64_t bound) { return kiln__random_below(user, bound); }
 
-/* *found false: none in the time there is, or none at all. The settings are the caller's, param_count of the variant. */
+/* *found false: none within the limits, or none exists. The caller provides `settings`, param_count of the variant. */
 static kiln_status find_any(kiln__best_search *s, const kiln__variant *variant, const kiln__space *space,
                             kiln_setting *settings, bool *found, kiln_error **error)
 {
@@ -319,13 +318,13 @@ static kiln_status find_any(kiln__best_search *s, const kiln__variant *variant, 
         settings[i] = (kiln_setting){variant->params[i].name, values[positions[i]]};
     }
     if (status == KILN_OK && !*found && !kiln__sampler_none(sampler) && !s->cut)
-        kiln__space_none_found(space, kiln__sampler_tally(sampler), (double)(kiln__now_ns() - start) / 1e9, &s->cut);
+        kiln__space_none_found(space, kiln__sampler_tally(sampler), kiln__seconds_since(start), &s->cut);
     kiln__free(s->engine->mem, positions);
     kiln__sampler_free(sampler);
     return status;
 }
 
-/* The first configuration of a variant that holds the constraints, with the params of the choice as given. */
+/* The first configuration of a variant that satisfies the constraints, with the given params of the choice. */
 static kiln_status first_valid(kiln__best_search *s, const kiln__variant *variant, kiln__config **config,
                                kiln_error **error)
 {
@@ -341,22 +340,20 @@ static kiln_status first_valid(kiln__best_search *s, const kiln__variant *varian
     size_t count = 0;
     if (!fixed || !settings)
         status = KILN_ERROR_MEMORY;
-    for (size_t p = 0; status == KILN_OK && p < variant->param_count; p++) /* as the spec has the values */
-        for (size_t c = 0; c < choice.param_count; c++)
-            if (strcmp(variant->params[p].name, choice.params[c].name) == 0 && count <= choice.param_count) {
-                fixed[count++] = open->params[p];
-                break;
-            }
+    for (size_t p = 0; status == KILN_OK && p < variant->param_count; p++) /* with the spec's values */
+        if (kiln__settings_find(KILN__PARAMS(&choice), variant->params[p].name))
+            fixed[count++] = open->params.items[p];
     if (status == KILN_OK)
-        status = kiln__space_open(s->engine->mem, variant, &open->scopes[1], fixed, count, &space, &why);
+        status = kiln__space_open(s->engine->mem, variant, &open->scopes[1], (kiln__settings){count, fixed}, &space,
+                                  &why);
     if (status == KILN_OK)
         status = find_any(s, variant, space, settings, &found, &why);
     if (status == KILN_OK && found)
-        status = validate(s, variant->name, settings, variant->param_count, config, error);
+        status = validate(s, variant->name, (kiln__settings){variant->param_count, settings}, config, error);
     else if (status == KILN_ERROR_MEMORY)
         kiln__fail_memory(error);
     else
-        status = KILN_OK; /* another variant may do */
+        status = KILN_OK; /* another variant may have one */
     kiln_error_free(why);
     kiln__space_free(space);
     kiln__config_free(open);
@@ -387,7 +384,7 @@ static kiln_status defaults(kiln__best_search *s, kiln_best **best, kiln_error *
         kiln__config_free(config);
         return status;
     }
-    if (s->cut) { /* says more than that the defaults are not valid */
+    if (s->cut) { /* more informative than "the defaults are not valid" */
         kiln_error_free(why);
         why = s->cut;
         s->cut = NULL;
@@ -400,7 +397,7 @@ static kiln_status defaults(kiln__best_search *s, kiln_best **best, kiln_error *
     return status;
 }
 
-/* ---- the doors ---- */
+/* ---- entry points ---- */
 
 kiln_status kiln__best_next(kiln__best_search *s, kiln_best **best, kiln_error **error)
 {
@@ -409,7 +406,7 @@ kiln_status kiln__best_next(kiln__best_search *s, kiln_best **best, kiln_error *
         const kiln__candidate *candidate = &s->items[s->at++];
         const kiln__known *known = candidate->known;
         kiln__config *config = NULL;
-        kiln_status status = validate(s, known->variant, known->params, known->param_count, &config, error);
+        kiln_status status = validate(s, known->variant, known->params, &config, error);
         if (status == KILN_OK && config)
             status = make_answer(s, config, candidate, best, error);
         kiln__config_free(config);
@@ -431,15 +428,14 @@ kiln_status kiln__best_of_sample(kiln__best_search *s, const kiln_sample *sample
     kiln__known known = {.device = info->name,
                          .cc = kiln__text_get(&cc),
                          .sizes = s->asked->sizes,
-                         .size_count = s->asked->size_count,
-                         .seconds = kiln__result_seconds(&sample->result),
-                         .how = sample->result.measured    ? KILN__MEASURED
-                                : sample->result.estimated ? KILN__ESTIMATED
-                                                           : KILN__SIMULATED,
-                         .verified = sample->result.verified};
+                         .seconds = kiln__result_seconds(sample->result),
+                         .how = sample->result->measured    ? KILN__MEASURED
+                                : sample->result->estimated ? KILN__ESTIMATED
+                                                            : KILN__SIMULATED,
+                         .verified = sample->result->verified};
     kiln__candidate candidate = {.known = &known, .from = KILN_BEST_TUNED};
     kiln_status status = cc.failed ? kiln__fail_memory(error)
-                                   : validate(s, sample->variant, sample->params, sample->param_count, &config, error);
+                                   : validate(s, sample->variant, KILN__PARAMS(sample), &config, error);
     if (status == KILN_OK && config)
         status = make_answer(s, config, &candidate, best, error);
     kiln__config_free(config);

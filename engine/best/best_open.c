@@ -1,11 +1,11 @@
-/* best_open.c - a plan with the best known configuration, which may be looked for first, within a time limit. */
+/* best_open.c - opens a plan with the best known configuration; it may tune first, within a time limit. */
 #include <string.h>
 
 #include "best.h"
 
-enum { TRIES = 4 }; /* configurations that are compiled before the defaults are */
+enum { TRIES = 4 }; /* configurations that are compiled before the defaults */
 
-/* Another configuration may do where these come up; the others would be the same for all. */
+/* Failures after which another configuration is tried; others would be the same for all. */
 static bool is_of_configuration(kiln_status status)
 {
     return status == KILN_ERROR_COMPILE || status == KILN_ERROR_LAUNCH || status == KILN_ERROR_CONSTRAINT ||
@@ -15,11 +15,11 @@ static bool is_of_configuration(kiln_status status)
 
 /* ---- tuning ---- */
 
-/* A sweep of a variant (NULL: of all) for the time that is left; *best becomes its first sample where that is better. */
+/* A sweep of a variant (NULL: of all) for the remaining time; *best becomes its first sample if that is better. */
 static kiln_status sweep(kiln__best_search *s, const kiln_best_options *how, uint64_t start, const char *variant,
                          const kiln_setting *params, size_t count, kiln_best **best, kiln_error **error)
 {
-    double left = how->tune_seconds - (double)(kiln__now_ns() - start) / 1e9;
+    double left = how->tune_seconds - kiln__seconds_since(start);
     if (!(left > 0))
         return KILN_OK;
     kiln_tune_options options = {
@@ -41,7 +41,7 @@ static kiln_status sweep(kiln__best_search *s, const kiln_best_options *how, uin
     kiln_tuning *made = NULL;
     kiln_status status = kiln_tune(s->engine, s->spec, &options, &made, error);
     const kiln_sample *first = made && kiln_tuning_count(made) ? kiln_tuning_sample(made, 0) : NULL;
-    if (first && first->status == KILN_OK && (!*best || kiln__result_seconds(&first->result) < (*best)->seconds)) {
+    if (first && first->status == KILN_OK && (!*best || kiln__result_seconds(first->result) < (*best)->seconds)) {
         kiln_best *better = NULL;
         kiln_status kept = kiln__best_of_sample(s, first, &better, NULL);
         if (kept == KILN_OK && better) {
@@ -53,8 +53,8 @@ static kiln_status sweep(kiln__best_search *s, const kiln_best_options *how, uin
     return status;
 }
 
-/* Measures the suggestion first, so that what comes of little time is no worse; then the rest, for as long as there is
- * time. *best stays NULL where nothing worked. */
+/* Measures the suggestion first, so that a short sweep is not worse; then the others, until the time is over. *best
+ * stays NULL if nothing worked. */
 static void tune(kiln__best_search *s, const kiln_best_options *options, const kiln_best *suggestion, kiln_best **best)
 {
     uint64_t start = kiln__now_ns();
@@ -80,7 +80,7 @@ static kiln_status open_plan(const kiln__best_search *s, const kiln_best *best, 
     return kiln_plan_open(s->engine, s->spec, &choice, plan, error);
 }
 
-/* `first` NULL or what tuning came to; then what is known; then the defaults. */
+/* `first` (the result of tuning, or NULL), then known configurations, then the defaults. */
 static kiln_status open_first(kiln__best_search *s, kiln_best *first, kiln_plan **plan, kiln_best **best,
                               kiln_error **error)
 {
@@ -102,7 +102,7 @@ static kiln_status open_first(kiln__best_search *s, kiln_best *first, kiln_plan 
         }
         bool last = at->from == KILN_BEST_DEFAULT;
         if (!last && is_of_configuration(status)) {
-            kiln__logf(&s->engine->log, KILN_LOG_INFO, "%s: variant %s, best known, is passed over: %s", s->spec->name,
+            kiln__logf(&s->engine->log, KILN_LOG_INFO, "%s: variant %s, best known, is skipped: %s", s->spec->name,
                        at->variant, kiln_error_message(why));
             kiln_error_free(why);
             kiln_best_free(at);
@@ -139,7 +139,7 @@ kiln_status kiln_plan_open_best(kiln_engine *engine, const kiln_spec *spec, cons
         if (tuned) {
             kiln_best_free(first);
             first = tuned;
-            search.at = 0; /* the suggestion is next again, should what was tuned not open */
+            search.at = 0; /* start with the suggestion again, if the tuned one cannot be opened */
             search.ended = false;
         }
     }

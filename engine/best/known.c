@@ -1,10 +1,11 @@
-/* known.c - what is known of many problems: collected from a store, read from a text file, written to one. */
+/* known.c - best-known configurations of many problems: collected from a store, read from a text file, written to
+ * one. */
 #include <math.h>
 #include <string.h>
 
 #include "best.h"
 
-/* ---- out of a store ---- */
+/* ---- from a store ---- */
 
 typedef struct collecting {
     kiln__known_list *list;
@@ -14,9 +15,10 @@ typedef struct collecting {
 static int collect(void *user, const kiln_record *r)
 {
     collecting *c = user;
-    const kiln_result *result = &r->result;
+    const kiln_result *result = r->result;
     bool failed = r->status != KILN_OK;
-    /* A time limit or a lack of memory says nothing of the configuration; a run under checks nothing of its time. */
+    /* A time limit or a lack of memory is not caused by the configuration, and a run under checks has no usable
+     * time. */
     if ((failed && !r->reusable) || strstr(r->run, " check"))
         return 0;
     kiln__known known = {
@@ -24,10 +26,8 @@ static int collect(void *user, const kiln_record *r)
         .variant = r->variant,
         .device = r->device,
         .cc = r->cc,
-        .sizes = r->sizes,
-        .params = r->params,
-        .size_count = r->size_count,
-        .param_count = r->param_count,
+        .sizes = KILN__SIZES(r),
+        .params = KILN__PARAMS(r),
         .how = result->measured    ? KILN__MEASURED
                : result->estimated ? KILN__ESTIMATED
                                    : KILN__SIMULATED,
@@ -71,7 +71,7 @@ void kiln_knowledge_free(kiln_knowledge *knowledge)
     kiln__free(mem, knowledge);
 }
 
-/* Settles and hands out, or frees. */
+/* Deduplicates and returns the list, or frees it. */
 static kiln_status finish(kiln_knowledge *made, kiln_status status, kiln_knowledge **knowledge)
 {
     if (status != KILN_OK) {
@@ -136,7 +136,7 @@ kiln_status kiln_knowledge_save(const kiln_knowledge *knowledge, const char *pat
     const kiln_allocator *mem = knowledge->mem;
     size_t count = knowledge->list.count;
     kiln__known_list best = {.arena.mem = mem, .count = count};
-    best.items = kiln__calloc(mem, count + 1, sizeof *best.items); /* the texts stay where they are */
+    best.items = kiln__calloc(mem, count + 1, sizeof *best.items); /* the texts are not copied */
     if (!best.items)
         return kiln__fail_memory(error);
     if (count)

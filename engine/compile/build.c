@@ -325,8 +325,7 @@ kiln_status kiln__compile_here(const kiln_allocator *mem, kiln__nvrtc *nvrtc, co
     if (status != KILN_OK)
         return status;
     attempt try = {.mem = mem, .nvrtc = nvrtc, .request = request, .flow = {.cancel = cancel}};
-    if (seconds > 0 && seconds < 1e9)
-        try.flow.deadline = start + (uint64_t)(seconds * 1e9);
+    try.flow.deadline = kiln__deadline_in(seconds);
     unsigned own = VERBOSE;
     if (!atomic_load(&nvrtc->plain))
         own |= EXTRAS | (is_minimal(request) ? MINIMAL : 0u);

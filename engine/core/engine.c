@@ -62,6 +62,7 @@ kiln_status kiln_engine_open(const kiln_options *given, kiln_engine **engine, ki
     made->log = (kiln__log){options.log, options.log_user};
     made->flags = options.flags;
     made->jobs = options.jobs ? options.jobs : kiln__cpu_count();
+    made->stop = options.stop;
     made->compile_timeout = options.compile_timeout > 0 ? options.compile_timeout : DEFAULT_TIMEOUT;
     made->memory_limit = options.memory_limit;
     made->exclusive = -1;

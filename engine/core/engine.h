@@ -21,6 +21,7 @@ struct kiln_engine {
     const kiln_allocator *mem; /* NULL: malloc */
     kiln__arena arena;         /* strings of the options */
     kiln__log log;
+    const volatile int *stop; /* NULL: none */
     unsigned flags, jobs;
     double compile_timeout;
     uint64_t memory_limit;          /* 0: all that device and host have */

@@ -12,7 +12,8 @@ kiln_status kiln_store_open(kiln_engine *engine, const char *path, unsigned flag
     path = kiln__store_path_find(&arena, path);
     kiln_status status;
     if (path)
-        status = kiln__store_open(engine->mem, &engine->log, path, flags, store, error);
+        status = kiln__store_open_for(engine->mem, &engine->log, path, flags, KILN__STORE_WAIT_MS, engine->stop, store,
+                                      error);
     else if (arena.failed)
         status = kiln__fail_memory(error);
     else

@@ -234,6 +234,7 @@ static bool compare(const report *r, kiln__opcode code, kiln_value a, kiln_value
 
 static bool float_to_int(const report *r, double f, const char *how, kiln_value *out)
 {
+    /* cppcheck-suppress incorrectLogicOperator ; it cannot read 0x1p63 */
     if (!(f >= -0x1p63 && f < 0x1p63))
         return FAIL(r, "%s(%s) does not fit 64 bits", how, show((kiln_value){.kind = KILN_FLOAT, .as.f = f}).text);
     return set_int(out, (int64_t)f);
@@ -313,11 +314,11 @@ bool kiln__expr_apply(kiln__opcode code, kiln_value a, kiln_value b, kiln_value 
 bool kiln__scope_find(const kiln__scope *scope, const char *name, kiln_value *value)
 {
     for (; scope; scope = scope->outer) {
-        for (size_t i = 0; i < scope->count; i++)
-            if (strcmp(scope->settings[i].name, name) == 0) {
-                *value = scope->settings[i].value;
-                return true;
-            }
+        const kiln_setting *found = kiln__settings_find(scope->settings, name);
+        if (found) {
+            *value = found->value;
+            return true;
+        }
         if (scope->find && scope->find(scope->user, name, value))
             return true;
     }
@@ -329,8 +330,8 @@ static bool unknown_name(const report *r, const kiln__scope *scope, const char *
     const char *names[256];
     size_t count = 0;
     for (; scope; scope = scope->outer)
-        for (size_t i = 0; i < scope->count && count < KILN__COUNT(names); i++)
-            names[count++] = scope->settings[i].name;
+        for (size_t i = 0; i < scope->settings.count && count < KILN__COUNT(names); i++)
+            names[count++] = scope->settings.items[i].name;
     const char *near = kiln__nearest(name, names, count);
     if (near)
         return FAIL(r, "unknown name '%s'; did you mean '%s'?", name, near);
@@ -514,6 +515,7 @@ bool kiln__expr_eval_int(const kiln__expr *expr, const kiln__scope *scope, const
     if (got.kind == KILN_TEXT)
         return wrong_kind(expr, what, "an integer", got, diag);
     if (got.kind == KILN_FLOAT) {
+        /* cppcheck-suppress incorrectLogicOperator ; it cannot read 0x1p63 */
         if (got.as.f != floor(got.as.f) || !(got.as.f >= -0x1p63 && got.as.f < 0x1p63))
             return wrong_kind(expr, what, "an integer", got, diag);
         *value = (int64_t)got.as.f;

@@ -6,7 +6,7 @@
 #ifndef KILN_EXPR_H
 #define KILN_EXPR_H
 
-#include "base.h"
+#include "settings.h"
 
 typedef struct kiln__expr kiln__expr;
 
@@ -39,8 +39,7 @@ bool kiln__expr_is_constant(const kiln__expr *expr, kiln_value *value); /* a lit
 /* Where names get their values: a chain of frames, innermost first. */
 typedef struct kiln__scope {
     const struct kiln__scope *outer;
-    size_t count;
-    const kiln_setting *settings;
+    kiln__settings settings;
     /* Optional, called for names that are not in `settings`: true and *value, or false for an unknown name. */
     bool (*find)(void *user, const char *name, kiln_value *value);
     void *user;
@@ -79,8 +78,6 @@ bool kiln__template_fill(const kiln__template *template_, const kiln__scope *sco
 
 /* "32", "0.5" (shortest text that reads back the same, with a point or exponent), "true", "ca". */
 void kiln__value_print(kiln__text *out, kiln_value value);
-/* A copy with names and texts of its own. Out of memory: arena->failed. */
-kiln_setting *kiln__settings_copy(kiln__arena *arena, const kiln_setting *settings, size_t count);
 /* strtod, and the shortest text that reads back the same. Both use the C locale, whichever locale the process has
  * set. */
 double kiln__parse_double(const char *text, char **end);

@@ -214,7 +214,7 @@ static bool loop(reader *r, const kiln__expr *element, const kiln__scope *scope,
     size_t inner = r->at;
     for (size_t i = 0; i < over.count; i++) {
         kiln_setting bound = {name, over.data[i]};
-        kiln__scope with = {.outer = scope, .count = 1, .settings = &bound};
+        kiln__scope with = {.outer = scope, .settings = {1, &bound}};
         r->at = inner;
         if (!step(r) || !clauses(r, element, &with, out))
             return false;

@@ -107,15 +107,3 @@ bool kiln__name_valid(const char *name)
             return false;
     return !kiln__name_reserved(name);
 }
-
-kiln_setting *kiln__settings_copy(kiln__arena *arena, const kiln_setting *settings, size_t count)
-{
-    kiln_setting *copy = kiln__arena_alloc(arena, (count + 1) * sizeof *copy);
-    for (size_t i = 0; copy && i < count; i++) {
-        copy[i] = settings[i];
-        copy[i].name = kiln__arena_strdup(arena, settings[i].name);
-        if (settings[i].value.kind == KILN_TEXT)
-            copy[i].value.as.text = kiln__arena_strdup(arena, settings[i].value.as.text);
-    }
-    return copy;
-}

@@ -1,6 +1,7 @@
-/* kiln_sim.h - what the simulated device alone can do: checks, profiles, traces, the list of its instructions.
+/* kiln_sim.h - what only the simulated device can do: checks, profiles, traces, the list of its instructions.
  *
- * Experimental: what stands here may change in any version, also after 1.0. The rules of kiln.h hold for all else.
+ * Experimental: everything in this header may change in any version, also after 1.0. Otherwise the rules of kiln.h
+ * hold.
  */
 #ifndef KILN_SIM_H
 #define KILN_SIM_H
@@ -11,7 +12,7 @@
 extern "C" {
 #endif
 
-/* ---- check: the simulated device looks for what a GPU would not tell --------------------------------------------- */
+/* ---- check: the simulated device finds errors that a GPU does not report ----------------------------------------- */
 
 /* X(name, text). What is found; engine/sim/check/CHECKS.md says what each means and what is not looked for. */
 #define KILN_CHECK_MAP(X)                                                                                              \
@@ -32,26 +33,27 @@ typedef enum kiln_check_kind {
 #undef KILN_X
         KILN_CHECK_KINDS
 } kiln_check_kind;
-KILN_API const char *kiln_check_text(kiln_check_kind kind);
+KILN_API const char *kiln_check_text(kiln_check_kind kind); /* "out of bounds"; "" for an unknown kind */
 
 /* One side of a finding: an access, a call, a barrier. */
 typedef struct kiln_check_side {
     const char *what;        /* "write of 4 bytes"; NULL: there is no such side */
-    const char *file;        /* "" where the code tells no lines */
+    const char *file;        /* "" if the code has no line numbers */
     unsigned line, ptx_line; /* 0: not known */
-    const char *text;        /* of the line, "" where the source is not at hand */
+    const char *text;        /* of the line; "" if the source is not available */
     const char *inlined;     /* "in f, called at a.cu:12", innermost first; "" where nothing was inlined */
     unsigned block[3], thread[3];
     int has_block, has_thread; /* 0: not known, or several */
 } kiln_check_side;
 
+/* It and its texts live until the callback returns. */
 struct kiln_check_finding {
     kiln_check_kind kind;
-    int note;                  /* 1: may be meant so, as two threads that write the same value */
+    int note;                  /* 1: may be intended, such as two threads that write the same value */
     const char *kernel;        /* "" for what the host did */
     const char *message;       /* one sentence */
     kiln_check_side at, other; /* other: what a race is with, where memory was freed, ... */
-    const char *space;         /* "global", "shared", "local"; "" where no memory is meant */
+    const char *space;         /* "global", "shared", "local"; "" if it is not about memory */
     uint64_t address, bytes;
     const char *allocation; /* "at offset 64 of an allocation of 256 bytes", ... */
     uint64_t count;         /* of threads that did the same at the same place */
@@ -103,8 +105,8 @@ typedef enum kiln_class {
  * threads, `bytes` to what they ask for, `used` to the different bytes among a request's, `sectors` and `lines` to the
  * different 32-byte and 128-byte pieces of memory that a request touches. A wavefront is a pass through the 32 banks of
  * shared memory; with `ideal` of them there were no conflict. `addresses` are the different ones of a request, `serial`
- * the lanes that fall on the one that most of them share. X(name, how it adds up, text). engine/sim/observe/COUNTERS.md has the
- * rules. */
+ * the lanes that fall on the one that most of them share. X(name, how it adds up, text). engine/sim/observe/COUNTERS.md
+ * has the rules. */
 #define KILN_COUNTER_TRAFFIC(X, name, text)                                                                            \
     X(name##_requests, SUM, text " requests")                                                                          \
     X(name##_lanes, SUM, text " lanes")                                                                                \
@@ -166,7 +168,7 @@ typedef struct kiln_profiled_kernel {
     double flops;                                 /* add and mul count 1, fma 2 */
     const uint64_t *class_executed, *class_lanes; /* of each kiln_class, so many: */
     size_t class_count;
-    kiln_counters counters;
+    const kiln_counters *counters; /* belongs to the kiln_profiling, as all that these structs point to */
 } kiln_profiled_kernel;
 
 /* A line of the source, as far as the compiler says where an instruction comes from. */
@@ -174,7 +176,7 @@ typedef struct kiln_profiled_line {
     size_t kernel;
     const char *file, *text; /* "" where they are not known */
     unsigned line;
-    kiln_counters counters;
+    const kiln_counters *counters;
 } kiln_profiled_line;
 
 typedef struct kiln_profiled_insn {
@@ -183,17 +185,18 @@ typedef struct kiln_profiled_insn {
     unsigned line, ptx_line;
     kiln_class what;
     int l1; /* 1: an access that the L1 cache may serve (no .cg, .volatile and so on) */
-    kiln_counters counters;
+    const kiln_counters *counters;
 } kiln_profiled_insn;
 
-/* Fills, runs the steps once on the simulated device with every instruction counted, and verifies; options (may be NULL)
- * as for kiln_plan_run(), of which flags and inputs are heeded. KILN_ERROR_UNSUPPORTED on any other device. */
+/* Fills the buffers, runs the steps once on the simulated device with every instruction counted, and verifies.
+ * `options` (may be NULL) as for kiln_plan_run(), of which flags, inputs, sample_timeout and stop are used. Free
+ * *profiling with kiln_profiling_free(). KILN_ERROR_UNSUPPORTED: the engine's device is not the simulated one. */
 KILN_API kiln_status kiln_profile(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
                                   const kiln_run_options *options, kiln_profiling **profiling, kiln_error **error);
-KILN_API void kiln_profiling_free(kiln_profiling *profiling); /* NULL is fine */
+KILN_API void kiln_profiling_free(kiln_profiling *profiling); /* NULL is allowed */
 KILN_API int kiln_profiling_verified(const kiln_profiling *profiling);
-/* Kernels in the order of their first launch; lines by kernel, file and number; instructions that were executed by kernel
- * and place. NULL past the last. */
+/* Kernels in the order of their first launch; lines by kernel, file and number; instructions that were executed by
+ * kernel and place. NULL past the last. */
 KILN_API size_t kiln_profiling_kernel_count(const kiln_profiling *profiling);
 KILN_API const kiln_profiled_kernel *kiln_profiling_kernel(const kiln_profiling *profiling, size_t kernel);
 KILN_API size_t kiln_profiling_line_count(const kiln_profiling *profiling);
@@ -218,7 +221,8 @@ typedef struct kiln_traced_access {
 } kiln_traced_access;
 /* Return nonzero to be shown no more. */
 typedef int (*kiln_trace_fn)(void *user, const kiln_traced_access *access);
-/* The same run, shown access by access for one block (its number: x + y * grid x + ...) of every launch. */
+/* The same run. `show` is called for each access of one block (its number: x + y * grid.x + z * grid.x * grid.y) of
+ * every launch; `access` lives until it returns. */
 KILN_API kiln_status kiln_trace(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
                                 const kiln_run_options *options, uint64_t block, kiln_trace_fn show, void *user,
                                 kiln_error **error);

@@ -12,7 +12,7 @@ bool kiln__call_add(kiln__call_args *args, kiln__call_arg arg)
     return true;
 }
 
-/* The exports whose names are `prefix`, or lie below it, as AS, AS.rest; all of them for an empty prefix. */
+/* Adds the exports named `prefix` or `prefix.REST` as AS or AS.REST; for an empty prefix all of them. */
 bool kiln__call_add_exports(kiln__call_args *args, const char *as, const kiln__export *exports, const char *prefix)
 {
     size_t length = strlen(prefix);
@@ -35,7 +35,7 @@ bool kiln__call_add_exports(kiln__call_args *args, const char *as, const kiln__e
     return true;
 }
 
-/* If the expression is nothing but a name. */
+/* The name, if the expression is only a name; else NULL. */
 static const char *lone_name(const kiln__expr *expr)
 {
     if (kiln__expr_name_count(expr) != 1 || strcmp(kiln__expr_text(expr), kiln__expr_name(expr, 0)) != 0)
@@ -69,7 +69,7 @@ kiln_status kiln__call_add_written(kiln__call_args *args, const kiln__arg *arg, 
         if (args->count > before)
             return KILN_OK;
         kiln__diag diag = {.mem = plan->mem};
-        kiln__diag_add(&diag, arg->pos, "the input '%.*s' exports no '%s'", (int)root, name, prefix);
+        kiln__diag_add(&diag, arg->pos, "the input '%.*s' does not export '%s'", (int)root, name, prefix);
         return kiln__diag_finish(&diag, KILN_ERROR_SPEC, error);
     }
     kiln__diag diag = {.mem = plan->mem};

@@ -1,4 +1,4 @@
-/* code.c - from a configuration to compiled code: the source with its knobs filled in, looked up in the cache or
+/* code.c - from a configuration to compiled code: the source with its tuning parameters set, looked up in the cache or
  * compiled. */
 #include <errno.h>
 #include <stdio.h>
@@ -17,11 +17,11 @@ struct kiln__code_job {
     kiln__cache_key key;
     kiln__compile_request request;
     kiln__compile_job *compile; /* NULL: the code came from the cache */
-    const char *const *others;  /* the headers of CUDA that the source names, and what they said for the key */
+    const char *const *others;  /* the CUDA headers that the source names, and their digest in the key */
     size_t other_count;
     char headers[33];
     kiln__unit unit;
-    bool lines; /* PTX names the source's lines: what the simulated device shows faults and counts by */
+    bool lines; /* PTX with source lines, which the simulated device uses in faults and counts */
 };
 
 /* ---- which kernels ---- */
@@ -90,8 +90,8 @@ kiln_status kiln__config_kernels(const kiln__config *config, const kiln_allocato
 
 /* ---- the source ---- */
 
-/* What a text could do besides being a value: end its line, or swallow what follows, and with it hide an #include from
- * the reader of includes. */
+/* Why a text cannot be the value of a macro: it could end its line, or hide what follows, for example an #include from
+ * includes.c. */
 static const char *is_unfit(const char *text)
 {
     for (const char *at = text; *at; at++) {
@@ -119,7 +119,7 @@ static kiln_status check_text(const kiln_allocator *mem, const char *name, kiln_
 static void define(kiln__text *out, const char *name, kiln_value value)
 {
     kiln__text_printf(out, "#define %s ", name);
-    if (value.kind == KILN_BOOL) /* C++ has true, the preprocessor has not */
+    if (value.kind == KILN_BOOL) /* the preprocessor does not know true */
         kiln__text_puts(out, value.as.i ? "1" : "0");
     else
         kiln__value_print(out, value);
@@ -135,8 +135,8 @@ static kiln_status add_preamble(const kiln_allocator *mem, const kiln__config *c
     kiln__diag diag = {.mem = mem};
     kiln_status status = KILN_OK;
     for (size_t i = 0; i < variant->param_count && status == KILN_OK; i++) {
-        define(out, config->params[i].name, config->params[i].value);
-        status = check_text(mem, config->params[i].name, config->params[i].value, error);
+        define(out, config->params.items[i].name, config->params.items[i].value);
+        status = check_text(mem, config->params.items[i].name, config->params.items[i].value, error);
     }
     for (size_t i = 0; i < variant->define_count && status == KILN_OK; i++) {
         kiln_value value;
@@ -162,14 +162,15 @@ static kiln_status fill_source(kiln_engine *engine, const kiln__config *config, 
     const kiln_spec *spec = config->spec;
     const char *name = config->variant->source ? config->variant->source : spec->source;
     const char *path = NULL;
-    if (!name) /* a T1 file's space alone */
+    if (!name) /* a T1 file that has only a space */
         return kiln__fail(engine->mem, error, KILN_ERROR_NOT_FOUND,
-                          "%s names no CUDA kernel: its space can be looked at, "
+                          "%s names no CUDA kernel: its space can be shown, "
                           "but nothing can be compiled or run",
                           spec->path);
-    for (const char *at = name; *at; at++) /* it stands in a directive */
+    for (const char *at = name; *at; at++) /* it is written into a directive */
         if ((unsigned char)*at < 0x20 || *at == 0x7f)
-            return kiln__fail(engine->mem, error, KILN_ERROR_REFUSED, "the name of a source holds a control character");
+            return kiln__fail(engine->mem, error, KILN_ERROR_REFUSED,
+                              "the name of a source contains a control character");
     kiln_status status = kiln__engine_find_source(engine, spec->folder, name, &job->arena, &path, error);
     if (status != KILN_OK)
         return status;
@@ -179,7 +180,7 @@ static kiln_status fill_source(kiln_engine *engine, const kiln__config *config, 
     if (status != KILN_OK)
         return status;
     if (memchr(text, '\0', length)) {
-        status = kiln__fail(engine->mem, error, KILN_ERROR_IO, "%s: not a text file: it holds a zero byte", path);
+        status = kiln__fail(engine->mem, error, KILN_ERROR_IO, "%s: not a text file: it contains a zero byte", path);
         goto done;
     }
     status = add_preamble(engine->mem, config, &job->source, error);
@@ -219,14 +220,14 @@ static kiln_status add_option(kiln_engine *engine, const kiln__template *option,
     kiln_error *why = NULL;
     if (status == KILN_OK && (!filled || text.failed))
         status = kiln__fail_memory(error);
-    else if (status == KILN_OK && text.length > 0) { /* a param may make an option vanish: {X} with an empty text */
+    else if (status == KILN_OK && text.length > 0) { /* an empty param may remove an option: {X} */
         status = kiln__option_check(engine->mem, text.data, &why);
         if (status != KILN_OK) {
             kiln__diag_add(&diag, kiln__template_pos(option), "%s", kiln_error_message(why));
             status = kiln__diag_finish(&diag, status, error);
         } else {
             char *kept = kiln__arena_strdup(&job->arena, text.data);
-            /* not add_name: an option may stand twice, and order matters */
+            /* not add_name: an option may occur twice, and order matters */
             if (!kept || !kiln__grow(engine->mem, &list->names, &list->capacity, list->count + 1, sizeof *list->names))
                 status = kiln__fail_memory(error);
             else
@@ -260,8 +261,7 @@ static kiln_status fill_options(kiln_engine *engine, const kiln__config *config,
     if (status == KILN_OK && !kept)
         status = kiln__fail_memory(error);
     if (status == KILN_OK && list.count)
-        if (list.count)
-            memcpy(kept, list.names, list.count * sizeof *kept);
+        memcpy(kept, list.names, list.count * sizeof *kept);
     job->request.options = kept;
     job->request.option_count = list.count;
     kiln__free(engine->mem, list.names);
@@ -399,7 +399,8 @@ bool kiln__code_wait(kiln__code_job *job, double seconds)
     return !job->compile || kiln__compile_wait(job->compile, seconds);
 }
 
-/* NVRTC read CUDA's headers after the key was made: what they said meanwhile must not be kept under it. */
+/* NVRTC has read CUDA's headers after the key was made: if they have changed, the result must not be stored under
+ * it. */
 static bool headers_are_the_same(kiln__code_job *job)
 {
     char now[33];
@@ -457,7 +458,7 @@ void kiln__code_free(kiln__code *code)
 const char *kiln__code_symbol(const kiln__code *code, const char *kernel)
 {
     const char *at = code->unit.lowered, *end = at + code->unit.lowered_length;
-    while (at && at < end) { /* the cache entry's reader made sure that the pairs are whole */
+    while (at && at < end) { /* the reader of the cache entry has checked the pairs */
         const char *symbol = at + strlen(at) + 1;
         if (symbol >= end)
             break;

@@ -36,8 +36,8 @@ static kiln_status find_variant(const kiln_allocator *mem, const kiln_spec *spec
                               spec->variant_count, error);
 }
 
-/* The value of a param that `value` means: integers for floats, 0 and 1 or words for booleans, numbers for names that
- * look like them. Not in the list: NULL. */
+/* The value in the param's list that is equal to `value` after conversion: integers to floats, 0 and 1 or words to
+ * booleans, numbers to names that look like numbers. NULL: not in the list. */
 static const kiln_value *find_value(const kiln_allocator *mem, const kiln__param *param, kiln_value value)
 {
     for (size_t i = 0; i < param->count; i++)
@@ -61,7 +61,7 @@ static const kiln_value *find_value(const kiln_allocator *mem, const kiln__param
 
 static double number_of(kiln_value value) { return value.kind == KILN_FLOAT ? value.as.f : (double)value.as.i; }
 
-/* KILN_ERROR_CONSTRAINT with the values that there are. */
+/* KILN_ERROR_CONSTRAINT, with the values of the param. */
 static kiln_status not_a_value(const kiln_allocator *mem, const kiln__param *param, kiln_value value,
                                kiln_error **error)
 {
@@ -70,7 +70,7 @@ static kiln_status not_a_value(const kiln_allocator *mem, const kiln__param *par
     bool numbers = value.kind != KILN_TEXT && param->values[0].kind != KILN_TEXT;
     kiln__text_printf(&text, "%s = ", param->name);
     kiln__value_print(&text, value);
-    kiln__text_printf(&text, " is none of its values: ");
+    kiln__text_printf(&text, " is not one of its values: ");
     for (size_t i = 0; i < param->count && i < 64; i++) {
         kiln__text_puts(&text, i ? ", " : "");
         kiln__value_print(&text, param->values[i]);
@@ -99,21 +99,22 @@ static kiln_status set_params(const kiln_allocator *mem, kiln__config *config, c
                               kiln_error **error)
 {
     const kiln__variant *variant = config->variant;
+    kiln_setting *params = kiln__arena_alloc(&config->arena, (variant->param_count + 1) * sizeof *params);
+    if (!params)
+        return kiln__fail_memory(error);
+    config->params = (kiln__settings){variant->param_count, params};
     for (size_t i = 0; i < variant->param_count; i++)
-        config->params[i] = (kiln_setting){variant->params[i].name,
-                                           variant->params[i].values[variant->params[i].initial]};
+        params[i] = (kiln_setting){variant->params[i].name, variant->params[i].values[variant->params[i].initial]};
     for (size_t c = 0; c < choice->param_count; c++) {
         const kiln_setting *given = &choice->params[c];
-        size_t p = 0;
-        while (p < variant->param_count && strcmp(variant->params[p].name, given->name) != 0)
-            p++;
-        if (p == variant->param_count)
+        const kiln__param *param = kiln__variant_param(variant, given->name);
+        if (!param)
             return kiln__plan_unknown(mem, variant->name, "param", given->name, variant->params,
                                       sizeof *variant->params, variant->param_count, error);
-        const kiln_value *value = find_value(mem, &variant->params[p], given->value);
+        const kiln_value *value = find_value(mem, param, given->value);
         if (!value)
-            return not_a_value(mem, &variant->params[p], given->value, error);
-        config->params[p].value = *value;
+            return not_a_value(mem, param, given->value, error);
+        params[param - variant->params].value = *value;
     }
     return KILN_OK;
 }
@@ -125,22 +126,24 @@ static kiln_status convert_size(const kiln_allocator *mem, kiln__arena *arena, c
     kiln_value value = given->value;
     if (size->value.kind == KILN_FLOAT && value.kind == KILN_INT)
         value = (kiln_value){.kind = KILN_FLOAT, .as.f = (double)value.as.i};
+    /* cppcheck-suppress incorrectLogicOperator ; it cannot read 0x1p53 */
     if (size->value.kind == KILN_INT && value.kind == KILN_FLOAT && value.as.f >= -0x1p53 && value.as.f <= 0x1p53 &&
         value.as.f == (double)(int64_t)value.as.f)
         value = (kiln_value){.kind = KILN_INT, .as.i = (int64_t)value.as.f};
     if (value.kind != size->value.kind) {
         kiln__text text = {.mem = mem};
         kiln__value_print(&text, given->value);
-        kiln_status status = kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "size %s = %s is no %s", size->name,
+        kiln_status status = kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "size %s = %s is not %s", size->name,
                                         kiln__text_get(&text),
-                                        size->value.kind == KILN_INT    ? "integer"
-                                        : size->value.kind == KILN_TEXT ? "text"
-                                                                        : "number");
+                                        size->value.kind == KILN_INT    ? "an integer"
+                                        : size->value.kind == KILN_TEXT ? "a text"
+                                                                        : "a number");
         kiln__text_free(&text);
         return status;
     }
     if (value.kind == KILN_INT && value.as.i < 0)
-        return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "size %s = %" PRId64 " is negative", size->name, value.as.i);
+        return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "size %s = %" PRId64 " must not be negative", size->name,
+                          value.as.i);
     if (value.kind == KILN_TEXT)
         value.as.text = kiln__arena_strdup(arena, value.as.text);
     if (value.kind == KILN_TEXT && !value.as.text)
@@ -163,20 +166,19 @@ static kiln_status set_sizes(kiln_engine *engine, kiln__config *config, const ki
     if (!set)
         set = &spec->size_sets[0];
     config->size_set = set->name;
-    config->size_count = set->count;
-    config->sizes = kiln__arena_alloc(&config->arena, (set->count + 1) * sizeof *config->sizes);
-    if (!config->sizes)
+    size_t count = set->settings.count;
+    kiln_setting *sizes = kiln__arena_alloc(&config->arena, (count + 1) * sizeof *sizes);
+    if (!sizes)
         return kiln__fail_memory(error);
-    if (set->count)
-        memcpy(config->sizes, set->settings, set->count * sizeof *config->sizes);
+    config->sizes = (kiln__settings){count, sizes};
+    if (count)
+        memcpy(sizes, set->settings.items, count * sizeof *sizes);
     for (size_t c = 0; c < choice->size_count; c++) {
-        size_t s = 0;
-        while (s < set->count && strcmp(config->sizes[s].name, choice->sizes[c].name) != 0)
-            s++;
-        if (s == set->count)
-            return kiln__plan_unknown(engine->mem, spec->name, "size", choice->sizes[c].name, config->sizes,
-                                      sizeof *config->sizes, set->count, error);
-        kiln_status status = convert_size(engine->mem, &config->arena, &choice->sizes[c], &config->sizes[s], error);
+        const kiln_setting *found = kiln__settings_find(config->sizes, choice->sizes[c].name);
+        if (!found)
+            return kiln__plan_unknown(engine->mem, spec->name, "size", choice->sizes[c].name, sizes, sizeof *sizes,
+                                      count, error);
+        kiln_status status = convert_size(engine->mem, &config->arena, &choice->sizes[c], &sizes[found - sizes], error);
         if (status != KILN_OK)
             return status;
     }
@@ -200,12 +202,10 @@ static bool is_ready(const kiln__config *config, const kiln__expr *expr)
         const char *name = kiln__expr_name(expr, i), *dot = strchr(name, '.');
         if (dot && is_input(config->variant, name, (size_t)(dot - name)))
             return false;
-        for (size_t l = 0; !dot && l < config->variant->let_count; l++) {
-            kiln_value value;
-            if (strcmp(config->variant->lets[l].name, name) == 0 &&
-                !kiln__scope_find(kiln__config_scope(config), name, &value))
-                return false;
-        }
+        kiln_value value;
+        if (!dot && kiln__variant_let(config->variant, name) &&
+            !kiln__scope_find(kiln__config_scope(config), name, &value))
+            return false;
     }
     return true;
 }
@@ -214,32 +214,33 @@ static kiln_status set_lets(const kiln_allocator *mem, kiln__config *config, kil
 {
     const kiln__variant *variant = config->variant;
     kiln__diag diag = {.mem = mem};
+    kiln_setting *lets = kiln__arena_alloc(&config->arena, (variant->let_count + 1) * sizeof *lets);
+    if (!lets)
+        return kiln__fail_memory(error);
+    config->scopes[3].settings.items = lets;
     for (size_t i = 0; i < variant->let_count; i++) {
         kiln_value value;
         if (!is_ready(config, variant->lets[i].expr))
             continue;
         if (!kiln__expr_eval(variant->lets[i].expr, kiln__config_scope(config), &value, &diag))
             break;
-        config->lets[config->let_count++] = (kiln_setting){variant->lets[i].name, value};
-        config->scopes[3].count = config->let_count;
+        lets[config->scopes[3].settings.count++] = (kiln_setting){variant->lets[i].name, value};
     }
+    config->lets = config->scopes[3].settings;
     return kiln__diag_finish(&diag, KILN_ERROR_SPEC, error);
 }
 
-/* ---- the whole ---- */
+/* ---- complete configurations ---- */
 
 static void link_scopes(kiln__config *config, kiln__scope device)
 {
     config->scopes[0] = device;
-    config->scopes[1] =
-        (kiln__scope){.outer = &config->scopes[0], .count = config->size_count, .settings = config->sizes};
-    config->scopes[2] =
-        (kiln__scope){.outer = &config->scopes[1], .count = config->variant->param_count, .settings = config->params};
-    config->scopes[3] =
-        (kiln__scope){.outer = &config->scopes[2], .count = config->let_count, .settings = config->lets};
+    config->scopes[1] = (kiln__scope){.outer = &config->scopes[0], .settings = config->sizes};
+    config->scopes[2] = (kiln__scope){.outer = &config->scopes[1], .settings = config->params};
+    config->scopes[3] = (kiln__scope){.outer = &config->scopes[2]};
 }
 
-/* Everything but the check of the constraints. */
+/* Everything except the check of the constraints. */
 kiln_status kiln__config_open(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
                               kiln__config **config, kiln_error **error)
 {
@@ -255,13 +256,11 @@ kiln_status kiln__config_open(kiln_engine *engine, const kiln_spec *spec, const 
     made->spec = spec;
     made->variant = variant;
     made->arena.mem = engine->mem;
-    made->params = kiln__arena_alloc(&made->arena, (variant->param_count + 1) * sizeof *made->params);
-    made->lets = kiln__arena_alloc(&made->arena, (variant->let_count + 1) * sizeof *made->lets);
-    status = made->params && made->lets ? set_sizes(engine, made, choice, error) : kiln__fail_memory(error);
+    status = set_sizes(engine, made, choice, error);
     if (status == KILN_OK)
         status = set_params(engine->mem, made, choice, error);
     if (status == KILN_OK) {
-        link_scopes(made, (kiln__scope){.count = engine->device_setting_count, .settings = engine->device_settings});
+        link_scopes(made, (kiln__scope){.settings = {engine->device_setting_count, engine->device_settings}});
         *config = made;
     } else {
         kiln__config_free(made);
@@ -291,11 +290,13 @@ kiln_status kiln__config_make(kiln_engine *engine, const kiln_spec *spec, const 
 static bool copy_params(const kiln_setting *params, kiln__config *config)
 {
     const kiln__variant *variant = config->variant;
-    for (size_t i = 0; i < variant->param_count; i++) {
-        config->params[i] = (kiln_setting){variant->params[i].name, params[i].value};
+    kiln_setting *made = kiln__arena_alloc(&config->arena, (variant->param_count + 1) * sizeof *made);
+    for (size_t i = 0; made && i < variant->param_count; i++) {
+        made[i] = (kiln_setting){variant->params[i].name, params[i].value};
         if (params[i].value.kind == KILN_TEXT)
-            config->params[i].value.as.text = kiln__arena_strdup(&config->arena, params[i].value.as.text);
+            made[i].value.as.text = kiln__arena_strdup(&config->arena, params[i].value.as.text);
     }
+    config->params = (kiln__settings){variant->param_count, made};
     return !config->arena.failed;
 }
 
@@ -303,21 +304,12 @@ kiln_status kiln__config_at(const kiln__config *base, const kiln_setting *params
                             kiln_error **error)
 {
     const kiln_allocator *mem = base->arena.mem;
-    const kiln__variant *variant = base->variant;
     kiln__config *made = kiln__calloc(mem, 1, sizeof *made);
     if (!made)
         return kiln__fail_memory(error);
-    *made = (kiln__config){.spec = base->spec,
-                           .variant = variant,
-                           .arena.mem = mem,
-                           .size_set = base->size_set,
-                           .size_count = base->size_count};
-    made->params = kiln__arena_alloc(&made->arena, (variant->param_count + 1) * sizeof *made->params);
-    made->lets = kiln__arena_alloc(&made->arena, (variant->let_count + 1) * sizeof *made->lets);
-    made->sizes = kiln__arena_alloc(&made->arena, (base->size_count + 1) * sizeof *made->sizes);
-    if (!made->arena.failed && base->size_count)
-        memcpy(made->sizes, base->sizes, base->size_count * sizeof *made->sizes);
-    kiln_status status = !made->arena.failed && copy_params(params, made) ? KILN_OK : kiln__fail_memory(error);
+    *made = (kiln__config){.spec = base->spec, .variant = base->variant, .arena.mem = mem, .size_set = base->size_set};
+    made->sizes = kiln__settings_copy(&made->arena, base->sizes);
+    kiln_status status = copy_params(params, made) ? KILN_OK : kiln__fail_memory(error);
     if (status == KILN_OK) {
         link_scopes(made, base->scopes[0]);
         status = set_lets(mem, made, error);
@@ -343,9 +335,9 @@ const kiln__scope *kiln__config_scope(const kiln__config *config) { return &conf
 void kiln__config_print(const kiln__config *config, kiln__text *out)
 {
     kiln__text_puts(out, config->variant->name);
-    for (size_t i = 0; i < config->variant->param_count; i++) {
-        kiln__text_printf(out, " %s=", config->params[i].name);
-        kiln__value_print(out, config->params[i].value);
+    for (size_t i = 0; i < config->params.count; i++) {
+        kiln__text_printf(out, " %s=", config->params.items[i].name);
+        kiln__value_print(out, config->params.items[i].value);
     }
 }
 
@@ -366,8 +358,7 @@ static kiln_status variant_space(kiln_engine *engine, const kiln_spec *spec, con
     kiln_status status = kiln__config_open(engine, spec, &sizes, &config, error);
     if (status != KILN_OK)
         return status;
-    status = kiln__space_open(engine->mem, variant, &config->scopes[1], choice->params, choice->param_count, &space,
-                              error);
+    status = kiln__space_open(engine->mem, variant, &config->scopes[1], KILN__PARAMS(choice), &space, error);
     if (status == KILN_OK) {
         one->raw = kiln__space_raw(space);
         status = kiln__space_count_within(space, effort, &counted, &one->valid, error);
@@ -402,12 +393,11 @@ kiln_status kiln_space_count(kiln_engine *engine, const kiln_spec *spec, const k
     KILN__NEEDS(NULL, error, engine);
     KILN__NEEDS(engine->mem, error, spec);
     KILN__NEEDS_CHOICE(engine->mem, error, choice);
-    KILN__NEEDS(engine->mem, error, info);
+    KILN__NEEDS_SIZED(engine->mem, error, info);
     KILN__TAKE(engine->mem, error, "options", given, &options);
     KILN__NEEDS_NUMBER(engine->mem, error, options.max_seconds);
-    double seconds = options.max_seconds > 0 ? options.max_seconds : COUNT_SECONDS;
     asker who = {options.stop, options.user};
-    kiln__effort effort = {.deadline = seconds < 1e9 ? kiln__now_ns() + (uint64_t)(seconds * 1e9) : 0,
+    kiln__effort effort = {.deadline = kiln__deadline_in(options.max_seconds > 0 ? options.max_seconds : COUNT_SECONDS),
                            .stop = options.stop ? wants_end : NULL,
                            .user = &who};
     choice = choice ? choice : &nothing;
@@ -419,7 +409,7 @@ kiln_status kiln_space_count(kiln_engine *engine, const kiln_spec *spec, const k
         if (status != KILN_OK)
             return status;
         if (effort.stopped)
-            return kiln__fail(engine->mem, error, KILN_ERROR_INTERRUPTED, "ended while the search space was counted");
+            return kiln__fail(engine->mem, error, KILN_ERROR_INTERRUPTED, "stopped while counting the search space");
         all.raw = add_up(all.raw, one.raw);
         all.valid = add_up(all.valid, one.valid);
         all.counted &= one.counted;
@@ -428,14 +418,14 @@ kiln_status kiln_space_count(kiln_engine *engine, const kiln_spec *spec, const k
         const kiln__variant *variant;
         return find_variant(engine->mem, spec, choice->variant, &variant, error);
     }
-    *info = all;
+    KILN__GIVE(info, &all);
     return KILN_OK;
 }
 
 kiln_status kiln_space_size(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice, uint64_t *raw,
                             uint64_t *valid, kiln_error **error)
 {
-    kiln_space_info info;
+    kiln_space_info info = {.size = sizeof info};
     KILN__NEEDS(NULL, error, engine);
     KILN__NEEDS(engine->mem, error, spec);
     KILN__NEEDS_CHOICE(engine->mem, error, choice);
@@ -446,8 +436,8 @@ kiln_status kiln_space_size(kiln_engine *engine, const kiln_spec *spec, const ki
         return status;
     if (!info.counted)
         return kiln__fail(engine->mem, error, KILN_ERROR_TIMEOUT,
-                          "%s: at least %llu configurations, not counted in %g s: "
-                          "kiln_space_count() takes a limit of the caller's",
+                          "%s: more than %llu configurations, too many to count in %g s: "
+                          "kiln_space_count() can be given a longer limit",
                           spec->name, (unsigned long long)info.valid, COUNT_SECONDS);
     *raw = info.raw;
     *valid = info.valid;

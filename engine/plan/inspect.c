@@ -1,4 +1,4 @@
-/* inspect.c - what the compiler made of a configuration, for any architecture, without a device. */
+/* inspect.c - the compiler's output for a configuration, for any architecture, without a device. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,33 +35,36 @@ static kiln_status parse_arch(kiln_engine *engine, const char *text, int *arch, 
     for (size_t i = 0; i < count && i < KILN__COUNT(known); i++)
         kiln__text_printf(&list, "%ssm_%d", i ? ", " : "", known[i]);
     kiln_status status = kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT,
-                                    "architecture '%s' is not one that this NVRTC compiles for: %s", text,
+                                    "this NVRTC does not support architecture '%s'; it supports %s", text,
                                     kiln__text_get(&list));
     kiln__text_free(&list);
     return status;
 }
 
-/* The first launch of `kernel` among the steps, NULL if there is none. */
-static const kiln__step *find_launch(const kiln__step *steps, size_t count, const kiln__scope *scope,
-                                     const kiln_allocator *mem, const char *kernel)
+/* *found: the first launch of `kernel` among the steps, NULL if there is none. */
+static kiln_status find_launch(const kiln__step *steps, size_t count, const kiln__scope *scope,
+                               const kiln_allocator *mem, const char *kernel, const kiln__step **found,
+                               kiln_error **error)
 {
-    for (size_t i = 0; i < count; i++) {
-        const kiln__step *step = &steps[i], *found = NULL;
+    kiln_status status = KILN_OK;
+    *found = NULL;
+    for (size_t i = 0; i < count && !*found && status == KILN_OK; i++) {
+        const kiln__step *step = &steps[i];
         if (step->kind == KILN__STEP_REPEAT) {
-            found = find_launch(step->as.repeat.steps, step->as.repeat.step_count, scope, mem, kernel);
+            status = find_launch(step->as.repeat.steps, step->as.repeat.step_count, scope, mem, kernel, found, error);
         } else if (step->kind == KILN__STEP_WHILE) {
-            found = find_launch(step->as.loop.steps, step->as.loop.step_count, scope, mem, kernel);
+            status = find_launch(step->as.loop.steps, step->as.loop.step_count, scope, mem, kernel, found, error);
         } else if (step->kind == KILN__STEP_LAUNCH) {
             kiln__text name = {.mem = mem};
-            if (kiln__template_fill(step->as.launch.kernel, scope, &name, NULL) && !name.failed &&
-                strcmp(kiln__text_get(&name), kernel) == 0)
-                found = step;
+            bool known = kiln__template_fill(step->as.launch.kernel, scope, &name, NULL);
+            if (name.failed)
+                status = kiln__fail_memory(error);
+            else if (known && strcmp(kiln__text_get(&name), kernel) == 0)
+                *found = step;
             kiln__text_free(&name);
         }
-        if (found)
-            return found;
     }
-    return NULL;
+    return status;
 }
 
 static kiln_status describe(kiln_engine *engine, const kiln__config *config, int arch, const char *name,
@@ -78,9 +81,12 @@ static kiln_status describe(kiln_engine *engine, const kiln__config *config, int
     kernel->limited_by = "";
     kernel->spill_store_bytes = kernel->spill_load_bytes = -1;
     kiln__compile_log_spills(log, found->symbol, &kernel->spill_store_bytes, &kernel->spill_load_bytes);
-    const kiln__step *step = find_launch(variant->steps, variant->step_count, scope, engine->mem, name);
-    if (!step)
-        step = find_launch(variant->before, variant->before_count, scope, engine->mem, name);
+    const kiln__step *step = NULL;
+    kiln_status status = find_launch(variant->steps, variant->step_count, scope, engine->mem, name, &step, error);
+    if (status == KILN_OK && !step)
+        status = find_launch(variant->before, variant->before_count, scope, engine->mem, name, &step, error);
+    if (status != KILN_OK)
+        return status;
     int64_t shared = 0, threads = 1;
     for (int i = 0; step && i < 3; i++) { /* a block that needs an input's data is left at 0: not known here */
         int64_t extent = 0;
@@ -96,8 +102,7 @@ static kiln_status describe(kiln_engine *engine, const kiln__config *config, int
         return KILN_OK;
     kernel->dynamic_shared = (uint64_t)shared;
     kiln__occupancy occupancy = {0};
-    kiln_status status = kiln__occupancy_of(engine->mem, arch, found, (unsigned)threads, (uint64_t)shared, &occupancy,
-                                            error);
+    status = kiln__occupancy_of(engine->mem, arch, found, (unsigned)threads, (uint64_t)shared, &occupancy, error);
     if (status != KILN_OK)
         return status;
     kernel->blocks_per_sm = occupancy.blocks_per_sm;
@@ -185,14 +190,16 @@ kiln_status kiln_occupancy(kiln_engine *engine, const char *arch, unsigned threa
     KILN__NEEDS(NULL, error, engine);
     KILN__NEEDS(engine->mem, error, arch);
     KILN__NEEDS_NUMBER(engine->mem, error, registers);
-    KILN__NEEDS(engine->mem, error, info);
+    KILN__NEEDS_SIZED(engine->mem, error, info);
     kiln_status status = kiln__engine_nvrtc(engine, error);
     if (status == KILN_OK)
         status = parse_arch(engine, arch, &number, error);
     if (status == KILN_OK)
         status = kiln__occupancy_of(engine->mem, number, &kernel, threads, shared, &found, error);
+    kiln_occupancy_info made = {
+        .blocks_per_sm = found.blocks_per_sm, .occupancy = found.occupancy, .limited_by = found.limited_by};
     if (status == KILN_OK)
-        *info = (kiln_occupancy_info){found.blocks_per_sm, found.occupancy, found.limited_by};
+        KILN__GIVE(info, &made);
     return status;
 }
 

@@ -22,7 +22,7 @@ kiln_status kiln__plan_diag(kiln_plan *plan, kiln__diag *diag, kiln_status statu
 
 /* ---- inputs ---- */
 
-/* Everything that determines what an input exports. Inputs that it uses are made by now. */
+/* The key of an input: everything that determines its exports. Inputs that it uses must exist. */
 static bool input_key(kiln_plan *plan, const kiln__input *input, const kiln__call_args *args, kiln__text *key)
 {
     kiln__text_printf(key, "input %s(", input->function);
@@ -73,14 +73,14 @@ kiln_status kiln__plan_input_make(kiln_plan *plan, kiln__plan_input *input, kiln
     if (input->entry)
         return KILN_OK;
     if (input->making)
-        return kiln__fail(plan->mem, error, KILN_ERROR_SPEC, "the input '%s' needs itself", input->input->name);
+        return kiln__fail(plan->mem, error, KILN_ERROR_SPEC, "the input '%s' depends on itself", input->input->name);
     input->making = true;
     kiln_status status = make_input(plan, input, error);
     input->making = false;
     return status;
 }
 
-/* The input that a dotted name starts with, and *rest behind the dot; NULL: none. */
+/* The input with which a dotted name starts; *rest: the part after the dot. NULL: none. */
 static kiln__plan_input *input_of(kiln_plan *plan, const char *name, const char **rest)
 {
     size_t root = strcspn(name, ".");
@@ -107,22 +107,18 @@ static bool find_name(void *user, const char *name, kiln_value *value)
         *value = found->value;
         return true;
     }
-    for (size_t i = 0; i < plan->variant->let_count; i++) {
-        if (strcmp(plan->variant->lets[i].name, name) != 0)
-            continue;
-        kiln_value known;
-        if (kiln__scope_find(kiln__config_scope(plan->config), name, &known) || plan->lookups > 64)
-            return false; /* the configuration's scope has it */
-        kiln__diag diag = {.mem = plan->mem};
-        plan->lookups++;
-        bool found = kiln__expr_eval(plan->variant->lets[i].expr, &plan->scope, value, &diag);
-        plan->lookups--;
-        kiln_error *why = NULL;
-        if (kiln__plan_diag(plan, &diag, KILN_ERROR_SPEC, &why) != KILN_OK)
-            plan->pending = why;
-        return found;
-    }
-    return false;
+    const kiln__named_expr *let = kiln__variant_let(plan->variant, name);
+    kiln_value known;
+    if (!let || kiln__scope_find(kiln__config_scope(plan->config), name, &known) || plan->lookups > 64)
+        return false; /* the configuration's scope has it */
+    kiln__diag diag = {.mem = plan->mem};
+    plan->lookups++;
+    bool found = kiln__expr_eval(let->expr, &plan->scope, value, &diag);
+    plan->lookups--;
+    kiln_error *why = NULL;
+    if (kiln__plan_diag(plan, &diag, KILN_ERROR_SPEC, &why) != KILN_OK)
+        plan->pending = why;
+    return found;
 }
 
 /* ---- looking buffers up ---- */
@@ -163,7 +159,7 @@ kiln_status kiln__plan_file(kiln_plan *plan, const char *file, const char *named
     kiln__arena arena = {.mem = plan->mem};
     kiln_array array;
     kiln_status status = KILN_OK;
-    bool found = !file; /* a path of the caller's may be a link */
+    bool found = !file; /* a path from the caller may be a link */
     if (found)
         status = kiln__engine_find_file(plan->engine, plan->spec->folder, named, &arena, &file, error);
     const char *key = status == KILN_OK ? kiln__arena_printf(&arena, "file %s", file) : NULL;
@@ -205,7 +201,7 @@ static kiln_status exported_array(kiln_plan *plan, const kiln__buffer *buffer, c
             return KILN_OK;
         }
     }
-    kiln__diag_add(&diag, buffer->fill.pos, "no input exports an array '%s'", buffer->fill.text);
+    kiln__diag_add(&diag, buffer->fill.pos, "no input exports the array '%s'", buffer->fill.text);
     return kiln__diag_finish(&diag, KILN_ERROR_SPEC, error);
 }
 
@@ -243,8 +239,8 @@ static kiln_status written_shape(kiln_plan *plan, kiln__plan_buffer *b, kiln_err
     b->type = buffer->type;
     if (buffer->type_expr && kiln__expr_eval(buffer->type_expr, &plan->scope, &value, &diag) &&
         (value.kind != KILN_TEXT || !kiln__type_named(value.as.text, &b->type)))
-        kiln__diag_add(&diag, kiln__expr_pos(buffer->type_expr),
-                       "the type of buffer '%s' must name one of kiln's types", buffer->name);
+        kiln__diag_add(&diag, kiln__expr_pos(buffer->type_expr), "the type of buffer '%s' must be one of kiln's types",
+                       buffer->name);
     b->dims = buffer->dims < 0 ? 0 : buffer->dims;
     memset(b->shape, 0, sizeof b->shape);
     for (int d = 0; d < b->dims; d++) {
@@ -252,8 +248,8 @@ static kiln_status written_shape(kiln_plan *plan, kiln__plan_buffer *b, kiln_err
         if (!kiln__expr_eval_int(buffer->shape[d], &plan->scope, "an extent", &extent, &diag))
             continue;
         if (extent < 0)
-            kiln__diag_add(&diag, kiln__expr_pos(buffer->shape[d]), "an extent of buffer '%s' is negative: %" PRId64,
-                           buffer->name, extent);
+            kiln__diag_add(&diag, kiln__expr_pos(buffer->shape[d]),
+                           "an extent of buffer '%s' must not be negative: %" PRId64, buffer->name, extent);
         else
             b->shape[d] = (uint64_t)extent;
     }
@@ -297,9 +293,9 @@ static kiln_status fill_values(kiln_plan *plan, const kiln__fill *fill, kiln__fi
     kiln_value a = {.kind = KILN_INT}, b = {.kind = KILN_INT};
     int64_t seed = 0;
     if (fill->a && kiln__expr_eval(fill->a, &plan->scope, &a, &diag) && a.kind == KILN_TEXT)
-        kiln__diag_add(&diag, kiln__expr_pos(fill->a), "a number is needed here, not a text");
+        kiln__diag_add(&diag, kiln__expr_pos(fill->a), "expected a number, not a text");
     if (fill->b && kiln__expr_eval(fill->b, &plan->scope, &b, &diag) && b.kind == KILN_TEXT)
-        kiln__diag_add(&diag, kiln__expr_pos(fill->b), "a number is needed here, not a text");
+        kiln__diag_add(&diag, kiln__expr_pos(fill->b), "expected a number, not a text");
     if (fill->seed)
         kiln__expr_eval_int(fill->seed, &plan->scope, "a seed", &seed, &diag);
     *values = (kiln__fill_values){.kind = fill->kind, .seed = (uint64_t)seed};
@@ -348,7 +344,7 @@ static kiln_status content_key(kiln_plan *plan, kiln__plan_buffer *b, kiln_error
     return status;
 }
 
-/* Makes the entry of a fill by numbers. */
+/* Creates the entry of a numeric fill. */
 static kiln_status make_content(kiln_plan *plan, kiln__plan_buffer *b, kiln__plan_entry **entry, kiln_error **error)
 {
     kiln__fill_values values;
@@ -431,7 +427,7 @@ void kiln__plan_forget(kiln_plan *plan)
     plan->laid_out = plan->ready = false;
     plan->steps.ready = plan->before.ready = false;
     for (size_t i = 0; i < plan->variant->input_count; i++)
-        plan->inputs[i].entry = NULL; /* found again by its key, if that is still what it was */
+        plan->inputs[i].entry = NULL; /* found again by its key, if that is unchanged */
     for (size_t i = 0; i < plan->variant->buffer_count; i++) {
         plan->slots[i] = (unsigned)i;
         if (!plan->buffers[i].custom)
@@ -468,10 +464,10 @@ kiln_status kiln__plan_allocate(kiln_plan *plan, kiln_error **error)
     if (status != KILN_OK || need == 0) {
         for (size_t i = 0; i < plan->variant->buffer_count && status == KILN_OK; i++)
             if (plan->buffers[i].owner == KILN__OWNER_NONE)
-                plan->buffers[i].owner = KILN__OWNER_PLAN; /* of no bytes */
+                plan->buffers[i].owner = KILN__OWNER_PLAN; /* has no bytes */
         return status;
     }
-    /* What earlier plans gave back counts as free: allocation frees it where it does not fit. */
+    /* Spare memory of earlier plans counts as free: allocation frees it if needed. */
     char what[160];
     uint64_t spare = 0;
     for (size_t i = 0; i < plan->shared->spare_count; i++)
@@ -525,7 +521,7 @@ static kiln_status upload(kiln_plan *plan, const kiln__plan_buffer *b, CUdevicep
                              b->buffer->name);
 }
 
-/* The copy on the device that a sweep keeps of a content, made if it can be; 0: there is no room for one. */
+/* The copy of a content that a sweep keeps on the device, created if possible; 0: no memory for it. */
 static kiln_status kept_copy(kiln_plan *plan, kiln__plan_buffer *b, CUdeviceptr *copy, kiln_error **error)
 {
     const kiln__driver *driver = &plan->engine->driver;

@@ -1,7 +1,7 @@
-/* limit.c - the time that a configuration's kernels may take, and a caller who wants to end a run.
+/* limit.c - the time limit of a configuration's kernels, and the caller's request to stop a run.
  *
- * The simulated device ends a kernel by itself when the time has come or the caller's flag is set. A GPU cannot be told to:
- * there the host stops waiting, and the kernel has the device until the process ends. */
+ * The simulated device ends a kernel itself when its time is over or the caller's flag is set. A kernel on a GPU cannot
+ * be ended: the host stops waiting, and the kernel keeps the device until the process ends. */
 #include <math.h>
 #include <string.h>
 #include <time.h>
@@ -9,11 +9,11 @@
 #include "plan_internal.h"
 
 #define USUAL 60.0       /* seconds */
-#define SPIN_NS 2000000u /* waiting is looking all the time at first, as the driver's own waiting is */
+#define SPIN_NS 2000000u /* poll without sleeping at first, as the driver does */
 #define SHORT_NAP_NS 50000
 #define LONG_NAP_NS 2000000
 #define LONG_WAIT_NS 2000000000u
-#define STOP_GRACE_NS 1000000000u /* that a GPU's kernel is given to end when the caller wants to */
+#define STOP_GRACE_NS 1000000000u /* for a GPU's kernel to end after the caller's request to stop */
 
 static bool is_asked(const kiln_plan *plan)
 {
@@ -25,12 +25,12 @@ kiln_status kiln__limit_set(kiln_plan *plan, const kiln_run_options *options, ki
     double given = options->sample_timeout, budget = options->budget > 0 ? options->budget : 0;
     plan->limit = (kiln__limit){.usual = given == 0, .stop = options->stop};
     if (isnan(given))
-        return kiln__fail(plan->mem, error, KILN_ERROR_ARGUMENT, "kiln_run_options.sample_timeout is no number");
+        return kiln__fail(plan->mem, error, KILN_ERROR_ARGUMENT, "kiln_run_options.sample_timeout is not a number");
     plan->limit.seconds = given > 0 && isfinite(given) ? given : given == 0 ? USUAL + 2 * budget : 0;
     return KILN_OK;
 }
 
-/* Without a limit of time (it may be longer than the clock can count) there is still the caller who may want to end. */
+/* Without a time limit (or with one beyond the clock's range) the caller may still request to stop. */
 static void begin(kiln_plan *plan, uint64_t now)
 {
     double ns = plan->limit.seconds * 1e9;
@@ -80,7 +80,8 @@ static void nap(long ns)
     nanosleep(&time, NULL);
 }
 
-/* Until what `query` asks for is done, the time has come, or the caller wants to end and the kernel does not. */
+/* Waits until the event or stream is done, the time is over, or the caller has requested to stop and the kernel does
+ * not end. */
 static CUresult await(kiln_plan *plan, CUevent event, CUstream stream)
 {
     const kiln__driver *driver = &plan->engine->driver;
@@ -138,7 +139,7 @@ static void print_kernels(const kiln_plan *plan, kiln__text *out)
         kiln__text_printf(out, " and %zu more", plan->kernel_count - SHOWN);
 }
 
-/* What a driver's error was that `what` ended with: the time, the caller's wish, or just that. */
+/* The error for a driver call that failed: time limit, request to stop, or the driver's own error. */
 kiln_status kiln__limit_fail(kiln_plan *plan, CUresult result, kiln_error **error, const char *what, ...)
 {
     const kiln__driver *driver = &plan->engine->driver;
@@ -155,9 +156,9 @@ kiln_status kiln__limit_fail(kiln_plan *plan, CUresult result, kiln_error **erro
     if (late == KILN__IN_TIME) {
         status = kiln__driver_fail(driver, plan->mem, result, error, "%s", kiln__text_get(&text));
     } else if (late == KILN__STOPPED) {
-        status = kiln__fail(
-            plan->mem, error, KILN_ERROR_INTERRUPTED, "%s was stopped%s", kiln__text_get(&text),
-            !atomic_load(&plan->engine->stuck) ? "" : "; a kernel still has the device, until this process ends");
+        status = kiln__fail(plan->mem, error, KILN_ERROR_INTERRUPTED, "%s was stopped%s", kiln__text_get(&text),
+                            !atomic_load(&plan->engine->stuck) ? ""
+                                                               : "; a kernel keeps the device until this process ends");
     } else if (driver->simulator) {
         kiln__text_printf(&text, " took longer than the limit of %g s (sample_timeout)", plan->limit.seconds);
         kiln_error *why = NULL;
@@ -168,7 +169,7 @@ kiln_status kiln__limit_fail(kiln_plan *plan, CUresult result, kiln_error **erro
     } else {
         kiln__text_printf(&text, " took longer than the limit of %g s (sample_timeout): ", plan->limit.seconds);
         print_kernels(plan, &text);
-        kiln__text_puts(&text, " still has the device, until this process ends");
+        kiln__text_puts(&text, " keeps the device until this process ends");
         status = kiln__fail(plan->mem, error, KILN_ERROR_TIMEOUT, "%s", kiln__text_get(&text));
     }
     kiln__text_free(&text);

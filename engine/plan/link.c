@@ -1,5 +1,5 @@
-/* link.c - machine code that launches kernels itself is only a part of a program: it is linked with the device runtime,
- * libcudadevrt.a, before it is loaded. The simulated device has those functions and needs none of this. */
+/* link.c - machine code that launches kernels must be linked with the device runtime, libcudadevrt.a, before it is
+ * loaded. The simulated device has these functions built in. */
 #include <elf.h>
 #include <string.h>
 
@@ -55,7 +55,7 @@ kiln_status kiln__load_linked(kiln_plan *plan, const void *cubin, size_t length,
             result = driver->cuLinkComplete_(state, &image, &size);
         if (result == CUDA_SUCCESS)
             result = driver->cuModuleLoadDataEx_(&plan->module, image, 0, NULL, NULL);
-        driver->cuLinkDestroy_(state); /* the image goes with it */
+        driver->cuLinkDestroy_(state); /* frees the image too */
     }
     kiln__arena_free(&arena);
     return result == CUDA_SUCCESS ? KILN_OK : link_failed(plan, result, log, sizeof log, error);

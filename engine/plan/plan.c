@@ -14,7 +14,7 @@ static CUresult load_image(kiln_plan *plan, const void *image, char *log, size_t
     return plan->engine->driver.cuModuleLoadDataEx_(&plan->module, image, 2, options, values);
 }
 
-/* Machine code where there is some and the device takes it, else PTX. */
+/* Loads machine code if there is any and the device accepts it, else PTX. */
 static kiln_status load_module(kiln_plan *plan, kiln_error **error)
 {
     char log[4096];
@@ -30,7 +30,7 @@ static kiln_status load_module(kiln_plan *plan, kiln_error **error)
             return KILN_OK;
         if (!unit->ptx || kiln__driver_is_sticky(result))
             return kiln__driver_fail(&engine->driver, plan->mem, result, error, "loading the machine code");
-        kiln__logf(&engine->log, KILN_LOG_WARNING, "%s %s: the device does not take the machine code (%d); using PTX",
+        kiln__logf(&engine->log, KILN_LOG_WARNING, "%s %s: the device rejects the machine code (%d); using PTX",
                    plan->spec->name, plan->variant->name, (int)result);
     }
     if (!unit->ptx)
@@ -43,7 +43,7 @@ static kiln_status load_module(kiln_plan *plan, kiln_error **error)
                              plan->spec->name, plan->variant->name, log[0] ? ":\n" : "", log);
 }
 
-/* Tells the simulated device how many registers the machine code takes, where that was made. */
+/* Tells the simulated device the register count of the machine code, if there is any. */
 static kiln_status tell_registers(const kiln_plan *plan, CUfunction function, const char *symbol, kiln_error **error)
 {
     const kiln__unit *unit = &plan->code.unit;
@@ -238,8 +238,8 @@ void kiln__plan_share(kiln_plan *plan, kiln__shared *shared)
 
 /* ---- resize ---- */
 
-/* A text that is the same for two configurations of one variant exactly where their code is: the values of everything
- * that becomes a macro or an option, and the kernels' names. */
+/* A text that is equal for two configurations of a variant if and only if their code is: the values of all macros and
+ * options, and the kernels' names. */
 static bool code_values(const kiln__config *config, kiln__text *out)
 {
     const kiln__variant *variant = config->variant;
@@ -288,7 +288,7 @@ static kiln_status replace_code(kiln_plan *plan, kiln__config *config, kiln_erro
     status = kiln__plan_make(plan->engine, config, &code, &fresh, error);
     if (status != KILN_OK)
         return status;
-    /* The new plan keeps the old one's buffers; the old one's code goes with the shell of the new. */
+    /* The plan keeps its buffers and gets the new code; the other struct gets the old code and is freed. */
     kiln_plan shell = *fresh;
     for (size_t i = 0; i < plan->variant->buffer_count; i++) {
         shell.buffers[i] = plan->buffers[i];
@@ -314,16 +314,16 @@ kiln_status kiln_plan_resize(kiln_plan *plan, const kiln_setting *sizes, size_t 
     KILN__NEEDS_SETTINGS(plan->mem, error, sizes, count);
     kiln__text old = {.mem = plan->mem}, now = {.mem = plan->mem};
     kiln__config *config;
-    size_t had = plan->config->size_count;
+    size_t had = plan->config->sizes.count;
     kiln_setting *all = kiln__calloc(plan->mem, had + count + 1, sizeof *all);
     if (!all)
         return kiln__fail_memory(error);
-    memcpy(all, plan->config->sizes, had * sizeof *all);
+    memcpy(all, plan->config->sizes.items, had * sizeof *all);
     if (count)
         memcpy(all + had, sizes, count * sizeof *all);
     kiln_choice choice = {.variant = plan->variant->name,
-                          .params = plan->config->params,
-                          .param_count = plan->variant->param_count,
+                          .params = plan->config->params.items,
+                          .param_count = plan->config->params.count,
                           .size_set = plan->config->size_set,
                           .sizes = all,
                           .size_count = had + count};
@@ -350,7 +350,7 @@ kiln_status kiln_plan_resize(kiln_plan *plan, const kiln_setting *sizes, size_t 
         CUcontext previous;
         status = kiln__engine_enter(plan->engine, &previous, error);
         if (status == KILN_OK) {
-            status = kiln__plan_layout(plan, error); /* drops what no longer has the right size */
+            status = kiln__plan_layout(plan, error); /* frees buffers of the wrong size */
             kiln__engine_leave(plan->engine, previous);
         }
     }
@@ -393,7 +393,7 @@ kiln_status kiln_plan_buffer_bytes(const kiln_plan *plan, const char *buffer, ui
     KILN__NEEDS(NULL, error, plan);
     KILN__NEEDS_TEXT(plan->mem, error, buffer);
     KILN__NEEDS(plan->mem, error, bytes);
-    kiln_plan *mutable = (kiln_plan *)(uintptr_t)plan; /* what is worked out here is kept, and changes nothing seen */
+    kiln_plan *mutable = (kiln_plan *)(uintptr_t)plan; /* caches results; no visible change */
     const kiln__plan_buffer *b = kiln__plan_buffer_find(plan, buffer);
     if (!b)
         return kiln__plan_no_buffer(plan, buffer, error);
@@ -445,7 +445,7 @@ static kiln_status transfer(kiln_plan *plan, const char *buffer, void *data, siz
     if (status == KILN_OK && bytes != b->bytes)
         status = kiln__fail(plan->mem, error, KILN_ERROR_ARGUMENT, "buffer %s has %" PRIu64 " bytes, not %zu", buffer,
                             b->bytes, bytes);
-    /* Launches may be under way on a stream that the copy's own stream does not wait for. */
+    /* Launches may be running on a stream for which the copy's stream does not wait. */
     CUresult result = CUDA_SUCCESS;
     if (status == KILN_OK)
         result = driver->cuCtxSynchronize_();
@@ -511,20 +511,18 @@ kiln_status kiln_plan_reset(kiln_plan *plan, CUstream stream, kiln_error **error
 
 size_t kiln_plan_kernel_count(const kiln_plan *plan) { return plan ? plan->kernel_count : 0; }
 
-void kiln_plan_kernel(const kiln_plan *plan, size_t kernel, kiln_kernel_info *info)
+const kiln_kernel_info *kiln_plan_kernel(kiln_plan *plan, size_t kernel)
 {
-    if (!info)
-        return;
-    memset(info, 0, sizeof *info);
     if (kernel >= kiln_plan_kernel_count(plan))
-        return;
-    const kiln__plan_kernel *k = &plan->kernels[kernel];
+        return NULL;
+    kiln__plan_kernel *k = &plan->kernels[kernel];
     if (!k->known)
-        kiln__steps_geometry((kiln_plan *)(uintptr_t)plan);
-    info->name = k->name;
-    info->function = k->function;
-    memcpy(info->grid, k->grid, sizeof info->grid);
-    memcpy(info->block, k->block, sizeof info->block);
-    info->dynamic_shared = k->dynamic_shared;
-    info->from_cache = plan->code.from_cache;
+        kiln__steps_geometry(plan);
+    k->info = (kiln_kernel_info){.name = k->name,
+                                 .function = k->function,
+                                 .dynamic_shared = k->dynamic_shared,
+                                 .from_cache = plan->code.from_cache};
+    memcpy(k->info.grid, k->grid, sizeof k->info.grid);
+    memcpy(k->info.block, k->block, sizeof k->info.block);
+    return &k->info;
 }

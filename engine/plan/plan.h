@@ -11,25 +11,23 @@
 typedef struct kiln__config { /* on the heap: its scopes point into it */
     const kiln_spec *spec;
     const kiln__variant *variant;
-    kiln__arena arena;    /* names and texts of the settings */
-    kiln_setting *params; /* variant->param_count, in its order */
-    kiln_setting *sizes;
-    size_t size_count;
+    kiln__arena arena;     /* names and texts of the settings */
+    kiln__settings params; /* variant->param_count, in its order */
+    kiln__settings sizes;
     const char *size_set;
-    kiln_setting *lets;
-    size_t let_count;      /* those that need no input; a plan works out the others */
+    kiln__settings lets;   /* lets that need no input; a plan computes the others */
     kiln__scope scopes[4]; /* device <- sizes <- params <- lets; chained by kiln__config_scope */
 } kiln__config;
-/* Fills in what the choice leaves open, checks names (nearest suggestions), kinds, and the constraints
+/* Fills in what the choice does not set; checks names (with suggestions), kinds, and the constraints
  * (KILN_ERROR_CONSTRAINT). The engine's device is opened for device.* names. */
 kiln_status kiln__config_make(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
                               kiln__config **config, kiln_error **error);
-/* The same without constraints and lets: names and values are checked, and scopes[1] knows device and sizes. For those
- * who go through a space. */
+/* The same without constraints and lets: names and values are checked, and scopes[1] has device and sizes. For walks
+ * over a space. */
 kiln_status kiln__config_open(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
                               kiln__config **config, kiln_error **error);
-/* A configuration of a space: the sizes of `base` (kiln__config_open()) with a value for each of the variant's params, in
- * its order, that the space has and its constraints allow. Nothing is looked up or checked again; all is copied. */
+/* A configuration of a space: the sizes of `base` (kiln__config_open()) with a value for each of the variant's params,
+ * in its order, that the space has and its constraints allow. Nothing is checked again; everything is copied. */
 kiln_status kiln__config_at(const kiln__config *base, const kiln_setting *params, kiln__config **config,
                             kiln_error **error);
 void kiln__config_free(kiln__config *config);                      /* NULL is fine */
@@ -44,12 +42,12 @@ typedef struct kiln__code {
     uint64_t compile_ns;
 } kiln__code;
 typedef struct kiln__code_job kiln__code_job;
-/* Reads and fills the source, looks into the cache and, on a miss, starts a compile. Never waits for it. `arch` 0: the
- * engine's device's; cubin: machine code is wanted too. The config may be freed afterwards. */
+/* Reads and fills the source, searches the cache and, on a miss, starts a compile. Never waits for it. `arch` 0: that
+ * of the engine's device; cubin: machine code is needed too. The config may be freed afterwards. */
 kiln_status kiln__code_start(kiln_engine *engine, const kiln__config *config, int arch, bool cubin,
                              kiln__code_job **job, kiln_error **error);
-/* The two halves of that: everything but looking into the cache and compiling, and these. kiln__code_begin() frees the
- * job where it fails. Between them kiln__code_key() is the hash of all that determines the code. */
+/* The two halves of that: everything before the cache look-up; then the look-up and the compile. kiln__code_begin()
+ * frees the job where it fails. Between them kiln__code_key() is the hash of all that determines the code. */
 kiln_status kiln__code_prepare(kiln_engine *engine, const kiln__config *config, int arch, bool cubin,
                                kiln__code_job **job, kiln_error **error);
 kiln_status kiln__code_begin(kiln__code_job *job, kiln_error **error);
@@ -69,19 +67,20 @@ kiln_status kiln__config_kernels(const kiln__config *config, const kiln_allocato
                                  const char *const **names, size_t *count, kiln_error **error);
 
 /* ---- plans ---- */
-/* kiln_plan_open in two halves, for a scheduler that compiles ahead: config and finished code in, plan out. Takes over
- * both, also on failure. */
+/* kiln_plan_open in two halves, for a scheduler that compiles ahead: makes a plan from a config and finished code.
+ * Takes ownership of both, also on failure. */
 kiln_status kiln__plan_make(kiln_engine *engine, kiln__config *config, kiln__code *code, kiln_plan **plan,
                             kiln_error **error);
 
 /* Inputs and expected outputs that do not depend on the configuration are made once and shared by the plans of a
- * sweep: buffers filled on the device, references computed on the host. One per sweep; NULL is fine everywhere. */
+ * sweep: buffers filled on the device, references computed on the host. One per sweep; NULL is allowed everywhere. */
 typedef struct kiln__shared kiln__shared;
 kiln_status kiln__shared_open(kiln_engine *engine, const kiln_spec *spec, kiln__shared **shared, kiln_error **error);
 void kiln__shared_free(kiln__shared *shared);
-/* `notify` is called in each run of its plans when inputs and references are there and the first launch is next. */
+/* `notify` is called in each run of its plans when inputs and references are ready, before the first launch. */
 void kiln__shared_on_launch(kiln__shared *shared, void (*notify)(void *user), void *user);
-/* `notify` hears when a run waits for another process's measurement, and why, and NULL when it goes on. */
+/* `notify` is called with a reason when a run waits for another process's measurement, and with NULL when it
+ * continues. */
 void kiln__shared_on_wait(kiln__shared *shared, void (*notify)(void *user, const char *why), void *user);
 /* The seconds of each repetition of the plan's last run, in order. */
 const double *kiln__plan_times(const kiln_plan *plan, size_t *count);

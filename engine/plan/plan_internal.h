@@ -1,4 +1,4 @@
-/* internal.h - what the files of plan/ share. */
+/* plan_internal.h - what the files of plan/ share. */
 #ifndef KILN_PLAN_INTERNAL_H
 #define KILN_PLAN_INTERNAL_H
 
@@ -6,13 +6,13 @@
 #include "signature.h"
 
 /* ---- shared.c: what is made once and used by the plans of a sweep ----
- * Every plan has one; where none was given it is the plan's own. Entries are found by a key that says everything that
- * determines their content, so it does not matter which plan made them. */
+ * Every plan has one: that of the sweep, or its own. Entries are found by a key of everything that determines their
+ * content, so it does not matter which plan made them. */
 typedef struct kiln__plan_entry {
     struct kiln__plan_entry *next;
     char *key;
     kiln__export *values; /* an input's exports, a buffer's content (one array), a reference's outputs */
-    CUdeviceptr device;   /* of a buffer's content: a copy that no kernel is given; 0: none */
+    CUdeviceptr device;   /* of a buffer's content: a copy that no kernel accesses; 0: none */
     uint64_t device_bytes;
 } kiln__plan_entry;
 typedef struct kiln__device_block {
@@ -24,29 +24,29 @@ struct kiln__shared {
     const kiln_allocator *mem;
     bool sweep; /* several plans: keeps contents and device memory */
     kiln__plan_entry *entries;
-    kiln__device_block *spare; /* device memory that plans have given back */
+    kiln__device_block *spare; /* device memory that plans no longer use */
     size_t spare_count, spare_capacity;
-    CUdeviceptr flush; /* larger than the L2: written to between repetitions */
+    CUdeviceptr flush; /* larger than the L2: written between repetitions */
     uint64_t flush_bytes;
     void *staging; /* host memory that outputs are read into, one after the other */
     uint64_t staging_bytes;
-    void (*on_launch)(void *user); /* NULL: nobody wants to know */
+    void (*on_launch)(void *user); /* may be NULL */
     void *on_launch_user;
-    void (*on_wait)(void *user, const char *why); /* likewise */
+    void (*on_wait)(void *user, const char *why); /* may be NULL */
     void *on_wait_user;
 };
 kiln__plan_entry *kiln__shared_find(kiln__shared *shared, const char *key);
-/* Takes `values` over, also on failure. */
+/* Takes ownership of `values`, also on failure. */
 kiln_status kiln__shared_add(kiln__shared *shared, const char *key, kiln__export *values, kiln__plan_entry **entry,
                              kiln_error **error);
 /* Frees the entries whose key starts with `prefix`. */
 void kiln__shared_drop(kiln__shared *shared, const char *prefix);
-/* Device memory, kept for the next plan where the shared is a sweep's. The context is current. */
+/* Device memory; in a sweep it is kept for the next plan. The context must be current. */
 kiln_status kiln__shared_alloc(kiln__shared *shared, uint64_t bytes, const char *what, CUdeviceptr *pointer,
                                kiln_error **error);
 void kiln__shared_release(kiln__shared *shared, CUdeviceptr pointer, uint64_t bytes);
-/* Room for `bytes` on the host, until the next call; NULL: out of memory. Kept, because touching fresh pages costs
- * more than the copy. */
+/* Room for `bytes` on the host, until the next call; NULL: out of memory. It is kept, because the first access to new
+ * pages takes longer than the copy. */
 void *kiln__shared_staging(kiln__shared *shared, uint64_t bytes);
 void kiln__shared_drop_device(kiln__shared *shared); /* copies and spare memory */
 kiln__export *kiln__export_of(const kiln_allocator *mem, const char *name, const kiln_array *array); /* takes array */
@@ -66,6 +66,7 @@ typedef struct kiln__plan_kernel {
     int max_threads;
     bool known; /* the launch below is set */
     unsigned grid[3], block[3], dynamic_shared;
+    kiln_kernel_info info; /* the last answer of kiln_plan_kernel() */
 } kiln__plan_kernel;
 
 typedef struct kiln__plan_input {
@@ -74,7 +75,7 @@ typedef struct kiln__plan_input {
     bool making;
 } kiln__plan_input;
 
-/* Whose memory a buffer has, and what is in it. */
+/* Who owns a buffer's memory. */
 typedef enum kiln__owner { KILN__OWNER_NONE, KILN__OWNER_PLAN, KILN__OWNER_CALLER } kiln__owner;
 typedef struct kiln__plan_buffer {
     const kiln__buffer *buffer;
@@ -83,11 +84,11 @@ typedef struct kiln__plan_buffer {
     uint64_t shape[KILN_MAX_DIMS];
     uint64_t bytes, elements;
     kiln__owner owner;
-    CUdeviceptr pointer; /* 0 where there are no bytes */
-    bool filled;         /* holds its initial content, or what a run made of it */
+    CUdeviceptr pointer; /* 0: no bytes */
+    bool filled;         /* has its initial content, or a run's result */
     bool custom;         /* the content came from the caller: bound, or written */
     const char *file;    /* --input: replaces the fill during a run */
-    char *key;           /* of its initial content; NULL: not worked out */
+    char *key;           /* of its initial content; NULL: not computed */
 } kiln__plan_buffer;
 
 typedef enum kiln__plan_op_kind { KILN__OP_LAUNCH, KILN__OP_SET, KILN__OP_COPY } kiln__plan_op_kind;
@@ -115,7 +116,7 @@ typedef struct kiln__plan_op {
     const kiln__plan_kernel *kernel;
 } kiln__plan_op;
 
-/* Steps worked out: what a launch of the plan does, without a single expression left. */
+/* Evaluated steps: the operations of a launch, without expressions. */
 typedef struct kiln__program {
     kiln__arena arena; /* of the arguments */
     kiln__plan_op *ops;
@@ -124,7 +125,7 @@ typedef struct kiln__program {
     unsigned *final; /* where the names stand after it, if it swaps; of the plan's arena */
 } kiln__program;
 
-/* ---- limit.c: the time that kernels may take, and a caller who wants to end ---- */
+/* ---- limit.c: the time limit of kernels, and the caller's request to stop ---- */
 typedef enum kiln__late { KILN__IN_TIME, KILN__LATE, KILN__STOPPED } kiln__late;
 typedef struct kiln__limit {
     bool on, usual;           /* on: between start and end; usual: the caller gave no time */
@@ -152,35 +153,36 @@ struct kiln_plan {
     size_t kernel_count;
     kiln__plan_input *inputs;   /* variant->input_count */
     kiln__plan_buffer *buffers; /* variant->buffer_count */
-    unsigned *slots;            /* buffer that each buffer's name stands for now */
+    unsigned *slots;            /* the buffer to which each name refers now */
     kiln__program steps, before;
     bool laid_out; /* shapes are known */
     bool ready;    /* every buffer has memory and its initial content */
-    bool dynamic;  /* the steps cannot be worked out beforehand */
+    bool dynamic;  /* the steps cannot be evaluated in advance */
     bool before_dynamic;
-    uint64_t *values; /* arguments of a launch that is worked out as it runs */
+    uint64_t *values; /* arguments of a launch that is evaluated while it runs */
     void **pointers;
     kiln__shared *shared, *own; /* own: made for this plan alone */
     double *times;              /* of the last run's repetitions, in order */
     size_t time_count;
     kiln__limit limit;
-    char *capture_folder; /* the next launch is written down there; NULL: only if the engine's order says so */
+    char *capture_folder; /* the next launch is captured there; NULL: only if the engine's settings request it */
     char *captured;       /* the folder of the last one that was */
 };
 
-/* What a run may take, by its options; the time runs from kiln__limit_start() on, which may be called again, until
- * kiln__limit_end(). Both in the thread that launches. */
+/* Sets the limit of a run from its options. The time counts from kiln__limit_start(), which may be called again, to
+ * kiln__limit_end(). Both in the launching thread. */
 kiln_status kiln__limit_set(kiln_plan *plan, const kiln_run_options *options, kiln_error **error);
 void kiln__limit_start(kiln_plan *plan);
-void kiln__limit_extend(kiln_plan *plan, double seconds); /* the usual time, not one that was given */
+void kiln__limit_extend(kiln_plan *plan, double seconds); /* extends the default limit, not one that was given */
 void kiln__limit_end(kiln_plan *plan);
 kiln__late kiln__limit_late(const kiln_plan *plan);
 kiln_status kiln__limit_check(kiln_plan *plan, kiln_error **error);
-/* Wait as cuEventSynchronize() and its like do. CUDA_ERROR_TIMEOUT: not any longer; on a GPU the engine is `stuck` then. */
+/* Wait as cuEventSynchronize() and similar functions do. CUDA_ERROR_TIMEOUT: the limit is reached; on a GPU the engine
+ * is `stuck` then. */
 CUresult kiln__limit_wait_event(kiln_plan *plan, CUevent event);
 CUresult kiln__limit_wait_stream(kiln_plan *plan, CUstream stream);
 CUresult kiln__limit_wait_all(kiln_plan *plan);
-/* As kiln__driver_fail(), but KILN_ERROR_TIMEOUT or KILN_ERROR_INTERRUPTED where that is what it was. */
+/* As kiln__driver_fail(), but KILN_ERROR_TIMEOUT or KILN_ERROR_INTERRUPTED if that was the cause. */
 kiln_status kiln__limit_fail(kiln_plan *plan, CUresult result, kiln_error **error, const char *what, ...)
     KILN__PRINTF(4, 5);
 
@@ -193,7 +195,7 @@ void kiln__plan_forget(kiln_plan *plan);                                      /*
 void kiln__plan_release(kiln_plan *plan, kiln__plan_buffer *buffer);          /* gives its memory back */
 kiln_status kiln__plan_input_make(kiln_plan *plan, kiln__plan_input *input, kiln_error **error);
 kiln__plan_buffer *kiln__plan_buffer_find(const kiln_plan *plan, const char *name); /* NULL: not there */
-/* The buffer a name stands for, after swaps. */
+/* The buffer to which a name refers, after swaps. */
 kiln__plan_buffer *kiln__plan_buffer_named(const kiln_plan *plan, const char *name);
 kiln_status kiln__plan_no_buffer(const kiln_plan *plan, const char *name, kiln_error **error);
 /* The initial content as a host array, of an entry or an input; *temporary where the caller must free it. */
@@ -204,7 +206,7 @@ kiln_status kiln__plan_download(kiln_plan *plan, const kiln__plan_buffer *buffer
 /* The entry of a .npy file: `file` as given to a run, else as the spec names it, under the rules of trust. */
 kiln_status kiln__plan_file(kiln_plan *plan, const char *file, const char *named, kiln__plan_entry **entry,
                             kiln_error **error);
-/* Finishes a diag of evaluations: a look-up that failed for its own reason is what is reported. */
+/* Finishes a diag of evaluations: if a look-up failed, its own error is reported. */
 kiln_status kiln__plan_diag(kiln_plan *plan, kiln__diag *diag, kiln_status status, kiln_error **error);
 
 /* ---- calls.c: the arguments of host functions ---- */
@@ -215,17 +217,17 @@ typedef struct kiln__call_args {
     size_t count, capacity;
 } kiln__call_args;
 bool kiln__call_add(kiln__call_args *args, kiln__call_arg arg);
-/* What an argument written in a spec stands for: a number, a text, exports. Buffers are the caller's business. */
+/* Adds an argument as written in a spec: a number, a text, exports. The caller handles buffers. */
 kiln_status kiln__call_add_written(kiln__call_args *args, const kiln__arg *arg, const kiln__scope *scope,
                                    kiln_error **error);
 bool kiln__call_add_exports(kiln__call_args *args, const char *as, const kiln__export *exports, const char *prefix);
 void kiln__call_args_free(kiln__call_args *args);
-/* Looks the function up, calls it, hands its exports to *exports (may be NULL). */
+/* Finds the function, calls it, and returns its exports in *exports (may be NULL). */
 kiln_status kiln__plan_call(kiln_plan *plan, const char *function, unsigned use, kiln__call_args *args, kiln__pos pos,
                             kiln__export **exports, kiln_error **error);
 
 /* ---- steps.c ---- */
-/* The steps, or before_each, once on `stream`. Memory and contents are there; the context is current. */
+/* Runs the steps, or before_each, once on `stream`. Memory and contents must exist; the context must be current. */
 kiln_status kiln__steps_enqueue(kiln_plan *plan, bool before, CUstream stream, kiln_error **error);
 bool kiln__steps_dynamic(const kiln__step *steps, size_t count);
 size_t kiln__steps_most_args(const kiln__step *steps, size_t count);
@@ -244,12 +246,12 @@ typedef struct kiln__sources {
 } kiln__sources;
 void kiln__source_split(kiln__source_text *file, kiln__arena *arena); /* name and text are set, lines follow */
 const char *kiln__source_line(const kiln__source_text *file, unsigned line, kiln__arena *arena); /* "": none */
-/* The source and the headers it includes; without them lines are shown by number alone. */
+/* The source and the headers it includes; without them lines are shown only by number. */
 kiln__sources kiln__sources_read(kiln_plan *plan, kiln__arena *arena);
 const char *kiln__sources_line(const kiln__sources *from, const char *file, unsigned line, kiln__arena *arena);
 
 /* ---- verify.c, measure.c, statistics.c ---- */
-/* Makes what the outputs are compared with, before the steps overwrite what it follows from. */
+/* Computes the reference values of the outputs, before the steps overwrite the data that they depend on. */
 kiln_status kiln__plan_references(kiln_plan *plan, kiln_error **error);
 kiln_status kiln__plan_reference(kiln_plan *plan, const kiln__verify *verify, const kiln_array **want,
                                  kiln_error **error);
@@ -258,24 +260,24 @@ kiln_status kiln__plan_measure(kiln_plan *plan, const kiln_run_options *options,
                                kiln_error **error);
 /* Copies the times of a run's repetitions, which kiln__median() is about to sort. False: no memory. */
 bool kiln__plan_keep_times(kiln_plan *plan, const double *times, size_t count);
-/* What is seen of the device between the repetitions of a measurement (watch.c). Begun by one thread at a time. */
+/* Observations of the device between the repetitions of a measurement (watch.c). One thread at a time. */
 typedef struct kiln__watch {
-    kiln__nvml *nvml;        /* NULL: nothing is seen */
+    kiln__nvml *nvml;        /* NULL: no observations */
     double sm_hz, memory_hz; /* sums */
     unsigned looks, throttle;
     uint64_t looked;
 } kiln__watch;
 void kiln__watch_begin(kiln__watch *watch, kiln_engine *engine);
-void kiln__watch_look(kiln__watch *watch); /* while the device is busy; asks not too often by itself */
+void kiln__watch_look(kiln__watch *watch); /* while the device is busy; limits its own rate */
 void kiln__watch_end(kiln__watch *watch, kiln_result *result);
-/* Repeats the steps, result->seconds each, for as long as the energy counter takes to tell; without one does nothing. */
+/* Repeats the steps, result->seconds each, until the energy counter gives a result; without a counter does nothing. */
 kiln_status kiln__plan_energy(kiln_plan *plan, kiln__watch *watch, kiln_result *result, kiln_error **error);
 /* The share of the bound that flops, bytes and the device's peaks give to result->seconds. */
 double kiln__plan_roofline(const kiln_plan *plan, const kiln_result *result);
 /* The 1-based ranks of the order statistics of n samples that enclose the median with at least 95 %. */
 void kiln__median_ranks(unsigned n, unsigned *low, unsigned *high);
 
-/* What is right to a type where the spec gives no tolerance; 0 for integers. */
+/* The default tolerance of a type; 0 for integers. */
 void kiln__type_tolerance(kiln_type type, double *rtol, double *atol);
 
 /* ---- capture.c ---- */
@@ -284,16 +286,16 @@ static inline bool kiln__capture_possible(const kiln_plan *plan)
 {
     return plan->capture_folder || atomic_load_explicit(&plan->engine->capture_left, memory_order_relaxed);
 }
-/* A launch of the steps that may have to be written down: what is wrong with that goes to the log, or is the launch's
- * failure where the plan was asked for it. */
+/* A launch of the steps that may be captured. If capturing fails the log says so; if the plan was asked for a capture,
+ * the launch fails. */
 kiln_status kiln__capture_launch(kiln_plan *plan, CUstream stream, kiln_error **error);
-/* The two halves, for a run: before the steps, and behind them. Contents are there, the context is current. The second
+/* The two halves, for a run: before and after the steps. Contents must exist; the context must be current. The second
  * waits for the stream and frees the capture. */
 kiln_status kiln__capture_begin(kiln_plan *plan, const kiln__capture_order *order, CUstream stream,
                                 kiln__capture **capture, kiln_error **error);
 kiln_status kiln__capture_end(kiln__capture *capture, CUstream stream, kiln_error **error);
-void kiln__capture_drop(kiln__capture *capture); /* removes what it wrote; NULL is fine */
-/* What the plan was asked to capture; *asked false: nothing. The order is taken back. */
+void kiln__capture_drop(kiln__capture *capture); /* removes what it wrote; NULL is allowed */
+/* The requested capture of the plan, which is cleared; *asked false: none. */
 kiln_status kiln__capture_asked(kiln_plan *plan, kiln__arena *arena, kiln__capture_order *order, bool *asked,
                                 kiln_error **error);
 

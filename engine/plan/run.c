@@ -4,7 +4,7 @@
 
 #include "plan_internal.h"
 
-/* The files of a run take the place of fills until it is over. */
+/* During a run its files replace the fills. */
 static kiln_status set_files(kiln_plan *plan, const kiln_run_options *options, kiln_error **error)
 {
     for (size_t i = 0; i < options->input_count; i++) {
@@ -48,7 +48,7 @@ static kiln_status set_metrics(kiln_plan *plan, kiln_result *result, kiln_error 
     return kiln__plan_diag(plan, &diag, KILN_ERROR_SPEC, error);
 }
 
-/* estimated: negative if there is none */
+/* estimated: negative: none */
 typedef struct timing {
     bool estimate, sampled;
     double host, estimated;
@@ -66,7 +66,7 @@ static kiln_status begin_capture(kiln_plan *plan, kiln__capture **capture, kiln_
     return status;
 }
 
-/* before_each, the steps, and the end of both. Times are those of the steps alone. */
+/* before_each, the steps, and the end of both. Times are of the steps only. */
 static kiln_status run_once(kiln_plan *plan, timing *t, kiln_error **error)
 {
     t->estimated = -1;
@@ -101,7 +101,7 @@ static kiln_status run_once(kiln_plan *plan, timing *t, kiln_error **error)
     return status;
 }
 
-/* What nobody has written but the test itself is not to be relied on. */
+/* Memory that only we have filled must count as never written. */
 static void forget_poison(const kiln_plan *plan)
 {
     for (size_t i = 0; i < plan->variant->buffer_count; i++) {
@@ -112,18 +112,18 @@ static void forget_poison(const kiln_plan *plan)
     }
 }
 
-#define REPEATED_TIMES 4 /* where so many repetitions are asked for, each may take so often what the first one took */
+#define REPEATED_TIMES 4 /* with a number of repetitions, each may take this multiple of the first one's time */
 
 static kiln_status run_inside(kiln_plan *plan, const kiln_run_options *options, kiln_result *result, kiln_error **error)
 {
     bool check = !(options->flags & KILN_RUN_NO_VERIFY), simulated = plan->engine->info.simulated;
     timing first = {.estimate = simulated && !(options->flags & KILN_RUN_NO_MEASURE)};
-    /* Where nobody looks at what the kernels leave, only the blocks that the estimate looks at need to run. */
+    /* If the results are not used, only the blocks that are traced for the estimate need to run. */
     first.sampled = !check && options->output_count == 0 && !plan->dynamic && !plan->capture_folder;
     kiln_status status = kiln__plan_fill(plan, true, error);
     if (status == KILN_OK)
         status = set_metrics(plan, result, error);
-    /* References come first: what they are computed from may be overwritten by the steps. */
+    /* References come first: the steps may overwrite the data that they depend on. */
     if (status == KILN_OK && check)
         status = kiln__plan_references(plan, error);
     if (status == KILN_OK && check)
@@ -155,18 +155,17 @@ static kiln_status run_inside(kiln_plan *plan, const kiln_run_options *options, 
     return status;
 }
 
-/* One at a time is checked in a context. */
+/* Only one run at a time can be checked in a context. */
 static kiln_status begin_checks(kiln_plan *plan, kiln_error **error)
 {
     if (!plan->engine->driver.simulator)
         return kiln__fail(plan->mem, error, KILN_ERROR_UNSUPPORTED,
-                          "the checks are the simulated device's: choose sim, not %s", plan->engine->info.id);
+                          "only the simulated device has checks: use sim, not %s", plan->engine->info.id);
     pthread_mutex_lock(&plan->engine->measuring);
     if (plan->engine->driver.simulator->check_begin())
         return KILN_OK;
     pthread_mutex_unlock(&plan->engine->measuring);
-    return kiln__fail(plan->mem, error, KILN_ERROR_MEMORY,
-                      "no memory for the checks, or the device checks for another");
+    return kiln__fail(plan->mem, error, KILN_ERROR_MEMORY, "out of memory for the checks, or another run uses them");
 }
 
 /* A finding of the device becomes one of the plan: with the source's text, and the kernel's name as the spec has it. */
@@ -227,7 +226,7 @@ kiln_status kiln_plan_run(kiln_plan *plan, const kiln_run_options *given, const 
     if (status == KILN_OK && checked)
         status = begin_checks(plan, error);
     bool begun = status == KILN_OK && checked;
-    if (status == KILN_OK) { /* what others launch meanwhile, or copy, would show in the times */
+    if (status == KILN_OK) { /* launches and copies of other threads would disturb the times */
         kiln__engine_exclude(plan->engine, plan->shared->on_wait, plan->shared->on_wait_user);
         status = run_inside(plan, &options, &made, error);
         kiln__engine_include(plan->engine);
@@ -238,7 +237,7 @@ kiln_status kiln_plan_run(kiln_plan *plan, const kiln_run_options *given, const 
         plan->buffers[i].file = NULL;
     if (files)
         kiln__plan_forget(plan);
-    if (!plan->shared->sweep) { /* an embedding application wants its memory back more than a second run */
+    if (!plan->shared->sweep) { /* an application needs its memory more than a faster second run */
         kiln__shared_drop(plan->shared, "fill ");
         kiln__shared_drop(plan->shared, "file ");
         kiln__shared_drop(plan->shared, "host ");

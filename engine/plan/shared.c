@@ -1,4 +1,4 @@
-/* shared.c - what is made once and used by the plans of a sweep. */
+/* shared.c - contents that are created once and used by all plans of a sweep. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -6,7 +6,7 @@
 
 kiln_status kiln__shared_open(kiln_engine *engine, const kiln_spec *spec, kiln__shared **shared, kiln_error **error)
 {
-    (void)spec; /* keys say what they are of */
+    (void)spec; /* keys identify the contents */
     kiln__shared *made = kiln__calloc(engine->mem, 1, sizeof *made);
     if (!made)
         return kiln__fail_memory(error);
@@ -54,7 +54,7 @@ kiln_status kiln__shared_add(kiln__shared *shared, const char *key, kiln__export
     return KILN_OK;
 }
 
-/* Giving memory back waits for the kernels that may use it. */
+/* Freeing device memory waits for the kernels that may use it. */
 static void free_device(const kiln__shared *shared, CUdeviceptr pointer)
 {
     if (!atomic_load(&shared->engine->stuck))
@@ -144,7 +144,7 @@ void kiln__shared_free(kiln__shared *shared)
     CUcontext previous = NULL;
     bool device = shared->engine->device_open && kiln__engine_enter(shared->engine, &previous, NULL) == KILN_OK;
     if (device)
-        kiln__shared_drop_device(shared); /* without a context the memory went with it */
+        kiln__shared_drop_device(shared); /* without a context its memory is gone already */
     kiln__shared_drop(shared, "");
     if (device)
         kiln__engine_leave(shared->engine, previous);

@@ -130,8 +130,8 @@ static bool read_param(scanner *s, named *param)
 
 /* ---- which parameters are pointers ----
  * NVRTC writes pointers as .u64. Where the body loads a parameter and converts the value to a window's address (cvta),
- * it was a pointer. Bodies are long, registers are assigned once, and both instructions stand near the start: two
- * searches that end when every question has its answer. */
+ * it was a pointer. Bodies are long, registers are assigned once, and both instructions are near the start: two
+ * searches, which end when all parameters are resolved. */
 
 typedef struct loaded {
     const char *name;
@@ -234,7 +234,7 @@ done:
     return status;
 }
 
-/* True if `at` stands in a line that holds nothing but directives before it: no comment, no quoted text. */
+/* True if only directives precede `at` in its line: no comment and no quoted text. */
 static bool is_directive(const char *begin, const char *at)
 {
     while (at > begin && at[-1] != '\n') {
@@ -283,7 +283,7 @@ static const char *store_float(const kiln__param_type *type, double value, uint6
         return NULL;
     }
     if (type->bytes != 4)
-        return "16-bit floats cannot be given by value; pass a buffer";
+        return "16-bit floats cannot be passed by value; pass a buffer";
     float narrow = (float)value;
     if (isfinite(value) && !isfinite(narrow))
         return "the value is beyond the range of a float";
@@ -295,17 +295,17 @@ const char *kiln__param_store(const kiln__param_type *type, kiln_value value, ui
 {
     *slot = 0;
     if (type->pointer)
-        return "a pointer stands here: name a buffer";
+        return "this parameter is a pointer: name a buffer";
     if (type->array)
-        return "a structure by value cannot be given; pass its members one by one";
+        return "a structure cannot be passed by value; pass its members one by one";
     if (value.kind == KILN_TEXT)
         return "a text cannot be passed to a kernel";
     if (type->kind == 'f')
         return store_float(type, value.kind == KILN_FLOAT ? value.as.f : (double)value.as.i, slot);
     if (value.kind == KILN_FLOAT)
-        return "an integer stands here, the value is a float; write int(...)";
+        return "this parameter is an integer, but the value is a float; write int(...)";
     if (type->bytes > 8)
-        return "integers of more than 64 bits cannot be given";
+        return "integers of more than 64 bits cannot be passed";
     if (type->bytes < 8) {
         int bits = (int)type->bytes * 8;
         if (value.as.i < -((int64_t)1 << (bits - 1)) || value.as.i > ((int64_t)1 << bits) - 1)

@@ -1,4 +1,4 @@
-/* signature.h - what a kernel takes, read from the `.param` list of its PTX. Knows nothing of plans. */
+/* signature.h - the parameters of a kernel, read from the `.param` list of its PTX. Knows nothing of plans. */
 #ifndef KILN_PLAN_SIGNATURE_H
 #define KILN_PLAN_SIGNATURE_H
 
@@ -16,13 +16,13 @@ typedef struct kiln__signature {
     kiln__param_type *params;
 } kiln__signature;
 
-/* Reads the signature of the entry `symbol`. Any text gives a signature (from `arena`) or an error. */
+/* Reads the signature of the entry `symbol`. The text is untrusted: it gives a signature (in `arena`) or an error. */
 kiln_status kiln__signature_read(kiln__arena *arena, const char *ptx, size_t length, const char *symbol,
                                  kiln__signature *signature, kiln_error **error);
 /* "pointer or 64-bit integer", "32-bit integer", "float", ... */
 const char *kiln__param_type_text(const kiln__param_type *type);
 
-/* Writes `value` into the first bytes of *slot as that parameter takes it. NULL, or why it does not fit (a static
+/* Writes `value` into the first bytes of *slot in the parameter's type. Returns NULL, or why it does not fit (a static
  * text). Signedness is not known from PTX, so integers may use the range of both. */
 const char *kiln__param_store(const kiln__param_type *type, kiln_value value, uint64_t *slot);
 #endif

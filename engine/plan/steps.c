@@ -1,8 +1,8 @@
 /* steps.c - the steps of a variant, evaluated into operations of the driver.
  *
- * One walk evaluates the steps. Where nothing depends on the device's data, the walk runs once and its operations are
- * kept as a program; a launch of the plan is then a loop over that array. With `while` or `host` steps every launch
- * walks anew and each operation runs as soon as it is known.
+ * A walk evaluates the steps. If nothing depends on data on the device, the walk runs once and its operations are
+ * stored as a program; a launch of the plan is then a loop over that array. With `while` or `host` steps every launch
+ * walks again, and each operation runs as soon as it is known.
  *
  * Long: evaluating the steps and making the driver's operations of them share one state. */
 #include <inttypes.h>
@@ -11,7 +11,7 @@
 
 #include "plan_internal.h"
 
-enum { PROGRAM_MOST = 1 << 16 }; /* operations that are kept; longer ones are walked every time */
+enum { PROGRAM_MOST = 1 << 16 }; /* most stored operations; longer programs are walked every time */
 
 typedef struct walk {
     kiln_plan *plan;
@@ -22,7 +22,7 @@ typedef struct walk {
     kiln_error **error;
 } walk;
 
-/* ---- what the steps are like, before any value is known ---- */
+/* ---- properties of the steps that do not depend on values ---- */
 
 bool kiln__steps_dynamic(const kiln__step *steps, size_t count)
 {
@@ -152,8 +152,8 @@ static kiln_status op_failed(walk *w, CUresult result, const kiln__plan_op *op)
     return driver_failed(w, result, op->step, what);
 }
 
-/* Among many operations. The driver of a GPU takes about a thousand launches before it waits by itself, and without a limit:
- * the first time through, when any of them may hang, the host waits before that. */
+/* For long programs. After about a thousand launches a GPU's driver blocks, without a time limit. In the first run, in
+ * which any launch may hang, the host therefore waits earlier. */
 static kiln_status look_at_time(walk *w)
 {
     enum { LOOK_OPS = 256 };
@@ -167,7 +167,7 @@ static kiln_status look_at_time(walk *w)
                : kiln__limit_fail(plan, result, w->error, "running %s %s", plan->spec->name, plan->variant->name);
 }
 
-/* Runs the operation, or keeps it. */
+/* Runs the operation, or stores it. */
 static kiln_status emit(walk *w, const kiln__plan_op *op)
 {
     kiln__program *program = w->program;
@@ -180,7 +180,7 @@ static kiln_status emit(walk *w, const kiln__plan_op *op)
     }
     if (program->count >= PROGRAM_MOST) {
         w->too_long = true;
-        return KILN_ERROR_UNSUPPORTED; /* not seen outside: the caller walks instead */
+        return KILN_ERROR_UNSUPPORTED; /* internal: the caller walks instead */
     }
     if (!kiln__grow(w->plan->mem, &program->ops, &program->capacity, program->count + 1, sizeof *program->ops))
         return kiln__fail_memory(w->error);
@@ -230,7 +230,7 @@ static kiln_status one_arg(walk *w, const kiln__plan_kernel *kernel, size_t inde
     const char *text = kiln__expr_text(expr);
     if (buffer) {
         if (type->array || type->bytes != 8 || type->kind == 'f')
-            return fail_at(w, KILN_ERROR_LAUNCH, pos, "argument %zu of %s: '%s' is a buffer, but the kernel takes %s",
+            return fail_at(w, KILN_ERROR_LAUNCH, pos, "argument %zu of %s: '%s' is a buffer, but the kernel needs %s",
                            index + 1, kernel->name, text, kiln__param_type_text(type));
         *slot = buffer->pointer;
         return KILN_OK;
@@ -246,7 +246,7 @@ static kiln_status one_arg(walk *w, const kiln__plan_kernel *kernel, size_t inde
         return KILN_OK;
     kiln__text given = {.mem = w->plan->mem};
     kiln__value_print(&given, value);
-    status = fail_at(w, KILN_ERROR_LAUNCH, pos, "argument %zu of %s: '%s' = %s, but the kernel takes %s: %s", index + 1,
+    status = fail_at(w, KILN_ERROR_LAUNCH, pos, "argument %zu of %s: '%s' = %s, but the kernel needs %s: %s", index + 1,
                      kernel->name, text, kiln__text_get(&given), kiln__param_type_text(type), why);
     kiln__text_free(&given);
     return status;
@@ -259,7 +259,7 @@ static kiln_status set_args(walk *w, const kiln__step *step, const kiln__plan_ke
     uint64_t *values = w->plan->values;
     void **pointers = w->plan->pointers;
     if (count != kernel->signature.count)
-        return fail_at(w, KILN_ERROR_LAUNCH, step->pos, "%s takes %zu arguments, %zu are given", kernel->name,
+        return fail_at(w, KILN_ERROR_LAUNCH, step->pos, "%s needs %zu arguments, but %zu are given", kernel->name,
                        kernel->signature.count, count);
     if (w->program) {
         values = kiln__arena_alloc(&w->program->arena, (count + 1) * sizeof *values);
@@ -298,8 +298,8 @@ static kiln_status set_dims(walk *w, kiln__expr *const exprs[3], const kiln__sco
     return kiln__plan_diag(w->plan, &diag, KILN_ERROR_SPEC, w->error);
 }
 
-/* Checks the block and the shared memory against the device and the kernel; raises the kernel's limit of dynamic
- * shared memory where it is needed. */
+/* Checks the block and the shared memory against the device and the kernel; raises the kernel's limit of dynamic shared
+ * memory if needed. */
 static kiln_status check_block(walk *w, const kiln__step *step, kiln__plan_kernel *kernel, const kiln__plan_op *op)
 {
     const kiln_device_info *info = &w->plan->engine->info;
@@ -346,7 +346,7 @@ static kiln_status launch(walk *w, const kiln__step *step, const kiln__scope *sc
     if (status != KILN_OK)
         return status;
     if (op.as.launch.grid[0] == 0 || op.as.launch.grid[1] == 0 || op.as.launch.grid[2] == 0)
-        return KILN_OK; /* nothing to do for a problem of no size */
+        return KILN_OK; /* nothing to do for an empty problem */
     status = set_dims(w, step->as.launch.block, scope, "block", block_most, op.as.launch.block);
     if (status == KILN_OK && step->as.launch.cluster[0]) {
         op.as.launch.clustered = true;
@@ -358,7 +358,7 @@ static kiln_status launch(walk *w, const kiln__step *step, const kiln__scope *sc
         status = kiln__plan_diag(w->plan, &diag, KILN_ERROR_SPEC, w->error);
         if (status == KILN_OK && (shared < 0 || shared > INT32_MAX))
             status = fail_at(w, KILN_ERROR_LAUNCH, kiln__expr_pos(step->as.launch.shared),
-                             "shared = %" PRId64 " bytes are not possible", shared);
+                             "shared = %" PRId64 " bytes is not possible", shared);
     }
     if (status != KILN_OK)
         return status;
@@ -393,7 +393,7 @@ static kiln_status fill(walk *w, const kiln__step *step, const kiln__scope *scop
         return status;
     kiln__pos pos = kiln__expr_pos(step->as.fill.value);
     if (value.kind == KILN_TEXT)
-        return fail_at(w, KILN_ERROR_SPEC, pos, "a buffer is filled with a number, not with a text");
+        return fail_at(w, KILN_ERROR_SPEC, pos, "a buffer must be filled with a number, not with a text");
     /* One element, by the same rules and with the same checks as a whole buffer. */
     uint64_t element = 0, extent = 1;
     kiln_array one = {.type = b->type, .dims = 1, .shape = {extent}, .data = &element};
@@ -436,7 +436,7 @@ static kiln_status fill(walk *w, const kiln__step *step, const kiln__scope *scop
     return status;
 }
 
-/* An optional number of elements that is not negative; `missing` where it is not given. */
+/* An optional number of elements, which must not be negative; `missing` if it is not given. */
 static kiln_status elements(walk *w, const kiln__expr *expr, const kiln__scope *scope, const char *what,
                             uint64_t missing, uint64_t *value)
 {
@@ -514,7 +514,7 @@ static kiln_status symbol(walk *w, const kiln__step *step, const kiln__scope *sc
         return driver_failed(w, result, step, "finding a symbol");
     if (count * size > room)
         return fail_at(w, KILN_ERROR_LAUNCH, step->pos,
-                       "%" PRIu64 " elements of '%s' are %" PRIu64 " bytes; the symbol '%s' has room for %zu", count,
+                       "%" PRIu64 " elements of '%s' are %" PRIu64 " bytes, but the symbol '%s' has %zu", count,
                        step->as.symbol.from, count * size, step->as.symbol.symbol, room);
     kiln__plan_op op = {
         .kind = KILN__OP_COPY, .step = step, .as.copy = {to, from->pointer + offset * size, count * size}};
@@ -538,7 +538,7 @@ static kiln_status add_host_arg(walk *w, kiln__call_args *args, kiln_array *arra
     return kiln__call_add(args, made) ? KILN_OK : kiln__fail_memory(w->error);
 }
 
-/* Buffers come to the host for the call; those that the function asked for as outputs go back. */
+/* Buffers are copied to the host for the call; those that the function has requested as outputs are copied back. */
 static kiln_status host(walk *w, const kiln__step *step, const kiln__scope *scope)
 {
     kiln_plan *plan = w->plan;
@@ -614,7 +614,7 @@ static kiln_status repeat(walk *w, const kiln__step *step, const kiln__scope *sc
                        times);
     for (int64_t i = 0; i < times && status == KILN_OK; i++) {
         kiln_setting index = {step->as.repeat.index, {.kind = KILN_INT, .as.i = i}};
-        kiln__scope inner = {.outer = scope, .count = step->as.repeat.index ? 1 : 0, .settings = &index};
+        kiln__scope inner = {.outer = scope, .settings = {step->as.repeat.index ? 1 : 0, &index}};
         status = still_in_time(w, step, i);
         if (status == KILN_OK)
             status = walk_steps(w, step->as.repeat.steps, step->as.repeat.step_count, &inner);
@@ -632,7 +632,7 @@ static kiln_status read_element(walk *w, const kiln__step *step, const kiln__rea
     if (status != KILN_OK)
         return status;
     if (index >= b->elements)
-        return fail_at(w, KILN_ERROR_LAUNCH, read->pos, "'%s' has %" PRIu64 " elements, no element %" PRIu64,
+        return fail_at(w, KILN_ERROR_LAUNCH, read->pos, "'%s' has %" PRIu64 " elements; there is no element %" PRIu64,
                        read->buffer, b->elements, index);
     size_t size = kiln__type_bytes(b->type);
     CUresult result = w->plan->engine->driver.cuMemcpyDtoH_(&raw, b->pointer + index * size, size);
@@ -645,7 +645,7 @@ static kiln_status read_element(walk *w, const kiln__step *step, const kiln__rea
         return KILN_OK;
     }
     if (b->type == KILN_u64 && raw > INT64_MAX)
-        return fail_at(w, KILN_ERROR_LAUNCH, read->pos, "'%s' holds %" PRIu64 ", more than expressions can count",
+        return fail_at(w, KILN_ERROR_LAUNCH, read->pos, "'%s' contains %" PRIu64 ", which is too large for expressions",
                        read->buffer, raw);
     bool is_signed = b->type == KILN_i8 || b->type == KILN_i16 || b->type == KILN_i32;
     unsigned unused = (unsigned)(64 - 8 * size);
@@ -654,7 +654,7 @@ static kiln_status read_element(walk *w, const kiln__step *step, const kiln__rea
     return KILN_OK;
 }
 
-/* Waits for the stream and reads what the condition looks at. */
+/* Waits for the stream and reads the elements that the condition uses. */
 static kiln_status read_all(walk *w, const kiln__step *step, const kiln__scope *scope, kiln_setting *settings)
 {
     CUresult result = kiln__limit_wait_stream(w->plan, w->stream);
@@ -669,7 +669,7 @@ static kiln_status read_all(walk *w, const kiln__step *step, const kiln__scope *
 static kiln_status loop(walk *w, const kiln__step *step, const kiln__scope *scope)
 {
     kiln_setting *settings = kiln__calloc(w->plan->mem, step->as.loop.read_count + 1, sizeof *settings);
-    kiln__scope inner = {.outer = scope, .count = step->as.loop.read_count, .settings = settings};
+    kiln__scope inner = {.outer = scope, .settings = {step->as.loop.read_count, settings}};
     int64_t most = 0;
     if (!settings)
         return kiln__fail_memory(w->error);
@@ -740,7 +740,7 @@ static void reset_slots(kiln_plan *plan)
         plan->slots[i] = (unsigned)i;
 }
 
-/* Walks the steps into the program. *dynamic becomes true where they are too many to keep. */
+/* Walks the steps into the program. *dynamic becomes true if they are too many to store. */
 static kiln_status build(kiln_plan *plan, kiln__program *program, const kiln__step *steps, size_t count, bool *dynamic,
                          kiln_error **error)
 {
@@ -797,7 +797,7 @@ static void geometry(kiln_plan *plan, const kiln__step *steps, size_t count, con
         const kiln__step *step = &steps[i];
         if (step->kind == KILN__STEP_REPEAT) {
             kiln_setting index = {step->as.repeat.index, {.kind = KILN_INT}};
-            kiln__scope inner = {.outer = scope, .count = step->as.repeat.index ? 1 : 0, .settings = &index};
+            kiln__scope inner = {.outer = scope, .settings = {step->as.repeat.index ? 1 : 0, &index}};
             geometry(plan, step->as.repeat.steps, step->as.repeat.step_count, &inner);
         } else if (step->kind == KILN__STEP_WHILE) {
             geometry(plan, step->as.loop.steps, step->as.loop.step_count, scope);

@@ -1,4 +1,4 @@
-/* verify.c - what the outputs should be, and whether they are. */
+/* verify.c - the expected outputs, and the comparison with them. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -6,18 +6,18 @@
 #include "plan_internal.h"
 
 /* ---- references ----
- * Each is a list of arrays by output name, kept in the shared part under a key that says what it follows from: sizes,
- * inputs, initial contents. Contents that came from the caller have no key; such a reference serves one run. */
+ * Each is a list of arrays by output name, stored in the shared part under a key of everything that determines it:
+ * sizes, inputs, initial contents. Contents from the caller have no key; such a reference is used for one run only. */
 
-#define ONCE "once " /* what the keys of those start with */
+#define ONCE "once " /* prefix of the keys of those */
 
 static bool reference_key(kiln_plan *plan, const kiln__verify *verify, kiln__text *key)
 {
     bool once = false;
     kiln__text rest = {.mem = plan->mem};
-    for (size_t i = 0; i < plan->config->size_count; i++) {
-        kiln__text_printf(&rest, " %s=", plan->config->sizes[i].name);
-        kiln__value_print(&rest, plan->config->sizes[i].value);
+    for (size_t i = 0; i < plan->config->sizes.count; i++) {
+        kiln__text_printf(&rest, " %s=", plan->config->sizes.items[i].name);
+        kiln__value_print(&rest, plan->config->sizes.items[i].value);
     }
     for (size_t i = 0; i < plan->variant->input_count; i++)
         kiln__text_printf(&rest, "\n%s", plan->inputs[i].entry->key);
@@ -26,7 +26,7 @@ static bool reference_key(kiln_plan *plan, const kiln__verify *verify, kiln__tex
         bool temporary = false;
         kiln__plan_buffer *b = &plan->buffers[i];
         once = once || (b->custom && !b->buffer->out);
-        /* The content's key is made with the content; where there is none, type and shape are all there is to say. */
+        /* The content's key is made with the content; without a content the key is type and shape. */
         kiln__text_printf(&rest, "\n%s %s", b->buffer->name, kiln__type_name(b->type));
         for (int d = 0; d < b->dims; d++)
             kiln__text_printf(&rest, " %" PRIu64, b->shape[d]);
@@ -43,7 +43,7 @@ static bool reference_key(kiln_plan *plan, const kiln__verify *verify, kiln__tex
     return made;
 }
 
-/* Adds an array to a list, which owns it then; frees it where that fails. */
+/* Adds an array to a list, which then owns it; frees it on failure. */
 static kiln_status add_array(kiln_plan *plan, kiln__export **list, const char *name, kiln_array *array,
                              kiln_error **error)
 {
@@ -59,8 +59,8 @@ static kiln_status add_array(kiln_plan *plan, kiln__export **list, const char *n
 
 /* ---- by a host function ---- */
 
-/* Every buffer of the spec under its name. Outputs are copies that the function writes; they end up in *outputs. Other
- * arrays that were made for the call end up in *borrowed. */
+/* Adds every buffer of the spec under its name. Outputs are copies for the function to write, and are returned in
+ * *outputs. Other arrays that were created for the call are returned in *borrowed. */
 static kiln_status add_buffers(kiln_plan *plan, kiln__call_args *args, kiln__export **outputs, kiln__export **borrowed,
                                kiln_error **error)
 {
@@ -105,8 +105,8 @@ static kiln_status by_host(kiln_plan *plan, const kiln__verify *verify, kiln__ex
     kiln__call_args args = {.plan = plan, .arena.mem = plan->mem};
     kiln__export *borrowed = NULL;
     kiln_status status = add_buffers(plan, &args, outputs, &borrowed, error);
-    for (size_t i = 0; i < plan->config->size_count && status == KILN_OK; i++) {
-        kiln__call_arg arg = {.name = plan->config->sizes[i].name, .value = plan->config->sizes[i].value};
+    for (size_t i = 0; i < plan->config->sizes.count && status == KILN_OK; i++) {
+        kiln__call_arg arg = {.name = plan->config->sizes.items[i].name, .value = plan->config->sizes.items[i].value};
         status = kiln__call_add(&args, arg) ? KILN_OK : kiln__fail_memory(error);
     }
     for (size_t i = 0; i < plan->variant->input_count && status == KILN_OK; i++)
@@ -121,7 +121,7 @@ static kiln_status by_host(kiln_plan *plan, const kiln__verify *verify, kiln__ex
 
 /* ---- by another variant ---- */
 
-/* Gives the other plan what the caller put into this one's buffers. */
+/* Copies contents from the caller to the other plan. */
 static kiln_status hand_over(kiln_plan *plan, kiln_plan *other, kiln_error **error)
 {
     const kiln__driver *driver = &plan->engine->driver;
@@ -147,7 +147,7 @@ static kiln_status run_other(kiln_plan *plan, kiln_plan *other, kiln__export **o
 {
     kiln_status status = hand_over(plan, other, error);
     other->limit = (kiln__limit){.usual = plan->limit.usual, .seconds = plan->limit.seconds, .stop = plan->limit.stop};
-    kiln__limit_start(other); /* it has the same time for itself */
+    kiln__limit_start(other); /* it has the same time limit */
     other->limit.first = true;
     if (status == KILN_OK)
         status = kiln__steps_enqueue(other, true, NULL, error);
@@ -176,8 +176,8 @@ static kiln_status by_variant(kiln_plan *plan, const kiln__verify *verify, kiln_
     kiln_plan *other;
     kiln_choice choice = {.variant = verify->name,
                           .size_set = plan->config->size_set,
-                          .sizes = plan->config->sizes,
-                          .size_count = plan->config->size_count};
+                          .sizes = plan->config->sizes.items,
+                          .size_count = plan->config->sizes.count};
     kiln_status status = kiln_plan_open(plan->engine, plan->spec, &choice, &other, error);
     if (status != KILN_OK)
         return status;
@@ -187,7 +187,7 @@ static kiln_status by_variant(kiln_plan *plan, const kiln__verify *verify, kiln_
     return status;
 }
 
-/* ---- any of them ---- */
+/* ---- all kinds ---- */
 
 kiln_status kiln__plan_reference(kiln_plan *plan, const kiln__verify *verify, const kiln_array **want,
                                  kiln_error **error)
@@ -222,14 +222,15 @@ kiln_status kiln__plan_reference(kiln_plan *plan, const kiln__verify *verify, co
     return KILN_OK;
 }
 
-/* The reference variant at its own defaults: what it would be compared with is itself, which checks nothing. */
+/* True for the reference variant at its defaults: it would be compared with itself. */
 static bool is_its_own_reference(const kiln_plan *plan, const kiln__verify *verify)
 {
     const kiln__variant *variant = plan->variant;
     if (verify->against != KILN__AGAINST_VARIANT || strcmp(verify->name, variant->name) != 0)
         return false;
     for (size_t i = 0; i < variant->param_count; i++)
-        if (!kiln__value_equal(plan->config->params[i].value, variant->params[i].values[variant->params[i].initial]))
+        if (!kiln__value_equal(plan->config->params.items[i].value,
+                               variant->params[i].values[variant->params[i].initial]))
             return false;
     return true;
 }
@@ -279,12 +280,12 @@ static kiln_status compare_one(kiln_plan *plan, const kiln__verify *verify, cons
     return KILN_OK;
 }
 
-/* Outputs that nothing is known of: whether anything was written at all. */
+/* For outputs without a reference: checks that they were written. */
 static void look_at_unverified(kiln_plan *plan, const kiln__plan_buffer *b, const char *name, const kiln_array *got,
                                kiln__text *wrong)
 {
     if (b->buffer->fill.kind != KILN__FILL_NONE || b->file || b->bytes < 16)
-        return; /* was not poisoned, or is too short for its bytes to be told from a result */
+        return; /* not poisoned, or too short to tell the pattern from a result */
     size_t width, size = kiln__type_bytes(b->type);
     uint32_t pattern = kiln__poison_pattern(b->type, &width);
     uint64_t unwritten = 0;
@@ -349,7 +350,7 @@ kiln_status kiln__plan_verify(kiln_plan *plan, kiln_result *result, kiln_error *
     if (status == KILN_OK && (wrong.length || wrong.failed)) {
         kiln__text label = {.mem = plan->mem};
         kiln__config_print(plan->config, &label);
-        /* A kernel that writes where it should not may have hit what the sweep keeps: that is made anew. */
+        /* The kernel may have overwritten the sweep's copies on the device: discard them. */
         kiln__shared_drop(plan->shared, "device ");
         result->verified = 0;
         status = wrong.failed ? kiln__fail_memory(error)

@@ -1,4 +1,4 @@
-/* replay.c - the public functions on recorded spaces. */
+/* compare.c - the public functions on recorded spaces. */
 #include <math.h>
 #include <string.h>
 
@@ -45,26 +45,9 @@ kiln_status kiln_recording_convert(kiln_engine *engine, const char *from, const 
     return status;
 }
 
-void kiln_recording_describe(const kiln_recording *r, kiln_recording_info *info)
+const kiln_recording_info *kiln_recording_describe(const kiln_recording *recording)
 {
-    if (info)
-        memset(info, 0, sizeof *info);
-    if (!info || !r)
-        return;
-    *info = (kiln_recording_info){.path = r->path,
-                                  .format = r->format,
-                                  .kernel = r->kernel,
-                                  .device = r->device,
-                                  .cut_off = r->cut_off,
-                                  .params = r->param_count,
-                                  .configurations = r->row_count,
-                                  .failed = r->failed,
-                                  .optimum = r->baseline.optimum,
-                                  .median = r->baseline.median,
-                                  .worst = r->baseline.worst,
-                                  .mean_cost = r->baseline.mean_cost,
-                                  .budget = r->baseline.budget,
-                                  .draws = r->baseline.draws};
+    return recording ? &recording->info : NULL;
 }
 
 kiln_status kiln_replay(const kiln_recording *recording, const kiln_replay_options *given, kiln_replay_fn each,
@@ -114,10 +97,15 @@ kiln_status kiln_recording_score(const kiln_recording *recording, const char *st
     const kiln_recording *r = recording;
     const kiln__strategy *found;
     KILN__NEEDS(NULL, error, recording);
-    KILN__NEEDS(r->mem, error, score);
+    KILN__NEEDS_SIZED(r->mem, error, score);
     if (seeds == 0)
         return kiln__fail(r->mem, error, KILN_ERROR_ARGUMENT,
                           "kiln_recording_score: seeds is 0; at least one is needed");
     kiln_status status = kiln__strategy_named(r->mem, strategy, &found, error);
-    return status == KILN_OK ? kiln__score(r, found, seeds, score, error) : status;
+    kiln_score made = {0};
+    if (status == KILN_OK)
+        status = kiln__score(r, found, seeds, &made, error);
+    if (status == KILN_OK)
+        KILN__GIVE(score, &made);
+    return status;
 }

@@ -13,7 +13,7 @@ typedef struct reading {
     recording *r;
     const char *name;
     json_t *root;
-    size_t text_length; /* of the file, unpacked */
+    size_t text_length; /* of the file, uncompressed */
     kiln_error **error;
 } reading;
 
@@ -80,7 +80,7 @@ static const char *text_of(reading *in, const json_t *object, const char *key)
     return json_is_string(value) ? kiln__arena_strdup(&in->r->arena, json_string_value(value)) : "";
 }
 
-/* A time that is one, or the word for why there is none. */
+/* Sets the time, or the file's word for why there is none. */
 static kiln_status set_time(reading *in, kiln__recording_row *row, const json_t *value, const char *word, double unit,
                             size_t n)
 {
@@ -92,7 +92,7 @@ static kiln_status set_time(reading *in, kiln__recording_row *row, const json_t 
         return row->failure ? KILN_OK : kiln__fail_memory(in->error);
     }
     if (!json_is_number(value) || !(json_number_value(value) > 0))
-        return bad(in, "configuration %zu: its time is no positive number", n + 1);
+        return bad(in, "configuration %zu: its time is not a positive number", n + 1);
     row->seconds = json_number_value(value) * unit;
     if (!(row->seconds > 0) || row->seconds == HUGE_VAL)
         return bad(in, "configuration %zu: its time is out of range", n + 1);
@@ -107,13 +107,13 @@ static kiln_status start_params(reading *in, size_t count, size_t rows)
     if (count == 0)
         return bad(in, "no params");
     if (count > 1000)
-        return bad(in, "%zu params: more than 1000", count);
+        return bad(in, "%zu params; at most 1000 are allowed", count);
     if (rows == 0)
         return bad(in, "no configurations");
     if (rows > UINT32_MAX / 4)
         return bad(in, "too many configurations");
     enum { LEAST = 5 };                           /* characters that a configuration needs for a param: "a":1 */
-    if (rows > in->text_length / (LEAST * count)) /* before there is memory for all of them */
+    if (rows > in->text_length / (LEAST * count)) /* before memory is allocated */
         return bad(in, "%zu configurations cannot all have %zu params in a file of this size", rows, count);
     r->params = kiln__arena_alloc(&r->arena, count * sizeof *r->params);
     r->rows = kiln__arena_alloc(&r->arena, rows * sizeof *r->rows);
@@ -138,7 +138,7 @@ static kiln_status take_values(reading *in, const json_t *configuration, size_t 
     return r->arena.failed ? kiln__fail_memory(in->error) : KILN_OK;
 }
 
-/* Turns the values of all rows into the params' lists and the rows' positions in them. */
+/* Makes the params' lists of values, and the rows' positions in them. */
 static kiln_status sort_values(reading *in)
 {
     recording *r = in->r;
@@ -267,10 +267,10 @@ static kiln_status read_results(reading *in, json_t *results)
 {
     recording *r = in->r;
     const json_t *metadata = json_object_get(in->root, "metadata"), *unit_json = json_object_get(metadata, "timeunit");
-    const json_t *header = json_object_get(metadata, "kernel_tuner"); /* as convert.c leaves it */
+    const json_t *header = json_object_get(metadata, "kernel_tuner"); /* as written by convert.c */
     const char *unit = json_is_string(unit_json) ? json_string_value(unit_json) : "milliseconds";
     if (kiln__unit_seconds(unit) <= 0)
-        return bad(in, "metadata: '%s' is no unit of time", unit);
+        return bad(in, "metadata: '%s' is not a unit of time", unit);
     r->format = "T4";
     r->kernel = text_of(in, header, "kernel_name");
     r->device = text_of(in, header, "device_name");
@@ -314,7 +314,7 @@ static kiln_status row_holds(void *user, const uint32_t *point, bool *holds, kil
     return KILN_OK;
 }
 
-/* The first row of a configuration counts; others of the same go. */
+/* The first row of a configuration is kept; duplicates are dropped. */
 static kiln_status make_points(reading *in)
 {
     recording *r = in->r;
@@ -352,7 +352,7 @@ const kiln__recording_row *kiln__recording_find_row(const recording *r, const ui
     return &r->rows[r->table[slot_of(r, point)] - 1];
 }
 
-/* ---- the door ---- */
+/* ---- entry points ---- */
 
 static kiln_status read_json(reading *in)
 {
@@ -391,6 +391,20 @@ kiln_status kiln__recording_parse(const kiln_allocator *mem, const char *name, c
         kiln_recording_free(r);
         return status;
     }
+    r->info = (kiln_recording_info){.path = r->path,
+                                    .format = r->format,
+                                    .kernel = r->kernel,
+                                    .device = r->device,
+                                    .cut_off = r->cut_off,
+                                    .params = r->param_count,
+                                    .configurations = r->row_count,
+                                    .failed = r->failed,
+                                    .optimum = r->baseline.optimum,
+                                    .median = r->baseline.median,
+                                    .worst = r->baseline.worst,
+                                    .mean_cost = r->baseline.mean_cost,
+                                    .budget = r->baseline.budget,
+                                    .draws = r->baseline.draws};
     *made = r;
     return KILN_OK;
 }

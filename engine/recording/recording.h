@@ -1,4 +1,4 @@
-/* recording.h - a search space that was measured whole, read from a file, to search it again without a device. */
+/* recording.h - a completely measured search space, read from a file, to search it again without a device. */
 #ifndef KILN_SEARCH_RECORDING_H
 #define KILN_SEARCH_RECORDING_H
 
@@ -17,14 +17,14 @@ typedef struct kiln__axis_values {
     size_t count;
 } kiln__axis_values;
 
-/* What uniform random search comes to, computed from all configurations (score.c). A failed one counts as slow as the
+/* The expected result of uniform random search, computed from all configurations (score.c). A failed one counts as the
  * slowest. */
 typedef struct kiln__baseline {
     double *sorted; /* seconds of all configurations */
     size_t count;
     double optimum, median, worst; /* of those that ran; 0: none did */
     double mean_cost;              /* seconds that a configuration costs */
-    size_t draws;                  /* that random search needs to come within 5 % of the way from optimum to median */
+    size_t draws;                  /* for random search to come within 5 % of the way from optimum to median */
     double budget;                 /* the same as time: draws * mean_cost; 0: nothing to compare */
 } kiln__baseline;
 
@@ -32,7 +32,7 @@ struct kiln_recording {
     const kiln_allocator *mem;
     kiln__arena arena;
     const char *path, *format, *kernel, *device; /* "" where the file says nothing */
-    bool cut_off;                                /* its end is missing: read as far as it goes */
+    bool cut_off;                                /* truncated: the complete part was read */
     size_t param_count, row_count, failed;
     kiln__axis_values *params;
     kiln__recording_row *rows; /* no two of the same configuration */
@@ -41,9 +41,10 @@ struct kiln_recording {
     size_t table_size;
     kiln__points points;
     kiln__baseline baseline;
+    kiln_recording_info info; /* what kiln_recording_describe() returns */
 };
 
-/* Bytes as they are in the file: plain or gzipped, whole or cut off. `mem` NULL: malloc. jansson, which reads the JSON,
+/* The bytes of the file: plain or gzipped, complete or truncated. `mem` NULL: malloc. jansson, which reads the JSON,
  * takes its memory from malloc in any case. */
 kiln_status kiln__recording_parse(const kiln_allocator *mem, const char *name, const void *data, size_t length,
                                   struct kiln_recording **recording, kiln_error **error);

@@ -1,4 +1,4 @@
-/* score.c - replaying a search, and how it compares with drawing at random. */
+/* score.c - replays a search, and scores it against random search. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -127,7 +127,8 @@ kiln_status kiln__replay_next(kiln__replay *p, const kiln__recording_row **row, 
 
 /* ---- the score ---- */
 
-/* Adds the best so far at each part of the budget; *share is what it comes to after a number of configurations. */
+/* Adds the best so far at each part of the budget; *share: its share of the optimum after KILN__SCORE_SHARE
+ * configurations. */
 static kiln_status run_once(const struct kiln_recording *r, const kiln__strategy *strategy, uint64_t seed, double *sums,
                             double *share, kiln_error **error)
 {
@@ -167,7 +168,7 @@ kiln_status kiln__score(const struct kiln_recording *r, const kiln__strategy *st
     for (unsigned seed = 0; seed < seeds && status == KILN_OK; seed++)
         status = run_once(r, strategy, seed + 1, scored->best, &shares[seed], error);
     for (size_t i = 0; i < KILN_SCORE_STEPS; i++) {
-        /* so many draws fit into the time; a hair more, for what rounding took from whole ones */
+        /* the draws that fit into the time, plus a little against rounding errors */
         double draws = b->budget * (double)(i + 1) / KILN_SCORE_STEPS / b->mean_cost * (1 + 1e-12);
         double random = kiln__baseline_best(b, (uint64_t)draws);
         scored->best[i] /= seeds;

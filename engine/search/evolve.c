@@ -1,5 +1,5 @@
-/* evolve.c - strategies that keep a population. Members are replaced one at a time, as answers come, so that any number
- * may be outstanding. */
+/* evolve.c - strategies with a population. Members are replaced one at a time, as answers arrive, so that any number of
+ * answers may be pending. */
 #include <math.h>
 #include <string.h>
 
@@ -108,7 +108,7 @@ static kiln_status evolution_propose(kiln__search *s, void *state, uint32_t *tag
             s->next[i] = kiln__random_below(&s->random, 2) ? best[i] : a[i];
     }
     if (!alike || kiln__search_find(s, s->next) != KILN__NO_ENTRY)
-        kiln__search_kick(s, 1); /* members of other variants, or all alike by now */
+        kiln__search_kick(s, 1); /* members are of other variants, or all equal by now */
     return KILN_OK;
 }
 

@@ -4,7 +4,7 @@
 
 #include "search_internal.h"
 
-/* ---- a configuration and the list of its neighbours, given out one after the other ---- */
+/* ---- a configuration and the list of its neighbours, which are proposed one after the other ---- */
 
 typedef struct around {
     size_t current; /* an entry; KILN__NO_ENTRY: none */
@@ -35,7 +35,7 @@ static kiln_status go(kiln__search *s, around *a, size_t entry, kiln__neighbourh
     return status;
 }
 
-/* The next neighbour that was never given out into s->next. */
+/* Writes the next neighbour that was never proposed to s->next. */
 static bool next_of(kiln__search *s, around *a)
 {
     while (a->at < a->count) {
@@ -48,7 +48,7 @@ static bool next_of(kiln__search *s, around *a)
     return false;
 }
 
-/* The best neighbour so far, KILN__NO_ENTRY if none is better; *waiting: some were not told of yet. */
+/* The best neighbour so far, KILN__NO_ENTRY if none is better; *waiting: some have no answer yet. */
 static size_t better_of(const kiln__search *s, const around *a, bool *waiting)
 {
     size_t best = a->current;
@@ -117,7 +117,7 @@ typedef struct ils {
     around around;
     bool started, kicking;
     size_t home;        /* the best local optimum */
-    unsigned fruitless; /* kicks in a row that led to nothing better: the next ones are stronger */
+    unsigned fruitless; /* kicks in a row without improvement: the next ones are stronger */
 } ils;
 
 enum { ILS_STEP = 1, ILS_KICK = 2 };
@@ -191,7 +191,7 @@ typedef struct annealing {
     unsigned still;
 } annealing;
 
-/* Whether to go to a value from another: a share by which it is worse is taken with a chance that falls with time. */
+/* Whether to step to a configuration of this value: a worse one is accepted with a probability that falls with time. */
 static bool accepts(kiln__search *s, const annealing *a, double value)
 {
     double here = s->entries[a->current].value, temperature = fmax(0.01, 0.5 * pow(0.98, a->steps));
@@ -206,7 +206,7 @@ static kiln_status annealing_propose(kiln__search *s, void *state, uint32_t *tag
     *found = a->started;
     if (!a->started)
         return KILN_OK;
-    enum { WALK = 32 }; /* steps over what is known, which cost nothing */
+    enum { WALK = 32 }; /* steps over known configurations, which are free */
     for (unsigned i = 0; i < WALK; i++) {
         memcpy(s->next, kiln__search_point(s, a->current), s->width * sizeof *s->next);
         kiln__search_kick(s, kiln__random_below(&s->random, 4) ? 1 : 2);
@@ -222,7 +222,7 @@ static kiln_status annealing_propose(kiln__search *s, void *state, uint32_t *tag
 static kiln_status annealing_told(kiln__search *s, void *state, size_t entry, kiln_error **error)
 {
     (void)error;
-    enum { STILL = 60 }; /* answers without anything new: back to the best, warmer */
+    enum { STILL = 60 }; /* answers without improvement: back to the best, at a higher temperature */
     annealing *a = state;
     double value = s->entries[entry].value;
     a->steps++;

@@ -9,9 +9,9 @@ struct kiln__union {
     const kiln_allocator *mem;
     kiln__arena arena;
     const kiln__space *const *spaces;
-    kiln__index **indices;    /* NULL: drawn from */
+    kiln__index **indices;    /* NULL: points are drawn */
     kiln__sampler **samplers; /* of each that has no index */
-    bool *dry;                /* drawing came to nothing */
+    bool *dry;                /* drawing found nothing */
     size_t open;              /* those that are not dry */
     kiln__bounds bounds;
     const kiln__variant *const *variants;
@@ -55,7 +55,7 @@ static uint64_t sooner(uint64_t one, uint64_t other) { return one && (!other || 
 
 static kiln_status interrupted(const kiln__union *u, kiln_error **error)
 {
-    return kiln__fail(u->mem, error, KILN_ERROR_INTERRUPTED, "ended while the search space was walked through");
+    return kiln__fail(u->mem, error, KILN_ERROR_INTERRUPTED, "stopped while walking the search space");
 }
 
 static kiln_status draw_from(kiln__union *u, size_t p, kiln__random *random, uint32_t *positions, bool *found,
@@ -76,7 +76,7 @@ static kiln_status draw_from(kiln__union *u, size_t p, kiln__random *random, uin
     return status == KILN_OK && effort.stopped ? interrupted(u, error) : status;
 }
 
-/* Each variant is as likely as another: how many configurations each has is not known. One that gives none is left out
+/* All variants are equally likely, as their numbers of configurations are not known. One that gives none is skipped
  * from then on. */
 static kiln_status union_draw(void *user, kiln__random *random, uint32_t *point, bool *found, kiln_error **error)
 {
@@ -239,7 +239,7 @@ kiln_status kiln__points_neighbours(const kiln__points *points, kiln__neighbourh
                                     uint32_t **list, size_t *capacity, size_t *count, kiln_error **error)
 {
     const kiln__part *part = &points->parts[point[0]];
-    enum { MANY = 1 << 16, LOOK = 1 << 12 }; /* of an axis with more values than MANY, every so-manieth */
+    enum { MANY = 1 << 16, LOOK = 1 << 12 }; /* of an axis with more than MANY values only some are tried */
     size_t width = points->width;
     for (size_t i = 0; i < part->axis_count; i++) {
         uint32_t by = part->axes[i].values > MANY ? part->axes[i].values / LOOK : 1;
@@ -264,7 +264,8 @@ kiln_status kiln__points_neighbours(const kiln__points *points, kiln__neighbourh
     return KILN_OK;
 }
 
-/* ---- a permutation: a Feistel network over the next even number of bits, gone round until it falls inside ---- */
+/* ---- a permutation: a Feistel network over the next even number of bits, repeated until the result is in range
+ * ---- */
 
 kiln__shuffle kiln__shuffle_start(uint64_t count, uint64_t seed)
 {

@@ -1,5 +1,5 @@
-/* points.h - what strategies search: a finite set of points, each some positions on the axes of one of several parts.
- * A part is a variant, an axis a param, a position which of its values. README.md says more. */
+/* points.h - the search space of strategies: a finite set of points. A point is a part and a position on each of its
+ * axes. A part is a variant, an axis is a param, and a position is the index of its value. README.md says more. */
 #ifndef KILN_SEARCH_POINTS_H
 #define KILN_SEARCH_POINTS_H
 
@@ -10,7 +10,7 @@
 
 typedef struct kiln__part_axis {
     uint32_t values; /* how many; at least 1 unless the set is empty */
-    bool ordered;    /* neighbours in the list are near each other: numbers, not texts */
+    bool ordered;    /* adjacent values are similar: numbers, not texts */
 } kiln__part_axis;
 
 typedef struct kiln__part {
@@ -28,31 +28,32 @@ typedef struct kiln__points {
     kiln_status (*at)(void *user, uint64_t number, uint32_t *point, kiln_error **error);
     /* Whether positions that lie on their axes are a valid point. */
     kiln_status (*holds)(void *user, const uint32_t *point, bool *holds, kiln_error **error);
-    /* Not NULL: points are not to be had by number (`at` is not for asking), and this draws one at random, which may
-     * come twice; *found false: none in the time there was. */
+    /* Not NULL: points cannot be found by number (`at` must not be called), and this draws a random one, perhaps one
+     * that was drawn before; *found false: none in the available time. */
     kiln_status (*draw)(void *user, kiln__random *random, uint32_t *point, bool *found, kiln_error **error);
     void *user;
 } kiln__points;
 
-/* How much work opening a union and drawing from it may be. Units are kiln__effort's. */
+/* Limits on the work of opening a union and of drawing from it, in units of kiln__effort. */
 typedef struct kiln__bounds {
     uint64_t index_units, index_deadline; /* for counting; 0: no bound */
     uint64_t draw_units;                  /* for one point; 0: DRAW_UNITS of points.c */
-    uint64_t quick_units;                 /* one by its number may cost so much, or is drawn instead; 0: QUICK_UNITS */
+    uint64_t quick_units;                 /* for finding a point by number, else points are drawn; 0: QUICK_UNITS */
     uint64_t deadline;                    /* of everything, kiln__now_ns(); 0: none */
-    bool (*stop)(void *user);             /* true: the caller wants to end (KILN_ERROR_INTERRUPTED); may be NULL */
+    bool (*stop)(void *user);             /* true: stop (KILN_ERROR_INTERRUPTED); may be NULL */
     void *user;
 } kiln__bounds;
 
-/* The spaces of several variants as one set: the part is the number of the space. They must outlive it. Where one of them
- * cannot be counted within the bounds, or is slow to find a point by its number in, points are drawn. bounds NULL: none. */
+/* The spaces of several variants as one set: the part is the number of the space. They must outlive it. If one of them
+ * cannot be counted within the bounds, or finding a point by number is slow, points are drawn. bounds NULL: none. */
 typedef struct kiln__union kiln__union;
 kiln_status kiln__union_open(const kiln_allocator *mem, const kiln__space *const *spaces,
                              const kiln__variant *const *variants, size_t count, const kiln__bounds *bounds,
                              kiln__union **made, kiln_error **error);
-/* KILN_ERROR_CONSTRAINT: how many were tried, and what rejected them. Where points are drawn and none came. */
+/* For unions in which points are drawn, if none was found: KILN_ERROR_CONSTRAINT with how many were tried, and what
+ * rejected them. */
 kiln_status kiln__union_none_found(const kiln__union *whole, double seconds, kiln_error **error);
-bool kiln__union_empty(const kiln__union *whole); /* all of it was gone through, and nothing is valid */
+bool kiln__union_empty(const kiln__union *whole); /* everything was searched: nothing is valid */
 void kiln__union_free(kiln__union *whole);        /* NULL is fine */
 const kiln__points *kiln__union_points(const kiln__union *whole);
 /* settings[param_count of the point's variant] */
@@ -65,7 +66,7 @@ typedef enum kiln__neighbourhood { KILN__ADJACENT, KILN__HAMMING } kiln__neighbo
 kiln_status kiln__points_neighbours(const kiln__points *points, kiln__neighbourhood kind, const uint32_t *point,
                                     uint32_t **list, size_t *capacity, size_t *count, kiln_error **error);
 
-/* A permutation of [0, count) chosen by a seed, computed and not held: kiln__shuffled() of 0, 1, 2, ... */
+/* A permutation of [0, count) chosen by a seed, computed and not stored: kiln__shuffled() of 0, 1, 2, ... */
 typedef struct kiln__shuffle {
     uint64_t count, seed;
     unsigned half;

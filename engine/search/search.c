@@ -1,4 +1,5 @@
-/* search.c - what all strategies have in common: nothing is given out twice, nothing invalid, and what they know. */
+/* search.c - what all strategies have in common: no point is proposed twice, none is invalid; and the answers so
+ * far. */
 #include <math.h>
 #include <string.h>
 
@@ -52,9 +53,9 @@ const char *kiln_strategy_name(size_t number)
 
 const char *kiln_strategy_about(size_t number) { return number < KILN__COUNT(abouts) ? abouts[number] : NULL; }
 
-/* ---- what was given out ---- */
+/* ---- known points ---- */
 
-/* The slot of a point in the table, or the free one where it belongs. */
+/* The slot of a point in the hash table, or the free slot for it. */
 static size_t slot_of(const kiln__search *s, const uint32_t *point)
 {
     size_t bytes = s->width * sizeof *point, slot = (size_t)kiln__hash(point, bytes).low & (s->table_size - 1);
@@ -107,7 +108,7 @@ kiln_status kiln__search_holds(kiln__search *s, const uint32_t *point, bool *hol
 
 kiln_status kiln__search_draw(kiln__search *s, bool *found, kiln_error **error)
 {
-    enum { TRIES = 256 }; /* of drawing one that was not given out, where not all are known */
+    enum { TRIES = 256 }; /* of drawing a new point, if the points cannot be counted */
     *found = false;
     for (unsigned i = 0; s->points->draw && i < TRIES; i++) {
         kiln_status status = s->points->draw(s->points->user, &s->random, s->next, found, error);
@@ -147,7 +148,7 @@ void kiln__search_kick(kiln__search *s, unsigned changes)
     }
 }
 
-/* ---- the door ---- */
+/* ---- entry points ---- */
 
 kiln_status kiln__search_open(const kiln__points *points, const kiln__strategy *strategy, uint64_t seed,
                               kiln__search **search, kiln_error **error)
@@ -189,7 +190,7 @@ void kiln__search_free(kiln__search *s)
 
 kiln_status kiln__search_ask(kiln__search *s, uint32_t *point, bool *found, kiln_error **error)
 {
-    enum { TRIES = 64 }; /* of proposals that are invalid or known; then one is drawn */
+    enum { TRIES = 64 }; /* invalid or known proposals in a row; then a point is drawn */
     kiln_status status = KILN_OK;
     uint32_t tag = 0;
     bool have = false, more = s->strategy->propose != NULL;
@@ -224,7 +225,7 @@ kiln_status kiln__search_tell(kiln__search *s, const uint32_t *point, double val
     }
     kiln__search_entry *e = &s->entries[entry];
     if (e->told)
-        return kiln__fail(s->mem, error, KILN_ERROR_ARGUMENT, "a configuration was told of twice");
+        return kiln__fail(s->mem, error, KILN_ERROR_ARGUMENT, "a configuration was reported twice");
     e->told = true;
     e->value = value < HUGE_VAL ? value : HUGE_VAL; /* NaN too: it failed */
     s->told_count++;

@@ -6,33 +6,33 @@
 
 /* The first one is the default. X(name, about) */
 #define KILN__STRATEGIES(X)                                                                                            \
-    X(surrogate, "a forest learns from what was measured and says what is worth trying next; the default")             \
+    X(surrogate, "a random forest learns from the measurements and proposes the next configuration; the default")      \
     X(exhaustive, "every configuration in order")                                                                      \
     X(random, "uniformly at random, none twice")                                                                       \
-    X(greedy, "to the best of the adjacent configurations until there is none better, then anew from a random one")    \
-    X(ils, "iterated local search: to the first better one of those that differ in one param, then a few params "      \
+    X(greedy, "to the best of the adjacent configurations until none is better, then again from a random one")         \
+    X(ils, "iterated local search: to the first better one of those that differ in one param, then with a few params " \
            "changed at random")                                                                                        \
     X(annealing, "simulated annealing: worse steps are taken too, more and more rarely")                               \
     X(genetic, "a population whose members are crossed and mutated")                                                   \
     X(evolution, "differential evolution: members move along differences of others")
 
 typedef struct kiln__strategy kiln__strategy;
-const kiln__strategy *kiln__strategy_find(const char *name); /* NULL or "": the default. NULL: none of it */
+const kiln__strategy *kiln__strategy_find(const char *name); /* NULL or "": the default. Returns NULL: unknown */
 /* The same, with an error that names the nearest. */
 kiln_status kiln__strategy_named(const kiln_allocator *mem, const char *name, const kiln__strategy **strategy,
                                  kiln_error **error);
-bool kiln__strategy_in_order(const kiln__strategy *strategy); /* it gives out everything as it is numbered */
-bool kiln__strategy_learns(const kiln__strategy *strategy);   /* it goes by what it is told */
+bool kiln__strategy_in_order(const kiln__strategy *strategy); /* it proposes everything in the order of numbers */
+bool kiln__strategy_learns(const kiln__strategy *strategy);   /* it uses the answers */
 
-/* One search. Asking and telling depend on the seed and what was told, in its order, alone. One thread at a time. */
+/* One search. Results depend only on the seed and on the answers, in their order. One thread at a time. */
 typedef struct kiln__search kiln__search;
 kiln_status kiln__search_open(const kiln__points *points, const kiln__strategy *strategy, uint64_t seed,
                               kiln__search **search, kiln_error **error);
 void kiln__search_free(kiln__search *search); /* NULL is fine */
-/* The next point to try: valid, and none twice; *found is false once all were given out. May be asked for before
- * earlier ones were told: a strategy that cannot go on without an answer then gives one at random. */
+/* The next point to try: valid, and none twice; *found is false when all were proposed. It may be called before earlier
+ * points were answered: a strategy that needs an answer then returns a random point. */
 kiln_status kiln__search_ask(kiln__search *search, uint32_t *point, bool *found, kiln_error **error);
-/* What came of a point that was asked for, less being better; HUGE_VAL for one that failed. Once a point. A point that
- * was never asked for counts as known from elsewhere, and is not given out any more. */
+/* The answer for a point: less is better, HUGE_VAL: it failed. Once per point. A point that was never proposed counts
+ * as known, and will not be proposed. */
 kiln_status kiln__search_tell(kiln__search *search, const uint32_t *point, double value, kiln_error **error);
 #endif

@@ -1,4 +1,4 @@
-/* internal.h - between the strategies and what they have in common (search.c). */
+/* search_internal.h - what the strategies and search.c share. */
 #ifndef KILN_SEARCH_INTERNAL_H
 #define KILN_SEARCH_INTERNAL_H
 
@@ -6,17 +6,17 @@
 
 #define KILN__NO_ENTRY SIZE_MAX
 
-typedef struct kiln__search_entry { /* a point that was given out or told of */
+typedef struct kiln__search_entry { /* a point that was proposed or answered */
     double value;                   /* HUGE_VAL: failed */
-    uint32_t tag; /* the strategy's own, given when it proposed the point; 0 for one drawn at random */
+    uint32_t tag;                   /* private to the strategy, set when it proposed the point; 0: drawn at random */
     bool told;
 } kiln__search_entry;
 
 struct kiln__strategy {
     const char *name;
     size_t state_size;
-    /* A point into s->next, whatever it is worth: whether it is new and valid is looked at by the caller, who asks a
-     * few times. *found false: the strategy has nothing now. NULL: all in random order. */
+    /* Proposes a point in s->next; the caller checks that it is new and valid, and retries a few times. *found false:
+     * no proposal now. NULL: all points in random order. */
     kiln_status (*propose)(kiln__search *s, void *state, uint32_t *tag, bool *found, kiln_error **error);
     kiln_status (*told)(kiln__search *s, void *state, size_t entry, kiln_error **error); /* may be NULL */
     void (*end)(kiln__search *s, void *state); /* frees what the state holds; may be NULL */
@@ -29,9 +29,9 @@ struct kiln__search {
     size_t width;
     kiln__random random;
     kiln__shuffle shuffle;
-    uint64_t drawn; /* of the shuffled (or plain) numbers */
+    uint64_t drawn; /* numbers drawn so far, shuffled or in order */
     bool in_order;
-    uint32_t *coords; /* of the entries, width each, in the order in which they were given out */
+    uint32_t *coords; /* of the entries, width each, in the order of proposals */
     kiln__search_entry *entries;
     size_t count, coords_capacity, entry_capacity;
     uint32_t *table; /* entry + 1 by hash; its size is a power of two */
@@ -45,9 +45,9 @@ static inline const uint32_t *kiln__search_point(const kiln__search *s, size_t e
 {
     return s->coords + entry * s->width;
 }
-size_t kiln__search_find(const kiln__search *s, const uint32_t *point); /* KILN__NO_ENTRY: never given out */
+size_t kiln__search_find(const kiln__search *s, const uint32_t *point); /* KILN__NO_ENTRY: not known */
 kiln_status kiln__search_holds(kiln__search *s, const uint32_t *point, bool *holds, kiln_error **error);
-/* The next random valid point that was not given out into s->next. */
+/* Draws a random valid point that is new into s->next. */
 kiln_status kiln__search_draw(kiln__search *s, bool *found, kiln_error **error);
 /* Changes `changes` axes of s->next that have more than one value to other values. */
 void kiln__search_kick(kiln__search *s, unsigned changes);

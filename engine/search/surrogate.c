@@ -1,5 +1,5 @@
-/* surrogate.c - the default strategy: a forest of random trees is fitted to what was measured and says of other
- * configurations how fast they should be, and how sure it is. The most promising one is next. */
+/* surrogate.c - the default strategy: a random forest is fitted to the measurements and predicts the speed of other
+ * configurations, and its uncertainty. The most promising one is proposed. */
 #include <math.h>
 #include <string.h>
 
@@ -7,32 +7,32 @@
 
 enum {
     TREES = 24,
-    LEARN_MOST = 400, /* the forest learns from so many: the best, and the rest at random */
+    LEARN_MOST = 400, /* samples for fitting: the best, and the rest at random */
     DEEPEST = 24,
-    POOL_MOST = 4096,  /* random points at hand */
-    POOL_STEP = 32,    /* drawn anew at each proposal */
-    LARGE = 200000,    /* points of a space in which finding one by its number takes long: */
-    LARGE_START = 256, /* so many are drawn at first there, */
-    LARGE_STEP = 6,    /* and so many later */
-    NEAR_MOST = 48,    /* values of an axis that are looked at about one of the best points: all, or a choice */
-    LOOK = 384,        /* of them are looked at for each proposal */
-    TOP = 6,           /* configurations whose neighbours are looked at */
-    FIRST = 12,        /* answers at random before anything is fitted */
-    CUTS = 8,          /* random cuts of which the best is taken */
-    LEAF = 3,          /* rows that are not cut any more are fewer */
-    DRAW_START = 32,   /* where points cannot be had by number: so many are drawn at first, */
-    DRAW_STEP = 1,     /* and so many later */
-    ABREAST = 8        /* points that go down a tree side by side */
+    POOL_MOST = 4096,  /* random points in the pool */
+    POOL_STEP = 32,    /* replaced at each proposal */
+    LARGE = 200000,    /* points of a large space, in which finding one by number is slow: */
+    LARGE_START = 256, /* points drawn at first there, */
+    LARGE_STEP = 6,    /* and later */
+    NEAR_MOST = 48,    /* values of an axis that are tried around a good point: all, or some */
+    LOOK = 384,        /* points predicted for each proposal */
+    TOP = 6,           /* configurations whose neighbours are tried */
+    FIRST = 12,        /* random points before the first fit */
+    CUTS = 8,          /* random cuts, of which the best is used */
+    LEAF = 3,          /* smaller nodes are leaves */
+    DRAW_START = 32,   /* if points cannot be found by number: drawn at first, */
+    DRAW_STEP = 1,     /* and later */
+    ABREAST = 8        /* points that are predicted together */
 };
 
-/* Goals, as logarithms of the share of the best, end here: how bad the bad ones are is of no interest. */
+/* The upper limit of goals (logarithms of the ratio to the best): how bad the bad ones are does not matter. */
 static const double worst_goal = 2;
-/* How often the spread of the trees counts is drawn anew for each proposal, from 0 to this. */
+/* The weight of the trees' spread is drawn for each proposal, from 0 to this. */
 static const double most_bold = 2;
-/* Goals are held as whole numbers of this part of 1: their sums are exact, in any order. */
+/* Goals are stored as integer multiples of this, so their sums are exact in any order. */
 static const double goal_unit = 0x1p-28;
 
-typedef struct node { /* below <= cut: left, else left + 1; a leaf is on its own left, whatever the point */
+typedef struct node { /* position <= cut: left, else left + 1; a leaf is its own left child */
     uint32_t axis, cut, left;
     float mean;
 } node;
@@ -41,10 +41,10 @@ typedef struct surrogate {
     node *nodes;
     size_t node_count, node_capacity;
     size_t roots[TREES];
-    size_t fitted;     /* answers that the forest has seen */
-    uint32_t *rows;    /* entries it learns from */
+    size_t fitted;     /* answers used for the last fit */
+    uint32_t *rows;    /* entries used for fitting */
     uint32_t *columns; /* their positions, an axis after the other, LEARN_MOST rows each */
-    int32_t *goals;    /* what each was, by number of the row */
+    int32_t *goals;    /* goal of each, by number of the row */
     uint32_t *order;
     size_t row_capacity, column_capacity, goal_capacity, order_capacity;
     uint32_t *pool;
@@ -52,7 +52,7 @@ typedef struct surrogate {
     uint64_t pool_drawn;
     uint32_t *near;
     size_t near_count, near_capacity;
-    const uint32_t **asked; /* what the forest is asked about, in `near` and `pool` */
+    const uint32_t **asked; /* points to predict, in `near` and `pool` */
     size_t asked_count, asked_capacity;
 } surrogate;
 
@@ -91,7 +91,7 @@ static void select_best(kiln__search *s, uint32_t *rows, size_t n, size_t count)
     }
 }
 
-/* Rows to learn from with their goals: logarithms, those far above the best and those that failed all alike. */
+/* Selects the rows for fitting and their goals: logarithms, limited to worst_goal, which failed ones have too. */
 static size_t gather(kiln__search *s, surrogate *f)
 {
     size_t n = 0;
@@ -132,13 +132,12 @@ static uint32_t position(const surrogate *f, uint32_t row, uint32_t axis)
     return f->columns[(size_t)axis * LEARN_MOST + row];
 }
 
-/* How much less the squares are about two means than about one, for a cut through order[from..to) of goals that sum up to
- * `sum`. */
+/* The reduction of the sum of squares by a cut of order[from..to), whose goals sum to `sum`. */
 static double gain_of(const surrogate *f, size_t from, size_t to, int64_t sum, uint32_t axis, uint32_t cut)
 {
     const uint32_t *column = f->columns + (size_t)axis * LEARN_MOST;
     int64_t right = 0, right_count = 0;
-    for (size_t i = from; i < to; i++) { /* without a branch that nobody can predict */
+    for (size_t i = from; i < to; i++) { /* avoids an unpredictable branch */
         int64_t side = column[f->order[i]] > cut;
         right += f->goals[f->order[i]] & -side;
         right_count += side;
@@ -149,7 +148,7 @@ static double gain_of(const surrogate *f, size_t from, size_t to, int64_t sum, u
     return (double)left * (double)left / (double)left_count + (double)right * (double)right / (double)right_count;
 }
 
-/* The best of some random cuts of random axes; false: all rows are alike. */
+/* The best of some random cuts of random axes; false: all rows are equal. */
 static bool choose_cut(kiln__search *s, const surrogate *f, size_t from, size_t to, int64_t sum, uint32_t *axis,
                        uint32_t *cut)
 {
@@ -220,8 +219,8 @@ static kiln_status fit(kiln__search *s, surrogate *f, kiln_error **error)
 
 /* ---- choosing ---- */
 
-/* What up to ABREAST points are worth: less is better. Where the trees disagree one may be better than they say. A step
- * down a tree waits for the one before, so several points take theirs in turn. */
+/* Predicts up to ABREAST points: less is better. Where the trees disagree a point may be better than predicted. Each
+ * step in a tree depends on the one before, so several points are interleaved. */
 static void promise(const surrogate *f, const uint32_t *const *points, size_t count, double boldness, double *worths)
 {
     double sums[ABREAST] = {0}, squares[ABREAST] = {0};
@@ -258,7 +257,7 @@ static kiln_status draw_pool(kiln__search *s, surrogate *f, kiln_error **error)
         size_t slot = f->pool_count < POOL_MOST ? f->pool_count : (size_t)kiln__random_below(&s->random, POOL_MOST);
         if (!kiln__grow(s->mem, &f->pool, &f->pool_capacity, slot + 1, s->width * sizeof *f->pool))
             return kiln__fail_memory(error);
-        /* By way of s->next: what was in the pool stays where none is found. */
+        /* Through s->next, so that the pool is unchanged if none is found. */
         status = s->points->draw(s->points->user, &s->random, s->next, &found, error);
         if (status != KILN_OK || !found)
             break;
@@ -277,7 +276,7 @@ static kiln_status fill_pool(kiln__search *s, surrogate *f, kiln_error **error)
         size_t slot = f->pool_count < POOL_MOST ? f->pool_count : (size_t)kiln__random_below(&s->random, POOL_MOST);
         if (!kiln__grow(s->mem, &f->pool, &f->pool_capacity, slot + 1, s->width * sizeof *f->pool))
             return kiln__fail_memory(error);
-        uint64_t number = kiln__shuffled(&s->shuffle, s->points->count - 1 - f->pool_drawn); /* from the far end */
+        uint64_t number = kiln__shuffled(&s->shuffle, s->points->count - 1 - f->pool_drawn); /* from the end */
         kiln_status status = s->points->at(s->points->user, number, f->pool + slot * s->width, error);
         if (status != KILN_OK)
             return status;
@@ -287,8 +286,8 @@ static kiln_status fill_pool(kiln__search *s, surrogate *f, kiln_error **error)
     return KILN_OK;
 }
 
-/* Adds neighbours of a point in an axis of many values, near ones as likely as far ones: the distance is below a power of
- * two that is drawn first. */
+/* Adds neighbours of a point on an axis with many values: the distance is below a random power of two, so near and far
+ * ones are equally likely. */
 static kiln_status look_along(kiln__search *s, surrogate *f, const uint32_t *point, size_t axis, uint32_t values,
                               kiln_error **error)
 {
@@ -299,7 +298,7 @@ static kiln_status look_along(kiln__search *s, surrogate *f, const uint32_t *poi
         uint64_t reach = (uint64_t)1 << kiln__random_below(&s->random, bits);
         uint32_t far = 1 + (uint32_t)kiln__random_below(&s->random, reach);
         uint32_t value = i & 1 ? point[1 + axis] + far : point[1 + axis] - far;
-        if (value >= values) /* what is less than 0 wraps round and is no value either */
+        if (value >= values) /* values below 0 wrap around, and are out of range too */
             continue;
         if (!kiln__grow(s->mem, &f->near, &f->near_capacity, f->near_count + 1, s->width * sizeof *f->near))
             return kiln__fail_memory(error);
@@ -331,11 +330,11 @@ static kiln_status look_about(kiln__search *s, surrogate *f, const uint32_t *poi
     return status;
 }
 
-/* The points about the best ones, which a random draw of a large space would hardly ever hold. */
+/* Adds points around the best ones, which random draws from a large space would rarely contain. */
 static kiln_status look_near(kiln__search *s, surrogate *f, kiln_error **error)
 {
     size_t top = s->told_count < TOP ? s->told_count : TOP, n = 0;
-    for (size_t i = 0; i < s->count; i++) /* rows has room for all that were told */
+    for (size_t i = 0; i < s->count; i++) /* rows has room for all answers */
         if (s->entries[i].told && s->entries[i].value < HUGE_VAL)
             f->rows[n++] = (uint32_t)i;
     top = top < n ? top : n;
@@ -347,7 +346,7 @@ static kiln_status look_near(kiln__search *s, surrogate *f, kiln_error **error)
     return status;
 }
 
-/* Gathers what is at hand and was not given out: the points near the best, and some of the pool. */
+/* Collects new points: those near the best, and some of the pool. */
 static bool ask_about(kiln__search *s, surrogate *f)
 {
     size_t looks = f->pool_count < LOOK ? f->pool_count : LOOK;

@@ -8,7 +8,7 @@ kiln_status kiln__lets_eval(const kiln_allocator *mem, const kiln__variant *vari
 {
     kiln__diag diag = {.mem = mem};
     for (size_t i = 0; i < variant->let_count; i++) {
-        kiln__scope with = {.outer = scope, .count = i, .settings = lets};
+        kiln__scope with = {.outer = scope, .settings = {i, lets}};
         lets[i].name = variant->lets[i].name;
         if (!kiln__expr_eval(variant->lets[i].expr, &with, &lets[i].value, &diag))
             return kiln__diag_finish(&diag, KILN_ERROR_SPEC, error);
@@ -65,7 +65,7 @@ static bool open_lets(asked *a, const kiln_allocator *mem, const kiln__scope *ou
         return false;
     for (size_t i = 0; i < a->variant->let_count; i++)
         a->lets[i].name = "";
-    a->scope = (kiln__scope){.outer = outer, .count = a->variant->let_count, .settings = a->lets};
+    a->scope = (kiln__scope){.outer = outer, .settings = {a->variant->let_count, a->lets}};
     return true;
 }
 

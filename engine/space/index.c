@@ -73,11 +73,11 @@ static uint32_t resolve(void *user, const kiln__expr *expr, size_t name)
     kiln__index *x = user;
     const kiln__variant *variant = x->space->variant;
     const char *text = kiln__expr_name(expr, name);
-    for (size_t i = 0; i < variant->param_count; i++)
-        if (strcmp(variant->params[i].name, text) == 0) {
-            const kiln__axis *axis = &x->space->axes[i];
-            return axis->count == 1 ? kiln__graph_constant(&x->graph, axis->values[0]) : x->input[i];
-        }
+    const kiln__param *param = kiln__variant_param(variant, text);
+    if (param) {
+        const kiln__axis *axis = &x->space->axes[param - variant->params];
+        return axis->count == 1 ? kiln__graph_constant(&x->graph, axis->values[0]) : x->input[param - variant->params];
+    }
     for (size_t i = 0; i < variant->let_count; i++)
         if (strcmp(variant->lets[i].name, text) == 0) {
             if (x->let_node[i] == NONE && !x->let_open[i]) {
@@ -422,7 +422,7 @@ static bool key_of(const kiln__index *x, uint32_t param, kiln__hash128 *key)
 static bool plainly(kiln__index *x, size_t constraint)
 {
     bool holds = false;
-    kiln__scope scope = {.outer = x->space->outer, .count = x->params, .settings = x->settings};
+    kiln__scope scope = {.outer = x->space->outer, .settings = {x->params, x->settings}};
     for (size_t i = 0; i < x->params; i++)
         x->settings[i].value = x->space->axes[i].values[x->choice[i]];
     if (!kiln__space_holds(x->mem, x->space->variant, &scope, constraint, &holds))

@@ -51,19 +51,21 @@ static uint32_t find_slot(kiln__space *space, const kiln__expr *expr, size_t nam
 {
     const kiln__variant *variant = space->variant;
     const char *text = kiln__expr_name(expr, name);
-    for (size_t i = 0; i < variant->param_count; i++)
-        if (strcmp(variant->params[i].name, text) == 0) {
-            *level = space->axes[i].pinned ? 0 : i + 1;
-            return (uint32_t)i;
-        }
-    for (size_t i = 0; i < variant->let_count; i++)
-        if (strcmp(variant->lets[i].name, text) == 0) {
-            uint32_t slot = (uint32_t)(variant->param_count + i);
-            if (!space->let_checks[i]) /* a let uses only earlier ones, so this ends */
-                space->let_checks[i] = add_check(space, variant->lets[i].expr, slot, 0, diag);
-            *level = space->let_checks[i] ? space->let_checks[i]->level : 0;
-            return slot;
-        }
+    const kiln__param *param = kiln__variant_param(variant, text);
+    const kiln__named_expr *let = kiln__variant_let(variant, text);
+    if (param) {
+        size_t i = (size_t)(param - variant->params);
+        *level = space->axes[i].pinned ? 0 : i + 1;
+        return (uint32_t)i;
+    }
+    if (let) {
+        size_t i = (size_t)(let - variant->lets);
+        uint32_t slot = (uint32_t)(variant->param_count + i);
+        if (!space->let_checks[i]) /* a let uses only earlier ones, so this ends */
+            space->let_checks[i] = add_check(space, let->expr, slot, 0, diag);
+        *level = space->let_checks[i] ? space->let_checks[i]->level : 0;
+        return slot;
+    }
     kiln_value value;
     *level = 0;
     if (kiln__scope_find(space->outer, text, &value))
@@ -114,7 +116,7 @@ static bool pin(kiln__space *space, size_t i, kiln_value value)
     return true;
 }
 
-static bool build(kiln__space *space, const kiln_setting *fixed, size_t fixed_count, kiln__diag *diag)
+static bool build(kiln__space *space, kiln__settings fixed, kiln__diag *diag)
 {
     const kiln__variant *variant = space->variant;
     space->slot_count = space->slot_capacity = variant->param_count + variant->let_count;
@@ -126,8 +128,8 @@ static bool build(kiln__space *space, const kiln_setting *fixed, size_t fixed_co
         return false;
     for (size_t i = 0; i < variant->param_count; i++) {
         space->axes[i] = (kiln__axis){.values = variant->params[i].values, .count = variant->params[i].count};
-        for (size_t k = 0; k < fixed_count; k++)
-            if (strcmp(fixed[k].name, variant->params[i].name) == 0 && !pin(space, i, fixed[k].value))
+        for (size_t k = 0; k < fixed.count; k++)
+            if (strcmp(fixed.items[k].name, variant->params[i].name) == 0 && !pin(space, i, fixed.items[k].value))
                 return false;
     }
     for (size_t i = 0; i < variant->where_count && !space->arena.failed; i++)
@@ -136,7 +138,7 @@ static bool build(kiln__space *space, const kiln_setting *fixed, size_t fixed_co
 }
 
 kiln_status kiln__space_open(const kiln_allocator *mem, const kiln__variant *variant, const kiln__scope *outer,
-                             const kiln_setting *fixed, size_t fixed_count, kiln__space **out, kiln_error **error)
+                             kiln__settings fixed, kiln__space **out, kiln_error **error)
 {
     kiln__space *space = kiln__calloc(mem, 1, sizeof *space);
     if (!space)
@@ -150,7 +152,7 @@ kiln_status kiln__space_open(const kiln_allocator *mem, const kiln__variant *var
     space->outer = outer;
     kiln__diag diag = {.mem = mem};
     kiln_status status = KILN_OK;
-    if (build(space, fixed, fixed_count, &diag)) {
+    if (build(space, fixed, &diag)) {
         status = kiln__diag_finish(&diag, KILN_ERROR_SPEC, error);
     } else {
         kiln__text_free(&diag.text);
@@ -378,6 +380,6 @@ size_t kiln__space_values(const kiln__space *space, size_t param, const kiln_val
 
 kiln_status kiln__space_check(const kiln__space *space, const kiln_setting *settings, kiln_error **error)
 {
-    kiln__scope scope = {.outer = space->outer, .count = space->variant->param_count, .settings = settings};
+    kiln__scope scope = {.outer = space->outer, .settings = {space->variant->param_count, settings}};
     return kiln__space_check_scope(space->mem, space->variant, &scope, error);
 }

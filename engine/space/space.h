@@ -33,7 +33,7 @@ typedef struct kiln__space kiln__space;
 /* `fixed` pins params (unknown names are ignored here; a value outside the param's list is allowed and pinned).
  * `outer` gives sizes and device names; it is referenced and must outlive the space. */
 kiln_status kiln__space_open(const kiln_allocator *mem, const kiln__variant *variant, const kiln__scope *outer,
-                             const kiln_setting *fixed, size_t fixed_count, kiln__space **space, kiln_error **error);
+                             kiln__settings fixed, kiln__space **space, kiln_error **error);
 void kiln__space_free(kiln__space *space);
 
 uint64_t kiln__space_raw(const kiln__space *space); /* product of the value counts; saturates */

@@ -115,13 +115,7 @@ static void read_shape(kiln__reader *r, kiln__spec_node *const *node, kiln__buff
 
 /* ---- fills ---- */
 
-static int64_t name_seed(const char *name)
-{
-    uint32_t hash = 2166136261u; /* FNV-1a */
-    for (; *name; name++)
-        hash = (hash ^ (unsigned char)*name) * 16777619u;
-    return hash & 0x7fffffff;
-}
+static int64_t name_seed(const char *name) { return kiln__hash_short(name, strlen(name)) & 0x7fffffff; }
 
 static void read_fill(kiln__reader *r, const kiln__spec_node *map, kiln__buffer *buffer)
 {

@@ -130,13 +130,14 @@ static kiln__spec_node *section(kiln__edit *e, const char *variant)
 
 /* ---- edits ---- */
 
-void kiln__edit_sizes(kiln__edit *e, const char *set_name, const kiln_setting *sizes, size_t count)
+void kiln__edit_sizes(kiln__edit *e, const char *set_name, kiln__settings sizes)
 {
     kiln__spec_node *list = make(e, e->spec->from_t1 ? KILN__LIST : KILN__MAP), *sets = make(e, KILN__MAP);
-    if (count == 0)
+    if (sizes.count == 0)
         return;
-    for (size_t i = 0; i < count; i++)
-        append(e, list, e->spec->from_t1 ? NULL : scalar(e, sizes[i].name, false), value_node(e, sizes[i].value));
+    for (size_t i = 0; i < sizes.count; i++)
+        append(e, list, e->spec->from_t1 ? NULL : scalar(e, sizes.items[i].name, false),
+               value_node(e, sizes.items[i].value));
     if (e->spec->from_t1) {
         set(e, kiln__spec_node_get(e->root, "KernelSpecification"), "ProblemSize", list);
         return;
@@ -212,13 +213,12 @@ void kiln__edit_buffer_file(kiln__edit *e, const char *variant, const char *buff
     set(e, map, "file", scalar(e, file, true));
 }
 
-void kiln__edit_input(kiln__edit *e, const char *variant, const char *input, const char *function,
-                      const kiln_setting *args, size_t count)
+void kiln__edit_input(kiln__edit *e, const char *variant, const char *input, const char *function, kiln__settings args)
 {
     kiln__spec_node *map = make(e, KILN__MAP);
     set(e, map, "host", scalar(e, function, false));
-    for (size_t i = 0; i < count; i++)
-        set(e, map, args[i].name, value_node(e, args[i].value));
+    for (size_t i = 0; i < args.count; i++)
+        set(e, map, args.items[i].name, value_node(e, args.items[i].value));
     set(e, kiln__spec_node_get(section(e, variant), "inputs"), input, map);
 }
 

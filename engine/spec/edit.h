@@ -13,7 +13,7 @@ kiln_status kiln__edit_open(const kiln_allocator *mem, const kiln_spec *spec, ki
 void kiln__edit_free(kiln__edit *edit); /* NULL is fine */
 
 /* One set of sizes, of that name, in the place of all. */
-void kiln__edit_sizes(kiln__edit *edit, const char *set, const kiln_setting *sizes, size_t count);
+void kiln__edit_sizes(kiln__edit *edit, const char *set, kiln__settings sizes);
 /* The param's default becomes `value`; `only`: and its one value. */
 void kiln__edit_param(kiln__edit *edit, const char *variant, const char *name, kiln_value value, bool only);
 /* In the following `variant` NULL means the spec's own part. */
@@ -22,7 +22,7 @@ void kiln__edit_source(kiln__edit *edit, const char *variant, const char *source
 void kiln__edit_buffer_file(kiln__edit *edit, const char *variant, const char *buffer, const char *file);
 /* An input is what `function` makes of these arguments; texts stand in quotes. */
 void kiln__edit_input(kiln__edit *edit, const char *variant, const char *input, const char *function,
-                      const kiln_setting *args, size_t count);
+                      kiln__settings args);
 /* One argument of an input becomes this text. */
 void kiln__edit_input_text(kiln__edit *edit, const char *variant, const char *input, const char *arg, const char *text);
 /* An output is compared with a .npy file: exactly, or with these tolerances, which are expressions. */

@@ -29,28 +29,14 @@ void kiln__known_free(kiln__known_list *list)
 
 /* ---- adding ---- */
 
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(((const kiln_setting *)a)->name, ((const kiln_setting *)b)->name);
-}
-
-/* A copy, sorted by name. */
-static const kiln_setting *keep_settings(kiln__arena *arena, const kiln_setting *settings, size_t count)
-{
-    kiln_setting *kept = kiln__settings_copy(arena, settings, count);
-    if (kept && !arena->failed && count > 1)
-        qsort(kept, count, sizeof *kept, by_name);
-    return kept;
-}
-
 /* One text a list of settings; texts are told apart from numbers, and ended by what no text has. */
-static const char *text_of(kiln__arena *arena, const kiln_setting *settings, size_t count)
+static const char *text_of(kiln__arena *arena, kiln__settings settings)
 {
     kiln__text text = {.mem = arena->mem};
-    for (size_t i = 0; i < count; i++) {
-        kiln__text_printf(&text, "%s%s=%s", i ? "\x1f" : "", settings[i].name,
-                          settings[i].value.kind == KILN_TEXT ? "'" : "");
-        kiln__value_print(&text, settings[i].value);
+    for (size_t i = 0; i < settings.count; i++) {
+        const kiln_setting *one = &settings.items[i];
+        kiln__text_printf(&text, "%s%s=%s", i ? "\x1f" : "", one->name, one->value.kind == KILN_TEXT ? "'" : "");
+        kiln__value_print(&text, one->value);
     }
     const char *kept = text.failed ? NULL : kiln__arena_strdup(arena, kiln__text_get(&text));
     arena->failed |= text.failed;
@@ -59,13 +45,15 @@ static const char *text_of(kiln__arena *arena, const kiln_setting *settings, siz
 }
 
 /* Of sorted settings: could a file hold them? */
-static bool are_fit(const kiln_setting *settings, size_t count)
+static bool are_fit(kiln__settings settings)
 {
-    for (size_t i = 0; i < count; i++)
-        if ((settings[i].value.kind == KILN_FLOAT && !isfinite(settings[i].value.as.f)) ||
-            strlen(settings[i].name) > MOST_NAME || (i && strcmp(settings[i - 1].name, settings[i].name) == 0))
+    for (size_t i = 0; i < settings.count; i++) {
+        const kiln_setting *one = &settings.items[i];
+        if ((one->value.kind == KILN_FLOAT && !isfinite(one->value.as.f)) || strlen(one->name) > MOST_NAME ||
+            (i && strcmp(one[-1].name, one->name) == 0))
             return false;
-    return count <= KILN__MOST;
+    }
+    return settings.count <= KILN__MOST;
 }
 
 bool kiln__known_add(kiln__known_list *list, const kiln__known *known)
@@ -81,14 +69,14 @@ bool kiln__known_add(kiln__known_list *list, const kiln__known *known)
     kept->variant = kiln__arena_strdup(arena, known->variant);
     kept->device = kiln__arena_strdup(arena, known->device);
     kept->cc = kiln__arena_strdup(arena, known->cc);
-    kept->sizes = keep_settings(arena, known->sizes, known->size_count);
-    kept->params = keep_settings(arena, known->params, known->param_count);
+    kept->sizes = kiln__settings_sorted(arena, known->sizes);
+    kept->params = kiln__settings_sorted(arena, known->params);
     if (arena->failed)
         return false;
-    if (!are_fit(kept->sizes, kept->size_count) || !are_fit(kept->params, kept->param_count))
+    if (!are_fit(kept->sizes) || !are_fit(kept->params))
         return true;
-    kept->sizes_text = text_of(arena, kept->sizes, kept->size_count);
-    kept->params_text = text_of(arena, kept->params, kept->param_count);
+    kept->sizes_text = text_of(arena, kept->sizes);
+    kept->params_text = text_of(arena, kept->params);
     list->count += !arena->failed;
     return !arena->failed;
 }
@@ -102,9 +90,9 @@ static int compare_sizes(const kiln__known *a, const kiln__known *b)
 {
     if (strcmp(a->sizes_text, b->sizes_text) == 0)
         return 0;
-    for (size_t i = 0; i < a->size_count && i < b->size_count; i++) {
-        kiln_value x = a->sizes[i].value, y = b->sizes[i].value;
-        int order = strcmp(a->sizes[i].name, b->sizes[i].name);
+    for (size_t i = 0; i < a->sizes.count && i < b->sizes.count; i++) {
+        kiln_value x = a->sizes.items[i].value, y = b->sizes.items[i].value;
+        int order = strcmp(a->sizes.items[i].name, b->sizes.items[i].name);
         if (!order && x.kind != KILN_TEXT && y.kind != KILN_TEXT)
             order = (number_of(x) > number_of(y)) - (number_of(x) < number_of(y));
         if (order)

@@ -1,9 +1,9 @@
 /* known.h - best-known configurations as a text file: YAML, read with places, written sorted. Knows nothing of devices
- * but their names. What they are good for is in engine/tune/README.md. */
+ * but their names. What they are good for is in engine/best/README.md. */
 #ifndef KILN_SPEC_KNOWN_H
 #define KILN_SPEC_KNOWN_H
 
-#include "base.h"
+#include "settings.h"
 
 /* How a time came about, the best first. X(NAME, word) */
 #define KILN__HOW(X) X(MEASURED, "measured") X(ESTIMATED, "estimated") X(SIMULATED, "simulated")
@@ -17,9 +17,8 @@ const char *kiln__how_word(kiln__how how);
 
 typedef struct kiln__known {
     const char *spec, *variant, *device, *cc; /* cc: "9.0", "" where it is not known */
-    const kiln_setting *sizes, *params;       /* each by name */
-    size_t size_count, param_count;
-    const char *sizes_text, *params_text; /* the same, for comparing */
+    kiln__settings sizes, params;             /* each by name */
+    const char *sizes_text, *params_text;     /* the same, for comparing */
     kiln__how how;
     double seconds; /* above 0; HUGE_VAL: it failed there, and would again */
     bool verified;
@@ -34,13 +33,13 @@ typedef struct kiln__known_list {
 } kiln__known_list;
 
 void kiln__known_free(kiln__known_list *list);
-/* Adds a copy, with its settings sorted. False: no memory. One that no file could hold (a number that is none) is left
- * out. */
+/* Adds a copy, with its settings sorted. False: out of memory. One that a file cannot hold (NaN or infinity) is
+ * skipped. */
 bool kiln__known_add(kiln__known_list *list, const kiln__known *known);
 /* Sorts by spec, device, sizes, variant and params. Of each configuration at the same sizes on the same device the one
  * made last stays, and goes too if that one failed. */
 void kiln__known_settle(kiln__known_list *list);
-/* Of a settled list: the best of each variant at the same sizes on the same device. */
+/* Of a deduplicated list: keeps the best of each variant at the same sizes on the same device. */
 void kiln__known_keep_best(kiln__known_list *list);
 /* The same spec, device and sizes. */
 bool kiln__known_same_problem(const kiln__known *a, const kiln__known *b);
@@ -48,7 +47,7 @@ bool kiln__known_same_problem(const kiln__known *a, const kiln__known *b);
 /* Reads a file's text and adds what it has, or nothing; all errors are said, each with its line and column. */
 kiln_status kiln__known_read(const kiln_allocator *mem, const char *name, const char *text, size_t length,
                              kiln__known_list *list, kiln_error **error);
-/* The text of a settled list. KILN_ERROR_UNSUPPORTED: more than could be read again. */
+/* The text of a deduplicated list. KILN_ERROR_UNSUPPORTED: too large to be read again. */
 kiln_status kiln__known_print(const kiln_allocator *mem, const kiln__known_list *list, kiln__text *out,
                               kiln_error **error);
 

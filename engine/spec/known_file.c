@@ -42,13 +42,13 @@ static void put_text(kiln__text *out, const char *text)
         put_quoted(out, text);
 }
 
-static void put_settings(kiln__text *out, const char *key, const kiln_setting *settings, size_t count)
+static void put_settings(kiln__text *out, const char *key, kiln__settings settings)
 {
     kiln__text_printf(out, "  %s: {", key);
-    for (size_t i = 0; i < count; i++) {
-        kiln_value value = settings[i].value;
+    for (size_t i = 0; i < settings.count; i++) {
+        kiln_value value = settings.items[i].value;
         kiln__text_puts(out, i ? ", " : "");
-        put_text(out, settings[i].name);
+        put_text(out, settings.items[i].name);
         kiln__text_puts(out, ": ");
         if (value.kind == KILN_TEXT)
             put_quoted(out, value.as.text);
@@ -86,11 +86,11 @@ static void put_known(kiln__text *out, const kiln__known *known)
         put_text(out, texts[i].text);
         kiln__text_puts(out, "\n");
     }
-    put_settings(out, "sizes", known->sizes, known->size_count);
+    put_settings(out, "sizes", known->sizes);
     kiln__text_puts(out, "  variant: ");
     put_text(out, known->variant);
     kiln__text_puts(out, "\n");
-    put_settings(out, "params", known->params, known->param_count);
+    put_settings(out, "params", known->params);
     kiln__text_printf(out, "  seconds: %s\n  how: %s\n  verified: %s\n", seconds, kiln__how_word(known->how),
                       known->verified ? "true" : "false");
     put_made(out, known->made);
@@ -102,7 +102,7 @@ kiln_status kiln__known_print(const kiln_allocator *mem, const kiln__known_list 
     size_t nodes = 8;
     kiln__text_printf(out, "kiln-best: %d\nbest:%s\n", VERSION, list->count ? "" : " []");
     for (size_t i = 0; i < list->count; i++) {
-        nodes += 24 + 2 * (list->items[i].size_count + list->items[i].param_count);
+        nodes += 24 + 2 * (list->items[i].sizes.count + list->items[i].params.count);
         put_known(out, &list->items[i]);
     }
     if (out->failed)
@@ -126,17 +126,17 @@ static const char *read_text(kiln__reader *r, const kiln__spec_node *map, const 
     return text ? text : "";
 }
 
-static const kiln_setting *read_settings(kiln__reader *r, const kiln__spec_node *map, const char *key, size_t *count)
+static kiln__settings read_settings(kiln__reader *r, const kiln__spec_node *map, const char *key)
 {
     const kiln__spec_node *node = kiln__spec_node_get(map, key);
-    *count = kiln__read_entries(r, node, key);
-    kiln_setting *settings = kiln__read_array(r, *count + 1, sizeof *settings);
-    for (size_t i = 0; settings && i < *count; i++) {
+    size_t count = kiln__read_entries(r, node, key);
+    kiln_setting *settings = kiln__read_array(r, count + 1, sizeof *settings);
+    for (size_t i = 0; settings && i < count; i++) {
         settings[i].name = node->keys[i]->text;
         if (!kiln__read_value(r, node->items[i], settings[i].name, &settings[i].value))
             settings[i].value = (kiln_value){.kind = KILN_INT};
     }
-    return settings;
+    return (kiln__settings){count, settings};
 }
 
 static void read_seconds(kiln__reader *r, const kiln__spec_node *node, kiln__known *known)
@@ -184,13 +184,13 @@ static void read_known(kiln__reader *r, const kiln__spec_node *node, kiln__known
     known.device = read_text(r, node, "device", true);
     known.cc = read_text(r, node, "cc", true);
     known.variant = read_text(r, node, "variant", true);
-    known.sizes = read_settings(r, node, "sizes", &known.size_count);
-    known.params = read_settings(r, node, "params", &known.param_count);
+    known.sizes = read_settings(r, node, "sizes");
+    known.params = read_settings(r, node, "params");
     read_seconds(r, kiln__spec_node_get(node, "seconds"), &known);
     read_how(r, kiln__spec_node_get(node, "how"), &known);
     kiln__read_bool(r, kiln__spec_node_get(node, "verified"), "verified", &known.verified);
     read_made(r, kiln__spec_node_get(node, "made"), &known);
-    if (known.sizes && known.params && !r->arena->failed && !kiln__known_add(list, &known))
+    if (known.sizes.items && known.params.items && !r->arena->failed && !kiln__known_add(list, &known))
         r->arena->failed = true;
 }
 

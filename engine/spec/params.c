@@ -181,7 +181,7 @@ static void read_range(kiln__reader *r, const range_nodes *range, kiln__param *p
         return;
     }
     bool here = kiln__read_need(r, range->map, "a range", "from");
-    if (!kiln__read_need(r, range->map, "a range", "to") || !here)
+    if (!kiln__read_need(r, range->map, "a range", "to") || !here || !range->from || !range->to)
         return;
     if (!read_number(r, range->from, KILN__KEY_param_from, &bounds[0]) ||
         !read_number(r, range->to, KILN__KEY_param_to, &bounds[1]) ||
@@ -285,19 +285,15 @@ kiln__param *kiln__read_params(kiln__reader *r, const kiln__spec_node *node, siz
 static bool same_names(kiln__reader *r, const kiln__sizes *first, const kiln__spec_node *map)
 {
     bool same = true;
-    for (size_t i = 0; i < map->count; i++) {
-        size_t k = 0;
-        while (k < first->count && strcmp(first->settings[k].name, map->keys[i]->text) != 0)
-            k++;
-        if (k == first->count) {
+    for (size_t i = 0; i < map->count; i++)
+        if (!kiln__settings_find(first->settings, map->keys[i]->text)) {
             kiln__diag_add(r->diag, map->keys[i]->pos, "the first size set, '%s', has no '%s'; all must have the same",
                            first->name, map->keys[i]->text);
             same = false;
         }
-    }
-    for (size_t k = 0; k < first->count; k++)
-        if (!kiln__spec_node_get(map, first->settings[k].name)) {
-            kiln__diag_add(r->diag, map->pos, "this size set misses '%s'", first->settings[k].name);
+    for (size_t k = 0; k < first->settings.count; k++)
+        if (!kiln__spec_node_get(map, first->settings.items[k].name)) {
+            kiln__diag_add(r->diag, map->pos, "this size set misses '%s'", first->settings.items[k].name);
             same = false;
         }
     return same;
@@ -322,26 +318,26 @@ static void read_size_set(kiln__reader *r, const kiln__spec_node *key, const kil
     }
     if (kiln__read_entries(r, map, "a size set such as {N: 1024}") == 0 && map->kind != KILN__MAP)
         return;
-    set->settings = kiln__read_array(r, map->count, sizeof *set->settings);
-    if (!set->settings || (first && !same_names(r, first, map)))
+    kiln_setting *settings = kiln__read_array(r, map->count, sizeof *settings);
+    if (!settings || (first && !same_names(r, first, map)))
         return;
-    set->count = map->count;
-    for (size_t i = 0; i < set->count; i++) {
+    set->settings = (kiln__settings){map->count, settings};
+    for (size_t i = 0; i < map->count; i++) {
         if (first) { /* in the order of the first */
-            set->settings[i].name = first->settings[i].name;
-            const kiln__spec_node *item = kiln__spec_node_get(map, first->settings[i].name);
-            read_size(r, item, &set->settings[i].value);
-            bool text = first->settings[i].value.kind == KILN_TEXT;
-            if (item && text != (set->settings[i].value.kind == KILN_TEXT))
-                kiln__diag_add(r->diag, item->pos, "'%s' is a %s in the first size set, '%s'", set->settings[i].name,
+            const kiln__spec_node *item = kiln__spec_node_get(map, first->settings.items[i].name);
+            bool text = first->settings.items[i].value.kind == KILN_TEXT;
+            settings[i].name = first->settings.items[i].name;
+            read_size(r, item, &settings[i].value);
+            if (item && text != (settings[i].value.kind == KILN_TEXT))
+                kiln__diag_add(r->diag, item->pos, "'%s' is a %s in the first size set, '%s'", settings[i].name,
                                text ? "text" : "number", first->name);
             continue;
         }
-        set->settings[i].name = kiln__arena_strdup(r->arena, map->keys[i]->text);
-        if (!set->settings[i].name)
-            set->settings[i].name = "";
+        settings[i].name = kiln__arena_strdup(r->arena, map->keys[i]->text);
+        if (!settings[i].name)
+            settings[i].name = "";
         kiln__declare(r, map->keys[i], KILN__NAME_SIZE, NULL);
-        read_size(r, map->items[i], &set->settings[i].value);
+        read_size(r, map->items[i], &settings[i].value);
     }
 }
 
@@ -355,7 +351,7 @@ void kiln__read_sizes(kiln__reader *r, const kiln__spec_node *node)
     if (!spec->size_sets)
         return;
     spec->size_set_count = count;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; node && i < count; i++) {
         spec->size_sets[i].name = kiln__arena_strdup(r->arena, node->keys[i]->text);
         spec->size_sets[i].pos = node->keys[i]->pos;
         if (spec->size_sets[i].name)

@@ -559,6 +559,8 @@ static kiln_status finish(kiln__reader *r, kiln_spec *spec, kiln_spec **out, kil
         return kiln__fail_memory(error);
     }
     kiln_status status = kiln__diag_finish(r->diag, KILN_ERROR_SPEC, error);
+    if (status == KILN_OK && !kiln__spec_describe(spec))
+        status = kiln__fail_memory(error);
     if (status != KILN_OK) {
         kiln_spec_free(spec);
         return status;

@@ -1,7 +1,7 @@
 /* read.h - private to engine/spec: what the readers of a spec's sections share.
  *
- * A reader goes on after an error, so that all of a file's errors come out at once: what could not be read is left
- * zero, and no spec is handed out if the diag has anything in it. */
+ * A reader goes on after an error, so that all errors of a file are reported together: what could not be read is
+ * left zero, and no spec is returned if the diag has an entry. */
 #ifndef KILN_SPEC_READ_H
 #define KILN_SPEC_READ_H
 

@@ -9,12 +9,60 @@ const kiln__variant *kiln__spec_variant(const kiln_spec *spec, const char *name)
     return index < 0 ? NULL : &spec->variants[index];
 }
 
+const kiln__param *kiln__variant_param(const kiln__variant *variant, const char *name)
+{
+    for (size_t i = 0; i < variant->param_count; i++)
+        if (strcmp(variant->params[i].name, name) == 0)
+            return &variant->params[i];
+    return NULL;
+}
+
+const kiln__named_expr *kiln__variant_let(const kiln__variant *variant, const char *name)
+{
+    for (size_t i = 0; i < variant->let_count; i++)
+        if (strcmp(variant->lets[i].name, name) == 0)
+            return &variant->lets[i];
+    return NULL;
+}
+
 const kiln__buffer *kiln__variant_buffer(const kiln__variant *variant, const char *name)
 {
     for (size_t i = 0; i < variant->buffer_count; i++)
         if (strcmp(variant->buffers[i].name, name) == 0)
             return &variant->buffers[i];
     return NULL;
+}
+
+bool kiln__spec_describe(kiln_spec *spec)
+{
+    kiln__arena *arena = &spec->arena;
+    for (size_t v = 0; v < spec->variant_count; v++) {
+        kiln__variant *variant = &spec->variants[v];
+        kiln_param_info *infos = kiln__arena_alloc(arena, (variant->param_count + 1) * sizeof *infos);
+        for (size_t i = 0; infos && i < variant->param_count; i++) {
+            const kiln__param *p = &variant->params[i];
+            infos[i] =
+                (kiln_param_info){.name = p->name, .count = p->count, .values = p->values, .initial = p->initial};
+        }
+        variant->param_infos = infos;
+    }
+    kiln_size_set *sets = kiln__arena_alloc(arena, (spec->size_set_count + 1) * sizeof *sets);
+    for (size_t i = 0; sets && i < spec->size_set_count; i++) {
+        const kiln__sizes *s = &spec->size_sets[i];
+        sets[i] = (kiln_size_set){.name = s->name, .count = s->settings.count, .settings = s->settings.items};
+    }
+    spec->size_set_infos = sets;
+    kiln_buffer_info *buffers = kiln__arena_alloc(arena, (spec->buffer_count + 1) * sizeof *buffers);
+    for (size_t i = 0; buffers && i < spec->buffer_count; i++) {
+        const kiln__buffer *b = &spec->variants[0].buffers[i];
+        buffers[i] = (kiln_buffer_info){.name = b->name,
+                                        .type = b->type,
+                                        .shape = b->shape_text,
+                                        .output = b->out,
+                                        .type_text = b->type_expr ? kiln__expr_text(b->type_expr) : NULL};
+    }
+    spec->buffer_infos = buffers;
+    return !arena->failed;
 }
 
 void kiln_spec_free(kiln_spec *spec)
@@ -74,15 +122,9 @@ size_t kiln_spec_param_count(const kiln_spec *spec, size_t variant)
     return spec && variant < spec->variant_count ? spec->variants[variant].param_count : 0;
 }
 
-void kiln_spec_param(const kiln_spec *spec, size_t variant, size_t param, kiln_param_info *info)
+const kiln_param_info *kiln_spec_param(const kiln_spec *spec, size_t variant, size_t param)
 {
-    if (!info)
-        return;
-    memset(info, 0, sizeof *info);
-    if (param >= kiln_spec_param_count(spec, variant))
-        return;
-    const kiln__param *p = &spec->variants[variant].params[param];
-    *info = (kiln_param_info){.name = p->name, .count = p->count, .values = p->values, .initial = p->initial};
+    return param < kiln_spec_param_count(spec, variant) ? &spec->variants[variant].param_infos[param] : NULL;
 }
 
 size_t kiln_spec_constraint_count(const kiln_spec *spec, size_t variant)
@@ -99,28 +141,14 @@ const char *kiln_spec_constraint(const kiln_spec *spec, size_t variant, size_t c
 
 size_t kiln_spec_size_set_count(const kiln_spec *spec) { return spec ? spec->size_set_count : 0; }
 
-void kiln_spec_size_set(const kiln_spec *spec, size_t set, kiln_size_set *info)
+const kiln_size_set *kiln_spec_size_set(const kiln_spec *spec, size_t set)
 {
-    if (!info)
-        return;
-    memset(info, 0, sizeof *info);
-    if (set >= kiln_spec_size_set_count(spec))
-        return;
-    const kiln__sizes *s = &spec->size_sets[set];
-    *info = (kiln_size_set){.name = s->name, .count = s->count, .settings = s->settings};
+    return set < kiln_spec_size_set_count(spec) ? &spec->size_set_infos[set] : NULL;
 }
 
 size_t kiln_spec_buffer_count(const kiln_spec *spec) { return spec ? spec->buffer_count : 0; }
 
-void kiln_spec_buffer(const kiln_spec *spec, size_t buffer, kiln_buffer_info *info)
+const kiln_buffer_info *kiln_spec_buffer(const kiln_spec *spec, size_t buffer)
 {
-    if (!info)
-        return;
-    memset(info, 0, sizeof *info);
-    if (buffer >= kiln_spec_buffer_count(spec))
-        return;
-    const kiln__buffer *b = &spec->variants[0].buffers[buffer];
-    *info = (kiln_buffer_info){.name = b->name, .type = b->type, .shape = b->shape_text, .output = b->out};
-    if (b->type_expr)
-        info->type_text = kiln__expr_text(b->type_expr);
+    return buffer < kiln_spec_buffer_count(spec) ? &spec->buffer_infos[buffer] : NULL;
 }

@@ -175,14 +175,14 @@ typedef struct kiln__variant {
     size_t step_count;
     kiln__step *steps; /* at least 1, but for a T1 file without a CUDA kernel: 0 */
     size_t metric_count;
-    kiln__named_expr *metrics; /* "flops", "bytes" and any others */
+    kiln__named_expr *metrics;          /* "flops", "bytes" and any others */
+    const kiln_param_info *param_infos; /* what kiln_spec_param() returns */
 } kiln__variant;
 
 typedef struct kiln__sizes {
     const char *name;
     kiln__pos pos;
-    size_t count;
-    kiln_setting *settings; /* every size of the spec, in one order in all sets */
+    kiln__settings settings; /* every size of the spec, in one order in all sets */
 } kiln__sizes;
 
 struct kiln_spec {
@@ -203,6 +203,8 @@ struct kiln_spec {
     size_t variant_count;
     kiln__variant *variants; /* at least 1 */
     bool from_t1;
+    const kiln_size_set *size_set_infos; /* what kiln_spec_size_set() and kiln_spec_buffer() return */
+    const kiln_buffer_info *buffer_infos;
 };
 
 /* What the checker may ask about host functions: true if `name` is registered for one of `uses`. */
@@ -218,6 +220,11 @@ kiln_status kiln__spec_parse(const kiln_allocator *mem, const char *text, size_t
                              const kiln__host_lookup *hosts, kiln_spec **spec, kiln_error **error);
 
 const kiln__variant *kiln__spec_variant(const kiln_spec *spec, const char *name); /* NULL: not there */
+/* Makes what the public functions return of a spec that is whole. False: no memory. */
+bool kiln__spec_describe(kiln_spec *spec);
+/* By name; NULL: the variant has none of it. */
+const kiln__param *kiln__variant_param(const kiln__variant *variant, const char *name);
+const kiln__named_expr *kiln__variant_let(const kiln__variant *variant, const char *name);
 const kiln__buffer *kiln__variant_buffer(const kiln__variant *variant, const char *name);
 
 /* The type that a text names: "f32", or as sources call it: "float". */

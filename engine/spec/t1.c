@@ -26,13 +26,12 @@ static bool find_list(void *user, const char *name, const kiln_value **values, s
         *count = t->problem_count;
         return true;
     }
-    for (size_t i = 0; i < t->variant->param_count; i++)
-        if (strcmp(t->variant->params[i].name, name) == 0) {
-            *values = t->variant->params[i].values;
-            *count = t->variant->params[i].count;
-            return true;
-        }
-    return false;
+    const kiln__param *param = kiln__variant_param(t->variant, name);
+    if (param) {
+        *values = param->values;
+        *count = param->count;
+    }
+    return param != NULL;
 }
 
 static void check_names(t1 *t, const kiln__expr *expr)
@@ -183,16 +182,17 @@ static void read_problem(t1 *t, kiln__spec_node *node)
     r->spec->size_sets = set;
     r->spec->size_set_count = 1;
     set->name = "default";
-    set->settings = kiln__read_array(r, count, sizeof *set->settings);
-    for (size_t i = 0; set->settings && i < count; i++) {
+    kiln_setting *settings = kiln__read_array(r, count, sizeof *settings);
+    set->settings.items = settings;
+    for (size_t i = 0; settings && i < count; i++) {
         kiln__expr *expr = read_expr(t, items[i], "an entry of 'ProblemSize'");
         if (!expr || !kiln__expr_eval(expr, NULL, &t->problem[i], r->diag))
             return;
-        set->settings[i].name = kiln__arena_printf(r->arena, "ProblemSize[%zu]", i);
-        set->settings[i].value = t->problem[i];
-        if (!set->settings[i].name)
+        settings[i].name = kiln__arena_printf(r->arena, "ProblemSize[%zu]", i);
+        settings[i].value = t->problem[i];
+        if (!settings[i].name)
             return;
-        t->problem_count = set->count = i + 1;
+        t->problem_count = set->settings.count = i + 1;
     }
 }
 

@@ -1,5 +1,5 @@
 /* tree.h - private to engine/spec: a YAML text as nodes with places. libyaml's events, not its documents, because only
- * events can be cut off before foreign text has used up memory. */
+ * events can be cut off before untrusted text has used up memory. */
 #ifndef KILN_SPEC_TREE_H
 #define KILN_SPEC_TREE_H
 
@@ -22,7 +22,7 @@ typedef struct kiln__spec_node {
 
 enum { KILN__TREE_DEPTH = 64, KILN__TREE_NODES = 200000, KILN__TREE_KEYS = 4096 };
 
-/* The tree of source->text in `arena`, or NULL where even the YAML is broken (said in diag) or memory is out
+/* The tree of source->text in `arena`, or NULL where even the YAML is broken (said in diag), or out of memory
  * (arena->failed). Duplicate keys and the like are said in diag, and the tree is there all the same. */
 kiln__spec_node *kiln__tree_parse(kiln__arena *arena, const kiln__source *source, kiln__diag *diag);
 

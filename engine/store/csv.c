@@ -263,7 +263,9 @@ static kiln_status read_rows(reader *r, uint64_t *read, uint64_t *taken, kiln_er
     while (status == KILN_OK && *r->at) {
         kiln__store_row row;
         bool mine = false;
-        status = read_row(r, &row, error);
+        status = kiln__store_import_on(r->store, r->path, error);
+        if (status == KILN_OK)
+            status = read_row(r, &row, error);
         int code = status == KILN_OK ? kiln__store_insert(r->store, &row, &mine) : SQLITE_DONE;
         if (code != SQLITE_DONE)
             status = kiln__store_fail(r->store, code, "importing", error);

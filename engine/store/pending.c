@@ -5,7 +5,6 @@
  * nothing, as keys are unique. */
 #include <dirent.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "store_internal.h"
@@ -101,15 +100,12 @@ static kiln_status begin(kiln_store *store, kiln_error **error)
 {
     kiln_status status = KILN_ERROR_TIMEOUT;
     for (int tries = 0; tries < 3 && status == KILN_ERROR_TIMEOUT; tries++) {
-        struct timespec now;
         kiln__text path = {.mem = store->mem};
         kiln_error *why = NULL;
-        clock_gettime(CLOCK_REALTIME, &now);
-        kiln__text_printf(&path, "%s.pending-%lld%09ld-%d", store->path, (long long)now.tv_sec, now.tv_nsec,
-                          (int)getpid());
-        status = path.failed
-                     ? kiln__fail_memory(&why)
-                     : kiln__store_open_for(store->mem, NULL, path.data, KILN__STORE_BESIDE, 0, &store->pending, &why);
+        kiln__text_printf(&path, "%s.pending-%lld-%d", store->path, (long long)kiln__today_ns(), (int)getpid());
+        status = path.failed ? kiln__fail_memory(&why)
+                             : kiln__store_open_for(store->mem, NULL, path.data, KILN__STORE_BESIDE, 0, NULL,
+                                                    &store->pending, &why);
         if (status == KILN_OK && !kiln__file_exists(path.data)) {
             leave(store, false);
             status = KILN_ERROR_TIMEOUT;
@@ -205,8 +201,8 @@ static kiln_status take_in(kiln_store *store, const char *path, kiln_error **err
                    path);
         return KILN_OK;
     }
-    kiln_status status = kiln__store_open_for(store->mem, &store->log, path, KILN__STORE_BESIDE, 0, &store->pending,
-                                              &why);
+    kiln_status status = kiln__store_open_for(store->mem, &store->log, path, KILN__STORE_BESIDE, 0, NULL,
+                                              &store->pending, &why);
     if (status == KILN_OK) {
         store->hurry = true;
         int code = kiln__pending_settle(store);

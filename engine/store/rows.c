@@ -124,12 +124,10 @@ kiln_status kiln__store_add(kiln_store *store, const kiln__store_row *row, bool 
 
 const char *kiln__store_row_unfit(kiln__arena *arena, const kiln__store_row *row)
 {
-    kiln_setting *settings;
-    size_t count;
+    kiln__settings settings;
     if (strlen(row->key) != 32 || row->key[strspn(row->key, "0123456789abcdef")])
         return "the key must be 32 hexadecimal digits:";
-    if (!kiln__settings_read(arena, row->params, &settings, &count) ||
-        !kiln__settings_read(arena, row->sizes, &settings, &count))
+    if (!kiln__settings_read(arena, row->params, &settings) || !kiln__settings_read(arena, row->sizes, &settings))
         return "params and sizes must be NAME=VALUE ...:";
     return NULL;
 }
@@ -203,7 +201,7 @@ static int bind_size(kiln_store *store, sqlite3_stmt *statement, int at, const k
 {
     kiln__text text = {.mem = store->mem};
     kiln__text_puts(&text, " ");
-    kiln__settings_print(&text, size, 1);
+    kiln__settings_print(&text, (kiln__settings){1, size});
     kiln__text_puts(&text, " ");
     int code = text.failed ? SQLITE_NOMEM : sqlite3_bind_text(statement, at, text.data, -1, SQLITE_TRANSIENT);
     kiln__text_free(&text);
@@ -287,22 +285,25 @@ static kiln_status show(kiln_store *store, const kiln__store_row *row, kiln_reco
                         kiln_error **error)
 {
     kiln__arena arena = {.mem = store->mem};
-    kiln_setting *params = NULL, *sizes = NULL;
+    kiln__settings params = {0}, sizes = {0};
+    kiln_result result;
+    kiln__store_row_result(row, &result);
 #define COPY(kind, name, unit, text) .name = row->name,
     kiln_record record = {.status = (kiln_status)row->status,
                           .message = row->message,
                           .reusable = row->reusable != 0,
+                          .result = &result,
                           .times = row->times,
                           .time_count = row->time_count,
                           .made = row->made,
                           KILN_RECORD_SUBJECT_MAP(COPY) KILN_RECORD_ORIGIN_MAP(COPY)};
 #undef COPY
-    kiln__store_row_result(row, &record.result);
-    bool read = kiln__settings_read(&arena, row->params, &params, &record.param_count) &&
-                kiln__settings_read(&arena, row->sizes, &sizes, &record.size_count);
+    bool read = kiln__settings_read(&arena, row->params, &params) && kiln__settings_read(&arena, row->sizes, &sizes);
     kiln_status status = KILN_OK;
-    record.params = params;
-    record.sizes = sizes;
+    record.params = params.items;
+    record.param_count = params.count;
+    record.sizes = sizes.items;
+    record.size_count = sizes.count;
     if (read)
         *enough = each(user, &record) != 0;
     else if (arena.failed)

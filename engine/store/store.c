@@ -5,14 +5,12 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <fcntl.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "store_internal.h"
 
-#define BUSY_MS 10000 /* how long to wait for another process; */
-#define HURRY_MS 20   /* the same during a sweep, after such a wait has failed once; */
-#define TELL_MS 1000  /* how long to wait before logging it */
+#define HURRY_MS 20  /* how long a sweep waits for another process after a full wait has failed once; */
+#define TELL_MS 1000 /* how long any wait lasts before it is logged */
 
 /* Upgrades a database from version 1 to 2. If it cannot be written, a view that hides the table shows it as version
  * 2. */
@@ -49,6 +47,8 @@ static unsigned patience(const kiln_store *store)
     return store->hurry && store->patience > HURRY_MS ? HURRY_MS : store->patience;
 }
 
+bool kiln__store_stopped(const kiln_store *store) { return store->stop && *store->stop; }
+
 bool kiln__store_is_busy(int code) { return (code & 0xff) == SQLITE_BUSY || (code & 0xff) == SQLITE_LOCKED; }
 
 bool kiln__store_is_damage(int code) { return (code & 0xff) == SQLITE_CORRUPT || (code & 0xff) == SQLITE_NOTADB; }
@@ -67,6 +67,9 @@ kiln_status kiln__store_fail(kiln_store *store, int code, const char *doing, kil
                           store->path, doing);
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
+        if (kiln__store_stopped(store))
+            return kiln__fail(mem, error, KILN_ERROR_INTERRUPTED,
+                              "the store %s: %s: interrupted while another process has it locked", store->path, doing);
         return kiln__fail(mem, error, KILN_ERROR_TIMEOUT,
                           "the store %s: %s: another process has it locked; waited "
                           "%g s (fuser shows which one); end it, or give another store (--store)",
@@ -133,6 +136,8 @@ static int wait_on(void *user, int tries)
         store->wait_told = store->beside || store->told;
     }
     uint64_t waited = (now - store->wait_from) / 1000000, most = patience(store);
+    if (kiln__store_stopped(store))
+        return 0;
     if (waited >= most) {
         store->vain += !store->hurry;
         store->late = true;
@@ -152,7 +157,7 @@ static int use_wal(kiln_store *store)
 {
     for (unsigned waited = 0;; waited += 5) {
         int code = kiln__store_run(store, "PRAGMA journal_mode=WAL");
-        if ((code & 0xff) != SQLITE_BUSY || waited >= patience(store))
+        if ((code & 0xff) != SQLITE_BUSY || waited >= patience(store) || kiln__store_stopped(store))
             return code;
         nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
     }
@@ -281,9 +286,7 @@ static kiln_status connect_store(kiln_store *store, int *code, kiln_error **erro
 static int move_aside(kiln_store *store, kiln__text *to)
 {
     static const char *const parts[] = {"-wal", "-shm", ""}; /* the database last: until then a retry finds it again */
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    kiln__text_printf(to, "%s.damaged-%lld-%d", store->path, (long long)now.tv_sec, (int)getpid());
+    kiln__text_printf(to, "%s.damaged-%lld-%d", store->path, (long long)(kiln__today_ns() / 1000000000), (int)getpid());
     for (size_t i = 0; i < KILN__COUNT(parts); i++) {
         kiln__text from = {.mem = store->mem}, into = {.mem = store->mem};
         kiln__text_printf(&from, "%s%s", store->path, parts[i]);
@@ -432,11 +435,11 @@ kiln_status kiln__store_reach(kiln_store *store, kiln_error **error)
 kiln_status kiln__store_open(const kiln_allocator *mem, const kiln__log *log, const char *path, unsigned flags,
                              kiln_store **store, kiln_error **error)
 {
-    return kiln__store_open_for(mem, log, path, flags, BUSY_MS, store, error);
+    return kiln__store_open_for(mem, log, path, flags, KILN__STORE_WAIT_MS, NULL, store, error);
 }
 
 kiln_status kiln__store_open_for(const kiln_allocator *mem, const kiln__log *log, const char *path, unsigned flags,
-                                 unsigned wait_ms, kiln_store **store, kiln_error **error)
+                                 unsigned wait_ms, const volatile int *stop, kiln_store **store, kiln_error **error)
 {
     kiln_store *made = kiln__calloc(mem, 1, sizeof *made);
     if (!made)
@@ -450,6 +453,7 @@ kiln_status kiln__store_open_for(const kiln_allocator *mem, const kiln__log *log
     made->read_only = flags & KILN_STORE_READ;
     made->beside = flags & KILN__STORE_BESIDE;
     made->patience = wait_ms;
+    made->stop = stop;
     made->path = kiln__strdup(mem, path);
     if (!made->path || pthread_mutex_init(&made->lock, NULL) != 0) {
         kiln__free(mem, made->path);

@@ -5,7 +5,7 @@
 #ifndef KILN_STORE_H
 #define KILN_STORE_H
 
-#include "base.h"
+#include "settings.h"
 
 /* The columns of the table, of CSV files and of a row, in this order; those of a result are from KILN_RESULT_MAP. A new
  * column needs a new version of the schema, with a list of its own: older databases get its columns when they are
@@ -58,9 +58,11 @@ void kiln__store_row_set_result(kiln__store_row *row, const kiln_result *result)
 /* Opens PATH; see kiln_store_open(). `path` is copied. */
 kiln_status kiln__store_open(const kiln_allocator *mem, const kiln__log *log, const char *path, unsigned flags,
                              kiln_store **store, kiln_error **error);
-/* The same, with a limit on the wait for another process that has it locked. */
+#define KILN__STORE_WAIT_MS 10000
+/* The same, with the time to wait for another process that has it locked (kiln__store_open(): KILN__STORE_WAIT_MS). `stop`
+ * (NULL: none) ends waiting and importing when it is nonzero. */
 kiln_status kiln__store_open_for(const kiln_allocator *mem, const kiln__log *log, const char *path, unsigned flags,
-                                 unsigned wait_ms, kiln_store **store, kiln_error **error);
+                                 unsigned wait_ms, const volatile int *stop, kiln_store **store, kiln_error **error);
 /* Writes a row. If a row of that key exists, the one that was made later is kept; *taken (may be NULL): it was this
  * one. On return the row is in the database, or in a pending file while another process has the database locked, and is
  * not lost if this process ends. */
@@ -71,10 +73,5 @@ kiln_status kiln__store_settle(kiln_store *store, bool wait, kiln_error **error)
 /* The reusable row of a key, with its texts in `arena`. *found false: none. */
 kiln_status kiln__store_find(kiln_store *store, const char *key, kiln__arena *arena, kiln__store_row *row, bool *found,
                              kiln_error **error);
-
-/* Settings as a text: `BLOCK=32 SCALE=0.5 FAST=true MODE="ca"`. Reads back exactly, kinds included. */
-void kiln__settings_print(kiln__text *out, const kiln_setting *settings, size_t count);
-/* False: not such a text, or out of memory (arena->failed). */
-bool kiln__settings_read(kiln__arena *arena, const char *text, kiln_setting **settings, size_t *count);
 
 #endif

@@ -28,10 +28,11 @@ struct kiln_store {
     ino_t inode;
     bool beside; /* a pending file: no other process may have it open */
     /* other processes */
-    unsigned patience; /* milliseconds to wait for one */
-    bool late;         /* waiting has failed once: from then on wait only a moment */
-    bool hurry;        /* now wait only a moment */
-    unsigned vain;     /* how often the full wait has failed */
+    unsigned patience;        /* milliseconds to wait for one */
+    bool late;                /* waiting has failed once: from then on wait only a moment */
+    const volatile int *stop; /* NULL, or ends waiting and importing when nonzero */
+    bool hurry;               /* now wait only a moment */
+    unsigned vain;            /* how often the full wait has failed */
     uint64_t wait_from;
     bool wait_told;
     kiln_store *pending; /* pending samples; NULL: none */
@@ -42,6 +43,7 @@ struct kiln_store {
 kiln_status kiln__store_fail(kiln_store *store, int code, const char *doing, kiln_error **error);
 bool kiln__store_is_damage(int code);
 bool kiln__store_is_busy(int code);
+bool kiln__store_stopped(const kiln_store *store);
 int kiln__store_run(kiln_store *store, const char *sql);
 int kiln__store_number(kiln_store *store, const char *sql, int64_t *value); /* a query that gives one number */
 /* To be called before a sample is written or searched: reopens the store if its file was moved or removed. */
@@ -77,6 +79,9 @@ kiln_status kiln__pending_collect(kiln_store *store, kiln_error **error); /* tho
 void kiln__pending_close(kiln_store *store);
 
 /* ---- files; exchange.c chooses ---- */
+
+/* Before each row of an import: whether to go on; KILN_ERROR_INTERRUPTED otherwise. */
+kiln_status kiln__store_import_on(const kiln_store *store, const char *path, kiln_error **error);
 
 /* *written, *read and *taken are incremented. Importing must be within the caller's lock and transaction. */
 kiln_status kiln__csv_export(kiln_store *store, const kiln_store_filter *filter, const char *path, uint64_t *written,

@@ -153,7 +153,7 @@ static json_t *measurements_of(writer *w, const kiln__store_row *row, const char
     return list;
 }
 
-static json_t *make_result(writer *w, const kiln__store_row *row, const kiln_setting *params, size_t count)
+static json_t *make_result(writer *w, const kiln__store_row *row, kiln__settings params)
 {
     json_t *result = json_object(), *configuration = json_object(), *times = json_object(), *runs = json_array();
     json_t *objectives = json_array();
@@ -169,9 +169,9 @@ static json_t *make_result(writer *w, const kiln__store_row *row, const kiln_set
         word = "RuntimeFailedConfig";
     }
     set(w, configuration, "variant", string(w, row->variant));
-    for (size_t i = 0; i < count; i++) {
-        json_t *name = string(w, params[i].name); /* also a key in JSON */
-        set(w, configuration, name ? json_string_value(name) : "", setting_value(w, params[i].value));
+    for (size_t i = 0; i < params.count; i++) {
+        json_t *name = string(w, params.items[i].name); /* also a key in JSON */
+        set(w, configuration, name ? json_string_value(name) : "", setting_value(w, params.items[i].value));
         json_decref(name);
     }
     for (size_t i = 0; i < row->time_count; i++)
@@ -217,12 +217,11 @@ static void fill_configurations(writer *w, json_t *results)
     json_decref(all);
 }
 
-static json_t *make_root(writer *w, const char *spec, const char *device, const kiln_setting *sizes, size_t size_count,
-                         json_t *results)
+static json_t *make_root(writer *w, const char *spec, const char *device, kiln__settings sizes, json_t *results)
 {
     json_t *root = json_object(), *metadata = json_object(), *header = json_object(), *problem = json_array();
-    for (size_t i = 0; i < size_count; i++)
-        append(w, problem, setting_value(w, sizes[i].value));
+    for (size_t i = 0; i < sizes.count; i++)
+        append(w, problem, setting_value(w, sizes.items[i].value));
     set(w, header, "device_name", string(w, device));
     set(w, header, "kernel_name", string(w, spec));
     set(w, header, "problem_size", problem);
@@ -248,8 +247,7 @@ static kiln_status read_rows(kiln_store *store, sqlite3_stmt *statement, writer 
     while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
         kiln__store_row row;
         kiln__arena scratch = {.mem = store->mem};
-        kiln_setting *params = NULL;
-        size_t param_count = 0;
+        kiln__settings params = {0};
         const char *wrong = kiln__store_read_row(statement, &row);
         if (wrong)
             return kiln__store_bad_row(store, &row, wrong, error);
@@ -258,9 +256,9 @@ static kiln_status read_rows(kiln_store *store, sqlite3_stmt *statement, writer 
                           kiln__arena_strdup(arena, row.sizes)};
         bool fits = !arena->failed && strcmp(of->spec, row.spec) == 0 && strcmp(of->device, row.device) == 0 &&
                     (strcmp(of->sizes, row.sizes) == 0 || !*row.sizes);
-        bool read = kiln__settings_read(&scratch, row.params, &params, &param_count);
+        bool read = kiln__settings_read(&scratch, row.params, &params);
         if (fits && read)
-            append(w, results, make_result(w, &row, params, param_count));
+            append(w, results, make_result(w, &row, params));
         bool no_memory = scratch.failed || arena->failed || w->failed;
         kiln__arena_free(&scratch);
         if (no_memory)
@@ -296,8 +294,7 @@ kiln_status kiln__json_export(kiln_store *store, const kiln_store_filter *filter
     kiln__arena arena = {.mem = store->mem};
     json_t *results = json_array(), *root = NULL;
     whose of = {0};
-    kiln_setting *sizes = NULL;
-    size_t size_count = 0;
+    kiln__settings sizes = {0};
     sqlite3_stmt *statement = NULL;
     if (!results)
         return kiln__fail_memory(error);
@@ -312,9 +309,9 @@ kiln_status kiln__json_export(kiln_store *store, const kiln_store_filter *filter
     if (status == KILN_OK && !of.spec)
         status = kiln__fail(store->mem, error, KILN_ERROR_NOT_FOUND, "%s has no such samples", store->path);
     if (status == KILN_OK) {
-        w.failed |= !kiln__settings_read(&arena, of.sizes, &sizes, &size_count) && arena.failed;
+        w.failed |= !kiln__settings_read(&arena, of.sizes, &sizes) && arena.failed;
         fill_configurations(&w, results);
-        root = make_root(&w, of.spec, of.device, sizes, size_count, results);
+        root = make_root(&w, of.spec, of.device, sizes, results);
         status = w.failed ? kiln__fail_memory(error) : save(store, path, format, root, error);
     }
     json_decref(root);
@@ -415,10 +412,10 @@ static bool set_from(kiln__arena *arena, kiln_setting *setting, const char *name
     return *name && !strpbrk(name, "= \"");
 }
 
-static const char *print_settings(reader *r, const kiln_setting *settings, size_t count)
+static const char *print_settings(reader *r, kiln__settings settings)
 {
     kiln__text text = {.mem = r->store->mem};
-    kiln__settings_print(&text, settings, count);
+    kiln__settings_print(&text, settings);
     const char *kept = text.failed ? NULL : kiln__arena_strdup(&r->arena, kiln__text_get(&text));
     r->arena.failed |= !kept;
     kiln__text_free(&text);
@@ -434,7 +431,7 @@ static kiln_status read_configuration(reader *r, const json_t *configuration, ki
     json_object_foreach((json_t *)(uintptr_t)configuration, name,
                         value) if (params && !set_from(&r->arena, &params[count++], name,
                                                        value)) return bad(r, "a sample cannot have this param:", name);
-    row->params = print_settings(r, params, params ? count : 0);
+    row->params = print_settings(r, (kiln__settings){params ? count : 0, params});
     return KILN_OK;
 }
 
@@ -453,7 +450,7 @@ static const char *read_sizes(reader *r)
         if (!json_is_number(value) || !set_from(&r->arena, &sizes[i], name, value))
             return "";
     }
-    return print_settings(r, sizes, count);
+    return print_settings(r, (kiln__settings){count, sizes});
 }
 
 /* "2023-12-22 09:53:48.691683+00:00", the part after the seconds is optional; 0: none. */
@@ -586,7 +583,9 @@ static kiln_status read_results(reader *r, const json_t *root, uint64_t *read, u
     json_array_foreach(json_object_get(root, "results"), r->number, result)
     {
         bool mine = false;
-        status = read_result(r, result, &mine);
+        status = kiln__store_import_on(r->store, r->path, r->error);
+        if (status == KILN_OK)
+            status = read_result(r, result, &mine);
         ++*read;
         *taken += mine;
         kiln__arena_free(&r->arena);

@@ -1,9 +1,9 @@
-/* budget.c - when a sweep has had enough. */
+/* budget.c - the limits that end a sweep. */
 #include <math.h>
 
 #include "tune_internal.h"
 
-#define IMPROVEMENT 0.01 /* the least share that counts as better, unless the options say */
+#define IMPROVEMENT 0.01 /* the least share that counts as better, by default */
 
 void kiln__budget_note(kiln__budget *b, const kiln_sample *sample, double value)
 {
@@ -11,16 +11,16 @@ void kiln__budget_note(kiln__budget *b, const kiln_sample *sample, double value)
     bool better = value < HUGE_VAL && (!b->any || b->mark - value > least * fabs(b->mark));
     b->stale = better ? 0 : b->stale + 1;
     if (better)
-        b->mark = value; /* small steps add up until they are one */
+        b->mark = value; /* small improvements add up */
     b->any |= better;
-    if (sample->status == KILN_OK && sample->contender && sample->result.roofline > b->roofline)
-        b->roofline = sample->result.roofline;
+    if (sample->status == KILN_OK && sample->contender && sample->result->roofline > b->roofline)
+        b->roofline = sample->result->roofline;
 }
 
 bool kiln__budget_over(kiln__budget *b)
 {
     const kiln_tune_options *o = b->options;
-    if (o->max_seconds > 0 && (double)(kiln__now_ns() - b->start) / 1e9 >= o->max_seconds)
+    if (o->max_seconds > 0 && kiln__seconds_since(b->start) >= o->max_seconds)
         b->end = KILN_END_SECONDS;
     else if (o->max_roofline > 0 && b->roofline >= o->max_roofline)
         b->end = KILN_END_ROOFLINE;

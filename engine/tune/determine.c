@@ -6,11 +6,6 @@
 
 #include "tune_internal.h"
 
-void kiln__hash_print(kiln__hash128 hash, char text[33])
-{
-    snprintf(text, 33, "%016llx%016llx", (unsigned long long)hash.high, (unsigned long long)hash.low);
-}
-
 /* ---- fields: length and bytes, so that no two lists of them look the same ---- */
 
 static void field(kiln__text *out, const char *text)
@@ -25,7 +20,7 @@ static void number_field(kiln__text *out, int64_t number) { kiln__text_printf(ou
 static void expr_field(kiln__text *out, const kiln__expr *expr)
 {
     kiln_value value;
-    if (expr && kiln__expr_is_constant(expr, &value)) { /* those made for defaults have no text */
+    if (expr && kiln__expr_is_constant(expr, &value)) { /* constants for defaults have no text */
         kiln__text_printf(out, "=%d ", (int)value.kind);
         kiln__value_print(out, value);
         kiln__text_puts(out, ",");
@@ -43,12 +38,12 @@ typedef struct definition {
     kiln_engine *engine;
     const kiln_spec *spec;
     kiln__text *out;
-    kiln_status status; /* what is not a matter of the run, with its error */
+    kiln_status status; /* a failure that must end the sweep, with its error */
     kiln_error *why;
 } definition;
 
-/* A file by its content, piece by piece; one that is not there is the run's matter. One that cannot be read may be
- * readable when it is run, whose sample would then be kept as that of other contents. */
+/* Adds a file by its content. The run reports a missing file. A file that cannot be read now might be readable in the
+ * run, and the sample would then be stored under a wrong key, so that is an error. */
 static void file_field(definition *d, const char *path)
 {
     kiln__text *out = d->out;
@@ -233,7 +228,7 @@ static void variant_field(definition *d, const kiln__variant *variant)
 
 /* ---- verification ---- */
 
-/* A variant that gives the expected answer, at its default params: with its code. */
+/* A variant that gives the expected answer, at its default params, including its code. */
 static kiln_status reference_field(definition *d, const char *name, const kiln_tune_options *options,
                                    kiln_error **error)
 {
@@ -249,7 +244,7 @@ static kiln_status reference_field(definition *d, const char *name, const kiln_t
         char hash[33];
         kiln__hash_print(kiln__code_key(code), hash);
         field(d->out, hash);
-        kiln__settings_print(d->out, config->params, variant->param_count);
+        kiln__settings_print(d->out, config->params);
         variant_field(d, variant);
     }
     kiln__code_cancel(code);
@@ -270,11 +265,11 @@ static kiln_status verify_field(definition *d, const kiln_tune_options *options,
             named_field(d, verify->name);
         else
             field(d->out, verify->name);
-        kiln_error *why = NULL; /* a reference that does not work is an error of the run, or of no run */
+        kiln_error *why = NULL; /* the run reports a reference that does not work */
         if (verify->against == KILN__AGAINST_VARIANT && reference_field(d, verify->name, options, &why) != KILN_OK) {
             kiln_status status = kiln_error_status(why);
             if (status == KILN_ERROR_MEMORY || status == KILN_ERROR_IO || status == KILN_ERROR_NOT_FOUND ||
-                status == KILN_ERROR_REFUSED) { /* it may be readable when it runs: samples would be kept without it */
+                status == KILN_ERROR_REFUSED) { /* it may be readable in the run: samples would have a wrong key */
                 if (error && !*error)
                     *error = why;
                 else
@@ -317,7 +312,7 @@ kiln_status kiln__determine_variant(kiln_engine *engine, const kiln_spec *spec, 
     return status;
 }
 
-/* A simulated device is its figures, and the model that makes estimates of them. */
+/* A simulated device is determined by its figures and the version of the model. */
 void kiln__determine_device(const kiln_device_info *info, kiln__text *out)
 {
     field(out, info->name);

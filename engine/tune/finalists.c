@@ -1,24 +1,23 @@
-/* finalists.c - the fastest configurations are measured again, in turn, before one of them is called the best.
+/* finalists.c - the finals: the fastest configurations are measured again, alternating, before one is called the best.
  *
- * What a sweep measures of two configurations may lie minutes apart, at another clock and temperature, and the smallest of
- * many noisy times is small by luck as well. In the finals every round visits each finalist once, in random order, so that
- * what changes slowly changes for all of them alike. Two are told apart by the sign test over the rounds (W. J. Conover,
- * Practical Nonparametric Statistics, 3rd ed., section 3.4), which assumes nothing of the times' distribution, with the
- * level divided among all pairs (O. J. Dunn, Multiple Comparisons among Means, JASA 56, 1961): that any two are wrongly
- * told apart has a probability of at most LEVEL. */
+ * In a sweep two configurations may be measured minutes apart, at different clocks and temperatures, and the smallest
+ * of many noisy times is partly luck. In the finals every round measures each finalist once, in random order, so that
+ * slow changes affect all of them in the same way. Two are distinguished by the sign test over the rounds (W. J.
+ * Conover, Practical Nonparametric Statistics, 3rd ed., section 3.4), which assumes nothing about the times'
+ * distribution, with the level divided among all pairs (O. J. Dunn, Multiple Comparisons among Means, JASA 56, 1961):
+ * the probability that any two are wrongly distinguished is at most LEVEL. */
 #include <math.h>
 #include <string.h>
-#include <time.h>
 
 #include "tune_internal.h"
 
 #define LEVEL 0.05
-#define MARGIN 0.005        /* by which one is slower at least before anybody should care */
-#define NEAR 0.05           /* finalists are at most so much slower than the best of the sweep */
-#define NEAR_SECONDS 0.5e-6 /* or so much: events resolve no better */
-#define SHARE 0.07          /* of the sweep's wall time, that finals may take */
-#define LEAST_SECONDS 0.5   /* which they may take anyway */
-#define LONG 20e-3          /* what takes longer than that is repeated less often in a visit */
+#define MARGIN 0.005        /* a smaller difference does not matter */
+#define NEAR 0.05           /* finalists are at most this much slower than the best of the sweep */
+#define NEAR_SECONDS 0.5e-6 /* or this much: the resolution of events */
+#define SHARE 0.07          /* of the sweep's wall time, for the finals */
+#define LEAST_SECONDS 0.5   /* or at least this */
+#define LONG 20e-3          /* slower ones are repeated less often in a visit */
 enum { FINALISTS = 5, FINALISTS_MOST = 16, ROUNDS = 15, REPETITIONS = 5, REPETITIONS_LONG = 3 };
 
 typedef struct finalist {
@@ -38,15 +37,13 @@ typedef struct finals {
     kiln__random random;
 } finals;
 
-static double seconds_since(uint64_t start) { return (double)(kiln__now_ns() - start) * 1e-9; }
-
-/* What the sweep measured, whatever finals have made of it since: so the same samples have the same finalists. */
+/* The time that the sweep measured, not that of later finals: so the same samples give the same finalists. */
 static double first_seconds(const kiln_sample *sample)
 {
-    return sample->result.first_seconds > 0 ? sample->result.first_seconds : kiln__result_seconds(&sample->result);
+    return sample->result->first_seconds > 0 ? sample->result->first_seconds : kiln__result_seconds(sample->result);
 }
 
-/* ---- who takes part ---- */
+/* ---- the finalists ---- */
 
 static bool is_chosen(const finals *f, const kiln_sample *sample)
 {
@@ -63,7 +60,7 @@ static void choose(finals *f, size_t most)
         kiln_sample *next = NULL;
         for (size_t i = 0; i < f->tuning->count; i++) {
             kiln_sample *sample = f->tuning->samples[i];
-            if (sample->status == KILN_OK && sample->contender && !sample->result.stopped_early &&
+            if (sample->status == KILN_OK && sample->contender && !sample->result->stopped_early &&
                 !is_chosen(f, sample) && (!next || first_seconds(sample) < first_seconds(next)))
                 next = sample;
         }
@@ -75,11 +72,11 @@ static void choose(finals *f, size_t most)
     }
 }
 
-/* Takes the rounds of finals that were held before, if all took part in the same. Those that dropped out for want of time
- * have but one. */
+/* Reuses the rounds of earlier finals, if all took part in the same. Finalists that were dropped for lack of time have
+ * only one round. */
 static bool recall(finals *f)
 {
-    int64_t held = f->list[0].sample->result.finals;
+    int64_t held = f->list[0].sample->result->finals;
     size_t rounds = 0, whole = 0, count;
     kiln__tuning_rounds(f->list[0].sample, &rounds);
     if (!held || rounds < 2 || rounds > ROUNDS)
@@ -87,7 +84,7 @@ static bool recall(finals *f)
     for (size_t i = 0; i < f->count; i++) {
         const kiln_sample *sample = f->list[i].sample;
         kiln__tuning_rounds(sample, &count);
-        if (sample->result.finals != held || count > rounds)
+        if (sample->result->finals != held || count > rounds)
             return false;
         whole += count == rounds && whole == i;
     }
@@ -103,14 +100,14 @@ static bool recall(finals *f)
 
 /* ---- the rounds ---- */
 
-/* A failure costs the finalist its place; *ends: nothing can be measured any more. */
+/* A finalist that fails is dropped; *ends: nothing can be measured any more. */
 static kiln_status visit(finals *f, finalist *one, bool *ends, kiln_error **error)
 {
     kiln__trial trial = {.again = first_seconds(one->sample) < LONG ? REPETITIONS : REPETITIONS_LONG};
     uint64_t start = kiln__now_ns();
     kiln_error *why = NULL;
     kiln_status status = f->again->measure(f->again->user, one->sample, &trial, &one->last, ends, &why);
-    one->cost = seconds_since(start);
+    one->cost = kiln__seconds_since(start);
     if (status == KILN_OK) {
         one->rounds[one->count++] = kiln__result_seconds(&one->last);
         one->throttle |= one->last.throttle;
@@ -151,7 +148,7 @@ static kiln_status hold_round(finals *f, kiln_error **error)
     return status;
 }
 
-/* The fewest rounds in which the sign test can tell any of so many apart. */
+/* The fewest rounds with which the sign test can distinguish this many. */
 static unsigned rounds_needed(size_t count)
 {
     unsigned rounds = 1;
@@ -160,7 +157,8 @@ static unsigned rounds_needed(size_t count)
     return rounds;
 }
 
-/* How many rounds there is time for, after the first. Where they are too few, the slowest drop out; 0: all but one. */
+/* How many rounds fit into the time, after the first. If they are too few, the slowest are dropped; 0: all but one
+ * were. */
 static unsigned affordable(finals *f, double left)
 {
     for (; f->count > 1; f->count--) {
@@ -179,7 +177,7 @@ static void conclude(finals *f, int64_t held)
 {
     for (size_t i = 0; i < f->count; i++) {
         finalist *one = &f->list[i];
-        kiln_result *result = &one->sample->result;
+        kiln_result *result = kiln__tuning_result(one->sample);
         double sorted[ROUNDS], median, low, high, before = kiln__result_seconds(result);
         for (unsigned k = 0; k < one->count; k++)
             sorted[k] = one->rounds[k];
@@ -201,38 +199,36 @@ static void conclude(finals *f, int64_t held)
     }
 }
 
-/* They keep their time; that they were there is kept, so that the same finals need not be held again for them. */
+/* They keep their time. Their round is stored, so that the same finals need not be held again. */
 static void dismiss(finals *f, size_t count, int64_t held)
 {
     for (size_t i = f->count; i < count; i++) {
         finalist *one = &f->list[i];
-        one->sample->result.first_seconds = first_seconds(one->sample);
-        one->sample->result.finals = held;
+        kiln_result *result = kiln__tuning_result(one->sample);
+        result->first_seconds = first_seconds(one->sample);
+        result->finals = held;
         f->again->keep(f->again->user, one->sample, one->rounds, 1);
     }
 }
 
-/* Holds them; the verdict says why there are none. */
+/* Holds the finals; the verdict says why there were none. */
 static kiln_status hold(finals *f, kiln_verdict *verdict, kiln_error **error)
 {
     double limit = SHARE * f->tuning->totals.seconds;
     limit = limit > LEAST_SECONDS ? limit : LEAST_SECONDS;
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    int64_t held = (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+    int64_t held = kiln__today_ns() / 1000;
     uint64_t start = kiln__now_ns();
     kiln_status status = hold_round(f, error);
     size_t began = f->count;
-    unsigned rounds = status == KILN_OK ? affordable(f, limit - seconds_since(start)) : 0;
+    unsigned rounds = status == KILN_OK ? affordable(f, limit - kiln__seconds_since(start)) : 0;
     size_t stayed = f->count;
     for (unsigned i = 1; i < rounds && status == KILN_OK && f->count > 1; i++)
         status = hold_round(f, error);
-    verdict->seconds = seconds_since(start);
+    verdict->seconds = kiln__seconds_since(start);
     if (status != KILN_OK)
         verdict->why_not = "it was interrupted";
     else if (f->count < 2)
-        verdict->why_not = rounds ? "the others failed when they were measured again"
-                                  : "there was no time for enough rounds";
+        verdict->why_not = rounds ? "the others failed when measured again" : "there was not enough time";
     else
         conclude(f, held);
     if (status == KILN_OK && !*verdict->why_not && f->count == stayed)
@@ -254,7 +250,7 @@ static void judge(finals *f, kiln_verdict *verdict)
 {
     const finalist *best = &f->list[0];
     for (size_t i = 1; i < f->count; i++)
-        if (kiln__result_seconds(&f->list[i].sample->result) < kiln__result_seconds(&best->sample->result))
+        if (kiln__result_seconds(f->list[i].sample->result) < kiln__result_seconds(best->sample->result))
             best = &f->list[i];
     verdict->finalists = f->count;
     verdict->rounds = f->list[0].count;
@@ -268,14 +264,14 @@ static void judge(finals *f, kiln_verdict *verdict)
     f->tuning->best = best->sample;
 }
 
-/* Estimates are the same every time: equal is equal. */
+/* Estimates are exactly repeatable, so they are compared directly. */
 static void judge_estimates(kiln_tuning *tuning, kiln_verdict *verdict)
 {
-    verdict->why_not = "estimates are the same every time";
+    verdict->why_not = "estimates are exactly repeatable";
     for (size_t i = 0; i < tuning->count; i++) {
         kiln_sample *sample = tuning->samples[i];
         bool tied = sample->status == KILN_OK && sample->contender &&
-                    sample->result.seconds == tuning->best->result.seconds;
+                    sample->result->seconds == tuning->best->result->seconds;
         verdict->tied += tied;
         sample->tied = tied;
     }
@@ -288,13 +284,13 @@ kiln_status kiln__finals_hold(kiln_tuning *tuning, const kiln_tune_options *opti
     size_t most = options->finalists ? options->finalists : FINALISTS;
     finals f = {.tuning = tuning, .again = again, .random = {options->seed}};
     *verdict = (kiln_verdict){.margin = MARGIN, .near = NEAR, .why_not = ""};
-    const kiln_result *best = tuning->best ? &tuning->best->result : NULL;
+    const kiln_result *best = tuning->best ? tuning->best->result : NULL;
     if (!best)
         verdict->why_not = "no configuration worked";
     else if (best->estimated)
         judge_estimates(tuning, verdict);
     else if (options->flags & KILN_TUNE_NO_FINALS)
-        verdict->why_not = "it was not wanted";
+        verdict->why_not = "switched off";
     else if (!(kiln__result_seconds(best) > 0) || (!best->measured && !options->finalists))
         verdict->why_not = "nothing was measured";
     if (*verdict->why_not)

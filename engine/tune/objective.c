@@ -1,18 +1,18 @@
-/* objective.c - what a sweep looks for: expressions over what was measured, the spec's metrics, and what the
- * configuration is; one, or several with the front of those that none other beats. */
+/* objective.c - the objectives of a sweep: expressions over measurements, the spec's metrics, params and sizes; one, or
+ * several with their Pareto front. */
 #include <math.h>
 #include <string.h>
 
 #include "tune_internal.h"
 
-/* What a result has to say. X(name, whether more is better, whether it is known, value, why it may be missing) */
+/* The fields of a result. X(name, more is better, is known, value, why it may be missing) */
 #define FIELDS(X)                                                                                                      \
     X(time, false, true, seconds, "")                                                                                  \
     X(gflops, true, r->flops > 0 && seconds > 0, r->flops / seconds / 1e9, "the spec has no metric `flops`")           \
     X(gbs, true, r->bytes > 0 && seconds > 0, r->bytes / seconds / 1e9, "the spec has no metric `bytes`")              \
     X(roofline, true, r->roofline > 0, r->roofline, "neither `flops` and `bytes` nor the device's peaks give one")     \
-    X(energy, false, r->energy_joules > 0, r->energy_joules, "the device does not tell its energy")                    \
-    X(power, false, r->power_watts > 0, r->power_watts, "the device does not tell its power")                          \
+    X(energy, false, r->energy_joules > 0, r->energy_joules, "the device does not report its energy")                  \
+    X(power, false, r->power_watts > 0, r->power_watts, "the device does not report its power")                        \
     X(compile, false, true, (double)r->compile_ns / 1e9, "")
 
 typedef struct field {
@@ -30,7 +30,7 @@ typedef struct objective {
     kiln__source source; /* the expression, for messages */
     const kiln__expr *expr;
     bool maximise;
-    const field *plain; /* it is this field and nothing else; NULL: an expression */
+    const field *plain; /* it is exactly this field; NULL: an expression */
 } objective;
 
 struct kiln__goals {
@@ -38,9 +38,9 @@ struct kiln__goals {
     const kiln_spec *spec;
     const kiln_tune_options *options;
     kiln__arena arena;
-    size_t count; /* 0: time, without a word */
+    size_t count; /* 0: time */
     objective *objectives;
-    bool needs_config; /* one names more than fields */
+    bool needs_config; /* one uses more than fields */
     bool needs_energy;
 };
 
@@ -52,7 +52,7 @@ static const field *field_named(const char *name)
     return NULL;
 }
 
-/* False: this result does not say. */
+/* False: the result does not have it. */
 static bool field_value(const kiln_result *r, const field *wanted, double *value)
 {
     double seconds = kiln__result_seconds(r);
@@ -77,7 +77,7 @@ static void add_name(const char **names, size_t *count, const char *name)
     ++*count;
 }
 
-/* All that an objective may name but for device.*: the result's fields, and what any variant has. */
+/* All names for an objective except device.*: the result's fields, and the names of any variant. */
 static size_t list_names(const kiln_spec *spec, const char **names)
 {
     size_t count = 0;
@@ -92,8 +92,8 @@ static size_t list_names(const kiln_spec *spec, const char **names)
         for (size_t i = 0; i < variant->let_count; i++)
             add_name(names, &count, variant->lets[i].name);
     }
-    for (size_t i = 0; i < spec->size_sets[0].count; i++)
-        add_name(names, &count, spec->size_sets[0].settings[i].name);
+    for (size_t i = 0; i < spec->size_sets[0].settings.count; i++)
+        add_name(names, &count, spec->size_sets[0].settings.items[i].name);
     return count;
 }
 
@@ -116,8 +116,8 @@ static kiln_status check_names(kiln__goals *g, const objective *o, kiln_error **
             continue;
         const char *near = kiln__nearest(name, names, count);
         kiln__diag_add(&diag, kiln__expr_name_pos(o->expr, i),
-                       "an objective names what was measured (time, gflops, gbs, roofline, energy, power, compile), "
-                       "metrics, params and sizes; '%s' is none%s%s%s",
+                       "an objective may use measurements (time, gflops, gbs, roofline, energy, power, compile), "
+                       "metrics, params and sizes; unknown name '%s'%s%s%s",
                        name, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
     }
     return kiln__diag_finish(&diag, KILN_ERROR_NOT_FOUND, error);
@@ -205,7 +205,7 @@ static bool find_name(void *user, const char *name, kiln_value *value)
     return false;
 }
 
-/* A field that the expression names and the result has nothing for; NULL: there is none. */
+/* A field that the expression uses and the result lacks; NULL: none. */
 static const field *missing_field(const objective *o, const kiln_result *result)
 {
     double value;
@@ -243,7 +243,7 @@ kiln_status kiln__goals_judge(kiln__goals *g, kiln__arena *arena, kiln_sample *s
     kiln_status status = values ? KILN_OK : kiln__fail_memory(error);
     if (status == KILN_OK && g->needs_config)
         status = kiln__config_make(g->engine, g->spec, &choice, &config, error);
-    judged j = {&sample->result, config};
+    judged j = {sample->result, config};
     for (size_t i = 0; i < g->count && status == KILN_OK; i++)
         status = judge_one(g, &g->objectives[i], &j, &values[i], error);
     kiln__config_free(config);
@@ -252,7 +252,7 @@ kiln_status kiln__goals_judge(kiln__goals *g, kiln__arena *arena, kiln_sample *s
     return status;
 }
 
-/* Less is better; what is no number is the worst. */
+/* Less is better; NaN is the worst. */
 static double loss(const kiln__goals *g, const kiln_sample *sample, size_t number)
 {
     double value = g->objectives[number].maximise ? -sample->objectives[number] : sample->objectives[number];
@@ -263,7 +263,7 @@ double kiln__goals_rank(const kiln__goals *g, const kiln_sample *sample)
 {
     if (sample->status != KILN_OK)
         return HUGE_VAL;
-    return sample->objectives ? loss(g, sample, 0) : kiln__result_seconds(&sample->result);
+    return sample->objectives ? loss(g, sample, 0) : kiln__result_seconds(sample->result);
 }
 
 double kiln__goals_told(const kiln__goals *g, const kiln_sample *sample)
@@ -280,7 +280,7 @@ double kiln__goals_told(const kiln__goals *g, const kiln_sample *sample)
     return exp(sum / (double)g->count);
 }
 
-/* ---- the front ---- */
+/* ---- the Pareto front ---- */
 
 static bool dominates(const kiln__goals *g, const kiln_sample *one, const kiln_sample *other)
 {

@@ -1,13 +1,12 @@
-/* record.c - between a sweep and a store: the key of a sample, taking what is there, writing what is made. */
+/* record.c - the store in a sweep: keys of samples, reusing stored samples, writing new ones. */
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "tune_internal.h"
 
 typedef struct recorder_device { /* a device of the sweep */
     char id[32], uuid[KILN__UUID_TEXT];
-    const char *fields; /* what determines it */
+    const char *fields; /* its part of the key */
 } recorder_device;
 
 struct kiln__recorder {
@@ -16,20 +15,20 @@ struct kiln__recorder {
     const kiln_tune_options *options;
     kiln__arena arena;
     kiln_store *store;
-    bool told;       /* that the store cannot be used */
-    uint64_t lost;   /* samples that could not be kept */
+    bool told;       /* it was logged that the store cannot be used */
+    uint64_t lost;   /* samples that could not be stored */
     const char *run; /* how samples are made */
     recorder_device *devices;
     size_t device_count;
     const char *sizes; /* as a text; "" until a configuration is seen */
     char cc[16], driver[16], nvrtc[16];
-    kiln__hash128 *variants; /* of each variant of the spec: what it does */
+    kiln__hash128 *variants; /* of each variant of the spec: a hash of what it does */
     bool *known;
     double *times;
     size_t time_count, time_room;
 };
 
-/* ---- what all samples of a sweep share ---- */
+/* ---- what all samples of a sweep have in common ---- */
 
 static const char *keep_text(kiln__arena *arena, kiln__text *text)
 {
@@ -87,7 +86,7 @@ static kiln_status make_devices(kiln__recorder *r, kiln_error **error)
             engine->driver.cuDeviceGetUuid_)
             return kiln__fail(engine->mem, error, KILN_ERROR_DEVICE,
                               "%s: cuDeviceGetUuid fails, without which its "
-                              "samples could not be told from another device's",
+                              "samples could not be distinguished from another device's",
                               info.id);
         memcpy(r->devices[i].id, info.id, sizeof info.id);
         kiln__determine_device(&info, &fields);
@@ -173,7 +172,7 @@ kiln_status kiln__recorder_identify(kiln__recorder *r, const kiln_sample *sample
     kiln__hash_print(hash, identity->inputs);
     if (config && !*r->sizes) { /* the same for all of a sweep */
         kiln__text sizes = {.mem = r->engine->mem};
-        kiln__settings_print(&sizes, config->sizes, config->size_count);
+        kiln__settings_print(&sizes, config->sizes);
         const char *kept = keep_text(&r->arena, &sizes);
         if (!kept)
             return kiln__fail_memory(error);
@@ -184,7 +183,7 @@ kiln_status kiln__recorder_identify(kiln__recorder *r, const kiln_sample *sample
     kiln__text all = {.mem = r->engine->mem};
     kiln__text_printf(&all, "%s\n%s\n%s\n%s\n%s\n%s\n", r->run, r->sizes, r->spec->name, sample->variant,
                       identity->inputs, identity->source);
-    kiln__settings_print(&all, sample->params, sample->param_count);
+    kiln__settings_print(&all, KILN__PARAMS(sample));
     if (all.failed)
         status = kiln__fail_memory(error);
     else
@@ -205,12 +204,12 @@ static void make_key(const kiln__recorder *r, const kiln__identity *identity, si
     kiln__text_free(&all);
 }
 
-/* ---- taking and writing ---- */
+/* ---- reading and writing ---- */
 
 static void tell(kiln__recorder *r, kiln_error *why)
 {
     if (!r->told)
-        kiln__logf(&r->engine->log, KILN_LOG_WARNING, "samples are not kept: %s", kiln_error_message(why));
+        kiln__logf(&r->engine->log, KILN_LOG_WARNING, "samples are not stored: %s", kiln_error_message(why));
     r->told = true;
     kiln_error_free(why);
 }
@@ -224,13 +223,13 @@ void kiln__recorder_finish(kiln__recorder *r, bool wait)
         kiln__logf(&r->engine->log, KILN_LOG_WARNING, "%s", kiln_error_message(why));
     if (r->lost)
         kiln__logf(&r->engine->log, KILN_LOG_WARNING,
-                   "%llu samples of this sweep were not kept in the store %s; a sweep makes "
+                   "%llu samples of this sweep were not written to the store %s; a sweep makes "
                    "them again",
                    (unsigned long long)r->lost, kiln_store_path(r->store));
     kiln_error_free(why);
 }
 
-/* Stores of earlier builds have the death of a compile worker as an answer that stands. */
+/* Stores of earlier builds have dead compile workers as reusable failures. */
 static bool died_before_marks(const kiln__store_row *row)
 {
     return row->status == KILN_ERROR_COMPILE && (strstr(row->message, ": the compiler crashed: ") != NULL ||
@@ -243,7 +242,7 @@ bool kiln__recorder_find(kiln__recorder *r, const kiln__identity *identity, doub
     if (!r || (r->options->flags & KILN_TUNE_FRESH))
         return false;
     const kiln_run_options *run = kiln__tune_run(r->options);
-    if (run->output_count || (run->flags & KILN_RUN_CHECK)) /* the caller wants more of the run than its sample */
+    if (run->output_count || (run->flags & KILN_RUN_CHECK)) /* the caller needs more from the run than its sample */
         return false;
     kiln__store_row row;
     bool found = false;
@@ -264,7 +263,7 @@ bool kiln__recorder_find(kiln__recorder *r, const kiln__identity *identity, doub
     kiln__store_row_result(&row, &result);
     if (result.stopped_early && !(bound > 0 && kiln__result_seconds(&result) > bound))
         return false;
-    sample->result = result;
+    *kiln__tuning_result(sample) = result;
     if (result.finals)
         kiln__tuning_set_rounds(sample, row.times, row.time_count);
     sample->reused = 1;
@@ -283,8 +282,8 @@ void kiln__recorder_times(kiln__recorder *r, const void *times, size_t count)
     r->time_count = count;
 }
 
-/* Failures that say something of the configuration, and would be the same again. The others depend on what else the
- * machine is doing (a process that was killed, a time limit), on limits that a caller sets, or on code of the host. */
+/* Failures that are caused by the configuration and would occur again. Others depend on the state of the machine (a
+ * process that was killed, a time limit), on limits of the caller, or on host code. */
 static bool is_reusable(kiln_status status, const kiln_error *why)
 {
     int cuda = kiln_error_cuda(why);
@@ -298,13 +297,6 @@ static bool is_reusable(kiln_status status, const kiln_error *why)
     case KILN_ERROR_DEVICE: return cuda != CUDA_ERROR_LAUNCH_TIMEOUT && kiln__driver_is_sticky((CUresult)cuda);
     default: return false;
     }
-}
-
-static int64_t now_us(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
 static void fill_row(const kiln__recorder *r, const kiln__identity *identity, const kiln_sample *sample,
@@ -328,11 +320,11 @@ static void fill_row(const kiln__recorder *r, const kiln__identity *identity, co
         .status = sample->status,
         .message = sample->message,
         .reusable = *identity->source && is_reusable(sample->status, why),
-        .made = now_us(),
+        .made = kiln__today_ns() / 1000,
         .times = r->times,
         .time_count = sample->status == KILN_OK ? r->time_count : 0,
     };
-    kiln__store_row_set_result(row, &sample->result);
+    kiln__store_row_set_result(row, sample->result);
 }
 
 void kiln__recorder_add(kiln__recorder *r, const kiln__identity *identity, const kiln_sample *sample, size_t place,
@@ -343,7 +335,7 @@ void kiln__recorder_add(kiln__recorder *r, const kiln__identity *identity, const
     kiln__store_row row;
     kiln__text params = {.mem = r->engine->mem};
     kiln_error *why = NULL;
-    kiln__settings_print(&params, sample->params, sample->param_count);
+    kiln__settings_print(&params, KILN__PARAMS(sample));
     char key[33];
     make_key(r, identity, place, key);
     fill_row(r, identity, sample, &r->devices[place], failure, &row);

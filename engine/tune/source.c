@@ -1,13 +1,12 @@
-/* source.c - where a sweep's configurations come from: the spaces of the chosen variants, walked through one after the
- * other or searched as one. */
+/* source.c - the configurations of a sweep: the spaces of the chosen variants, walked one after the other, or searched
+ * as one. */
 #include <string.h>
 
 #include "tune_internal.h"
 
 typedef struct range {
     kiln__config *config; /* its scopes[1] knows device and sizes, for the constraints */
-    kiln_setting *fixed;
-    size_t fixed_count;
+    kiln__settings fixed; /* as the variant's params have the values */
 } range;
 
 struct kiln__tune_source {
@@ -17,7 +16,7 @@ struct kiln__tune_source {
     kiln__arena arena;
     size_t count; /* variants, in the order they are swept */
     const kiln__variant **variants;
-    range *ranges; /* of each, once resolved */
+    range *ranges; /* of each; set by resolve() */
     size_t resolved;
     uint64_t total; /* UINT64_MAX: not counted */
     kiln__asker watch;
@@ -28,27 +27,19 @@ struct kiln__tune_source {
     size_t at; /* the variant being walked */
     kiln__space *space;
     kiln__walk *walk;
-    kiln__effort effort; /* of the walk to the next one */
-    kiln__tally tally;   /* of the variant that was tried most, when its walk was over */
+    kiln__effort effort; /* for the walk to the next one */
+    kiln__tally tally;   /* of the variant with the most tried values, at the end of its walk */
     size_t tallied;
     /* searched */
     const kiln__strategy *strategy;
     kiln__space **spaces; /* of each variant */
     kiln__union *whole;
     kiln__search *search;   /* NULL: walked, or nothing to search */
-    kiln_setting *settings; /* of the last one given out */
-    uint32_t *points;       /* by ticket: those given out and not told of yet */
+    kiln_setting *settings; /* of the last one returned */
+    uint32_t *points;       /* by ticket: those without an answer yet */
     size_t *free_tickets;
     size_t ticket_count, free_count, point_capacity, free_capacity;
 };
-
-static bool has_param(const kiln__variant *variant, const char *name)
-{
-    for (size_t i = 0; i < variant->param_count; i++)
-        if (strcmp(variant->params[i].name, name) == 0)
-            return true;
-    return false;
-}
 
 /* ---- which variants ---- */
 
@@ -89,7 +80,7 @@ static kiln_status choose_variants(kiln__tune_source *s, kiln_error **error)
     return KILN_OK;
 }
 
-/* A fixed param that no variant of the sweep has is a slip of the pen, and would go unseen. */
+/* A fixed param that no variant of the sweep has is a mistake, which would otherwise not be noticed. */
 static kiln_status check_fixed(kiln__tune_source *s, kiln_error **error)
 {
     const kiln_tune_options *options = s->options;
@@ -98,7 +89,7 @@ static kiln_status check_fixed(kiln__tune_source *s, kiln_error **error)
         bool known = false;
         size_t count = 0, total = 0;
         for (size_t v = 0; v < s->count; v++) {
-            known |= has_param(s->variants[v], name);
+            known |= kiln__variant_param(s->variants[v], name) != NULL;
             total += s->variants[v]->param_count;
         }
         if (known)
@@ -122,29 +113,26 @@ static kiln_status resolve_one(kiln__tune_source *s, const kiln__variant *varian
     const kiln_tune_options *options = s->options;
     size_t count = 0;
     for (size_t i = 0; i < options->param_count; i++)
-        if (has_param(variant, options->params[i].name))
+        if (kiln__variant_param(variant, options->params[i].name))
             fixed[count++] = options->params[i];
     kiln_choice choice = {variant->name, fixed, count, options->size_set, options->sizes, options->size_count};
     kiln_status status = kiln__config_open(s->engine, s->spec, &choice, &r->config, error);
     if (status != KILN_OK)
         return status;
-    r->fixed = kiln__arena_alloc(&s->arena, (count + 1) * sizeof *r->fixed);
-    if (!r->fixed) {
+    kiln_setting *kept = kiln__arena_alloc(&s->arena, (count + 1) * sizeof *kept);
+    if (!kept) {
         kiln__config_free(r->config);
         return kiln__fail_memory(error);
     }
-    for (size_t p = 0; p < variant->param_count; p++) {
-        bool is_fixed = false;
-        for (size_t i = 0; i < count; i++)
-            is_fixed |= strcmp(fixed[i].name, variant->params[p].name) == 0;
-        if (is_fixed)
-            r->fixed[r->fixed_count++] = r->config->params[p];
-    }
+    r->fixed.items = kept;
+    for (size_t p = 0; p < variant->param_count; p++)
+        if (kiln__settings_find((kiln__settings){count, fixed}, variant->params[p].name))
+            kept[r->fixed.count++] = r->config->params.items[p];
     return KILN_OK;
 }
 
-/* Sizes and fixed params as the plan's part reads them: names checked, values converted to the param's kind. A variant
- * whose param has no such value drops out; where that leaves none, it is the error. */
+/* Resolves sizes and fixed params as plan/ does: names are checked, values converted to the param's kind. A variant
+ * whose param lacks the value is dropped; if none is left that is the error. */
 static kiln_status resolve(kiln__tune_source *s, kiln_error **error)
 {
     kiln_setting *fixed = kiln__arena_alloc(&s->arena, (s->options->param_count + 1) * sizeof *fixed);
@@ -152,7 +140,7 @@ static kiln_status resolve(kiln__tune_source *s, kiln_error **error)
     if (!s->ranges || !fixed)
         return kiln__fail_memory(error);
     size_t kept = 0;
-    kiln_error *none = NULL; /* the first one keeps its place */
+    kiln_error *none = NULL; /* the first error is kept */
     kiln_status status = KILN_OK;
     for (size_t v = 0; v < s->count && status == KILN_OK; v++) {
         kiln_error *why = NULL;
@@ -188,29 +176,26 @@ static kiln_status resolve(kiln__tune_source *s, kiln_error **error)
 static kiln_status open_space(kiln__tune_source *s, size_t variant, kiln__space **space, kiln_error **error)
 {
     const range *r = &s->ranges[variant];
-    return kiln__space_open(s->engine->mem, s->variants[variant], &r->config->scopes[1], r->fixed, r->fixed_count,
-                            space, error);
+    return kiln__space_open(s->engine->mem, s->variants[variant], &r->config->scopes[1], r->fixed, space, error);
 }
 
-/* Counting is worth this much: on the usual machine about half a second, whatever the machine, so that the same spaces are
- * counted and the same seeds draw the same everywhere. The clock is for machines that are much slower. */
+/* The effort for counting: about half a second on a usual machine. It is in units of work, so that the same spaces are
+ * counted, and the same seeds draw the same configurations, on every machine. The clock is for much slower machines. */
 #define COUNT_UNITS ((uint64_t)1 << 27)
 #define COUNT_SECONDS 5.0
 #define COUNT_SHARE 0.25 /* of a sweep's limit */
-/* One step of a walk in order may take so long without finding anything. */
+/* Time limit for one step of a walk that finds nothing. */
 #define STEP_SECONDS 60.0
-
-static uint64_t after(double seconds) { return kiln__now_ns() + (uint64_t)(seconds * 1e9); }
 
 static uint64_t count_deadline(const kiln__tune_source *s)
 {
     double limit = s->options->max_seconds * COUNT_SHARE;
-    return after(limit > 0 && limit < COUNT_SECONDS ? limit : COUNT_SECONDS);
+    return kiln__deadline_in(limit > 0 && limit < COUNT_SECONDS ? limit : COUNT_SECONDS);
 }
 
 static kiln_status interrupted(const kiln__tune_source *s, kiln_error **error)
 {
-    return kiln__fail(s->engine->mem, error, KILN_ERROR_INTERRUPTED, "ended while the search space was walked through");
+    return kiln__fail(s->engine->mem, error, KILN_ERROR_INTERRUPTED, "stopped while walking the search space");
 }
 
 static kiln_status count_all(kiln__tune_source *s, kiln_error **error)
@@ -234,15 +219,15 @@ static kiln_status count_all(kiln__tune_source *s, kiln_error **error)
     }
     if (effort.over)
         kiln__logf(&s->engine->log, KILN_LOG_INFO,
-                   "%s: the configurations are too many to count in a short time: they "
-                   "are taken in order all the same",
+                   "%s: too many configurations to count in a short time: they "
+                   "are tried in order",
                    s->spec->name);
     return KILN_OK;
 }
 
 /* ---- the search ---- */
 
-/* What finds faults finds the same ones first every time, so it goes in order too. */
+/* A sweep under checks must find the same faults first every time, so it uses the order too. */
 static kiln_status choose_strategy(kiln__tune_source *s, kiln_error **error)
 {
     const kiln_tune_options *options = s->options;
@@ -280,8 +265,8 @@ static kiln_status open_search(kiln__tune_source *s, kiln_error **error)
     s->total = points->count;
     if (points->draw)
         kiln__logf(&s->engine->log, KILN_LOG_INFO,
-                   "%s: the configurations are %s: they are drawn at random, not all of "
-                   "them equally likely",
+                   "%s: configurations are %s: they are drawn at random, not all "
+                   "equally likely",
                    s->spec->name,
                    s->total == UINT64_MAX ? "too many to count in a short time" : "slow to find by their numbers");
     return s->total ? kiln__search_open(points, s->strategy, s->options->seed, &s->search, error) : KILN_OK;
@@ -297,7 +282,7 @@ static void close_search(kiln__tune_source *s)
     kiln__free(s->engine->mem, s->free_tickets);
 }
 
-/* A ticket with room for its point. There are as many as were ever out at once. */
+/* Reserves a ticket with room for its point. */
 static bool take_ticket(kiln__tune_source *s, size_t width, size_t *ticket)
 {
     const kiln_allocator *mem = s->engine->mem;
@@ -323,7 +308,7 @@ static kiln_status next_searched(kiln__tune_source *s, kiln_choice *choice, size
     if (status == KILN_OK && !found && kiln__union_points(s->whole)->draw && !kiln__union_empty(s->whole)) {
         s->gave_up = true;
         if (s->given == 0)
-            status = kiln__union_none_found(s->whole, (double)(kiln__now_ns() - s->start) / 1e9, error);
+            status = kiln__union_none_found(s->whole, kiln__seconds_since(s->start), error);
     }
     if (status != KILN_OK || !found) {
         s->free_tickets[s->free_count++] = *ticket;
@@ -364,7 +349,7 @@ kiln_status kiln__tune_source_tell(kiln__tune_source *s, size_t ticket, double v
     return kiln__search_tell(s->search, s->points + ticket * kiln__union_points(s->whole)->width, value, error);
 }
 
-/* ---- the door ---- */
+/* ---- entry points ---- */
 
 kiln_status kiln__tune_source_open(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *options,
                                    const kiln__asker *watch, kiln__tune_source **source, kiln_error **error)
@@ -381,7 +366,7 @@ kiln_status kiln__tune_source_open(kiln_engine *engine, const kiln_spec *spec, c
     if (watch)
         s->watch = *watch;
     s->start = kiln__now_ns();
-    s->deadline = options->max_seconds > 0 && options->max_seconds < 1e9 ? after(options->max_seconds) : 0;
+    s->deadline = kiln__deadline_in(options->max_seconds);
     s->arena.mem = engine->mem;
     status = choose_strategy(s, error);
     if (status == KILN_OK)
@@ -403,7 +388,7 @@ kiln_status kiln__tune_source_open(kiln_engine *engine, const kiln_spec *spec, c
 static void close_walk(kiln__tune_source *s)
 {
     const kiln__tally *tally = s->walk ? kiln__walk_tally(s->walk) : NULL;
-    if (tally && tally->tried > s->tally.tried && s->given == 0) { /* for the message if nothing is found at all */
+    if (tally && tally->tried > s->tally.tried && s->given == 0) { /* for the message if nothing is found */
         size_t count = s->variants[s->at]->where_count;
         uint64_t *kept = kiln__arena_alloc(&s->arena, (count + 1) * sizeof *kept);
         if (kept)
@@ -434,7 +419,7 @@ bool kiln__tune_source_sampled(const kiln__tune_source *s) { return s->whole && 
 
 bool kiln__tune_source_gave_up(const kiln__tune_source *s) { return s->gave_up; }
 
-/* The next one of the variant that is being walked; its *settings stay NULL at the end, or where it took too long. */
+/* The next configuration of the variant that is walked; *settings stays NULL at the end, or if it took too long. */
 static kiln_status step_walk(kiln__tune_source *s, const kiln_setting **settings, kiln_error **error)
 {
     kiln_status status = KILN_OK;
@@ -444,7 +429,7 @@ static kiln_status step_walk(kiln__tune_source *s, const kiln_setting **settings
         status = kiln__walk_open(s->space, &s->walk, error);
     if (status != KILN_OK)
         return status;
-    uint64_t step = after(STEP_SECONDS);
+    uint64_t step = kiln__deadline_in(STEP_SECONDS);
     s->effort = (kiln__effort){.deadline = s->deadline && s->deadline < step ? s->deadline : step,
                                .stop = s->watch.stop,
                                .user = s->watch.user};
@@ -455,12 +440,12 @@ static kiln_status step_walk(kiln__tune_source *s, const kiln_setting **settings
 static kiln_status none_in_order(kiln__tune_source *s, kiln_error **error)
 {
     kiln__space *space = NULL;
-    if (!s->tally.rejected) /* the time was over before anything was tried */
+    if (!s->tally.rejected) /* the time was over before the first try */
         return kiln__fail(s->engine->mem, error, KILN_ERROR_CONSTRAINT,
-                          "no valid configuration was found in the time there is");
+                          "no valid configuration was found in the given time");
     kiln_status status = open_space(s, s->tallied, &space, error);
     if (status == KILN_OK)
-        status = kiln__space_none_found(space, &s->tally, (double)(kiln__now_ns() - s->start) / 1e9, error);
+        status = kiln__space_none_found(space, &s->tally, kiln__seconds_since(s->start), error);
     kiln__space_free(space);
     return status;
 }

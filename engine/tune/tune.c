@@ -1,5 +1,5 @@
-/* tune.c - the sweep: compiles run ahead in the workers, and one configuration at a time is measured: here, or one at a
- * time on each device, by its runner. */
+/* tune.c - the sweep: compiles run ahead in the workers, and one configuration at a time is measured: in this process,
+ * or one per device by its runner process. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,14 +9,14 @@
 #include "runner.h"
 
 /* How many compiles are kept ahead of the runner: enough that a slow one does not leave the workers idle, few enough
- * that stopping throws little away. A strategy that learns is asked no further ahead than keeps the workers busy, and
- * not while the runner has enough to do: what it proposes without the answers is little better than chance. */
+ * that stopping wastes little. A strategy that learns is asked only far enough ahead to keep the workers busy, and not
+ * while the runner has enough work: without answers its proposals are hardly better than random. */
 #define AHEAD_PER_JOB 4
 #define AHEAD_LEARNING 2 /* besides one per job */
 #define AHEAD_MOST 512
 #define READY_MORE 1       /* compiled, besides what each device measures */
 #define TICK_NS 100000000u /* between two calls of the callback while waiting */
-#define WAIT_SECONDS 0.02  /* for the oldest compile, before the others are looked at again */
+#define WAIT_SECONDS 0.02  /* for the oldest compile, before the others are checked again */
 
 typedef struct job { /* a configuration whose code is being made, and then measured */
     kiln_sample *sample;
@@ -36,11 +36,11 @@ typedef struct sweep {
     kiln_run_options run; /* what `options` refers to */
     kiln__tune_source *source;
     kiln__shared *shared;
-    kiln__crew *crew; /* measures in other processes, one for each device; NULL: this one does */
-    job *flying;      /* what each of them measures; no sample: nothing */
+    kiln__crew *crew; /* measures in other processes, one per device; NULL: in this process */
+    job *flying;      /* the job that each of them measures; no sample: none */
     size_t flying_count;
     const char **devices;     /* id of each */
-    kiln__recorder *recorder; /* NULL: samples are not kept */
+    kiln__recorder *recorder; /* NULL: samples are not stored */
     kiln__goals *goals;
     kiln__budget budget;
     kiln_tuning *tuning;
@@ -51,11 +51,9 @@ typedef struct sweep {
     uint64_t start, ticked;
 } sweep;
 
-static double seconds_since(uint64_t start) { return (double)(kiln__now_ns() - start) / 1e9; }
-
 /* ---- the callback ---- */
 
-/* Samples there will be, as far as the space and the budget say. */
+/* The expected number of samples, from the space and the budget. */
 static uint64_t total(const sweep *s)
 {
     uint64_t all = s->source ? kiln__tune_source_total(s->source) : UINT64_MAX, most = s->options->max_configurations;
@@ -75,7 +73,7 @@ static double remaining(const sweep *s, double elapsed)
     return left;
 }
 
-/* Tells the caller. False: the caller wants to end. */
+/* Calls the callback. False: the caller requests to stop. */
 static bool report(sweep *s, const kiln_sample *sample)
 {
     const volatile int *stop = s->run.stop;
@@ -84,7 +82,7 @@ static bool report(sweep *s, const kiln_sample *sample)
         return false;
     if (!s->options->callback)
         return true;
-    double elapsed = seconds_since(s->start);
+    double elapsed = kiln__seconds_since(s->start);
     kiln_progress progress = {
         .done = s->tuning->totals.configurations,
         .total = total(s),
@@ -96,7 +94,7 @@ static bool report(sweep *s, const kiln_sample *sample)
     return s->options->callback(s->options->user, &progress, sample) == 0;
 }
 
-/* While the space is walked through. */
+/* The same while the space is walked. */
 static bool wants_end(void *user)
 {
     sweep *s = user;
@@ -107,17 +105,17 @@ static kiln_status interrupted(sweep *s, kiln_error **error)
 {
     if (total(s) == UINT64_MAX)
         return kiln__fail(s->engine->mem, error, KILN_ERROR_INTERRUPTED,
-                          "the sweep was ended after %llu configurations",
+                          "the sweep was stopped after %llu configurations",
                           (unsigned long long)s->tuning->totals.configurations);
     return kiln__fail(s->engine->mem, error, KILN_ERROR_INTERRUPTED,
-                      "the sweep was ended after %llu of %llu "
+                      "the sweep was stopped after %llu of %llu "
                       "configurations",
                       (unsigned long long)s->tuning->totals.configurations, (unsigned long long)total(s));
 }
 
 /* ---- samples ---- */
 
-/* What ends a sweep rather than a sample: it would be the same for every configuration. */
+/* Failures that end the sweep and not only a sample: they would be the same for every configuration. */
 static bool is_fatal(kiln_status status)
 {
     return status == KILN_ERROR_MEMORY || status == KILN_ERROR_NO_DEVICE || status == KILN_ERROR_NO_COMPILER;
@@ -132,16 +130,16 @@ static void pass_on(kiln_error *why, kiln_error **error)
         kiln_error_free(why);
 }
 
-/* A sample that is whole: it is judged and counted, and the strategy hears of it. */
+/* Handles a finished sample: computes its objectives, counts it, and tells the strategy. */
 static kiln_status count(sweep *s, const job *made, kiln_status status, const char *message, kiln_error **error)
 {
     kiln_sample *sample = made->sample;
-    sample->at = seconds_since(s->start);
+    sample->at = kiln__seconds_since(s->start);
     sample->status = status;
     kiln_status judged = status == KILN_OK ? kiln__goals_judge(s->goals, &s->tuning->arena, sample, error) : KILN_OK;
     if (judged != KILN_OK)
         return judged;
-    double value = sample->contender ? kiln__goals_told(s->goals, sample) : HUGE_VAL; /* nothing to go after */
+    double value = sample->contender ? kiln__goals_told(s->goals, sample) : HUGE_VAL; /* not to be learnt from */
     if (!kiln__goals_by_time(s->options))
         kiln__tuning_set_value(sample, kiln__goals_rank(s->goals, sample));
     if (!kiln__tuning_add(s->tuning, sample, status, message))
@@ -159,7 +157,7 @@ static kiln_status add(sweep *s, const job *made, kiln_status status, kiln_error
     return counted != KILN_OK || report(s, made->sample) ? counted : interrupted(s, error);
 }
 
-/* Takes a sample from the store. False: it has to be made. */
+/* Reuses a sample from the store. False: it must be made. */
 static bool add_known(sweep *s, const job *made, kiln_status *ended, kiln_error **error)
 {
     kiln_status status;
@@ -175,8 +173,8 @@ static bool add_known(sweep *s, const job *made, kiln_status *ended, kiln_error 
 
 /* ---- a lost context ---- */
 
-/* After a fault the context is lost, and with it everything on the device. The simulated device gets a new one, if the
- * engine owns it; a GPU's process would have to end, so the sweep does. */
+/* After a fault the context is lost, with everything on the device. On the simulated device a new one is created, if
+ * the engine owns it. On a GPU the process would have to end, so the sweep ends. */
 static kiln_status recover(sweep *s, kiln_error *why, kiln_error **error)
 {
     kiln_engine *engine = s->engine;
@@ -199,7 +197,7 @@ static kiln_status recover(sweep *s, kiln_error *why, kiln_error **error)
     kiln_status status = KILN_OK;
     if (result == CUDA_SUCCESS)
         status = kiln__engine_enter(engine, &previous, error);
-    if (result == CUDA_SUCCESS && status == KILN_OK) { /* another engine's share in it would have kept it as it was */
+    if (result == CUDA_SUCCESS && status == KILN_OK) { /* another engine that uses it would have kept it */
         result = engine->driver.cuCtxSynchronize_();
         kiln__engine_leave(engine, previous);
     }
@@ -226,10 +224,10 @@ static kiln_status draw(sweep *s, kiln_error **error)
                         : kiln__tune_source_gave_up(s->source) ? KILN_END_SEARCHED
                                                                : KILN_END_ALL;
         if (s->budget.end == KILN_END_SEARCHED)
-            kiln__budget_over(&s->budget); /* of time, rather: what was left of it went into the search */
+            kiln__budget_over(&s->budget); /* the rest of the time was used for the search */
         return KILN_OK;
     }
-    made.sample = kiln__tuning_sample(s->tuning, choice.variant, choice.params, choice.param_count);
+    made.sample = kiln__tuning_sample(s->tuning, choice.variant, KILN__PARAMS(&choice));
     if (!made.sample)
         return kiln__fail_memory(error);
     made.sample->contender = kiln__tune_source_contends(s->source, choice.variant);
@@ -249,13 +247,14 @@ static kiln_status draw(sweep *s, kiln_error **error)
     s->begun++;
     if (status == KILN_OK)
         status = kiln__code_begin(made.code, &why);
-    s->tuning->totals.compile_seconds += seconds_since(start); /* reading the cache is the runner's time too */
+    s->tuning->totals.compile_seconds +=
+        kiln__seconds_since(start); /* reading the cache takes time of the runner too */
     if (status == KILN_OK) {
         s->jobs[s->count++] = made;
         return KILN_OK;
     }
     kiln__config_free(made.config);
-    /* A source that cannot be read is no matter of the configuration. */
+    /* A source that cannot be read is not a failure of the configuration. */
     if (is_fatal(status) || status == KILN_ERROR_IO || status == KILN_ERROR_NOT_FOUND) {
         pass_on(why, error);
         return status;
@@ -289,10 +288,10 @@ static bool wants_more(sweep *s)
 
 /* ---- what is ready to be measured ---- */
 
-/* The oldest job whose code is there. `count`: none yet. */
+/* The oldest job whose code is ready. `count`: none yet. */
 static size_t find_ready(const sweep *s)
 {
-    bool ordered = s->run.flags & KILN_RUN_CHECK; /* so that what is found first is so every time */
+    bool ordered = s->run.flags & KILN_RUN_CHECK; /* so that findings come in the same order every time */
     for (size_t i = 0; i < (ordered && s->count ? 1 : s->count); i++)
         if (is_ready(&s->jobs[i]))
             return i;
@@ -307,22 +306,22 @@ static void forget(job *taken)
     *taken = (job){0};
 }
 
-/* Takes a job out of the queue, with its code. No sample in it: the compile failed, which is counted. */
+/* Takes a job with its code from the queue. Without a sample in it: the compile failed, and was counted. */
 static kiln_status take_job(sweep *s, size_t index, job *taken, kiln_error **error)
 {
     *taken = s->jobs[index];
     memmove(&s->jobs[index], &s->jobs[index + 1], (s->count - index - 1) * sizeof *s->jobs);
     s->count--;
-    if (!taken->code) /* it was taken before */
+    if (!taken->code) /* its code was taken before */
         return KILN_OK;
     kiln_tuning_totals *totals = &s->tuning->totals;
     kiln_error *why = NULL;
     uint64_t begin = kiln__now_ns();
     kiln_status status = kiln__code_take(taken->code, &taken->made, &why);
     taken->code = NULL;
-    totals->compile_seconds += seconds_since(begin);
+    totals->compile_seconds += kiln__seconds_since(begin);
     bool hit = status == KILN_OK && taken->made.from_cache;
-    if (status != KILN_OK && !report(s, NULL)) { /* Ctrl-C reaches the workers too: that is no failed compile */
+    if (status != KILN_OK && !report(s, NULL)) { /* Ctrl-C reaches the workers too: not a failed compile */
         forget(taken);
         kiln_error_free(why);
         return interrupted(s, error);
@@ -343,8 +342,8 @@ static kiln_status take_job(sweep *s, size_t index, job *taken, kiln_error **err
 /* Counts what was measured. */
 static kiln_status finish(sweep *s, job *done, kiln_status status, kiln_error *why, kiln_error **error)
 {
-    kiln_result *result = &done->sample->result;
-    s->tuning->totals.run_seconds += seconds_since(done->start);
+    kiln_result *result = kiln__tuning_result(done->sample);
+    s->tuning->totals.run_seconds += kiln__seconds_since(done->start);
     result->compile_ns = done->made.compile_ns;
     result->cache_hits = done->made.from_cache;
     result->cache_misses = !done->made.from_cache;
@@ -356,14 +355,14 @@ static kiln_status finish(sweep *s, job *done, kiln_status status, kiln_error *w
 
 /* ---- measuring here ---- */
 
-/* The plan takes the code over. */
+/* The plan takes ownership of the code. */
 static kiln_status run_code(sweep *s, job *taken, const kiln__trial *trial, kiln_result *result, kiln_error **error)
 {
     kiln_plan *plan = NULL;
     kiln__code code = taken->made;
     taken->made = (kiln__code){.from_cache = code.from_cache, .compile_ns = code.compile_ns};
     kiln_status status = kiln__plan_make(s->engine, taken->config, &code, &plan, error);
-    taken->config = NULL; /* the plan's, also where that failed */
+    taken->config = NULL; /* owned by the plan, also after a failure */
     if (status == KILN_OK) {
         kiln__plan_share(plan, s->shared);
         kiln_run_options how = kiln__trial_run(&s->run, trial);
@@ -383,13 +382,13 @@ static kiln_status run_here(sweep *s, job *taken, kiln_error **error)
     kiln_error *why = NULL, *lost_why = NULL;
     taken->start = kiln__now_ns();
     kiln__trial trial = {.stop_early_above = kiln__trial_bound(s->options, s->tuning->best)};
-    kiln_status status = run_code(s, taken, &trial, &taken->sample->result, &why), lost = KILN_OK;
+    kiln_status status = run_code(s, taken, &trial, kiln__tuning_result(taken->sample), &why), lost = KILN_OK;
     if (is_fatal(status)) {
         forget(taken);
         pass_on(why, error);
         return status;
     }
-    if (status == KILN_ERROR_INTERRUPTED) { /* options.run->stop, in mid-sample */
+    if (status == KILN_ERROR_INTERRUPTED) { /* options.run->stop, during a sample */
         forget(taken);
         kiln_error_free(why);
         return interrupted(s, error);
@@ -397,7 +396,7 @@ static kiln_status run_here(sweep *s, job *taken, kiln_error **error)
     if (atomic_load(&s->engine->stuck))
         lost = kiln__fail(s->engine->mem, &lost_why, KILN_ERROR_TIMEOUT,
                           "the sweep ends after %llu of %llu configurations, "
-                          "because a kernel has the device and does not end: %s",
+                          "because a kernel on the device does not end: %s",
                           (unsigned long long)s->tuning->totals.configurations, (unsigned long long)total(s),
                           kiln_error_message(why));
     else if (status != KILN_OK && kiln__driver_is_sticky((CUresult)kiln_error_cuda(why)))
@@ -418,7 +417,7 @@ static kiln_status measure_here(sweep *s, kiln_error **error)
     if (ready == s->count) {
         uint64_t start = kiln__now_ns();
         bool done = kiln__code_wait(s->jobs[0].code, WAIT_SECONDS);
-        s->tuning->totals.compile_seconds += seconds_since(start);
+        s->tuning->totals.compile_seconds += kiln__seconds_since(start);
         if (!done)
             return KILN_OK;
         ready = 0;
@@ -428,9 +427,9 @@ static kiln_status measure_here(sweep *s, kiln_error **error)
     return status == KILN_OK && taken.sample ? run_here(s, &taken, error) : status;
 }
 
-/* ---- measuring elsewhere ---- */
+/* ---- measuring in other processes ---- */
 
-/* A device that can measure no more leaves its sample to the others; the last one ends the sweep. */
+/* If a device can no longer measure, its sample goes to the others; without any device the sweep ends. */
 static kiln_status let_go(sweep *s, size_t place, kiln_status status, kiln_error *why, kiln_error **error)
 {
     size_t others = 0;
@@ -441,7 +440,7 @@ static kiln_status let_go(sweep *s, size_t place, kiln_status status, kiln_error
         pass_on(why, error);
         return status;
     }
-    kiln__logf(&s->engine->log, KILN_LOG_WARNING, "%s measures no more, and %zu go on without it: %s",
+    kiln__logf(&s->engine->log, KILN_LOG_WARNING, "%s can no longer measure; continuing with %zu other devices: %s",
                s->devices[place], others, kiln_error_message(why));
     kiln_error_free(why);
     kiln__crew_let_go(s->crew, place);
@@ -452,8 +451,7 @@ static kiln_status let_go(sweep *s, size_t place, kiln_status status, kiln_error
     return KILN_OK;
 }
 
-/* Steps each runner, counts what has ended, and gives those that are idle what is ready. *idle: how many there are
- * still. */
+/* Steps each runner, counts finished samples, and gives ready jobs to idle runners. *idle: runners that stay idle. */
 static kiln_status serve_crew(sweep *s, bool more, size_t *idle, kiln_error **error)
 {
     *idle = 0;
@@ -464,7 +462,7 @@ static kiln_status serve_crew(sweep *s, bool more, size_t *idle, kiln_error **er
         bool ends = false;
         kiln_status status = KILN_OK;
         if (runner && flying->sample && kiln__runner_step(runner)) {
-            status = kiln__runner_take(runner, s->recorder, &flying->sample->result, &ends, &why);
+            status = kiln__runner_take(runner, s->recorder, kiln__tuning_result(flying->sample), &ends, &why);
             status = ends ? let_go(s, i, status, why, error) : finish(s, flying, status, why, error);
         }
         size_t ready;
@@ -484,7 +482,7 @@ static kiln_status serve_crew(sweep *s, bool more, size_t *idle, kiln_error **er
     return KILN_OK;
 }
 
-/* Sleeps until a runner or a compile has something to say, the latter where somebody is idle. */
+/* Sleeps until a runner needs attention or, if one is idle, a compile has ended. */
 static void await_crew(sweep *s, size_t idle)
 {
     uint64_t start = kiln__now_ns(), rung;
@@ -494,7 +492,7 @@ static void await_crew(sweep *s, size_t idle)
     if (ended >= 0 && read(ended, &rung, sizeof rung) != sizeof rung)
         rung = 0; /* none has ended */
     if (idle == s->flying_count)
-        s->tuning->totals.compile_seconds += seconds_since(start);
+        s->tuning->totals.compile_seconds += kiln__seconds_since(start);
 }
 
 /* ---- the finals: on one device ---- */
@@ -521,7 +519,7 @@ static kiln_status prepare_again(sweep *s, const kiln_sample *sample, job *again
 static kiln_status compile_again(job *again, kiln_error **error)
 {
     kiln__code_job *code = again->code;
-    again->code = NULL; /* each of the two frees it where it fails */
+    again->code = NULL; /* both of these free it on failure */
     kiln_status status = kiln__code_begin(code, error);
     return status == KILN_OK ? kiln__code_take(code, &again->made, error) : status;
 }
@@ -549,7 +547,7 @@ static kiln_status measure_again(void *user, const kiln_sample *sample, const ki
     return status;
 }
 
-/* A sample that cannot be written has been told of, and stays in the store as it was. */
+/* If a sample cannot be written that was logged, and the old row stays in the store. */
 static void keep_again(void *user, const kiln_sample *sample, const double *times, size_t count)
 {
     sweep *s = user;
@@ -566,17 +564,17 @@ static void keep_again(void *user, const kiln_sample *sample, const double *time
     forget(&again);
 }
 
-/* Finals are about time. Objectives that name it are worked out anew for those whose time they changed. */
+/* Finals are for time only. Objectives that use time are computed again for samples whose time they changed. */
 static kiln_status hold_finals(sweep *s, kiln_error **error)
 {
     if (!kiln__goals_by_time(s->options)) {
-        s->tuning->verdict.why_not = "it was not time alone that was looked for";
+        s->tuning->verdict.why_not = "there are objectives other than time";
         return KILN_OK;
     }
     const kiln__again again = {.user = s, .log = &s->engine->log, .measure = measure_again, .keep = keep_again};
     kiln_status status = kiln__finals_hold(s->tuning, s->options, &again, error);
     for (size_t i = 0; i < s->tuning->count && status == KILN_OK; i++)
-        if (s->tuning->samples[i]->result.finals)
+        if (s->tuning->samples[i]->result->finals)
             status = kiln__goals_judge(s->goals, &s->tuning->arena, s->tuning->samples[i], error);
     return status;
 }
@@ -591,7 +589,7 @@ static kiln_status run_with_crew(sweep *s, kiln_error **error)
         bool late = kiln__now_ns() - s->ticked >= TICK_NS, more = !kiln__budget_over(&s->budget);
         if (late && !report(s, NULL))
             return interrupted(s, error);
-        status = serve_crew(s, more, &idle, error); /* what is under way when time is up is waited for */
+        status = serve_crew(s, more, &idle, error); /* running work is awaited when the time is over */
         if (status != KILN_OK)
             break;
         if (wants_more(s))
@@ -613,7 +611,7 @@ static kiln_status run_alone(sweep *s, kiln_error **error)
             return interrupted(s, error);
         if (wants_more(s)) {
             status = draw(s, error);
-            /* Filling the window before the first run would leave the device idle where everything is cached. */
+            /* Filling the window before the first run would leave the device idle if everything is cached. */
             if (status != KILN_OK || s->count == 0 || (s->count < s->ahead && !kiln__code_done(s->jobs[0].code)))
                 continue;
         }
@@ -631,7 +629,7 @@ static kiln_status run_sweep(sweep *s, kiln_error **error)
     return s->crew ? run_with_crew(s, error) : run_alone(s, error);
 }
 
-/* The processes that measure, where that is wanted. */
+/* Starts the processes that measure, if requested. */
 static kiln_status open_crew(sweep *s, kiln_error **error)
 {
     kiln_isolation wanted = s->options->isolation;
@@ -654,7 +652,7 @@ static kiln_status open_crew(sweep *s, kiln_error **error)
     return status;
 }
 
-/* What is kept of each device for its samples. */
+/* The data of each device that is stored with its samples. */
 static kiln_status open_places(sweep *s, kiln_error **error)
 {
     kiln__arena *arena = &s->tuning->arena;
@@ -700,7 +698,7 @@ static kiln_status open_sweep(sweep *s, kiln_error **error)
 
 static void close_sweep(sweep *s)
 {
-    kiln__crew_close(s->crew); /* first, so that nobody measures any more */
+    kiln__crew_close(s->crew); /* first, so that no process measures any more */
     for (size_t i = 0; i < s->count; i++)
         forget(&s->jobs[i]);
     for (size_t i = 0; i < s->flying_count; i++)
@@ -718,8 +716,8 @@ static void warn_of_throttling(const sweep *s)
     const kiln_tuning_totals *totals = &s->tuning->totals;
     if (totals->throttled)
         kiln__logf(&s->engine->log, KILN_LOG_WARNING,
-                   "%llu of %llu samples were measured while power, temperature or "
-                   "hardware held the clocks down: they are slower by an amount that may differ from sample to sample",
+                   "%llu of %llu samples were measured while throttled by power, temperature or "
+                   "hardware: they are slower by an amount that may differ from sample to sample",
                    (unsigned long long)totals->throttled, (unsigned long long)totals->configurations);
 }
 
@@ -776,7 +774,7 @@ kiln_status kiln_tune(kiln_engine *engine, const kiln_spec *spec, const kiln_tun
     if (begun) {
         status = run_sweep(&s, error);
         s.tuning->totals.end = status == KILN_OK ? s.budget.end : KILN_END_EARLY;
-        s.tuning->totals.seconds = seconds_since(s.start);
+        s.tuning->totals.seconds = kiln__seconds_since(s.start);
         if (status == KILN_OK)
             status = hold_finals(&s, error);
         else

@@ -1,6 +1,5 @@
 /* tuning.c - the outcome of a sweep: samples, ranked, and totals. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "tune_internal.h"
 
@@ -22,7 +21,7 @@ void kiln_tuning_free(kiln_tuning *tuning)
 {
     if (!tuning)
         return;
-    kiln_allocator copy = tuning->mem_copy; /* the block that holds it is about to go */
+    kiln_allocator copy = tuning->mem_copy; /* a copy: it is in the block that is freed next */
     const kiln_allocator *mem = tuning->mem ? &copy : NULL;
     kiln__free(mem, tuning->samples);
     kiln__arena_free(&tuning->arena);
@@ -30,15 +29,16 @@ void kiln_tuning_free(kiln_tuning *tuning)
 }
 
 typedef struct drawn {
-    kiln_sample sample; /* first: callers see this much */
+    kiln_sample sample; /* first: the part that callers see */
+    kiln_result result; /* what its `result` points to */
     uint64_t order;     /* in which it was drawn from the space */
     bool finalist, by_value;
-    double value; /* what it is ranked by, if by_value; less is better */
+    double value; /* for the ranking, if by_value; less is better */
     const double *rounds;
     size_t round_count;
 } drawn;
 
-kiln_sample *kiln__tuning_sample(kiln_tuning *tuning, const char *variant, const kiln_setting *params, size_t count)
+kiln_sample *kiln__tuning_sample(kiln_tuning *tuning, const char *variant, kiln__settings params)
 {
     kiln__arena *arena = &tuning->arena;
     drawn *made = kiln__arena_alloc(arena, sizeof *made);
@@ -46,13 +46,17 @@ kiln_sample *kiln__tuning_sample(kiln_tuning *tuning, const char *variant, const
         return NULL;
     made->order = tuning->drawn++;
     kiln_sample *sample = &made->sample;
+    sample->result = &made->result;
     sample->variant = kiln__arena_strdup(arena, variant);
-    sample->params = kiln__settings_copy(arena, params, count);
-    sample->param_count = count;
+    params = kiln__settings_copy(arena, params);
+    sample->params = params.items;
+    sample->param_count = params.count;
     sample->message = sample->device = "";
     sample->contender = 1;
     return arena->failed ? NULL : sample;
 }
+
+kiln_result *kiln__tuning_result(kiln_sample *sample) { return &((drawn *)sample)->result; }
 
 void kiln__tuning_set_value(kiln_sample *sample, double value)
 {
@@ -60,11 +64,11 @@ void kiln__tuning_set_value(kiln_sample *sample, double value)
     ((drawn *)sample)->value = value;
 }
 
-/* What it is ranked by. Finals change times, so those are looked at when they are wanted. */
+/* The value for the ranking. Times are read only now, as finals change them. */
 static double value_of(const kiln_sample *sample)
 {
     const drawn *made = (const drawn *)sample;
-    return made->by_value ? made->value : kiln__result_seconds(&sample->result);
+    return made->by_value ? made->value : kiln__result_seconds(sample->result);
 }
 
 bool kiln__tuning_add(kiln_tuning *tuning, kiln_sample *sample, kiln_status status, const char *message)
@@ -73,7 +77,7 @@ bool kiln__tuning_add(kiln_tuning *tuning, kiln_sample *sample, kiln_status stat
         return false;
     sample->status = status;
     if (status != KILN_OK) {
-        memset(&sample->result, 0, sizeof sample->result);
+        *kiln__tuning_result(sample) = (kiln_result){0};
         sample->message = kiln__arena_strdup(&tuning->arena, message);
         if (!sample->message)
             return false;
@@ -82,9 +86,9 @@ bool kiln__tuning_add(kiln_tuning *tuning, kiln_sample *sample, kiln_status stat
     tuning->totals.configurations++;
     tuning->totals.failed += status != KILN_OK;
     tuning->totals.reused += sample->reused != 0;
-    tuning->totals.stopped_early += sample->result.stopped_early != 0;
-    tuning->totals.throttled += (sample->result.throttle & ~(unsigned)KILN_THROTTLE_SETTING) != 0;
-    tuning->totals.verified += status == KILN_OK && sample->result.verified;
+    tuning->totals.stopped_early += sample->result->stopped_early != 0;
+    tuning->totals.throttled += (sample->result->throttle & ~(unsigned)KILN_THROTTLE_SETTING) != 0;
+    tuning->totals.verified += status == KILN_OK && sample->result->verified;
     if (status == KILN_OK && sample->contender && (!tuning->best || value_of(sample) < value_of(tuning->best)))
         tuning->best = sample;
     return true;

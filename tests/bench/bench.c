@@ -60,9 +60,8 @@ static int bench_open(kiln_engine *engine, const kiln_spec *spec, const kiln_cho
         if (kiln_plan_open(engine, spec, choice, &plan, &error))
             return fail(error);
         samples[i] = (double)(kiln__now_ns() - start) * 1e-3;
-        kiln_kernel_info info;
-        kiln_plan_kernel(plan, 0, &info);
-        hits += info.from_cache;
+        const kiln_kernel_info *info = kiln_plan_kernel(plan, 0);
+        hits += info->from_cache;
         kiln_plan_close(plan);
     }
     printf("disk-cache hit to launchable kernel     %8.1f us   (%s; %d of %d from the cache)\n",
@@ -79,8 +78,7 @@ static int bench_launch(kiln_engine *engine, const kiln_spec *spec, const kiln_c
         kiln_plan_buffer(plan, "B", &b, &error) || kiln_plan_buffer(plan, "P", &p, &error) ||
         kiln_plan_launch(plan, NULL, &error))
         return fail(error);
-    kiln_kernel_info info;
-    kiln_plan_kernel(plan, 0, &info);
+    const kiln_kernel_info *info = kiln_plan_kernel(plan, 0);
     int m = 1, n = 1, k = 1;
     void *arguments[] = {&a, &b, &p, &m, &n, &k};
     const kiln__driver *driver = &engine->driver;
@@ -93,8 +91,8 @@ static int bench_launch(kiln_engine *engine, const kiln_spec *spec, const kiln_c
         driver->cuCtxSynchronize_();
         uint64_t start = kiln__now_ns();
         for (int j = 0; j < batch; j++)
-            driver->cuLaunchKernel_(info.function, info.grid[0], info.grid[1], info.grid[2], info.block[0],
-                                    info.block[1], info.block[2], info.dynamic_shared, NULL, arguments, NULL);
+            driver->cuLaunchKernel_(info->function, info->grid[0], info->grid[1], info->grid[2], info->block[0],
+                                    info->block[1], info->block[2], info->dynamic_shared, NULL, arguments, NULL);
         bare[i] = (double)(kiln__now_ns() - start) * 1e-3 / batch;
         driver->cuCtxSynchronize_();
         start = kiln__now_ns();

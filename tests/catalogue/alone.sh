@@ -4,7 +4,7 @@
 set -eu
 kiln=$1 sources=$2
 folder=$(mktemp -d)
-export KILN_CACHE_DIR="$folder/cache"
+export KILN_CACHE_DIR="${KILN_TEST_CACHE:-$folder/cache}"
 trap 'rm -rf "$folder"' EXIT
 cp "$sources"/*.cuh "$folder"
 failed=0 passed=0

@@ -5,9 +5,9 @@
 set -eu
 kiln=$1 spec=$2
 shift 2
-KILN_CACHE_DIR=$(mktemp -d)
-export KILN_CACHE_DIR
-trap 'rm -rf "$KILN_CACHE_DIR"' EXIT
+own=$(mktemp -d)
+trap 'rm -rf "$own"' EXIT
+export KILN_CACHE_DIR="${KILN_TEST_CACHE:-$own}"
 variants=$("$kiln" show "$spec" --names)
 [ -n "$variants" ] || { echo "no variants" >&2; exit 1; }
 failed=0

@@ -5,7 +5,7 @@
 set -eu
 kiln=$1 source=$2
 folder=$(mktemp -d)
-export KILN_CACHE_DIR="$folder/cache"
+export KILN_CACHE_DIR="${KILN_TEST_CACHE:-$folder/cache}"
 trap 'rm -rf "$folder"' EXIT
 sed 's/blockIdx\.x/(blockIdx.x + SKIP)/g
      s/^    .*Tile tile = tile_of_block(/    in -= BASE, out -= BASE;\n&/' "$source" >"$folder/far.cu"

@@ -18,7 +18,7 @@ if [ "$device" != sim ] && ! "$kiln" devices | grep -q "$device"; then
     exit 77
 fi
 folder=$(mktemp -d)
-export KILN_CACHE_DIR="$folder/cache"
+export KILN_CACHE_DIR="${KILN_TEST_CACHE:-$folder/cache}"
 trap 'rm -rf "$folder"' EXIT
 failed=0
 for variant in $variants; do

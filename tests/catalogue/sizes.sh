@@ -4,9 +4,9 @@
 set -eu
 kiln=$1 device=$2 spec=$3
 shift 3
-KILN_CACHE_DIR=$(mktemp -d)
-export KILN_CACHE_DIR
-trap 'rm -rf "$KILN_CACHE_DIR"' EXIT
+own=$(mktemp -d)
+trap 'rm -rf "$own"' EXIT
+export KILN_CACHE_DIR="${KILN_TEST_CACHE:-$own}"
 
 if [ "$device" != sim ] && ! "$kiln" devices | grep -q "$device"; then
     echo "SKIP: there is no device $device"

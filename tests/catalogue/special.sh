@@ -14,7 +14,7 @@ done
 shift
 here=$(dirname "$0")
 folder=$(mktemp -d)
-export KILN_CACHE_DIR="$folder/cache"
+export KILN_CACHE_DIR="${KILN_TEST_CACHE:-$folder/cache}"
 trap 'rm -rf "$folder"' EXIT
 sources=$(dirname "$spec")/../kernel_src
 tight=$folder/$(basename "$spec")

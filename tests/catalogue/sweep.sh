@@ -3,9 +3,9 @@
 # random but the same in every run: each is checked against the reference. A SIZE is as in checks.sh.
 set -eu
 kiln=$1 spec=$2 count=$3 variants=${4%%:*} size=${4#*:}
-KILN_CACHE_DIR=$(mktemp -d)
-export KILN_CACHE_DIR
-trap 'rm -rf "$KILN_CACHE_DIR"' EXIT
+own=$(mktemp -d)
+trap 'rm -rf "$own"' EXIT
+export KILN_CACHE_DIR="${KILN_TEST_CACHE:-$own}"
 # shellcheck disable=SC2046  # a list of words
 output=$("$kiln" tune "$spec" -v "$variants" $(echo ",$size" | sed 's/,/ -s /g; s/+/ -p /g') --device sim --no-measure \
     --no-store --strategy random --seed 1 -m "$count" 2>&1) || { echo "$output"; exit 1; }

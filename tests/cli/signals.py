@@ -1,7 +1,8 @@
 """signals.py KILN FOLDER: the commands that run kernels, on a kernel that does not end, are sent signals. The first one has
-to end each in an orderly way with 130, inside the kernel; the second one ends the process at once. Nothing here is timed: the
-kernel is known to run when the process has used processor time for it, and what is waited for has two minutes."""
-import json, os, signal, subprocess, sys, tempfile, time
+to end each in an orderly way with 130, inside the kernel; the second one ends the process at once. So are those that wait for
+a store that another process has locked. Nothing here is timed: the kernel is known to run when the process has used processor
+time for it, a store is waited for when the process says so, and what is waited for has two minutes."""
+import json, os, signal, sqlite3, subprocess, sys, tempfile, time
 
 kiln, folder = sys.argv[1:3]
 spec = os.path.join(folder, "spin.yaml")
@@ -56,6 +57,26 @@ for arguments in [["run", spec], ["check", spec], ["profile", spec], ["study", "
         if "ending" not in err or ("stopped" not in err and "interrupted" not in err):
             expect(f"{arguments[0]} {number.name}", err, "that it was ended")
 
+# The wait for a locked store (10 s) ends early: with 130, where its own end would be 10.
+with tempfile.TemporaryDirectory() as place:
+    store, rows = os.path.join(place, "held.db"), os.path.join(place, "rows.csv")
+    for arguments in [["prune", "--all"], ["export", rows]]:  # makes the store, and a file without samples
+        subprocess.run([kiln, "results", *arguments, "--store", store], env=environment, capture_output=True)
+    held = sqlite3.connect(store, isolation_level=None)
+    held.execute("PRAGMA locking_mode=EXCLUSIVE")
+    held.execute("BEGIN EXCLUSIVE")
+    held.execute("DELETE FROM sample")
+    for arguments in [["results", "import", rows], ["report", spec]]:
+        process = subprocess.Popen([kiln, *arguments, "--store", store], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   text=True, env=environment, cwd=place)
+        said = process.stderr.readline()
+        process.send_signal(signal.SIGINT)
+        out, err = finish(process)
+        expect(" ".join(arguments[:2]), process.returncode, 130)
+        if "waiting" not in said or "interrupted" not in err:
+            expect(" ".join(arguments[:2]), said + err, "that it waited and was interrupted")
+    held.close()
+
 # A score of so many seeds takes minutes, and the first signal waits for it. One that comes soon after the first counts as the
 # same, so the second is sent until the process is gone.
 recording = tempfile.NamedTemporaryFile("w", suffix=".json")
@@ -77,7 +98,7 @@ for arguments in [["run", spec], ["check", spec], ["profile", spec], ["tune", sp
         done = subprocess.run([kiln, *arguments, "--sample-timeout", limit], env=environment, capture_output=True, text=True)
         said = " ".join((done.stdout + done.stderr).split())
         parts = [f"longer than the limit of {limit} s", "kernel 'spin' at spin.cu:4",
-                 "1 of the 1 warps that ran were in the loop at spin.cu:4", "BLOCK=32"]
+                 "1 of the 1 running warps were in the loop at spin.cu:4", "BLOCK=32"]
         if all(part in said for part in parts):
             break
     for part in parts:

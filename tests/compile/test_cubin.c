@@ -209,7 +209,7 @@ static void test_occupancy(void)
 }
 
 static const check_case cases[] = {
-    {"figures", test_figures}, {"foreign bytes", test_foreign}, {"occupancy", test_occupancy}};
+    {"figures", test_figures, CHECK_LONG}, {"untrusted input", test_foreign}, {"occupancy", test_occupancy}};
 
 int main(int count, char **arguments)
 {

@@ -150,6 +150,6 @@ static const check_case cases[] = {
     {"one at a time", one_at_a_time},
     {"they take turns", they_take_turns},
     {"survives a killed holder", survives_a_killed_holder},
-    {"files that are none", files_that_are_none},
+    {"files that are not lock files", files_that_are_none},
 };
 KILN_SUITE("core.exclusive", cases)

@@ -216,7 +216,7 @@ static kiln__compile_job *start(const settings *set, kiln__arena *arena, const c
     const char **options = corpus_options(arena, set->cuda, set->folder, module->of, &count);
     if (!options)
         return NULL;
-    /* A worker may read CUDA's own headers alone: the cases' is handed over. */
+    /* A worker may read only CUDA's own headers, so the header of the cases is passed as text. */
     char *prelude = NULL;
     const char *path = kiln__arena_printf(arena, "%s/prelude.h", set->folder);
     size_t length = 0;
@@ -379,7 +379,7 @@ static int summary(const settings *set, report *all)
             stale++;
         }
     printf(
-        "%zu modules, %zu load (%.2f %%), %zu known not to; %zu not compiled, %zu left out for want of nvcc or cuRAND\n",
+        "%zu modules, %zu load (%.2f %%), %zu known not to; %zu not compiled, %zu left out for lack of nvcc or cuRAND\n",
         all->modules, all->loaded, all->modules ? 100.0 * (double)all->loaded / (double)all->modules : 0.0,
         all->expected, all->not_compiled, all->left_out);
     if (all->loaded)

@@ -34,7 +34,7 @@ typedef struct corpus_module {
 /* The cases of a folder in order of their names. False: *error has a line that says why. */
 bool corpus_read(kiln__arena *arena, const char *folder, corpus_case **cases, size_t *count, const char **error);
 size_t corpus_modules(const corpus_case *of);
-/* The module of that index; NULL if memory is out. */
+/* The module of that index; NULL: out of memory. */
 corpus_module *corpus_at(kiln__arena *arena, const corpus_case *of, size_t index);
 /* What NVRTC is told for the case (NULL: for none); the toolkit's headers are in `cuda`, others in `folder`. */
 const char **corpus_options(kiln__arena *arena, const char *cuda, const char *folder, const corpus_case *of,

@@ -1,14 +1,9 @@
 /* How fast a large module is ready: 5 MB of PTX joined from what NVRTC makes of CUB's radix sort, of cuRAND and of
- * double precision functions. The figures are printed; a second is the bound where no sanitizer slows things down. */
+ * double precision functions. The figures are printed, in processor time. What is quadratic in the text takes minutes: 20 s are the bound. */
 #include <malloc.h>
+#include <time.h>
 
 #include "run.h"
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SLOWED 1
-#else
-#define SLOWED 0
-#endif
 
 static const char *const sources[] = {
     "#include <cub/block/block_radix_sort.cuh>\n"
@@ -62,6 +57,13 @@ static void repeat(kiln__text *out, const char *ptx, size_t length)
     kiln__text_puts(out, end + 3); /* functions that it calls */
 }
 
+static uint64_t processor_ns(void)
+{
+    struct timespec used;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
+}
+
 static void load(const char *what, const char *text, size_t length)
 {
     vm_limits limits = {.memory = 1 << 24, .shared_per_block = 227u << 10, .sm_count = 4, .cc = 90};
@@ -71,12 +73,12 @@ static void load(const char *what, const char *text, size_t length)
     ptx_module *ptx = NULL;
     vm_module *module = NULL;
     vm_device *device = vm_device_new(&mem, &limits);
-    uint64_t empty = held, begun = kiln__now_ns(), parsed, done;
+    uint64_t empty = held, begun = processor_ns(), parsed, done;
     ptx_result result = ptx_parse(&mem, text, length, &ptx, &log);
-    parsed = kiln__now_ns();
+    parsed = processor_ns();
     if (result == PTX_OK)
         result = vm_module_load(device, ptx, &module, &log);
-    done = kiln__now_ns();
+    done = processor_ns();
     if (result != PTX_OK)
         fprintf(stderr, "%s", kiln__text_get(&log));
     CU_ASSERT_EQUAL_FATAL(result, PTX_OK);
@@ -84,7 +86,7 @@ static void load(const char *what, const char *text, size_t length)
            (double)length * 1e-6, (double)(parsed - begun) * 1e-6, (double)(done - parsed) * 1e-6,
            (double)(held - empty) / (double)length);
     CHECK(held - empty < 16 * (uint64_t)length);
-    CHECK(SLOWED || done - begun < 1000000000u);
+    CHECK(done - begun < UINT64_C(20000000000));
     vm_module_unload(device, module);
     vm_device_free(device);
     CHECK(held == 0);

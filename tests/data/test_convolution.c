@@ -54,7 +54,7 @@ static void expect(uint64_t rows, uint64_t columns, const float *image, uint64_t
 static void test_by_hand(void)
 {
     static const float ones[] = {1, 10, 100};
-    /* The mask is not turned round: its first element meets what is left of the point. */
+    /* The mask is not reversed: its first element meets what is left of the point. */
     expect(1, 4, (float[]){1, 2, 3, 4}, 1, 3, ones, (float[]){210, 321, 432, 43});
     expect(4, 1, (float[]){1, 2, 3, 4}, 3, 1, ones, (float[]){210, 321, 432, 43});
     expect(2, 3, (float[]){1, 2, 3, 4, 5, 6}, 3, 3, (float[]){1, 2, 3, 4, 5, 6, 7, 8, 9},

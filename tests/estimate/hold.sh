@@ -8,7 +8,7 @@ kiln=$1 cache=$2 spec=$3 size=$4 recorded=$5 spearman=$6 best=$7
 shift 7
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-KILN_CACHE_DIR=$cache "$kiln" tune "$spec" --no-store -s "$size" --device sim:h200 --no-verify --json "$@" >"$work/estimated.json"
+KILN_CACHE_DIR=${KILN_TEST_CACHE:-$cache} "$kiln" tune "$spec" --no-store -s "$size" --device sim:h200 --no-verify --json "$@" >"$work/estimated.json"
 grep -q '"estimated": true' "$work/estimated.json" || { echo "nothing was estimated"; exit 1; }
 if grep -q '"measured": true' "$work/estimated.json"; then echo "an estimate is called a measurement"; exit 1; fi
 python3 "$here/compare.py" "$recorded" "$work/estimated.json" --spearman "$spearman" --best "$best" --verbose

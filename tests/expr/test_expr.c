@@ -13,7 +13,7 @@ static const kiln_setting settings[] = {{"i", {KILN_INT, {.i = 7}}},
                                         {"yes", {KILN_BOOL, {.i = 1}}},
                                         {"A.rows", {KILN_INT, {.i = 12}}},
                                         {"device.sm_count", {KILN_INT, {.i = 132}}}};
-static const kiln__scope scope = {.count = KILN__COUNT(settings), .settings = settings};
+static const kiln__scope scope = {.settings = {KILN__COUNT(settings), settings}};
 
 /* What one case gives, as the table writes it. */
 static void outcome(const char *text, bool list, kiln__text *out)
@@ -171,7 +171,7 @@ static void test_python_lists(void)
     const char *text = "max(w) * 10 + min(w) + min(w, 5)";
     kiln__expr *expr = kiln__expr_parse_python(&arena, text, strlen(text), (kiln__pos){0}, &lists, NULL);
     const kiln_setting w = {"w", {KILN_INT, {.i = 4}}};
-    kiln__scope with = {.count = 1, .settings = &w};
+    kiln__scope with = {.settings = {1, &w}};
     int64_t value = 0;
     CHECK(expr && kiln__expr_eval_int(expr, &with, "x", &value, NULL) && value == 90 + 3 + 4);
     kiln__arena_free(&arena);

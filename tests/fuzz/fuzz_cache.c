@@ -1,4 +1,4 @@
-/* Cache entries from foreign bytes. What parses must lie inside the bytes and be written out again as it came. */
+/* Cache entries from untrusted input. What parses must lie inside the bytes and be written out again as it came. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -20,7 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                             {"f", {KILN_FLOAT, {.f = 2.5}}},
                                             {"t", {KILN_TEXT, {.text = "ca"}}},
                                             {"A.rows", {KILN_INT, {.i = -12}}}};
-    const kiln__scope scope = {.count = KILN__COUNT(settings), .settings = settings};
+    const kiln__scope scope = {.settings = {KILN__COUNT(settings), settings}};
     const char *text = (const char *)data;
     const kiln__source source = {"fuzz", text, size};
     const kiln__pos pos = {&source, 1, 1};

@@ -20,12 +20,12 @@ static void touch(const void *bytes, size_t length)
 
 static void touch_text(const char *text) { touch(text, strlen(text) + 1); }
 
-static void touch_settings(const kiln_setting *settings, size_t count)
+static void touch_settings(kiln__settings settings)
 {
-    for (size_t i = 0; i < count; i++) {
-        touch_text(settings[i].name);
-        if (settings[i].value.kind == KILN_TEXT)
-            touch_text(settings[i].value.as.text);
+    for (size_t i = 0; i < settings.count; i++) {
+        touch_text(settings.items[i].name);
+        if (settings.items[i].value.kind == KILN_TEXT)
+            touch_text(settings.items[i].value.as.text);
     }
 }
 
@@ -54,7 +54,7 @@ static void as_runner(const char *body, size_t length)
         touch_text(setup.search_path);
         touch_text(setup.name);
         touch(setup.text, setup.text_length);
-        touch_settings(setup.choice.sizes, setup.choice.size_count);
+        touch_settings(KILN__SIZES(&setup.choice));
         for (size_t i = 0; i < setup.run.input_count; i++) {
             touch_text(setup.run.inputs[i].buffer);
             touch_text(setup.run.inputs[i].path);
@@ -66,7 +66,7 @@ static void as_runner(const char *body, size_t length)
     }
     if (kiln__runner_read_run(body, length, &arena, &request)) {
         touch_text(request.variant);
-        touch_settings(request.params, request.param_count);
+        touch_settings(request.params);
         touch(request.unit.ptx, request.unit.ptx_length);
         touch(request.unit.cubin, request.unit.cubin_length);
         touch(request.unit.lowered, request.unit.lowered_length);

@@ -90,9 +90,9 @@ static void draw_some(const kiln__space *space, const kiln__variant *variant, ui
 
 static void explore(const kiln_spec *spec, const kiln__variant *variant)
 {
-    kiln__scope scope = {.count = spec->size_sets[0].count, .settings = spec->size_sets[0].settings, .find = device};
+    kiln__scope scope = {.settings = spec->size_sets[0].settings, .find = device};
     kiln__space *space = NULL;
-    if (kiln__space_open(NULL, variant, &scope, NULL, 0, &space, NULL) != KILN_OK)
+    if (kiln__space_open(NULL, variant, &scope, (kiln__settings){0}, &space, NULL) != KILN_OK)
         return;
     uint64_t walked = walk_some(space);
     count_some(space, variant, walked);

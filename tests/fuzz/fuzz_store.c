@@ -54,12 +54,10 @@ static int look(void *user, const kiln_record *r)
                          .variant = r->variant,
                          .device = r->device,
                          .cc = r->cc,
-                         .sizes = r->sizes,
-                         .params = r->params,
-                         .size_count = r->size_count,
-                         .param_count = r->param_count,
+                         .sizes = KILN__SIZES(r),
+                         .params = KILN__PARAMS(r),
                          .how = KILN__MEASURED,
-                         .seconds = r->status == KILN_OK ? r->result.seconds : HUGE_VAL,
+                         .seconds = r->status == KILN_OK ? r->result->seconds : HUGE_VAL,
                          .made = r->made};
     double sum = (double)strlen(r->message) + (double)strlen(kiln_status_name(r->status));
     for (size_t i = 0; i < r->time_count; i++)
@@ -122,7 +120,7 @@ static void open_as(const char *path, unsigned flags)
 {
     kiln_store *store = NULL;
     kiln_error *error = NULL;
-    kiln_status status = kiln__store_open_for(NULL, NULL, path, flags, 0, &store, &error);
+    kiln_status status = kiln__store_open_for(NULL, NULL, path, flags, 0, NULL, &store, &error);
     expect(status, &error);
     if (status != KILN_OK)
         return;

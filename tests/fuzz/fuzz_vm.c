@@ -36,7 +36,7 @@ static void fill(unsigned char *params, uint64_t bytes, const uint64_t address[2
 }
 
 /* One of two launches: plain, one warp (turn 0); larger, cooperative, with dynamic shared memory and, where checked, counted
- * (turn 1). Each half of an execution has one of them. */
+ * (turn 1). Where there are few kernels each half of an execution has both, else one of them. */
 static void run(vm_device *device, const vm_module *module, int kernel, const uint64_t address[2], unsigned turn,
                 bool checked)
 {
@@ -77,6 +77,15 @@ static void run(vm_device *device, const vm_module *module, int kernel, const ui
     WANT(sums.lanes <= sums.executed * 32 && sums.global_load_sectors <= sums.global_load_lanes * 2);
     vm_profile_free(profile);
     free(params);
+}
+
+/* turns: bit set */
+static void run_turns(vm_device *device, const vm_module *module, int kernel, const uint64_t address[2], unsigned turns,
+                      bool checked)
+{
+    for (unsigned turn = 0; turn < 2; turn++)
+        if (turns >> turn & 1)
+            run(device, module, kernel, address, turn, checked);
 }
 
 /* Textures and surfaces of every kind under the numbers 0x100, 0x200, ... that corpus/fuzz_vm/texture.ptx knows. */
@@ -141,7 +150,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         STEPS_LEAST = 250,
         STEPS_MOST = 1000,
         SMALL = 4096,
-        KERNELS = 16
+        KERNELS = 16,
+        FEW = 2
     };
     ptx_module *ptx;
     vm_module *module;
@@ -178,14 +188,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (uint32_t k = 0, kernels = 0; module && k < vm_module_ptx(module)->function_count; k++)
         if (vm_module_ptx(module)->functions[k].entry && vm_module_ptx(module)->functions[k].defined &&
             kernels++ < KERNELS)
-            run(device, module, (int)k, address, (parity + k) % 2, false);
+            run_turns(device, module, (int)k, address, entries > FEW ? 1u << (parity + k) % 2 : 3, false);
     vm_check *check = vm_check_new(NULL); /* and once more under the checks */
     WANT(check);
     vm_check_attach(device, check);
     for (uint32_t k = 0, kernels = 0; module && k < vm_module_ptx(module)->function_count; k++)
         if (vm_module_ptx(module)->functions[k].entry && vm_module_ptx(module)->functions[k].defined &&
             kernels++ < KERNELS)
-            run(device, module, (int)k, address, (parity + k + 1) % 2, true);
+            run_turns(device, module, (int)k, address, entries > FEW ? 2u >> (parity + k) % 2 : 3, true);
     for (size_t k = 0; k < vm_check_count(check); k++)
         WANT(vm_check_at(check, k)->message && vm_check_at(check, k)->count);
     if (vm_check_count(check) & 1) /* the device may go with them or without */
@@ -201,7 +211,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 /* ---- mutation ----
  * Bytes alone seldom make a new instruction that parses, so most mutations work on lines: one is dropped, doubled or
- * moved, or an instruction is put in that a random form of ops.def describes, over the registers of corpus/fuzz_vm/all.ptx. */
+ * moved, or an instruction is put in that a random form of ops.def describes, over the registers and names declared there. */
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t most) __attribute__((weak)); /* absent without libFuzzer */
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed);
 
@@ -215,12 +225,19 @@ static const opcode opcodes[] = {
 #undef OP
 };
 
+enum { SIZES = 5, PLACES = 8, NAME = 24 };
 typedef struct maker {
     uint32_t state;
     char text[512];
     size_t length;
     const char *types[4];
     unsigned type_count, vector, coordinates, steps;
+    struct {
+        char name[NAME];
+        unsigned count;
+    } regs[SIZES];             /* predicates, then of at most 2, 4, 8 and 16 bytes */
+    char places[PLACES][NAME]; /* variables and parameters */
+    unsigned place_count;
 } maker;
 
 static uint32_t pick(maker *m, uint32_t below)
@@ -288,10 +305,15 @@ static unsigned bytes_of(const char *type)
     return 4;
 }
 
+static unsigned size_of(unsigned bytes)
+{
+    return bytes == 0 ? 0 : bytes <= 2 ? 1 : bytes <= 4 ? 2 : bytes <= 8 ? 3 : 4;
+}
+
 static void make_register(maker *m, unsigned bytes)
 {
-    uint32_t n = pick(m, bytes == 16 ? 4 : bytes == 0 || bytes <= 2 ? 8 : 12);
-    say(m, "%%%c%u", bytes == 0 ? 'p' : bytes <= 2 ? 'h' : bytes == 4 ? 'r' : bytes == 8 ? 'd' : 'q', n);
+    unsigned n = size_of(bytes), count = m->regs[n].count;
+    say(m, "%%%s%u", m->regs[n].name, pick(m, count < 12 ? count : 12));
 }
 
 static void make_value(maker *m, const char *type)
@@ -321,10 +343,23 @@ static void make_vector(maker *m, unsigned count, unsigned bytes, bool sinks)
 
 static void make_address(maker *m)
 {
-    static const char *const names[] = {"sh",  "gl",  "cn",  "lo",  "dyn", "fmt", "%r4", "%r4",
-                                        "%d1", "%d1", "%d2", "%d3", "%d5", "%d7", "%r3", "ka"};
     static const char *const offsets[] = {"", "", "", "+4", "+8", "+16", "-4", "+1", "+64", "+1048576"};
-    say(m, "[%s%s]", names[pick(m, KILN__COUNT(names))], offsets[pick(m, KILN__COUNT(offsets))]);
+    say(m, "[");
+    if (m->place_count && pick(m, 2))
+        say(m, "%s", m->places[pick(m, m->place_count < PLACES ? m->place_count : PLACES)]);
+    else
+        say(m, "%%%s%u", m->regs[pick(m, 4) ? 3 : 2].name, pick(m, 8)); /* where pointers mostly are */
+    say(m, "%s]", offsets[pick(m, KILN__COUNT(offsets))]);
+}
+
+/* The predicate of "%r1|%p2". */
+static void make_second(maker *m)
+{
+    say(m, "|");
+    if (pick(m, 6))
+        make_register(m, 0);
+    else
+        say(m, "_");
 }
 
 static void make_operand(maker *m, const char *spec, size_t length)
@@ -354,16 +389,21 @@ static void make_operand(maker *m, const char *spec, size_t length)
     case 'd':
     case 'D':
     case 'r':
+    case 'Y':
         if (kind == 'D' && pick(m, 4) == 0)
             say(m, "_");
         else
             make_register(m, bytes);
         if (second && (!maybe || pick(m, 2)))
-            say(m, pick(m, 6) ? "|%%p%u" : "|_", pick(m, 8));
+            make_second(m);
         break;
-    case 'p': say(m, pick(m, 3) ? "%%p%u" : "!%%p%u", pick(m, 8)); break;
+    case 'p':
+        say(m, pick(m, 3) ? "" : "!");
+        make_register(m, 0);
+        break;
     case 's':
     case 'm':
+    case 'y':
         if (kind == 'm' && pick(m, 3) == 0)
             say(m, "%s", movable[pick(m, KILN__COUNT(movable))]);
         else if (bytes && pick(m, 3) == 0)
@@ -386,8 +426,8 @@ static void make_operand(maker *m, const char *spec, size_t length)
         break;
     }
     case 'o': {
-        static const char *const handles[] = {"%d6", "%d6", "%d6", "%d9", "%d1"};
-        say(m, "[%s", handles[pick(m, KILN__COUNT(handles))]);
+        static const unsigned handles[] = {6, 6, 6, 9, 1};
+        say(m, "[%%%s%u", m->regs[3].name, handles[pick(m, KILN__COUNT(handles))]);
         if (m->coordinates)
             say(m, ", ");
         if (m->coordinates)
@@ -399,7 +439,13 @@ static void make_operand(maker *m, const char *spec, size_t length)
     case 'a': make_address(m); break;
     case 'l': say(m, "L%u", pick(m, 4)); break;
     case 't': say(m, "T0"); break;
-    default: say(m, "(%%r%u), fn, (%%r%u)", pick(m, 12), pick(m, 12)); break;
+    default:
+        say(m, "(");
+        make_register(m, 4);
+        say(m, "), fn, (");
+        make_register(m, 4);
+        say(m, ")");
+        break;
     }
 }
 
@@ -411,7 +457,7 @@ static void make_instruction(maker *m)
         count++;
     const char *form = op->forms[pick(m, count)], *colon = strstr(form, " :"); /* "shared::cta" has some, too */
     if (pick(m, 4) == 0)
-        say(m, "@%s%%p%u ", pick(m, 2) ? "!" : "", pick(m, 8));
+        say(m, "@%s%%%s%u ", pick(m, 2) ? "!" : "", m->regs[0].name, pick(m, m->regs[0].count));
     say(m, "%s", op->text);
     for (const char *p = form; p < colon;) {
         size_t length = strcspn(p, " ");
@@ -433,6 +479,60 @@ static void make_instruction(maker *m)
     say(m, ";\n");
 }
 
+static size_t word_at(const uint8_t *data, size_t size, size_t at)
+{
+    size_t end = at;
+    while (end < size && (data[end] == '_' || data[end] == '$' || (data[end] >= '0' && data[end] <= '9') ||
+                          ((data[end] | 32) >= 'a' && (data[end] | 32) <= 'z')))
+        end++;
+    return end - at;
+}
+
+static size_t spaces_at(const uint8_t *data, size_t size, size_t at)
+{
+    size_t end = at;
+    while (end < size && (data[end] == ' ' || data[end] == '\t'))
+        end++;
+    return end - at;
+}
+
+/* ".reg .b32 %r<12>" and ".b8 name[64]" before `at`: of several the last, which are of the function that `at` lies in. */
+static void learn(maker *m, const uint8_t *data, size_t at)
+{
+    static const char *const usual[SIZES] = {"p", "h", "r", "d", "q"};
+    for (unsigned n = 0; n < SIZES; n++) {
+        snprintf(m->regs[n].name, NAME, "%s", usual[n]);
+        m->regs[n].count = n == 4 ? 4 : n < 2 ? 8 : 12;
+    }
+    m->place_count = 0;
+    for (const uint8_t *dot = data; (dot = memchr(dot, '.', at - (size_t)(dot - data))) != NULL; dot++) {
+        size_t from = (size_t)(dot - data) + 1, length = word_at(data, at, from);
+        const char *type = type_named((const char *)data + from, length);
+        if (!type)
+            continue;
+        from += length;
+        length = spaces_at(data, at, from);
+        if (!length)
+            continue;
+        from += length;
+        bool reg = from < at && data[from] == '%';
+        from += reg;
+        length = word_at(data, at, from);
+        if (!length || length >= NAME || from + length >= at)
+            continue;
+        char next = (char)data[from + length];
+        if (reg && next == '<') {
+            unsigned n = size_of(bytes_of(type)), count = 0;
+            for (size_t k = from + length + 1; k < at && data[k] >= '0' && data[k] <= '9' && count < 1000; k++)
+                count = count * 10 + (unsigned)(data[k] - '0');
+            snprintf(m->regs[n].name, NAME, "%.*s", (int)length, (const char *)data + from);
+            m->regs[n].count = count ? count : 1;
+        } else if (!reg && strchr("[,);=\n", next)) {
+            snprintf(m->places[m->place_count++ % PLACES], NAME, "%.*s", (int)length, (const char *)data + from);
+        }
+    }
+}
+
 /* The start of a random line. */
 static size_t some_line(maker *m, const uint8_t *data, size_t size)
 {
@@ -447,6 +547,22 @@ static size_t line_end(const uint8_t *data, size_t size, size_t at)
     while (at < size && data[at] != '\n')
         at++;
     return at < size ? at + 1 : size;
+}
+
+/* The same between the braces of a function, as far as that can be told without reading the text, which costs more. */
+static size_t some_statement(maker *m, const uint8_t *data, size_t size)
+{
+    size_t at = 0;
+    for (unsigned tries = 0; tries < 8; tries++) {
+        at = some_line(m, data, size);
+        size_t back = at;
+        while (back > 1 && (data[back - 1] != '\n' ||
+                            (data[back] != '{' && (data[back] != '}' || back + 1 == size || data[back + 1] != '\n'))))
+            back--;
+        if (at > 1 && at < size && back > 1 && data[back] == '{' && strchr(";{}:", data[at - 2]))
+            break;
+    }
+    return at;
 }
 
 /* Of a text with many kernels the head, the functions, and one kernel: reading the rest again for every mutation costs the
@@ -491,11 +607,14 @@ static size_t mutate(maker *m, uint8_t *data, size_t size, size_t most)
     } else {
         m->type_count = m->vector = m->coordinates = 0;
         memset(m->types, 0, sizeof m->types);
+        at = some_statement(m, data, size);
+        learn(m, data, at);
         make_instruction(m);
     }
     if (size + m->length > most)
         return size;
-    at = some_line(m, data, size);
+    if (what < 6)
+        at = some_statement(m, data, size);
     memmove(data + at + m->length, data + at, size - at);
     memcpy(data + at, m->text, m->length);
     return size + m->length;
@@ -515,10 +634,10 @@ static bool parses(const uint8_t *data, size_t size)
 /* Several mutations, each of which is taken back if the text no longer parses: fuzz_ptx is there for those. */
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed)
 {
-    enum { TRIES = 6, LARGE = 4096 };
+    enum { TRIES = 12, LARGE = 4096 };
     maker m = {.state = seed * 2654435761u + 1};
     uint8_t *before = malloc(most);
-    uint32_t wanted = 1 + pick(&m, 2);
+    uint32_t wanted = 1 + pick(&m, 4);
     if (!before)
         return size;
     if (size > LARGE && pick(&m, 16) != 0) {
@@ -529,7 +648,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned
         else
             memcpy(data, before, size);
     }
-    for (unsigned k = 0; k < (size > LARGE ? TRIES / 2 : TRIES) && wanted; k++) {
+    for (unsigned k = 0; k < TRIES && wanted; k++) {
         memcpy(before, data, size);
         size_t next = mutate(&m, data, size, most);
         if (parses(data, next)) {

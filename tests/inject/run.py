@@ -30,7 +30,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 SITES, SITE, HEAD = 16384, 320, 32
 ROLES = ("kiln", "worker", "runner")
-WATCHDOG = 60
+WATCHDOG = 240
 LEAST = 8 # cases, however long they take
 
 CUDA_ERROR, NVRTC_ERROR = 304, 11  # of the operating system; internal: neither says anything of a configuration

@@ -228,9 +228,9 @@ static void test_tune(void)
     CHECK(kiln_tuning_count(tuning) == 6);
     for (size_t i = 0; i < kiln_tuning_count(tuning); i++) {
         const kiln_sample *sample = kiln_tuning_sample(tuning, i);
-        CHECK(sample->status == KILN_OK && sample->result.verified);
+        CHECK(sample->status == KILN_OK && sample->result->verified);
         /* never called measured on the simulator */
-        CHECK(sample->result.measured == (strcmp(device_name(), "sim") != 0));
+        CHECK(sample->result->measured == (strcmp(device_name(), "sim") != 0));
     }
     kiln_tuning_free(tuning);
     tuning = NULL;

@@ -14,7 +14,11 @@ typedef struct catalogue_spec {
 static int catalogue_main(int count, char **arguments, const char *suite, const check_case *cases, size_t case_count,
                           kiln_engine **engine, const catalogue_spec *specs, size_t spec_count)
 {
-    kiln_options options = {.size = sizeof options, .device = "sim", .flags = KILN_NO_CACHE | KILN_NO_WORKERS};
+    const char *shared = getenv("KILN_TEST_CACHE"); /* of a whole test run (tools/test.sh) */
+    kiln_options options = {.size = sizeof options,
+                            .device = "sim",
+                            .cache_dir = shared,
+                            .flags = (shared ? 0 : KILN_NO_CACHE) | KILN_NO_WORKERS};
     kiln_error *error = NULL;
     kiln_status status = kiln_engine_open(&options, engine, &error);
     if (status == KILN_OK && kiln__engine_nvrtc(*engine, &error) != KILN_OK) {

@@ -200,10 +200,9 @@ static void test_plain(void)
     CHECK(is_there("fake-000/source-2/fake.cu"));
 
     open_captured("fake-000/fake.yaml", NULL);
-    kiln_size_set set;
-    kiln_spec_size_set(spec, 0, &set);
-    CHECK(kiln_spec_size_set_count(spec) == 1 && set.count == 1 && set.settings[0].value.as.i == 4);
-    CHECK_TEXT(set.name, "captured");
+    const kiln_size_set *set = kiln_spec_size_set(spec, 0);
+    CHECK(kiln_spec_size_set_count(spec) == 1 && set->count == 1 && set->settings[0].value.as.i == 4);
+    CHECK_TEXT(set->name, "captured");
     CHECK(kiln_spec_variant_count(spec) == 3);
     CHECK(param("one", "BLOCK")->count == 3 && param("other", "BLOCK")->count == 3);
     CHECK_TEXT(kiln_spec_constraint(spec, 0, 0), "BLOCK <= device.max_threads_per_block");
@@ -246,7 +245,7 @@ static void test_choice(void)
     CHECK(count_out() == 1);
     open_captured("fake-000/fake.yaml", NULL);
     CHECK_TEXT(plan->variant->name, "other");
-    CHECK(plan->config->params[0].value.as.i == 8 && plan->config->sizes[0].value.as.i == 7);
+    CHECK(plan->config->params.items[0].value.as.i == 8 && plan->config->sizes.items[0].value.as.i == 7);
     CHECK(!is_there("fake-000/y.npy")); /* what a run poisons held nothing */
     run_right();
     close_all();
@@ -533,7 +532,7 @@ static void test_t1(void)
     CHECK(first_of("odd___name-000/y.want.npy") == 2);
     open_captured("odd___name-000/odd___name.yaml", NULL);
     CHECK_TEXT(kiln_spec_name(spec), "odd / name");
-    CHECK(spec->from_t1 && spec->size_sets[0].settings[0].value.as.i == 5 && spec->variants[0].where_count == 1);
+    CHECK(spec->from_t1 && spec->size_sets[0].settings.items[0].value.as.i == 5 && spec->variants[0].where_count == 1);
     CHECK(param("default", "block_size_x")->count == 3 && param("default", "block_size_x")->initial == 1);
     CHECK(param("default", "other")->initial == 1);
     run_right();
@@ -612,7 +611,7 @@ static void test_failures(void)
         const char *log;
     } cases[] = {{NULL, 40, "more than the 40 bytes that a capture may have"},
                  {"fake.cu/below", 0, "is a regular file, not a folder"},
-                 {NULL, 0, "the launch goes into a CUDA graph"}};
+                 {NULL, 0, "the launch is captured into a CUDA graph"}};
     for (size_t i = 0; i < KILN__COUNT(cases); i++) {
         char where[400];
         snprintf(where, sizeof where, "%s", cases[i].folder ? in(folder, cases[i].folder) : out);

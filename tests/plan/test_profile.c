@@ -35,26 +35,26 @@ static void counted(void)
     CHECK_TEXT(k->limited_by, "blocks");
     CHECK(k->flops == 300);
     /* Two loads and a store of 300 floats: nine full lines and 48 bytes, two sectors, of a tenth. */
-    CHECK(k->counters.global_load_requests == 20 && k->counters.global_load_lanes == 600);
-    CHECK(k->counters.global_load_sectors == 2 * 38 && k->counters.global_load_lines == 20);
-    CHECK(k->counters.global_store_requests == 10 && k->counters.global_store_used == 1200);
-    CHECK(k->counters.branches == 10 && k->counters.divergent == 1);
+    CHECK(k->counters->global_load_requests == 20 && k->counters->global_load_lanes == 600);
+    CHECK(k->counters->global_load_sectors == 2 * 38 && k->counters->global_load_lines == 20);
+    CHECK(k->counters->global_store_requests == 10 && k->counters->global_store_used == 1200);
+    CHECK(k->counters->branches == 10 && k->counters->divergent == 1);
     CHECK(k->class_lanes[KILN_CLASS_fp32_add] == 300);
     uint64_t lines = 0, insns = 0;
     for (size_t n = 0; n < kiln_profiling_line_count(p); n++) {
         const kiln_profiled_line *line = kiln_profiling_line(p, n);
-        lines += line->counters.executed;
+        lines += line->counters->executed;
         CHECK(n == 0 || kiln_profiling_line(p, n - 1)->line < line->line);
-        if (line->counters.global_load_requests)
+        if (line->counters->global_load_requests)
             CHECK(line->line == 7 && strstr(line->text, "z[i + k] = x[i + k] + y[i + k];") != NULL);
     }
     for (size_t n = 0; n < kiln_profiling_insn_count(p); n++) {
         const kiln_profiled_insn *insn = kiln_profiling_insn(p, n);
-        insns += insn->counters.executed;
-        if (insn->counters.global_store_requests)
+        insns += insn->counters->executed;
+        if (insn->counters->global_store_requests)
             CHECK(strncmp(insn->ptx, "st.global.f32", 13) == 0 && insn->l1 && insn->what == KILN_CLASS_store_global);
     }
-    CHECK(lines == k->counters.executed && insns == lines);
+    CHECK(lines == k->counters->executed && insns == lines);
     CHECK(!kiln_profiling_kernel(p, 1) && !kiln_profiling_line(p, 99999) && !kiln_profiling_insn(p, 99999));
     kiln_profiling_free(p);
     kiln_profiling_free(NULL);
@@ -92,7 +92,7 @@ static void traced(void)
     CHECK(some.reads + some.writes == 5);
     CHECK_OK(kiln_trace(engine, spec, &choice, NULL, 10, look, &none, &error), error);
     CHECK(none.reads + none.writes == 0);
-    kiln_occupancy_info info;
+    kiln_occupancy_info info = {.size = sizeof info};
     CHECK_OK(kiln_occupancy(engine, "sm_90", 256, 32, 0, &info, &error), error);
     CHECK(info.blocks_per_sm == 8 && info.occupancy == 1);
     CHECK_OK(kiln_occupancy(engine, "sm_80", 256, 33, 0, &info, &error), error); /* 40 by granularity: 65536 / 10240 */

@@ -147,20 +147,20 @@ static void test_store(void)
     store('s', 2, INT(65536), "the value does not fit", 0);
     store('u', 8, INT(-1), NULL, UINT64_MAX);
     store('u', 1, (kiln_value){KILN_BOOL, {.i = 1}}, NULL, 1);
-    store('u', 4, FLOAT(1.0), "an integer stands here, the value is a float; write int(...)", 0);
+    store('u', 4, FLOAT(1.0), "this parameter is an integer, but the value is a float; write int(...)", 0);
     store('f', 4, FLOAT(1.5), NULL, 0x3FC00000);
     store('f', 4, INT(2), NULL, 0x40000000);
     store('f', 8, INT(2), NULL, 0x4000000000000000);
     store('f', 4, FLOAT(1e39), "the value is beyond the range of a float", 0);
     store('f', 4, FLOAT(1.0 / 0.0), NULL, 0x7F800000);
-    store('f', 2, FLOAT(1), "16-bit floats cannot be given by value; pass a buffer", 0);
+    store('f', 2, FLOAT(1), "16-bit floats cannot be passed by value; pass a buffer", 0);
     store('u', 4, (kiln_value){KILN_TEXT, {.text = "x"}}, "a text cannot be passed to a kernel", 0);
-    store('b', 16, INT(1), "integers of more than 64 bits cannot be given", 0);
+    store('b', 16, INT(1), "integers of more than 64 bits cannot be passed", 0);
     uint64_t slot;
     CHECK_TEXT(kiln__param_store(&(kiln__param_type){'u', 8, false, true}, INT(0), &slot),
-               "a pointer stands here: name a buffer");
+               "this parameter is a pointer: name a buffer");
     CHECK_TEXT(kiln__param_store(&(kiln__param_type){'b', 8, true, false}, INT(0), &slot),
-               "a structure by value cannot be given; pass its members one by one");
+               "a structure cannot be passed by value; pass its members one by one");
 }
 
 /* ---- statistics ---- */

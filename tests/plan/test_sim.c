@@ -155,7 +155,7 @@ static void test_faults(void)
 {
     run(HEAD "variants:\n  v:\n    define: {OFFSET: 1}\n    launch: {kernel: add_one, grid: [1], block: [64], args: "
              "[N, y, N]}\n",
-        NULL, KILN_ERROR_LAUNCH, "argument 1 of add_one: 'N' = 40, but the kernel takes a pointer", NULL, 0);
+        NULL, KILN_ERROR_LAUNCH, "argument 1 of add_one: 'N' = 40, but the kernel needs a pointer", NULL, 0);
     run(HEAD
         "variants:\n  v:\n    define: {OFFSET: 1}\n    launch: {kernel: nowhere, grid: [1], block: [64], args: []}\n",
         NULL, KILN_ERROR_COMPILE, "nowhere", NULL, 0);

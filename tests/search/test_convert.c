@@ -111,6 +111,8 @@ static void check_file(const char *path, bool natural)
         kiln__document again = load(file);
         CHECK(again.format == first.format && !again.cut_off && json_equal(again.root, first.root));
         kiln__document_free(&again);
+        if (i > 0) /* what it holds is converted alike */
+            continue;
         CHECK_OK(kiln__document_save(NULL, file, &turned, &error), error);
         kiln__document read = load(file), back = convert(&read, first.format);
         CHECK(read.format == turned.format && json_equal(read.root, turned.root));
@@ -271,11 +273,8 @@ static void memory_may_be_out(void)
 }
 
 static const check_case cases[] = {
-    {"the collection", the_collection},
-    {"small files", small_files},
-    {"what becomes of an entry", what_becomes_of_an_entry},
-    {"what becomes of a result", what_becomes_of_a_result},
-    {"what cannot be turned", what_cannot_be_turned},
-    {"memory may be out", memory_may_be_out},
+    {"the collection", the_collection, CHECK_LONG},         {"small files", small_files},
+    {"what becomes of an entry", what_becomes_of_an_entry}, {"what becomes of a result", what_becomes_of_a_result},
+    {"what cannot be turned", what_cannot_be_turned},       {"memory may be out", memory_may_be_out},
 };
 KILN_SUITE("convert", cases)

@@ -31,10 +31,10 @@ static bool open_world(world *w)
     CHECK_OK(kiln__spec_parse(NULL, text, strlen(text), "t.yaml", NULL, &w->spec, &error), error);
     if (!w->spec)
         return false;
-    w->outer = (kiln__scope){.count = w->spec->size_sets[0].count, .settings = w->spec->size_sets[0].settings};
+    w->outer = (kiln__scope){.settings = w->spec->size_sets[0].settings};
     for (size_t v = 0; v < 2; v++) {
         w->variants[v] = &w->spec->variants[v];
-        CHECK_OK(kiln__space_open(NULL, w->variants[v], &w->outer, NULL, 0, &w->spaces[v], &error), error);
+        CHECK_OK(kiln__space_open(NULL, w->variants[v], &w->outer, (kiln__settings){0}, &w->spaces[v], &error), error);
     }
     CHECK_OK(kiln__union_open(NULL, (const kiln__space *const *)w->spaces, w->variants, 2, NULL, &w->whole, &error),
              error);
@@ -416,9 +416,9 @@ static void test_none_drawn(void)
     CHECK_OK(kiln__spec_parse(NULL, hopeless, strlen(hopeless), "t.yaml", NULL, &spec, &error), error);
     if (!spec)
         return;
-    kiln__scope outer = {.count = spec->size_sets[0].count, .settings = spec->size_sets[0].settings};
+    kiln__scope outer = {.settings = spec->size_sets[0].settings};
     const kiln__variant *variant = spec->variants;
-    CHECK_OK(kiln__space_open(NULL, variant, &outer, NULL, 0, &space, &error), error);
+    CHECK_OK(kiln__space_open(NULL, variant, &outer, (kiln__settings){0}, &space, &error), error);
     kiln__bounds bounds = {.index_units = 1 << 16, .draw_units = 1 << 20};
     CHECK_OK(kiln__union_open(NULL, (const kiln__space *const *)&space, &variant, 1, &bounds, &whole, &error), error);
     CHECK_OK(kiln__search_open(kiln__union_points(whole), kiln__strategy_find("random"), 1, &search, &error), error);
@@ -437,7 +437,7 @@ static void test_none_drawn(void)
 static const check_case cases[] = {{"two variants as one set of points", test_union},
                                    {"neighbours against brute force", test_neighbours},
                                    {"permutations", test_shuffle},
-                                   {"each strategy: all points once, the best early", test_strategies},
+                                   {"each strategy: all points once, the best early", test_strategies, CHECK_LONG},
                                    {"the same seed, the same path", test_repeatable},
                                    {"failures and equals", test_flat},
                                    {"memory runs out", test_memory},

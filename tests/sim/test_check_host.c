@@ -247,7 +247,7 @@ int main(int count, char **arguments)
                                        {"copies", test_copies},
                                        {"attach", test_attach},
                                        {"repeats", test_repeats},
-                                       {"out of memory", test_oom},
+                                       {"out of memory", test_oom, CHECK_ONE_THREAD},
                                        {"driver", test_driver}};
     int result = check_main(count, arguments, "checks and the host", cases, KILN__COUNT(cases));
     kiln__free(NULL, text);

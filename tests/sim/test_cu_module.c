@@ -169,5 +169,99 @@ static void test_libraries(void)
     close_device();
 }
 
-static const check_case cases[] = {{"images", test_images}, {"modules", test_modules}, {"libraries", test_libraries}};
+/* Initial values are constant expressions, with 64 bits, signed where both sides are; a shift is what its left side is. */
+static void test_constants(void)
+{
+    static const struct {
+        const char *type, *text;
+        uint64_t value;
+    } rows[] = {
+        {"u64", "7 / 2", 3},
+        {"s64", "-7 / 2", (uint64_t)-3},
+        {"s64", "-7 % 3", (uint64_t)-1},
+        {"u64", "7 % 3", 1},
+        {"u64", "0xfffffffffffffff9U / 2U", 0x7ffffffffffffffc},
+        {"u64", "0xffffffffffffffffU % 10U", 5},
+        {"s64", "(-9223372036854775807 - 1) / -1", 0x8000000000000000},
+        {"s64", "(-9223372036854775807 - 1) % -1", 0},
+        {"u64", "2 + 3 * 4", 14},
+        {"u64", "(2 + 3) * 4", 20},
+        {"u64", "10 - 4 - 3", 3},
+        {"u64", "1 << 40", 1ull << 40},
+        {"u64", "1 << 64", 0},
+        {"s64", "-16 >> 2", (uint64_t)-4},
+        {"s64", "-1 >> 99", (uint64_t)-1},
+        {"u64", "0x8000000000000000U >> 63", 1},
+        {"u64", "1U >> 64", 0},
+        {"u64", "6 & 3", 2},
+        {"u64", "6 | 3", 7},
+        {"u64", "6 ^ 3", 5},
+        {"u64", "~0", UINT64_MAX},
+        {"u64", "!5", 0},
+        {"u64", "!0", 1},
+        {"s64", "+4", 4},
+        {"u64", "3 == 3", 1},
+        {"u64", "3 != 3", 0},
+        {"u64", "-1 < 1", 1},
+        {"u64", "-1 > 1", 0},
+        {"u64", "2 <= 2", 1},
+        {"u64", "2 >= 3", 0},
+        {"u64", "0xffffffffffffffffU < 1U", 0},
+        {"u64", "0xffffffffffffffffU > 1U", 1},
+        {"u64", "1U <= 0U", 0},
+        {"u64", "1U >= 0U", 1},
+        {"u64", "2 && 0", 0},
+        {"u64", "2 && 4", 1},
+        {"u64", "0 || 0", 0},
+        {"u64", "0 || 8", 1},
+        {"u64", "1 ? 11 : 12", 11},
+        {"u64", "3 - 3 ? 11 : 12", 12},
+        {"s64", "(.s64)(5 - 6)", UINT64_MAX},
+        {"u64", "(.u64)4", 4},
+        {"f64", "1.5", 0x3ff8000000000000},
+        {"f64", "-1.5", 0xbff8000000000000},
+        {"f64", "0d4000000000000000", 0x4000000000000000},
+        {"f64", "1.0 ? 2.0 : 3.0", 0x4000000000000000},
+        {"f64", "0.0 ? 2.0 : 3.0", 0x4008000000000000},
+    };
+    static const struct {
+        const char *text, *says;
+    } bad[] = {{"1 / 0", "division by zero in a constant"},
+               {"1 % 0", "division by zero in a constant"},
+               {"1.5 + 1", "no arithmetic with floating-point numbers"},
+               {"~1.5", "'~' needs an integer"},
+               {"!1.5", "'!' needs an integer"},
+               {"(1", ""},
+               {"1 ? 2", ""},
+               {"1 +", ""}};
+    open_device();
+    kiln__text text = {0};
+    kiln__text_puts(&text, HEAD);
+    for (size_t i = 0; i < KILN__COUNT(rows); i++)
+        kiln__text_printf(&text, ".visible .global .%s v%zu = %s;\n", rows[i].type, i, rows[i].text);
+    CUmodule module = load(kiln__text_get(&text));
+    for (size_t i = 0; i < KILN__COUNT(rows); i++) {
+        char name[16];
+        CUdeviceptr address = 0;
+        uint64_t got = 0;
+        size_t bytes = 0;
+        snprintf(name, sizeof name, "v%zu", i);
+        OK(call_cuModuleGetGlobal(&address, &bytes, module, name));
+        OK(call_cuMemcpyDtoH(&got, address, sizeof got));
+        if (got != rows[i].value)
+            fprintf(stderr, "%s: %llx\n", rows[i].text, (unsigned long long)got);
+        CHECK(bytes == 8 && got == rows[i].value);
+    }
+    kiln__text_free(&text);
+    for (size_t i = 0; i < KILN__COUNT(bad); i++) {
+        char image[512], log[1024] = "";
+        snprintf(image, sizeof image, "%s.visible .global .u64 v = %s;\n", HEAD, bad[i].text);
+        FAILS(INVALID_PTX, try_load(image, log, sizeof log));
+        CHECK(log[0] && strstr(log, bad[i].says) != NULL);
+    }
+    close_device();
+}
+
+static const check_case cases[] = {
+    {"images", test_images}, {"modules", test_modules}, {"libraries", test_libraries}, {"constants", test_constants}};
 CU_SUITE("sim cu module", cases)

@@ -263,8 +263,9 @@ static void together(void)
                         most ? SIM_IMAGE_OK : SIM_IMAGE_INVALID);
         CU_ASSERT_EQUAL(texts.count, (size_t)most);
         if (!most)
-            CHECK_TEXT(kiln__text_get(&log), "error   : the PTX up to 'it' has more than 1073741824 bytes unpacked, "
-                                             "which is the limit\n");
+            CHECK_TEXT(kiln__text_get(&log),
+                       "error   : the PTX up to 'it' has more than 1073741824 bytes uncompressed, "
+                       "which is the limit\n");
         sim_texts_free(&texts);
         kiln__text_free(&log);
     }

@@ -606,9 +606,89 @@ static void test_depth(void)
     close_device();
 }
 
+/* New parameters of nodes, in the graph and in what was made of it: each takes effect, each refuses what is not there. */
+static void test_parameters(void)
+{
+    begin();
+    CUgraph graph = NULL;
+    CUgraphNode copy = NULL, fill = NULL, host = NULL, add = NULL;
+    unsigned in[2] = {5, 50}, calls[2] = {0, 0};
+    CUDA_MEMCPY3D put = {.srcMemoryType = CU_MEMORYTYPE_HOST,
+                         .srcHost = &in[0],
+                         .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+                         .dstDevice = cell,
+                         .WidthInBytes = 4,
+                         .Height = 1,
+                         .Depth = 1};
+    CUDA_MEMSET_NODE_PARAMS set = {.dst = cell + 4, .value = 1, .elementSize = 4, .width = 1, .height = 1};
+    CUDA_HOST_NODE_PARAMS call = {.fn = count_call, .userData = &calls[0]};
+    OK(call_cuGraphCreate(&graph, 0));
+    OK(call_cuGraphAddMemcpyNode(&copy, graph, NULL, 0, &put, primary));
+    OK(call_cuGraphAddMemsetNode(&fill, graph, NULL, 0, &set, primary));
+    OK(call_cuGraphAddHostNode(&host, graph, NULL, 0, &call));
+    add = step(graph, add_kernel, 1, &copy, 1);
+    CUgraphExec before = instantiate(graph);
+    put.srcHost = &in[1];
+    set.value = 2;
+    call.userData = &calls[1];
+    OK(call_cuGraphMemcpyNodeSetParams(copy, &put));
+    OK(call_cuGraphMemsetNodeSetParams(fill, &set));
+    OK(call_cuGraphHostNodeSetParams(host, &call));
+    CUgraphExec after = instantiate(graph);
+    static const struct {
+        unsigned number, filled;
+    } wanted[] = {{6, 1}, {51, 2}, {51, 2}}; /* as it was made; of the changed graph; made then, and changed */
+    for (int round = 0; round < 3; round++) {
+        unsigned got[2];
+        if (round == 2) {
+            OK(call_cuGraphExecMemcpyNodeSetParams(before, copy, &put, primary));
+            OK(call_cuGraphExecMemsetNodeSetParams(before, fill, &set, primary));
+            OK(call_cuGraphExecHostNodeSetParams(before, host, &call));
+        }
+        OK(call_cuGraphLaunch(round == 1 ? after : before, NULL));
+        OK(call_cuMemcpyDtoH(got, cell, sizeof got));
+        CHECK(got[0] == wanted[round].number && got[1] == wanted[round].filled);
+        CHECK(calls[0] == 1 && calls[1] == (unsigned)round);
+    }
+    FAILS(INVALID_VALUE, call_cuGraphMemcpyNodeSetParams(copy, NULL));
+    FAILS(INVALID_VALUE, call_cuGraphMemsetNodeSetParams(fill, NULL));
+    FAILS(INVALID_VALUE, call_cuGraphHostNodeSetParams(host, NULL));
+    FAILS(INVALID_VALUE, call_cuGraphKernelNodeSetParams(add, NULL));
+    FAILS(INVALID_VALUE, call_cuGraphBatchMemOpNodeSetParams(add, NULL));
+    FAILS(INVALID_VALUE, call_cuGraphNodeSetParams(add, NULL));
+    FAILS(INVALID_VALUE, call_cuGraphExecMemcpyNodeSetParams(after, copy, NULL, primary));
+    FAILS(INVALID_VALUE, call_cuGraphExecMemsetNodeSetParams(after, fill, NULL, primary));
+    FAILS(INVALID_VALUE, call_cuGraphExecHostNodeSetParams(after, host, NULL));
+    FAILS(INVALID_VALUE, call_cuGraphExecKernelNodeSetParams(after, add, NULL));
+    FAILS(INVALID_VALUE, call_cuGraphExecNodeSetParams(after, add, NULL));
+    FAILS(INVALID_VALUE, call_cuGraphMemcpyNodeSetParams(fill, &put)); /* another kind */
+    FAILS(INVALID_VALUE, call_cuGraphExecMemsetNodeSetParams(after, copy, &set, primary));
+    FAILS(INVALID_VALUE, call_cuGraphHostNodeSetParams(NULL, &call));
+
+    CUkernelNodeAttrValue attribute = {.cooperative = 1}, got = {.cooperative = 0};
+    OK(call_cuGraphKernelNodeSetAttribute(add, CU_LAUNCH_ATTRIBUTE_COOPERATIVE, &attribute));
+    OK(call_cuGraphKernelNodeGetAttribute(add, CU_LAUNCH_ATTRIBUTE_COOPERATIVE, &got));
+    CHECK(got.cooperative == 1);
+    attribute = (CUkernelNodeAttrValue){.accessPolicyWindow = {.num_bytes = 4096, .hitRatio = 0.5f}};
+    OK(call_cuGraphKernelNodeSetAttribute(add, CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, &attribute));
+    OK(call_cuGraphKernelNodeGetAttribute(add, CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, &got));
+    CHECK(got.accessPolicyWindow.num_bytes == 4096 && got.accessPolicyWindow.hitRatio > 0.4f);
+    for (unsigned axis = 0; axis < 4; axis++) { /* there are no clusters but of one block */
+        attribute = (CUkernelNodeAttrValue){.clusterDim = {1 + (axis == 0), 1 + (axis == 1), 1 + (axis == 2)}};
+        CUresult result = call_cuGraphKernelNodeSetAttribute(add, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, &attribute);
+        CHECK(result == (axis < 3 ? CUDA_ERROR_NOT_SUPPORTED : CUDA_SUCCESS));
+    }
+    FAILS(INVALID_VALUE, call_cuGraphKernelNodeSetAttribute(add, (CUkernelNodeAttrID)99, &attribute));
+    FAILS(INVALID_VALUE, call_cuGraphKernelNodeSetAttribute(copy, CU_LAUNCH_ATTRIBUTE_PRIORITY, &attribute));
+    FAILS(INVALID_VALUE, call_cuGraphKernelNodeCopyAttributes(add, copy));
+    FAILS(INVALID_VALUE, call_cuGraphKernelNodeCopyAttributes(copy, add));
+    FAILS(INVALID_VALUE, call_cuGraphKernelNodeCopyAttributes(add, NULL));
+    close_device();
+}
+
 static const check_case cases[] = {
-    {"structure", test_structure}, {"order", test_order},   {"kinds of nodes", test_kinds},
-    {"clone", test_clone},         {"change", test_change}, {"memory", test_memory},
-    {"user objects", test_users},  {"faults", test_faults}, {"functions of the host", test_host},
-    {"depth", test_depth}};
+    {"structure", test_structure}, {"order", test_order},          {"kinds of nodes", test_kinds},
+    {"clone", test_clone},         {"change", test_change},        {"memory", test_memory},
+    {"user objects", test_users},  {"faults", test_faults},        {"functions of the host", test_host},
+    {"depth", test_depth},         {"parameters", test_parameters}};
 CU_SUITE("sim graph", cases)

@@ -1,19 +1,33 @@
 /* What ptx_parse() makes of texts it accepts. */
+#include "notation.h"
 #include "ptx_check.h"
-#include "ptx_internal.h"
+
+/* The form in the table is what the text of ops.def says. */
+static bool is_compiled(const ptx_form *form, const char *text)
+{
+    ptx_form fresh;
+    ptx_slot slots[PTX_MAX_SLOTS];
+    bool same = ptx_form_compile(text, &fresh, slots) && fresh.slot_count == form->slot_count &&
+                fresh.operand_count == form->operand_count && fresh.operands_needed == form->operands_needed;
+    for (unsigned k = 0; same && k < fresh.slot_count; k++) {
+        const ptx_slot *slot = &ptx_slots[form->slots[k]];
+        same = memcmp(slot->mods, slots[k].mods, sizeof slot->mods) == 0 && slot->types == slots[k].types &&
+               slot->spaces == slots[k].spaces && slot->optional == slots[k].optional;
+    }
+    return same && memcmp(form->operands, fresh.operands, fresh.operand_count * sizeof *fresh.operands) == 0;
+}
 
 static void test_table(void)
 {
     for (unsigned op = 0; op < PTX_OP_COUNT; op++) {
-        const char *const *forms = ptx_op_forms((ptx_op)op);
+        const char *const *texts = ptx_op_forms((ptx_op)op);
         unsigned count = 0;
-        for (; forms[count]; count++) {
-            ptx_form form;
-            if (!ptx_form_compile(forms[count], &form)) {
-                fprintf(stderr, "%s: %s\n", ptx_op_name((ptx_op)op), forms[count]);
-                CU_FAIL("a form is malformed");
+        for (; texts[count] && count < ptx_forms[op].count; count++)
+            if (!is_compiled(&ptx_forms[op].forms[count], texts[count])) {
+                fprintf(stderr, "%s: %s\n", ptx_op_name((ptx_op)op), texts[count]);
+                CU_FAIL("a form is not what ops.def says");
             }
-        }
+        CHECK(!texts[count] && count == ptx_forms[op].count);
         CHECK(count > 0 && count <= 64);
         ptx_op found = PTX_OP_COUNT;
         CHECK(ptx_op_find(ptx_op_name((ptx_op)op), strlen(ptx_op_name((ptx_op)op)), &found));
@@ -26,9 +40,34 @@ static void test_table(void)
     CHECK(ptx_op_find("cp.async.ca.shared.global", 25, &op) == 8 && op == PTX_OP_CP_ASYNC);
     CHECK(!ptx_op_find("addx.u32", 8, &op));
     ptx_form form;
-    CHECK(!ptx_form_compile("u32 : d9", &form));
-    CHECK(!ptx_form_compile("u33 : d0", &form));
-    CHECK(!ptx_form_compile("u32 d0", &form));
+    ptx_slot slots[PTX_MAX_SLOTS];
+    CHECK(ptx_form_compile("u32 : d0", &form, slots));
+    CHECK(!ptx_form_compile("u32 : d9", &form, slots));
+    CHECK(!ptx_form_compile("u33 : d0", &form, slots));
+    CHECK(!ptx_form_compile("u32 d0", &form, slots));
+}
+
+/* Every suffix is found by its whole name, and by nothing shorter or longer that is not itself. */
+static void test_suffixes(void)
+{
+    for (size_t k = 0; k < ptx_suffix_count; k++) {
+        const ptx_named *one = &ptx_suffixes[k];
+        char longer[64];
+        CHECK(strlen(one->text) == one->length && one->length < sizeof longer - 1);
+        ptx_suffix found = ptx_suffix_find(one->text, one->length);
+        CHECK(found.kind == one->suffix.kind && found.value == one->suffix.value);
+        CHECK(k == 0 || strcmp(ptx_suffixes[k - 1].text, one->text) < 0);
+        snprintf(longer, sizeof longer, "%s~", one->text);
+        CHECK(ptx_suffix_find(longer, one->length + 1).kind == PTX_SUFFIX_UNKNOWN);
+    }
+    ptx_type type;
+    CHECK(ptx_type_find("f16x2", 5, &type) && type == PTX_F16X2);
+    CHECK(ptx_type_find("f16x2", 3, &type) && type == PTX_F16);
+    CHECK(!ptx_type_find("f16x2", 4, &type) && !ptx_type_find("", 0, &type) && !ptx_type_find("rn", 2, &type));
+    CHECK(ptx_suffix_find("nan", 3).value == PTX_MOD_NAN_ && ptx_suffix_find("NaN", 3).value == PTX_MOD_NAN);
+    CHECK(ptx_suffix_find("shared", 6).kind == PTX_SUFFIX_SPACE);
+    CHECK(ptx_suffix_find("shared::cta", 11).value == PTX_MOD_SHARED_CTA);
+    CHECK(ptx_suffix_find("rn\0", 3).kind == PTX_SUFFIX_UNKNOWN);
 }
 
 /* An instruction with an [address] says what it does there. */
@@ -37,12 +76,9 @@ static void test_effects(void)
     for (unsigned op = 0; op < PTX_OP_COUNT; op++) {
         const ptx_insn insn = {.op = (uint16_t)op};
         bool addressed = false;
-        for (const char *const *form = ptx_op_forms((ptx_op)op); *form; form++) {
-            ptx_form compiled = {0};
-            CHECK(ptx_form_compile(*form, &compiled));
-            for (unsigned k = 0; k < compiled.operand_count; k++)
-                addressed |= compiled.operands[k].kind == 'a';
-        }
+        for (unsigned n = 0; n < ptx_forms[op].count; n++)
+            for (unsigned k = 0; k < ptx_forms[op].forms[n].operand_count; k++)
+                addressed |= ptx_forms[op].forms[n].operands[k].kind == 'a';
         if (addressed && ptx_effect_of(&insn) == PTX_EFFECT_NONE) {
             fprintf(stderr, "%s has an address and the effect NONE\n", ptx_op_name((ptx_op)op));
             CU_FAIL("an address, but no effect");
@@ -309,9 +345,9 @@ static void test_memory(void)
 }
 
 static const check_case cases[] = {
-    {"table", test_table},         {"effects", test_effects},     {"module", test_module},
-    {"functions", test_functions}, {"registers", test_registers}, {"labels", test_labels},
-    {"operands", test_operands},   {"calls", test_calls},         {"lines", test_lines},
-    {"memory", test_memory},
+    {"table", test_table},   {"suffixes", test_suffixes},   {"effects", test_effects},
+    {"module", test_module}, {"functions", test_functions}, {"registers", test_registers},
+    {"labels", test_labels}, {"operands", test_operands},   {"calls", test_calls},
+    {"lines", test_lines},   {"memory", test_memory},
 };
 KILN_SUITE("sim.ptx", cases)

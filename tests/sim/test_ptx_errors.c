@@ -27,8 +27,7 @@ static void test_instructions(void)
         {"setp.lt.b32 %p1, %r1, 0;", "Illegal modifiers or types for instruction 'setp': 'setp.lt.b32'", PTX_INVALID},
         {"ld.acquire.global.u32 %r1, [%rd1];",
          "Illegal modifiers or types for instruction 'ld': 'ld.acquire.global.u32'", PTX_INVALID},
-        {"add.u32 %r1, %r2;", "Arguments mismatch for instruction 'add.u32': 3 operands are wanted, not 2",
-         PTX_INVALID},
+        {"add.u32 %r1, %r2;", "Arguments mismatch for instruction 'add.u32': expected 3 operands, not 2", PTX_INVALID},
         {"add.u32 %r1, %r2, %f1;",
          "Arguments mismatch for instruction 'add.u32': operand 3: register '%f1' of type "
          ".f32 does not fit a .u32 operand",
@@ -47,16 +46,16 @@ static void test_instructions(void)
          PTX_INVALID},
         {"add.u32 %r1, %r99, 1;", "Arguments mismatch for instruction 'add.u32': operand 2: unknown name '%r99'",
          PTX_INVALID},
-        {"add.u32 3, %r1, 1;", "Arguments mismatch for instruction 'add.u32': operand 1: a register is wanted",
+        {"add.u32 3, %r1, 1;", "Arguments mismatch for instruction 'add.u32': operand 1: expected a register",
          PTX_INVALID},
         {"add.u32 %r1, !%r2, 1;", "Arguments mismatch for instruction 'add.u32': operand 2: '!' is not allowed here",
          PTX_INVALID},
         {"add.u32 %r1, %tid.x, 1;",
-         "Arguments mismatch for instruction 'add.u32': operand 2: special register '%tid.x' "
-         "is read by mov and cvt only",
+         "Arguments mismatch for instruction 'add.u32': operand 2: only mov and cvt can read special "
+         "register '%tid.x'",
          PTX_INVALID},
         {"ld.shared.u32 %r1, [gv];",
-         "Arguments mismatch for instruction 'ld.shared.u32': operand 2: variable 'gv' lies "
+         "Arguments mismatch for instruction 'ld.shared.u32': operand 2: variable 'gv' is "
          "in another state space",
          PTX_INVALID},
         {"ld.global.u32 %r1, [%f1];",
@@ -65,11 +64,11 @@ static void test_instructions(void)
          PTX_INVALID},
         {"ld.param.u64 %rd1, [kp+12];",
          "Arguments mismatch for instruction 'ld.param.u64': operand 2: bytes 12 to 19 "
-         "are outside of parameter 'kp' of 16 bytes",
+         "are outside parameter 'kp' of 16 bytes",
          PTX_INVALID},
         {"ld.global.v2.u32 %r1, [%rd1];",
-         "Arguments mismatch for instruction 'ld.global.v2.u32': operand 1: a vector of "
-         "2 elements is wanted",
+         "Arguments mismatch for instruction 'ld.global.v2.u32': operand 1: expected a "
+         "vector of 2 elements",
          PTX_INVALID},
         {"ld.global.u32 %rs1, [%rd1];",
          "Arguments mismatch for instruction 'ld.global.u32': operand 1: register '%rs1' "
@@ -86,7 +85,7 @@ static void test_instructions(void)
         {".reg .b32 %r<4>;", "registers '%r<...>' are declared twice", PTX_INVALID},
         {".shared .b8 x[1152921504606846976];", "an array is larger than 1099511627776 bytes", PTX_INVALID},
         {"x: x: ret;", "label 'x' is defined twice", PTX_INVALID},
-        {"add.u32 %r1, %r2, %r3", "Parsing error near 'ret': ';' is wanted here", PTX_INVALID},
+        {"add.u32 %r1, %r2, %r3", "Parsing error near 'ret': expected ';'", PTX_INVALID},
     };
     for (size_t i = 0; i < KILN__COUNT(cases); i++) {
         char text[2048], want[512];
@@ -112,7 +111,7 @@ static void test_modules(void)
         {"", LINE "1; error   : Missing .version or .target directive at start of file\n"},
         {"\0hello", LINE "1; error   : Missing .version or .target directive at start of file\n"},
         {".target sm_x\n", LINE "1; error   : 'sm_x' is not a target\n"},
-        {"add.u32;\n", LINE "1; error   : Parsing error near 'add': a directive is wanted here\n"},
+        {"add.u32;\n", LINE "1; error   : Parsing error near 'add': expected a directive\n"},
         {PTX_HEAD ".global .align 3 .b8 x;\n", LINE "4; error   : alignment 3 is not a power of two\n"},
         {PTX_HEAD ".global .b8 x[2] = {1, 2, 3};\n", LINE "4; error   : more values than the array has elements\n"},
         {PTX_HEAD ".global .b8 x[2][2] = {{1}, {2}, {3}};\n",

@@ -566,7 +566,7 @@ CVT(normal64, return fpclassify(f64(a)) == FP_NORMAL || f64(a) == 0 ? 1u : 0u;) 
 CVT(notanumber64, return isnan(f64(a)) ? 1u : 0u;)
 CVT(number, return isnan(f32(a)) ? 0u : 1u;) /* infinities are numbers */
 CVT(infinite64, return isinf(f64(a)) ? 1u : 0u;)
-/* Comparisons: ordered ones are false, the others (..u) true where an operand is no number. */
+/* Comparisons: ordered ones are false, the others (..u) true where an operand is NaN. */
 #define CMP(name, get, ...)                                                                                            \
     static u64 name(u64 a, u64 b, u64 c)                                                                               \
     {                                                                                                                  \

@@ -316,7 +316,7 @@ static void rounding(void)
     CHECK(sum_of(a, b, -2.25f, 90) == 0); /* c has the power 2^1: 2^-25 is below it */
     a[1] = TINY, b[1] = TINY;
     CHECK(sum_of(a, b, -2.25f, 90) == 0x1p-24f);
-    /* infinities and what is no number */
+    /* infinities and NaN */
     a[0] = 0x7c00, b[0] = ONE;
     CHECK(sum_of(a, b, 1, 90) == INFINITY);
     CHECK(isnan(sum_of(a, b, -INFINITY, 90)) && rows[0].w[16] == 0x7fffffff);

@@ -182,7 +182,7 @@ static void stacks(void)
 
 static void branches(void)
 {
-    /* brx.idx whose targets are all where lanes meet again; a guarded call; p and q from one predicate that is q. */
+    /* brx.idx whose targets are all the reconvergence point; a guarded call; p and q from one predicate that is q. */
     // clang-format off
     static const char text[] = HEAD ".func f () { ret; }\n" KERNEL("k")
         "T: .branchtargets M, M, M;\n rem.u32 %r1, %r0, 3; setp.lt.u32 %p1, %r0, 9; brx.idx %r1, T;\n M: @%p1 call f;\n"

@@ -89,8 +89,8 @@ static void random_spec(kiln__text *out, size_t params, size_t lets, size_t wher
 static bool holds(const kiln__variant *variant, const kiln__scope *outer, const kiln_setting *settings)
 {
     kiln_setting lets[8];
-    kiln__scope params = {.outer = outer, .count = variant->param_count, .settings = settings};
-    kiln__scope all = {.outer = &params, .count = variant->let_count, .settings = lets};
+    kiln__scope params = {.outer = outer, .settings = {variant->param_count, settings}};
+    kiln__scope all = {.outer = &params, .settings = {variant->let_count, lets}};
     CHECK(variant->let_count <= KILN__COUNT(lets));
     CHECK(kiln__lets_eval(NULL, variant, &params, lets, NULL) == KILN_OK);
     for (size_t i = 0; i < variant->where_count; i++) {
@@ -158,11 +158,11 @@ static void numbered(const kiln__space *space, const kiln__variant *variant, uin
 static void compare(const kiln_spec *spec)
 {
     const kiln__variant *variant = &spec->variants[0];
-    kiln__scope outer = {.count = spec->size_sets[0].count, .settings = spec->size_sets[0].settings};
+    kiln__scope outer = {.settings = spec->size_sets[0].settings};
     kiln__space *space = NULL;
     kiln__walk *walk = NULL;
     kiln_error *error = NULL;
-    CHECK_OK(kiln__space_open(NULL, variant, &outer, NULL, 0, &space, &error), error);
+    CHECK_OK(kiln__space_open(NULL, variant, &outer, (kiln__settings){0}, &space, &error), error);
     CHECK_OK(kiln__walk_open(space, &walk, &error), error);
     size_t index[8] = {0};
     kiln_setting settings[8];
@@ -204,13 +204,13 @@ static void compare(const kiln_spec *spec)
 static void brute(const kiln_spec *spec)
 {
     const kiln__variant *variant = &spec->variants[0];
-    kiln__scope outer = {.count = spec->size_sets[0].count, .settings = spec->size_sets[0].settings};
+    kiln__scope outer = {.settings = spec->size_sets[0].settings};
     kiln__space *space = NULL;
     kiln_error *error = NULL;
     size_t index[8] = {0};
     kiln_setting settings[8];
     uint64_t raw = 0, valid = 0;
-    CHECK_OK(kiln__space_open(NULL, variant, &outer, NULL, 0, &space, &error), error);
+    CHECK_OK(kiln__space_open(NULL, variant, &outer, (kiln__settings){0}, &space, &error), error);
     for (bool more = true; more; raw++) {
         for (size_t i = 0; i < variant->param_count; i++)
             settings[i] = (kiln_setting){variant->params[i].name, variant->params[i].values[index[i]]};
@@ -248,11 +248,11 @@ static void test_no_params(void)
         kiln_spec *spec = parse(texts[i]);
         if (!spec)
             continue;
-        kiln__scope outer = {.count = 1, .settings = spec->size_sets[0].settings};
+        kiln__scope outer = {.settings = spec->size_sets[0].settings};
         kiln__space *space = NULL;
         kiln_error *error = NULL;
         uint64_t valid = 9;
-        CHECK_OK(kiln__space_open(NULL, spec->variants, &outer, NULL, 0, &space, &error), error);
+        CHECK_OK(kiln__space_open(NULL, spec->variants, &outer, (kiln__settings){0}, &space, &error), error);
         CHECK_OK(kiln__space_count(space, &valid, &error), error);
         CHECK(valid == want[i] && kiln__space_raw(space) == 1);
         kiln__space_free(space);
@@ -269,7 +269,7 @@ static void test_fixed(void)
     kiln_spec *spec = parse(fixed_text);
     if (!spec)
         return;
-    kiln__scope outer = {.count = 1, .settings = spec->size_sets[0].settings};
+    kiln__scope outer = {.settings = spec->size_sets[0].settings};
     kiln_setting fixed[] = {
         {"B", {KILN_INT, {.i = 1}}}, {"nowhere", {KILN_INT, {.i = 1}}}, {"A", {KILN_INT, {.i = 3}}}};
     static const struct {
@@ -280,7 +280,8 @@ static void test_fixed(void)
         kiln__space *space = NULL;
         kiln_error *error = NULL;
         uint64_t valid = 99;
-        CHECK_OK(kiln__space_open(NULL, spec->variants, &outer, fixed, want[i].count, &space, &error), error);
+        CHECK_OK(kiln__space_open(NULL, spec->variants, &outer, (kiln__settings){want[i].count, fixed}, &space, &error),
+                 error);
         CHECK_OK(kiln__space_count(space, &valid, &error), error);
         CHECK(kiln__space_raw(space) == want[i].raw);
         CHECK(valid == want[i].valid);
@@ -294,10 +295,10 @@ static void test_messages(void)
     kiln_spec *spec = parse(fixed_text);
     if (!spec)
         return;
-    kiln__scope outer = {.count = 1, .settings = spec->size_sets[0].settings};
+    kiln__scope outer = {.settings = spec->size_sets[0].settings};
     kiln__space *space = NULL;
     kiln_error *error = NULL;
-    CHECK_OK(kiln__space_open(NULL, spec->variants, &outer, NULL, 0, &space, &error), error);
+    CHECK_OK(kiln__space_open(NULL, spec->variants, &outer, (kiln__settings){0}, &space, &error), error);
     kiln_setting settings[] = {
         {"A", {KILN_INT, {.i = 4}}}, {"B", {KILN_FLOAT, {.f = 0.5}}}, {"C", {KILN_TEXT, {.text = "y"}}}};
     CHECK(kiln__space_check(space, settings, &error) == KILN_ERROR_CONSTRAINT);
@@ -323,11 +324,11 @@ static void test_failing(void)
     kiln_spec *spec = parse(text);
     if (!spec)
         return;
-    kiln__scope outer = {.count = 1, .settings = spec->size_sets[0].settings};
+    kiln__scope outer = {.settings = spec->size_sets[0].settings};
     kiln__space *space = NULL;
     kiln_error *error = NULL;
     uint64_t valid = 0;
-    CHECK_OK(kiln__space_open(NULL, spec->variants, &outer, NULL, 0, &space, &error), error);
+    CHECK_OK(kiln__space_open(NULL, spec->variants, &outer, (kiln__settings){0}, &space, &error), error);
     CHECK(kiln__space_count(space, &valid, &error) == KILN_ERROR_SPEC);
     CHECK_TEXT(kiln_error_message(error), "t.yaml:6:15: division by zero\n  let: {part: N // A}\n                ^");
     kiln_error_free(error);
@@ -339,7 +340,7 @@ static void test_failing(void)
     error = NULL;
     kiln__space_free(space);
     /* A name that the surroundings do not give. */
-    CHECK(kiln__space_open(NULL, spec->variants, NULL, NULL, 0, &space, &error) == KILN_ERROR_SPEC);
+    CHECK(kiln__space_open(NULL, spec->variants, NULL, (kiln__settings){0}, &space, &error) == KILN_ERROR_SPEC);
     CHECK_TEXT(kiln_error_message(error), "t.yaml:6:13: 'N' has no value here\n  let: {part: N // A}\n              ^");
     kiln_error_free(error);
     kiln_spec_free(spec);
@@ -373,8 +374,8 @@ static void test_community(void)
         kiln__free(NULL, text);
         if (!spec)
             continue;
-        kiln__scope outer = {.count = spec->size_sets[0].count, .settings = spec->size_sets[0].settings};
-        CHECK_OK(kiln__space_open(NULL, spec->variants, &outer, NULL, 0, &space, &error), error);
+        kiln__scope outer = {.settings = spec->size_sets[0].settings};
+        CHECK_OK(kiln__space_open(NULL, spec->variants, &outer, (kiln__settings){0}, &space, &error), error);
         CHECK_OK(kiln__space_count(space, &valid, &error), error);
         CHECK(kiln__space_raw(space) == want[i].raw);
         CHECK(valid == want[i].valid);
@@ -396,11 +397,11 @@ static void test_large(void)
     kiln__text_free(&text);
     if (!spec)
         return;
-    kiln__scope outer = {.count = 1, .settings = spec->size_sets[0].settings};
+    kiln__scope outer = {.settings = spec->size_sets[0].settings};
     kiln__space *space = NULL;
     kiln__index *index = NULL;
     kiln_error *error = NULL;
-    CHECK_OK(kiln__space_open(NULL, spec->variants, &outer, NULL, 0, &space, &error), error);
+    CHECK_OK(kiln__space_open(NULL, spec->variants, &outer, (kiln__settings){0}, &space, &error), error);
     uint64_t start = kiln__now_ns();
     CHECK_OK(kiln__index_open(space, &index, &error), error);
     CHECK(kiln__space_raw(space) == 1000000000);
@@ -448,13 +449,13 @@ static void test_oom(void)
     for (long n = 0;; n++) {
         check_oom oom = {.countdown = n};
         kiln_allocator mem = {check_oom_resize, &oom};
-        kiln__scope outer = {.count = 1, .settings = spec->size_sets[0].settings};
+        kiln__scope outer = {.settings = spec->size_sets[0].settings};
         const kiln_setting fixed[] = {{"C", {KILN_TEXT, {.text = "y"}}}};
         kiln__space *space = NULL;
         kiln__walk *walk = NULL;
         kiln_error *error = NULL;
         const kiln_setting *settings = NULL;
-        kiln_status status = kiln__space_open(&mem, spec->variants, &outer, fixed, 1, &space, &error);
+        kiln_status status = kiln__space_open(&mem, spec->variants, &outer, (kiln__settings){1, fixed}, &space, &error);
         if (status == KILN_OK)
             status = kiln__walk_open(space, &walk, &error);
         if (status == KILN_OK)
@@ -502,8 +503,8 @@ static kiln__space *space_of(const kiln_spec *spec, kiln__scope *outer)
 {
     kiln__space *space = NULL;
     kiln_error *error = NULL;
-    *outer = (kiln__scope){.count = 1, .settings = spec->size_sets[0].settings};
-    CHECK_OK(kiln__space_open(NULL, spec->variants, outer, NULL, 0, &space, &error), error);
+    *outer = (kiln__scope){.settings = spec->size_sets[0].settings};
+    CHECK_OK(kiln__space_open(NULL, spec->variants, outer, (kiln__settings){0}, &space, &error), error);
     return space;
 }
 

@@ -526,6 +526,21 @@ static void from_delta(dense *d, const kiln_call *call, const kiln__csr *m)
     put_rest(d, call);
 }
 
+static void from_popular(dense *d, const kiln_call *call, const kiln__csr *m)
+{
+    const uint32_t *order = data(call, "order"), *index = data(call, "index");
+    uint32_t counts[MOST_ROWS] = {0};
+    for (uint32_t r = 0; r < m->rows; r++) {
+        for (uint32_t i = m->offsets[r]; i < m->offsets[r + 1]; i++) {
+            CU_ASSERT_TRUE_FATAL(index[i] < m->columns);
+            counts[index[i]]++;
+            put(d, r, order[index[i]], m->values[i]);
+        }
+    }
+    for (uint32_t c = 1; c < m->columns; c++)
+        CU_ASSERT_TRUE(counts[c] < counts[c - 1] || (counts[c] == counts[c - 1] && order[c] > order[c - 1]));
+}
+
 static kiln_status call_format(kiln_call *call, kiln_host_fn function, const kiln__csr *m, int64_t padding,
                                kiln_error **error)
 {
@@ -552,10 +567,15 @@ static const struct {
     kiln_host_fn function;
     void (*from)(dense *, const kiln_call *, const kiln__csr *);
 } formats[] = {
-    {"coo", kiln__host_sparse_coo, from_coo},          {"ell", kiln__host_sparse_ell, from_ell},
-    {"hybrid", kiln__host_sparse_hybrid, from_hybrid}, {"jds", kiln__host_sparse_jds, from_jds},
-    {"sell", kiln__host_sparse_sell, from_sell},       {"dia", kiln__host_sparse_dia, from_dia},
-    {"bcsr", kiln__host_sparse_bcsr, from_bcsr},       {"delta", kiln__host_sparse_delta, from_delta},
+    {"coo", kiln__host_sparse_coo, from_coo},
+    {"ell", kiln__host_sparse_ell, from_ell},
+    {"hybrid", kiln__host_sparse_hybrid, from_hybrid},
+    {"jds", kiln__host_sparse_jds, from_jds},
+    {"sell", kiln__host_sparse_sell, from_sell},
+    {"dia", kiln__host_sparse_dia, from_dia},
+    {"bcsr", kiln__host_sparse_bcsr, from_bcsr},
+    {"delta", kiln__host_sparse_delta, from_delta},
+    {"popular", kiln__host_sparse_popular, from_popular},
 };
 
 static void test_formats(void)

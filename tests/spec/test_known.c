@@ -19,18 +19,18 @@ static kiln__known make(const char *spec, const char *variant, double seconds, i
                          .variant = variant,
                          .device = "A GPU",
                          .cc = "9.0",
-                         .sizes = sizes,
-                         .size_count = 2,
-                         .params = params,
-                         .param_count = 4,
+                         .sizes = {2, sizes},
+                         .params = {4, params},
                          .how = KILN__MEASURED,
                          .seconds = seconds,
                          .verified = true,
                          .made = made};
 }
 
-static bool same_settings(const kiln_setting *a, const kiln_setting *b, size_t count)
+/* The first `count` of each. */
+static bool same_settings(kiln__settings all, kiln__settings others, size_t count)
 {
+    const kiln_setting *a = all.items, *b = others.items;
     for (size_t i = 0; i < count; i++)
         if (strcmp(a[i].name, b[i].name) != 0 || a[i].value.kind != b[i].value.kind ||
             !kiln__value_equal(a[i].value, b[i].value))
@@ -73,9 +73,9 @@ static void what_is_written_reads_back(void)
     const kiln__known *a = &again.items[0], *b = &again.items[1];
     CHECK(a->seconds == 0.001 && a->made == plain.made && a->how == KILN__MEASURED && a->verified);
     CHECK(b->seconds == 1e-300 && b->how == KILN__ESTIMATED && !b->verified && !*b->device);
-    CHECK(a->param_count == 4 && same_settings(a->params, list.items[0].params, 3) && a->size_count == 2 &&
+    CHECK(a->params.count == 4 && same_settings(a->params, list.items[0].params, 3) && a->sizes.count == 2 &&
           same_settings(a->sizes, list.items[0].sizes, 2));
-    CHECK_TEXT(a->params[3].value.as.text, "a: \"b\" #\\ \x7f\n\xc3\xa9\xef\xbf\xbd");
+    CHECK_TEXT(a->params.items[3].value.as.text, "a: \"b\" #\\ \x7f\n\xc3\xa9\xef\xbf\xbd");
     CHECK_TEXT(print(&again, &second), text.data);
     kiln__text_free(&text);
     kiln__text_free(&second);
@@ -88,13 +88,12 @@ static void the_latest_counts_and_the_best_stays(void)
     kiln__known_list list = {0};
     const kiln_setting fast[] = {{"B", {KILN_INT, {.i = 1}}}}, slow[] = {{"B", {KILN_INT, {.i = 2}}}};
     kiln__known known = make("s", "v", 3, 30);
-    known.param_count = 1;
-    known.params = slow;
+    known.params = (kiln__settings){1, slow};
     CHECK(kiln__known_add(&list, &known));
     known.seconds = 1; /* an earlier sample of the same is of no account */
     known.made = 20;
     CHECK(kiln__known_add(&list, &known));
-    known.params = fast;
+    known.params = (kiln__settings){1, fast};
     CHECK(kiln__known_add(&list, &known));
     known.seconds = 2;
     known.made = 40;
@@ -121,12 +120,11 @@ static void sizes_are_sorted_as_numbers(void)
     for (size_t i = 0; i < 3; i++) {
         const kiln_setting size[] = {{"N", {KILN_INT, {.i = numbers[i]}}}};
         kiln__known known = make("s", "v", 1, 1);
-        known.sizes = size;
-        known.size_count = 1;
+        known.sizes = (kiln__settings){1, size};
         CHECK(kiln__known_add(&list, &known));
     }
     kiln__known_settle(&list);
-    CHECK(list.items[0].sizes[0].value.as.i == 64 && list.items[2].sizes[0].value.as.i == 4096);
+    CHECK(list.items[0].sizes.items[0].value.as.i == 64 && list.items[2].sizes.items[0].value.as.i == 4096);
     CHECK(!kiln__known_same_problem(&list.items[0], &list.items[1]));
     kiln__known_free(&list);
 }

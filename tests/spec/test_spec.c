@@ -117,24 +117,21 @@ static void test_matmul(void)
     CHECK(kiln_spec_variant_name(spec, 2) == NULL);
     CHECK(kiln_spec_variant_find(spec, "coarsened") == 1 && kiln_spec_variant_find(spec, "x") == -1);
     CHECK(kiln_spec_param_count(spec, 1) == 6);
-    kiln_param_info param;
-    kiln_spec_param(spec, 1, 2, &param);
-    CHECK_TEXT(param.name, "TILE_K");
-    CHECK(param.count == 3 && param.initial == 0 && param.values[1].kind == KILN_INT && param.values[1].as.i == 16);
+    const kiln_param_info *param = kiln_spec_param(spec, 1, 2);
+    CHECK_TEXT(param->name, "TILE_K");
+    CHECK(param->count == 3 && param->initial == 0 && param->values[1].kind == KILN_INT && param->values[1].as.i == 16);
     CHECK(kiln_spec_constraint_count(spec, 1) == 2);
     CHECK_TEXT(kiln_spec_constraint(spec, 1, 1), "4 * TILE_K * (TILE_M + TILE_N) <= device.shared_per_block");
-    kiln_size_set set;
     CHECK(kiln_spec_size_set_count(spec) == 3);
-    kiln_spec_size_set(spec, 1, &set);
-    CHECK_TEXT(set.name, "ragged");
-    CHECK(set.count == 3 && set.settings[1].value.as.i == 777);
-    CHECK_TEXT(set.settings[1].name, "N");
-    kiln_buffer_info buffer;
+    const kiln_size_set *set = kiln_spec_size_set(spec, 1);
+    CHECK_TEXT(set->name, "ragged");
+    CHECK(set->count == 3 && set->settings[1].value.as.i == 777);
+    CHECK_TEXT(set->settings[1].name, "N");
     CHECK(kiln_spec_buffer_count(spec) == 3);
-    kiln_spec_buffer(spec, 2, &buffer);
-    CHECK_TEXT(buffer.name, "P");
-    CHECK_TEXT(buffer.shape, "[M, N]");
-    CHECK(buffer.type == KILN_f32 && buffer.output == 1 && buffer.type_text == NULL);
+    const kiln_buffer_info *buffer = kiln_spec_buffer(spec, 2);
+    CHECK_TEXT(buffer->name, "P");
+    CHECK_TEXT(buffer->shape, "[M, N]");
+    CHECK(buffer->type == KILN_f32 && buffer->output == 1 && buffer->type_text == NULL);
     const kiln__variant *naive = kiln__spec_variant(spec, "naive");
     CHECK(naive && naive->step_count == 1 && naive->steps[0].kind == KILN__STEP_LAUNCH);
     if (naive) {
@@ -154,7 +151,7 @@ static void test_scan(void)
     if (!spec)
         return;
     CHECK_TEXT(kiln_spec_about(spec), "Inclusive scan of any length.\nThree kernels, or one that streams.\n");
-    CHECK(spec->size_sets[0].settings[0].value.as.i == 1 << 24);
+    CHECK(spec->size_sets[0].settings.items[0].value.as.i == 1 << 24);
     const kiln__variant *stream = kiln__spec_variant(spec, "stream");
     CHECK_TEXT(stream->about, "Each block hands its sum to the next one.");
     CHECK_TEXT(stream->lets[0].name, "sections"); /* before `last`, which uses it */
@@ -163,7 +160,7 @@ static void test_scan(void)
     CHECK(stream->before_count == 1 && stream->before[0].kind == KILN__STEP_FILL);
     CHECK(stream->params[0].count == 3 && stream->params[0].initial == 1 && stream->params[0].option_count == 1);
     const kiln_setting one[] = {{"SECTION_SIZE", {KILN_INT, {.i = 512}}}};
-    kiln__scope scope = {.count = 1, .settings = one};
+    kiln__scope scope = {.settings = {1, one}};
     kiln__text out = {0};
     kiln__template_fill(stream->params[0].options[0], &scope, &out, NULL);
     kiln__template_fill(stream->options[1], &scope, &out, NULL);
@@ -183,7 +180,7 @@ static void test_spmv(void)
     if (!spec)
         return;
     const kiln__variant *v = &spec->variants[0];
-    CHECK(spec->size_set_count == 1 && spec->size_sets[0].count == 0);
+    CHECK(spec->size_set_count == 1 && spec->size_sets[0].settings.count == 0);
     CHECK(v->input_count == 2 && v->buffer_count == 7 && spec->buffer_count == 5);
     CHECK_TEXT(v->inputs[0].args[0].text, "west0479.mtx");
     CHECK(v->inputs[0].args[0].expr == NULL);
@@ -208,9 +205,8 @@ static void test_loops(void)
     CHECK(v->param_count == 4 && v->params[1].values[0].kind == KILN_TEXT && v->params[2].values[0].kind == KILN_BOOL);
     CHECK_TEXT(v->params[1].values[1].as.text, "half");
     CHECK(v->buffers[0].type_known && v->buffers[0].type_expr && v->buffers[0].fill.kind == KILN__FILL_ZIPF);
-    kiln_buffer_info info;
-    kiln_spec_buffer(spec, 0, &info);
-    CHECK_TEXT(info.type_text, "T");
+    const kiln_buffer_info *info = kiln_spec_buffer(spec, 0);
+    CHECK_TEXT(info->type_text, "T");
     CHECK(v->buffers[1].fill.kind == KILN__FILL_IOTA && v->buffers[2].fill.kind == KILN__FILL_VALUE);
     CHECK(v->buffers[3].fill.kind == KILN__FILL_FILE && v->buffers[4].fill.kind == KILN__FILL_NORMAL);
     CHECK(v->before_count == 1 && v->before[0].kind == KILN__STEP_COPY && v->before[0].as.copy.to_offset != NULL);
@@ -341,7 +337,7 @@ static void test_t1(void)
                        "ceil_div(ProblemSize[0], 1 * (block_size_x) * (tile_size_x))");
             CHECK(v->step_count == 2 && v->steps[0].kind == KILN__STEP_SYMBOL && v->buffer_count == 3);
             CHECK(v->buffers[0].out && v->steps[1].as.launch.arg_count == 3);
-            kiln__scope scope = {.count = 2, .settings = spec->size_sets[0].settings};
+            kiln__scope scope = {.settings = spec->size_sets[0].settings};
             int64_t extent = 0;
             CHECK(kiln__expr_eval_int(v->buffers[1].shape[0], &scope, "size", &extent, NULL) && extent == 4110 * 4110);
         }

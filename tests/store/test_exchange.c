@@ -306,12 +306,12 @@ static int note(void *user, const kiln_record *r)
 {
     seen *s = user;
     kiln__text text = {0};
-    kiln__settings_print(&text, r->params, r->param_count);
+    kiln__settings_print(&text, KILN__PARAMS(r));
     kiln__text_puts(&text, " at ");
-    kiln__settings_print(&text, r->sizes, r->size_count);
+    kiln__settings_print(&text, KILN__SIZES(r));
     size_t length = strlen(s->text);
     snprintf(s->text + length, sizeof s->text - length, "%s %s on %s: %s, %d %g %zu %lld %d\n", r->spec, r->variant,
-             r->device, kiln__text_get(&text), (int)r->status, r->result.seconds, r->time_count, (long long)r->made,
+             r->device, kiln__text_get(&text), (int)r->status, r->result->seconds, r->time_count, (long long)r->made,
              r->reusable);
     kiln__text_free(&text);
     s->count++;

@@ -25,7 +25,7 @@ static void open_impatient(fixture *f, unsigned flags)
 {
     kiln_error *error = NULL;
     kiln__log log = {note, f};
-    CHECK_OK(kiln__store_open_for(NULL, &log, f->path, flags, 40, &f->store, &error), error);
+    CHECK_OK(kiln__store_open_for(NULL, &log, f->path, flags, 40, NULL, &f->store, &error), error);
     CU_ASSERT_PTR_NOT_NULL_FATAL(f->store);
 }
 
@@ -137,7 +137,7 @@ static void opening_a_held_store(void)
         SQLITE_OK);
     for (unsigned flags = 0; flags < 2; flags++) {
         kiln_error *error = NULL;
-        CHECK(kiln__store_open_for(NULL, NULL, f.path, flags ? KILN_STORE_READ : 0, 40, &f.store, &error) ==
+        CHECK(kiln__store_open_for(NULL, NULL, f.path, flags ? KILN_STORE_READ : 0, 40, NULL, &f.store, &error) ==
               KILN_ERROR_TIMEOUT);
         CHECK(strstr(kiln_error_message(error), "another process has it locked; waited 0.04 s") != NULL);
         kiln_error_free(error);
@@ -146,6 +146,53 @@ static void opening_a_held_store(void)
     sqlite3_close(other);
     open_store(&f, 0);
     CHECK(has_number(f.store, 1));
+    teardown(&f);
+}
+
+/* A flag ends the wait, and an import between two rows, which then takes nothing in. A sample that is written is kept. */
+static void a_flag_ends_waiting_and_importing(void)
+{
+    fixture f;
+    char export[128];
+    volatile int stop = 0;
+    kiln_error *error = NULL;
+    sqlite3 *other = NULL;
+    setup(&f);
+    for (unsigned n = 0; n < 3; n++)
+        CHECK(add_number(f.store, n));
+    for (unsigned json = 0; json < 2; json++) {
+        snprintf(export, sizeof export, "%s/out.%s", f.folder, json ? "json" : "csv");
+        CHECK_OK(kiln_store_export(f.store, NULL, export, KILN_FORMAT_AUTO, NULL, &error), error);
+        kiln_store *into = NULL;
+        char path[128];
+        snprintf(path, sizeof path, "%s/into%u.db", f.folder, json);
+        CHECK_OK(kiln__store_open_for(NULL, NULL, path, 0, 40, &stop, &into, &error), error);
+        stop = 1;
+        CHECK(kiln_store_import(into, export, NULL, NULL, &error) == KILN_ERROR_INTERRUPTED);
+        CHECK(strstr(kiln_error_message(error), "interrupted; nothing was imported") != NULL);
+        kiln_error_free(error);
+        error = NULL;
+        CHECK(count_all(into, NULL) == 0);
+        CHECK(add_number(into, 7) && has_number(into, 7));
+        stop = 0;
+        CHECK_OK(kiln_store_import(into, export, NULL, NULL, &error), error);
+        CHECK(count_all(into, NULL) == 4);
+        kiln_store_close(into);
+    }
+    close_store(&f);
+    CU_ASSERT_EQUAL_FATAL(sqlite3_open(f.path, &other), SQLITE_OK);
+    CU_ASSERT_EQUAL(
+        sqlite3_exec(other, "PRAGMA locking_mode=EXCLUSIVE; BEGIN EXCLUSIVE; DELETE FROM sample", NULL, NULL, NULL),
+        SQLITE_OK);
+    stop = 1;
+    for (unsigned flags = 0; flags < 2; flags++) { /* without the flag it would wait for an hour */
+        CHECK(kiln__store_open_for(NULL, NULL, f.path, flags ? KILN_STORE_READ : 0, 3600000, &stop, &f.store, &error) ==
+              KILN_ERROR_INTERRUPTED);
+        CHECK(strstr(kiln_error_message(error), "interrupted while another process has it locked") != NULL);
+        kiln_error_free(error);
+        error = NULL;
+    }
+    sqlite3_close(other);
     teardown(&f);
 }
 
@@ -163,7 +210,8 @@ static void nothing_that_waits_is_lost_by_sigkill(void)
         if (writer == 0) {
             char byte;
             kiln_store *store = NULL;
-            if (read(go[0], &byte, 1) != 1 || kiln__store_open_for(NULL, NULL, f.path, 0, 0, &store, NULL) != KILN_OK)
+            if (read(go[0], &byte, 1) != 1 ||
+                kiln__store_open_for(NULL, NULL, f.path, 0, 0, NULL, &store, NULL) != KILN_OK)
                 _exit(1);
             for (unsigned n = 100 * round; n < 100 * round + 100; n++)
                 if (!add_number(store, n) || kiln__write_all(said[1], &n, sizeof n) != 0)
@@ -392,6 +440,7 @@ static const check_case cases[] = {
     {"a held store costs one wait", a_held_store_costs_one_wait},
     {"what waits is taken in", what_waits_is_taken_in},
     {"opening a held store", opening_a_held_store},
+    {"a flag ends waiting and importing", a_flag_ends_waiting_and_importing},
     {"nothing that waits is lost by SIGKILL", nothing_that_waits_is_lost_by_sigkill},
     {"what waits may be anything", what_waits_may_be_anything},
     {"tables of others are refused", tables_of_others_are_refused},

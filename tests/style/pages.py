@@ -10,6 +10,8 @@
 - A relative link leads to a file, and a link to a section to one that exists.
 - A page has at most 1,500 words, but for generated tables; README.md has at most 150 lines.
 - Every room of engine/CMakeLists.txt has a page.
+- A page that a comment of C or CUDA names (README.md, engine/tune/FINALS.md) exists: in the file's folder, or from the
+  root.
 - Every public function is defined in the file that the table of engine/WHERE.md names for it."""
 import fnmatch
 import pathlib
@@ -20,6 +22,7 @@ PAGE_WORDS, README_LINES = 1500, 150
 LONG_PAGES = {"kernel_src/RESULTS.md", "engine/sim/ptx/COVERAGE.md", "engine/spec/KEYS.md"}  # generated
 LONG_TABLES = {"tests/inject/README.md"}  # what a run printed: its rows are not counted
 SOURCES = {".c", ".h", ".inc", ".def", ".cu", ".cuh", ".py", ".sh", ".in", ".cmake", ".txt", ".yaml", ".json", ""}
+COMMENTED = {".c", ".h", ".inc", ".def", ".cu", ".cuh"}
 FILES = r"c|h|inc|def|cu|cuh|py|sh|md|yaml|yml|txt|cmake|tsv|svg|profile|cmd|ptx|css|js|json"
 EXAMPLES = {  # files of the reader, not of the tree
     "affine.cu", "affine.yaml", "known.yaml", "want.npy", "cuda_fp16.h", "cuda.h", "cooperative_groups.h",
@@ -145,6 +148,20 @@ def check_functions(source, bad):
     return functions
 
 
+def check_comments(source, bad):
+    for folder in ("engine", "tools", "tests", "kernel_src"):
+        for path in sorted((source / folder).rglob("*")):
+            own = str(path.relative_to(source))
+            if path.suffix not in COMMENTED or own.startswith("tests/abi/oldest/"):
+                continue
+            text = path.read_text(errors="replace")
+            for comment in re.finditer(r'"(?:\\.|[^"\\\n])*"|/\*.*?\*/|//[^\n]*', text, re.S):
+                for page in re.finditer(r"[\w./-]*\w\.md\b", comment[0] if comment[0][0] == "/" else ""):
+                    if not any((base / page[0]).is_file() for base in (path.parent, source)):
+                        line = text.count("\n", 0, comment.start() + page.start()) + 1
+                        bad.append(f"{own}:{line}: there is no page {page[0]}")
+
+
 def main():
     source, bad = pathlib.Path(sys.argv[1]).resolve(), []
     names, pages = read_names(source), find_pages(source)
@@ -155,6 +172,7 @@ def main():
         bad.append(f"README.md: {lines} lines, more than {README_LINES}")
     rooms = check_rooms(source, bad)
     functions = check_functions(source, bad)
+    check_comments(source, bad)
     for line in bad:
         print(line)
     print(f"{len(pages)} pages, {len(rooms)} rooms, {len(functions)} public functions: {len(bad) or 'nothing'} wrong")

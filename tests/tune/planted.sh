@@ -12,7 +12,7 @@ trap 'rm -rf "$work"' EXIT
 
 mkdir "$work/marks"
 KILN_PLANTED_MARKS=$work/marks KILN_PLANTED_WORKER=$real KILN_WORKER=$worker "$kiln" tune "$here/planted.yaml" -d "$device" --isolate \
-    --cache-dir "$work" --store "$work/samples.db" --jobs 2 --compile-timeout "${COMPILE_TIMEOUT:-20}" --sample-timeout "${SAMPLE_TIMEOUT:-6}" \
+    --cache-dir "$work" --store "$work/samples.db" --jobs 2 --compile-timeout "${COMPILE_TIMEOUT:-40}" --sample-timeout "${SAMPLE_TIMEOUT:-6}" \
     --csv "$work/samples.csv" >"$work/out" 2>"$work/err"
 code=$?
 cat "$work/out" "$work/err"
@@ -54,7 +54,7 @@ again() {
     KILN_WORKER=$real "$kiln" tune "$here/planted.yaml" -d "$device" --isolate -v planted -p "KIND=$1" \
         --cache-dir "$work" --store "$work/samples.db" --jobs 1 --csv "$work/samples.csv" >"$work/out" 2>&1
     expect "^[0-9]*,planted,.*$1" "$2" 1
-    grep -q "taken from earlier sweeps" "$work/out" && found=taken || found=made
+    grep -q "reused from earlier sweeps" "$work/out" && found=taken || found=made
     [ "$found" = "$3" ] && return
     echo "FAIL: the second sweep: $1 was $found, not $3"
     cat "$work/out"

@@ -204,11 +204,14 @@ static void distances(void)
     double d = -1, e = -1;
     bool same;
     /* As many elements of work, and yet farther than four times as much a side: 2, 2 and -4 doublings. */
-    CHECK(kiln__size_distance(cube, 3, flat, 3, &d, &same) && !same && fabs(d - sqrt(24)) < 1e-12);
-    CHECK(kiln__size_distance(cube, 3, large, 3, &e, &same) && fabs(e - sqrt(12)) < 1e-12 && e < d);
-    CHECK(kiln__size_distance(flat, 3, flat, 3, &d, &same) && same && d == 0);
-    CHECK(kiln__size_distance(none, 1, one, 1, &d, &same) && !same && d == 1);
-    CHECK(!kiln__size_distance(cube, 3, one, 1, &d, &same) && !kiln__size_distance(cube, 1, &cube[1], 1, &d, &same));
+    CHECK(kiln__size_distance((kiln__settings){3, cube}, (kiln__settings){3, flat}, &d, &same) && !same &&
+          fabs(d - sqrt(24)) < 1e-12);
+    CHECK(kiln__size_distance((kiln__settings){3, cube}, (kiln__settings){3, large}, &e, &same) &&
+          fabs(e - sqrt(12)) < 1e-12 && e < d);
+    CHECK(kiln__size_distance((kiln__settings){3, flat}, (kiln__settings){3, flat}, &d, &same) && same && d == 0);
+    CHECK(kiln__size_distance((kiln__settings){1, none}, (kiln__settings){1, one}, &d, &same) && !same && d == 1);
+    CHECK(!kiln__size_distance((kiln__settings){3, cube}, (kiln__settings){1, one}, &d, &same) &&
+          !kiln__size_distance((kiln__settings){1, cube}, (kiln__settings){1, &cube[1]}, &d, &same));
 }
 
 static kiln_best *open_best(fixture *f, const kiln_best_options *options, kiln_plan **plan)
@@ -425,11 +428,9 @@ static void what_is_no_contender_is_not_the_best(void)
     CHECK_TEXT(best->variant, "plain");
     kiln_best_free(best);
     kiln_plan *plan = NULL;
-    kiln_kernel_info info = {0};
     CHECK_OK(kiln_plan_open(f.engine, f.spec, NULL, &plan, &error), error);
     CU_ASSERT_PTR_NOT_NULL_FATAL(plan);
-    kiln_plan_kernel(plan, 0, &info);
-    CHECK(info.block[0] == 64);
+    CHECK(kiln_plan_kernel(plan, 0)->block[0] == 64);
     kiln_plan_close(plan);
     teardown(&f);
 }

@@ -60,10 +60,10 @@ static kiln_tuning *sweep_of(const double *seconds, size_t count, kiln_result li
     CU_ASSERT_PTR_NOT_NULL_FATAL(tuning);
     for (size_t i = 0; i < count; i++) {
         kiln_setting param = {"I", {KILN_INT, {.i = (int64_t)i}}};
-        kiln_sample *sample = kiln__tuning_sample(tuning, "v", &param, 1);
+        kiln_sample *sample = kiln__tuning_sample(tuning, "v", (kiln__settings){1, &param});
         CU_ASSERT_PTR_NOT_NULL_FATAL(sample);
-        sample->result = like;
-        sample->result.seconds = seconds[i];
+        *kiln__tuning_result(sample) = like;
+        kiln__tuning_result(sample)->seconds = seconds[i];
         CHECK(kiln__tuning_add(tuning, sample, KILN_OK, ""));
     }
     return tuning;
@@ -97,12 +97,13 @@ static void luck_is_undone(void)
     CHECK(at(tuning, 0) + at(tuning, 1) == 3 && at(tuning, 2) == 0 && at(tuning, 3) == 5 && at(tuning, 4) == 3);
     CHECK(at(tuning, 5) == 6 && at(tuning, 6) == 4); /* no finalists: behind them */
     const kiln_sample *third = kiln_tuning_sample(tuning, 2), *sixth = kiln_tuning_sample(tuning, 5);
-    CHECK(third->result.first_seconds == 1 && third->result.seconds > 1 && third->result.finals > 0 && !third->tied);
-    CHECK(third->result.seconds_low <= third->result.seconds && third->result.seconds <= third->result.seconds_high);
-    CHECK(third->result.repetitions == 15 && third->result.throttle == 1 && third->result.clock_hz == 1e9);
-    CHECK(fabs(third->result.roofline * third->result.seconds - 0.5) < 1e-12);
+    CHECK(third->result->first_seconds == 1 && third->result->seconds > 1 && third->result->finals > 0 && !third->tied);
+    CHECK(third->result->seconds_low <= third->result->seconds &&
+          third->result->seconds <= third->result->seconds_high);
+    CHECK(third->result->repetitions == 15 && third->result->throttle == 1 && third->result->clock_hz == 1e9);
+    CHECK(fabs(third->result->roofline * third->result->seconds - 0.5) < 1e-12);
     CHECK(kiln_tuning_sample(tuning, 0)->tied && kiln_tuning_sample(tuning, 1)->tied);
-    CHECK(sixth->result.first_seconds == 0 && sixth->result.seconds == 1.049 && sixth->result.finals == 0);
+    CHECK(sixth->result->first_seconds == 0 && sixth->result->seconds == 1.049 && sixth->result->finals == 0);
     kiln_tuning_free(tuning);
 }
 
@@ -121,7 +122,7 @@ static void finals_are_remembered(void)
         for (size_t i = 0; i < 3; i++) {
             const kiln_sample *had = kiln_tuning_sample(first, i);
             kiln_sample *sample = second->samples[number_of(had)];
-            sample->result = had->result;
+            *kiln__tuning_result(sample) = *had->result;
             kiln__tuning_set_rounds(sample, d.rounds[number_of(had)], d.kept_rounds);
         }
         unsigned visits = d.visits;
@@ -152,9 +153,9 @@ static void some_drop_out(void)
         for (size_t i = 0; i < 5; i++) {
             const kiln_sample *had = kiln_tuning_sample(first, i);
             kiln_sample *sample = second->samples[number_of(had)];
-            CHECK(had->result.finals > 0 && had->result.first_seconds == seen[number_of(had)]);
-            CHECK(i < v.finalists || had->result.seconds == seen[number_of(had)]);
-            sample->result = had->result;
+            CHECK(had->result->finals > 0 && had->result->first_seconds == seen[number_of(had)]);
+            CHECK(i < v.finalists || had->result->seconds == seen[number_of(had)]);
+            *kiln__tuning_result(sample) = *had->result;
             kiln__tuning_set_rounds(sample, d.rounds[number_of(had)], i < v.finalists ? v.rounds : 1);
         }
         unsigned visits = d.visits;
@@ -178,7 +179,7 @@ static void what_can_go_wrong(void)
         {2, -1, 0, KILN_OK, 2, ""},
         {0, -1, 0, KILN_OK, 2, ""},
         {-1, 1, 0, KILN_ERROR_INTERRUPTED, 0, "it was interrupted"},
-        {-1, -1, 250000000, KILN_OK, 0, "there was no time for enough rounds"},
+        {-1, -1, 250000000, KILN_OK, 0, "there was not enough time"},
     };
     for (size_t i = 0; i < KILN__COUNT(want); i++) {
         device d = {.base = {1, 1, 1}, .fails = want[i].fails, .ends = want[i].ends, .nap = want[i].nap};
@@ -207,8 +208,8 @@ static void without_finals(void)
         {0, &measured, {0}, 0, 0, "no configuration worked"},
         {1, &measured, {0}, 1, 1, ""},
         {4, &measured, {.finalists = 1}, 1, 1, ""},
-        {4, &measured, {.flags = KILN_TUNE_NO_FINALS}, 0, 0, "it was not wanted"},
-        {4, &estimated, {0}, 0, 2, "estimates are the same every time"},
+        {4, &measured, {.flags = KILN_TUNE_NO_FINALS}, 0, 0, "switched off"},
+        {4, &estimated, {0}, 0, 2, "estimates are exactly repeatable"},
         {4, &host, {0}, 0, 0, "nothing was measured"},
         {4, &early, {0}, 0, 0, ""},
     };

@@ -23,8 +23,8 @@ static void listen(void *user, kiln_log_level level, const char *message)
     (void)level;
     f->beside += strstr(message, "samples are kept in") != NULL;
     f->waited += strstr(message, "waiting up to") != NULL;
-    f->not_kept += strstr(message, "samples are not kept: the store") && strstr(message, "is read-only");
-    const char *at = strstr(message, " samples of this sweep were not kept");
+    f->not_kept += strstr(message, "samples are not stored: the store") && strstr(message, "is read-only");
+    const char *at = strstr(message, " samples of this sweep were not written");
     f->lost += at ? (unsigned)strtoul(message, NULL, 10) : 0;
 }
 

@@ -44,9 +44,9 @@ static void teardown(fixture *f)
 static kiln_sample *sample_of(fixture *f, int block, int items, kiln_result result)
 {
     kiln_setting params[] = {{"BLOCK", {KILN_INT, {.i = block}}}, {"ITEMS", {KILN_INT, {.i = items}}}};
-    kiln_sample *sample = kiln__tuning_sample(f->tuning, f->spec->variants[0].name, params, 2);
+    kiln_sample *sample = kiln__tuning_sample(f->tuning, f->spec->variants[0].name, (kiln__settings){2, params});
     CU_ASSERT_PTR_NOT_NULL_FATAL(sample);
-    sample->result = result;
+    *kiln__tuning_result(sample) = result;
     return sample;
 }
 
@@ -121,8 +121,8 @@ static void refuses(void)
         const char *message;
     } want[] = {
         {"tme", KILN_ERROR_NOT_FOUND,
-         "objective:1:1: an objective names what was measured (time, gflops, gbs, roofline, "
-         "energy, power, compile), metrics, params and sizes; 'tme' is none; did you mean 'time'?"},
+         "objective:1:1: an objective may use measurements (time, gflops, gbs, roofline, "
+         "energy, power, compile), metrics, params and sizes; unknown name 'tme'; did you mean 'time'?"},
         {"time *", KILN_ERROR_ARGUMENT, "objective:1:7: expected a value, found the end"},
         {"max:", KILN_ERROR_ARGUMENT, NULL},
         {"", KILN_ERROR_ARGUMENT, NULL},
@@ -300,10 +300,11 @@ static void ends_at_the_roofline_and_in_time(void)
 {
     kiln_tune_options options = {.max_roofline = 0.8}, none = {0}, time = {.max_seconds = 1e-9};
     kiln__budget b = {.options = &options};
-    kiln_sample near = {.status = KILN_OK, .result = {.roofline = 0.79}, .contender = 1};
+    kiln_result share = {.roofline = 0.79};
+    kiln_sample near = {.status = KILN_OK, .result = &share, .contender = 1};
     kiln__budget_note(&b, &near, 1);
     CHECK(!kiln__budget_over(&b));
-    near.result.roofline = 0.8;
+    share.roofline = 0.8;
     near.contender = 0;
     kiln__budget_note(&b, &near, HUGE_VAL);
     CHECK(!kiln__budget_over(&b));

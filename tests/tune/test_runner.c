@@ -1,4 +1,4 @@
-/* Measuring in another process: its messages as foreign bytes, what cannot be moved there, programs that are no runner,
+/* Measuring in another process: its messages as untrusted input, what cannot be moved there, programs that are no runner,
  * and its end in mid-sample. tune/planted.sh has a sweep over every kind of failure. */
 #include <signal.h>
 #include <sys/stat.h>
@@ -15,17 +15,17 @@ static const kiln_setting settings[] = {{"N", {KILN_INT, {.i = -3}}},
                                         {"FAST", {KILN_BOOL, {.i = 1}}},
                                         {"MODE", {KILN_TEXT, {.text = "ca"}}}};
 
-static void check_settings(const kiln_setting *got, size_t count)
+static void check_settings(kiln__settings got)
 {
-    CU_ASSERT_EQUAL_FATAL(count, KILN__COUNT(settings));
-    for (size_t i = 0; i < count; i++) {
-        CHECK_TEXT(got[i].name, settings[i].name);
-        CU_ASSERT_EQUAL(got[i].value.kind, settings[i].value.kind);
+    CU_ASSERT_EQUAL_FATAL(got.count, KILN__COUNT(settings));
+    for (size_t i = 0; i < got.count; i++) {
+        CHECK_TEXT(got.items[i].name, settings[i].name);
+        CU_ASSERT_EQUAL(got.items[i].value.kind, settings[i].value.kind);
     }
-    CU_ASSERT_EQUAL(got[0].value.as.i, -3);
-    CU_ASSERT_EQUAL(got[1].value.as.f, 0.25);
-    CU_ASSERT_EQUAL(got[2].value.as.i, 1);
-    CHECK_TEXT(got[3].value.as.text, "ca");
+    CU_ASSERT_EQUAL(got.items[0].value.as.i, -3);
+    CU_ASSERT_EQUAL(got.items[1].value.as.f, 0.25);
+    CU_ASSERT_EQUAL(got.items[2].value.as.i, 1);
+    CHECK_TEXT(got.items[3].value.as.text, "ca");
 }
 
 static void write_open(kiln__text *message)
@@ -53,8 +53,7 @@ static void write_open(kiln__text *message)
 static void write_run(kiln__text *message)
 {
     kiln__runner_request request = {.variant = "plain",
-                                    .params = settings,
-                                    .param_count = KILN__COUNT(settings),
+                                    .params = {KILN__COUNT(settings), settings},
                                     .trial = {.stop_early_above = 0.375, .again = 5},
                                     .unit = {.ptx = "ptx", .ptx_length = 3, .cubin = "\177ELF", .cubin_length = 4}};
     kiln__runner_write_run(message, &request);
@@ -177,7 +176,7 @@ static void messages_come_back(void)
     CHECK_TEXT(setup.name, "a/b.yaml");
     CHECK(setup.flags == 6 && setup.memory_limit == 1ull << 40 && !setup.choice.size_set);
     CHECK(setup.text_length == 3 && memcmp(setup.text, "a\0b", 3) == 0);
-    check_settings(setup.choice.sizes, setup.choice.size_count);
+    check_settings(KILN__SIZES(&setup.choice));
     CHECK(setup.run.flags == KILN_RUN_NO_VERIFY && setup.run.budget == 0.5 && setup.run.precision == 0.02);
     CHECK(setup.run.min_repetitions == 3 && setup.run.max_repetitions == 9 && setup.run.input_count == 2);
     CHECK_TEXT(setup.run.inputs[1].path, "dir/y.npy");
@@ -186,7 +185,7 @@ static void messages_come_back(void)
     kiln__runner_request got;
     CU_ASSERT_TRUE_FATAL(kiln__runner_read_run(request.data + skip, request.length - skip, &arena, &got));
     CHECK_TEXT(got.variant, "plain");
-    check_settings(got.params, got.param_count);
+    check_settings(got.params);
     CHECK(got.trial.stop_early_above == 0.375 && got.trial.again == 5);
     CHECK(got.unit.ptx_length == 3 && memcmp(got.unit.ptx, "ptx", 3) == 0 && got.unit.cubin_length == 4);
     write_result(&result);
@@ -276,8 +275,8 @@ static void listen(void *user, kiln_log_level level, const char *message)
         f->pid = strtol(message + sizeof says - 1, NULL, 10);
         f->pids[f->runners++ % KILN__COUNT(f->pids)] = f->pid;
     }
-    f->let_go += strstr(message, "measures no more, and 1 go on without it") != NULL;
-    f->again += strstr(message, "tried once more") != NULL;
+    f->let_go += strstr(message, "can no longer measure; continuing with 1 other") != NULL;
+    f->again += strstr(message, "retrying the configuration") != NULL;
 }
 
 static void setup(fixture *f, const char *worker, unsigned flags)
@@ -363,7 +362,7 @@ static void measures_elsewhere(void)
     for (size_t i = 0; i < kiln_tuning_count(tuning); i++) {
         const kiln_sample *sample = kiln_tuning_sample(tuning, i);
         CU_ASSERT_EQUAL(sample->status, KILN_OK);
-        CHECK(sample->result.verified && sample->result.host_seconds > 0);
+        CHECK(sample->result->verified && sample->result->host_seconds > 0);
     }
     kiln_tuning_free(tuning);
     tuning = NULL;
@@ -387,7 +386,7 @@ static kiln_status sweep_endless(fixture *f, double limit, kiln_tuning **tuning,
     return kiln_tune(f->engine, f->spec, &options, tuning, error);
 }
 
-/* Killed, tried once more, killed again: recorded. */
+/* Killed, retrying the configuration, killed again: recorded. */
 static void survives_its_end(void)
 {
     fixture f;
@@ -434,7 +433,7 @@ static void the_callback_stops_a_sample(void)
     kiln_error *error = NULL;
     kiln_tuning *tuning = NULL;
     CU_ASSERT_EQUAL(sweep_endless(&f, 280, &tuning, &error), KILN_ERROR_INTERRUPTED);
-    CHECK_TEXT(kiln_error_message(error), "the sweep was ended after 0 of 1 configurations");
+    CHECK_TEXT(kiln_error_message(error), "the sweep was stopped after 0 of 1 configurations");
     CU_ASSERT_EQUAL(kiln_tuning_count(tuning), 0);
     CU_ASSERT_EQUAL(f.kills, 1);
     CU_ASSERT_EQUAL(f.again, 1);
@@ -508,7 +507,7 @@ static void sweep_two(fixture *f)
     kiln_status status = kiln_tune(f->engine, f->spec, &options, &tuning, &error);
     CU_ASSERT_EQUAL(status, f->stop ? KILN_ERROR_INTERRUPTED : KILN_OK);
     if (f->stop)
-        CHECK_TEXT(kiln_error_message(error), "the sweep was ended after 10 of 11 configurations");
+        CHECK_TEXT(kiln_error_message(error), "the sweep was stopped after 10 of 11 configurations");
     kiln_error_free(error);
     CU_ASSERT_PTR_NOT_NULL_FATAL(tuning);
     CU_ASSERT_EQUAL_FATAL(kiln_tuning_count(tuning), f->stop ? 10 : 11);
@@ -583,7 +582,7 @@ static void refuses_what_cannot_be_moved(void)
     kiln_error *error = NULL;
     kiln_tune_options options = ISOLATED(after);
     setup(&f, KILN_TEST_WORKER, KILN_NO_WORKERS);
-    refused(&f, options, KILN_ERROR_NOT_FOUND, "which this engine was told not to use");
+    refused(&f, options, KILN_ERROR_NOT_FOUND, "which this engine does not use (KILN_NO_WORKERS)");
     CHECK_OK(kiln_register_host(f.engine, "mine", KILN_HOST_STEP, nothing, NULL, &error), error);
     refused(&f, options, KILN_ERROR_UNSUPPORTED, "host functions of its own ('mine')");
     teardown(&f);
@@ -614,8 +613,8 @@ static void programs_that_are_no_runner(void)
     static const struct {
         const char *program, *part;
     } want[] = {
-        {"/nonexistent/kiln-worker", "cannot be started: No such file or directory"},
-        {"/", "cannot be started: Permission denied"},
+        {"/nonexistent/kiln-worker", ": No such file or directory"},
+        {"/", ": Permission denied"},
         {"/bin/false", "ended at once: it exited with status 1"},
         {"/bin/cat", "ended at once"}, /* does not know the options */
     };
@@ -686,7 +685,7 @@ static void survives_no_memory(void)
 static const check_case cases[] = {
     {"messages come back", messages_come_back},
     {"a result comes back whole", a_result_comes_back_whole},
-    {"messages are foreign bytes", messages_are_foreign_bytes},
+    {"messages are untrusted input", messages_are_foreign_bytes},
     {"measures elsewhere", measures_elsewhere},
     {"survives its end in mid-sample", survives_its_end},
     {"ends what takes too long", ends_what_takes_too_long},

@@ -94,10 +94,10 @@ static void sweeps_all_of_a_variant(void)
         const kiln_sample *sample = kiln_tuning_sample(tuning, i);
         CU_ASSERT_EQUAL(sample->status, KILN_OK);
         CHECK_TEXT(sample->message, "");
-        CHECK(!sample->result.measured && sample->result.host_seconds > 0);
-        CHECK(i == 0 || kiln__result_seconds(&kiln_tuning_sample(tuning, i - 1)->result) <=
-                            kiln__result_seconds(&sample->result));
-        CU_ASSERT_EQUAL(sample->result.cache_misses, 1);
+        CHECK(!sample->result->measured && sample->result->host_seconds > 0);
+        CHECK(i == 0 ||
+              kiln__result_seconds(kiln_tuning_sample(tuning, i - 1)->result) <= kiln__result_seconds(sample->result));
+        CU_ASSERT_EQUAL(sample->result->cache_misses, 1);
     }
     CHECK(find(tuning, "plain BLOCK=32 ITEMS=2 FAR=near") != NULL);
     CHECK(find(tuning, "plain BLOCK=128 ITEMS=2 FAR=near") == NULL); /* a constraint forbids it */
@@ -198,7 +198,7 @@ static void the_callback_hears_and_stops(void)
     tuning = NULL;
     s = (seen){.stop_after = 2};
     CU_ASSERT_EQUAL(kiln_tune(f.engine, f.spec, &options, &tuning, &error), KILN_ERROR_INTERRUPTED);
-    CHECK_TEXT(kiln_error_message(error), "the sweep was ended after 2 of 5 configurations");
+    CHECK_TEXT(kiln_error_message(error), "the sweep was stopped after 2 of 5 configurations");
     CU_ASSERT_PTR_NOT_NULL_FATAL(tuning);
     CU_ASSERT_EQUAL(kiln_tuning_count(tuning), 2);
     kiln_error_free(error);
@@ -554,7 +554,7 @@ static void asks_while_it_looks(void)
     }
     patience user = {.most = 3};
     kiln_space_options options = {.size = sizeof options, .stop = impatient_too, .user = &user};
-    kiln_space_info info = {0};
+    kiln_space_info info = {.size = sizeof info};
     kiln_error *error = NULL;
     CU_ASSERT_EQUAL(kiln_space_count(f.engine, spec, NULL, &options, &info, &error), KILN_ERROR_INTERRUPTED);
     CU_ASSERT_EQUAL(user.asked, 3);
@@ -589,8 +589,8 @@ static void suggests_in_an_uncounted_space(void)
     teardown(&f);
 }
 
-/* What is clearly slower is given up, checked all the same, and not taken from the store for measured in whole. False
- * where the counts of what was given up are others: a busy host may have disturbed a time. */
+/* A clearly slower configuration is stopped early, is still checked, and is not reused from the store as fully measured.
+ * False if the counts of configurations that were stopped early differ: a busy host may have disturbed a time. */
 static bool stops_early(const fixture *f, const kiln_spec *spec, double budget, unsigned attempt)
 {
     static const char *const all[] = {"copy", "slower", "wrong"}, *const slower[] = {"slower"};
@@ -632,7 +632,7 @@ static bool stops_early(const fixture *f, const kiln_spec *spec, double budget, 
                     (uint64_t)totals.reused);
         CU_ASSERT_EQUAL(totals.failed, sweeps[i].count == 3);
         for (size_t k = 0; k < kiln_tuning_count(tuning); k++) {
-            const kiln_result *result = &kiln_tuning_sample(tuning, k)->result;
+            const kiln_result *result = kiln_tuning_sample(tuning, k)->result;
             CHECK(!result->stopped_early || (result->repetitions == 1 && result->host_seconds > 0 && result->verified));
         }
         const kiln_sample *wrong = kiln_tuning_sample(tuning, kiln_tuning_count(tuning) - 1);
@@ -645,6 +645,7 @@ static bool stops_early(const fixture *f, const kiln_spec *spec, double budget, 
 
 static void stops_early_what_is_slower(void)
 {
+    enum { ATTEMPTS = 60 }; /* the first will do, unless the host is busy */
     fixture f;
     setup(&f);
     kiln_error *error = NULL;
@@ -655,12 +656,12 @@ static void stops_early_what_is_slower(void)
     /* Where one repetition takes all of the budget there is nothing to give up. */
     const kiln_sample *slow = find(first, "slower REPEAT=50001");
     CU_ASSERT_PTR_NOT_NULL_FATAL(slow);
-    double budget = fmax(0.15, 4 * slow->result.host_seconds);
+    double budget = fmax(0.15, 4 * slow->result->host_seconds);
     kiln_tuning_free(first);
     unsigned attempt = 0;
-    while (attempt < 6 && !stops_early(&f, spec, budget, attempt))
+    while (attempt < ATTEMPTS && !stops_early(&f, spec, budget, attempt))
         attempt++;
-    CHECK(attempt < 6);
+    CHECK(attempt < ATTEMPTS);
     kiln_spec_free(spec);
     teardown(&f);
 }
@@ -701,8 +702,8 @@ static void holds_finals(void)
             *(again ? &second : &first) = *kiln_tuning_verdict(tuning);
             for (size_t i = 0; i < first.finalists && first.rounds; i++) {
                 const kiln_sample *sample = kiln_tuning_sample(tuning, i);
-                const kiln_result *result = &sample->result;
-                CHECK(result->finals && result->finals == kiln_tuning_sample(tuning, 0)->result.finals);
+                const kiln_result *result = sample->result;
+                CHECK(result->finals && result->finals == kiln_tuning_sample(tuning, 0)->result->finals);
                 CHECK(result->first_seconds > 0 && result->host_seconds > 0 && result->repetitions == first.rounds);
                 CHECK(result->verified); /* as the sweep found */
                 CHECK(sample->reused == again);
@@ -731,14 +732,14 @@ static const check_case cases[] = {
     {"limits end it", limits_end_it},
     {"fixed params and sizes", fixed_params_and_sizes},
     {"refuses what is wrong", refuses_what_is_wrong},
-    {"every strategy finds all", every_strategy_finds_all},
+    {"every strategy finds all", every_strategy_finds_all, CHECK_ONE_THREAD},
     {"chooses a strategy", chooses_a_strategy},
-    {"searches a huge space", searches_a_huge_space},
-    {"an uncounted space", takes_from_an_uncounted_space},
-    {"asks while it looks", asks_while_it_looks},
-    {"suggests in an uncounted space", suggests_in_an_uncounted_space},
-    {"stops early what is slower", stops_early_what_is_slower},
+    {"searches a huge space", searches_a_huge_space, CHECK_ONE_THREAD},
+    {"an uncounted space", takes_from_an_uncounted_space, CHECK_ONE_THREAD},
+    {"asks while it looks", asks_while_it_looks, CHECK_ONE_THREAD},
+    {"suggests in an uncounted space", suggests_in_an_uncounted_space, CHECK_ONE_THREAD},
+    {"stops early what is slower", stops_early_what_is_slower, CHECK_ONE_THREAD},
     {"holds finals", holds_finals},
-    {"survives no memory", survives_no_memory},
+    {"survives no memory", survives_no_memory, CHECK_ONE_THREAD},
 };
 KILN_SUITE("tune.tune", cases)

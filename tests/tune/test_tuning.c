@@ -9,9 +9,9 @@ static void add(kiln_tuning *tuning, int tag, kiln_status status, kiln_result re
 {
     kiln_setting params[] = {settings[0], settings[1]};
     params[0].value.as.i = tag;
-    kiln_sample *sample = kiln__tuning_sample(tuning, "plain", params, 2);
+    kiln_sample *sample = kiln__tuning_sample(tuning, "plain", (kiln__settings){2, params});
     CU_ASSERT_PTR_NOT_NULL_FATAL(sample);
-    sample->result = result;
+    *kiln__tuning_result(sample) = result;
     CHECK(kiln__tuning_add(tuning, sample, status, status == KILN_OK ? "" : "for a reason"));
 }
 
@@ -40,7 +40,7 @@ static void ranks_by_time_then_failures(void)
     CHECK(kiln_tuning_sample(tuning, KILN__COUNT(want)) == NULL);
     const kiln_sample *failed = kiln_tuning_sample(tuning, 4);
     CHECK_TEXT(failed->message, "for a reason");
-    CU_ASSERT_EQUAL(failed->result.seconds, 0); /* what a failure left there is no result */
+    CU_ASSERT_EQUAL(failed->result->seconds, 0); /* what a failure left there is no result */
     kiln_tuning_totals totals;
     totals = *kiln_tuning_sum(tuning);
     CU_ASSERT_EQUAL(totals.configurations, 6);
@@ -81,8 +81,8 @@ static void ranks_many(void)
             const kiln_sample *a = kiln_tuning_sample(tuning, i - 1), *b = kiln_tuning_sample(tuning, i);
             bool both = a->status == KILN_OK && b->status == KILN_OK;
             CHECK(!(a->status != KILN_OK && b->status == KILN_OK));
-            CHECK(!both || a->result.seconds <= b->result.seconds);
-            bool equal = both ? a->result.seconds == b->result.seconds : a->status != KILN_OK && b->status != KILN_OK;
+            CHECK(!both || a->result->seconds <= b->result->seconds);
+            bool equal = both ? a->result->seconds == b->result->seconds : a->status != KILN_OK && b->status != KILN_OK;
             CHECK(!equal || a->params[0].value.as.i < b->params[0].value.as.i);
         }
         kiln_tuning_free(tuning);
@@ -95,7 +95,7 @@ static void copies_what_it_is_given(void)
     kiln_setting params[] = {{name, {KILN_TEXT, {.text = text}}}};
     kiln_tuning *tuning = kiln__tuning_new(NULL);
     CU_ASSERT_PTR_NOT_NULL_FATAL(tuning);
-    kiln_sample *sample = kiln__tuning_sample(tuning, variant, params, 1);
+    kiln_sample *sample = kiln__tuning_sample(tuning, variant, (kiln__settings){1, params});
     CU_ASSERT_PTR_NOT_NULL_FATAL(sample);
     memset(variant, 'x', sizeof variant - 1);
     memset(name, 'x', sizeof name - 1);
@@ -116,17 +116,17 @@ static void survives_no_memory(void)
         kiln_tuning *tuning = kiln__tuning_new(&mem);
         bool ok = tuning != NULL;
         for (int i = 0; ok && i < 20; i++) {
-            kiln_sample *sample = kiln__tuning_sample(tuning, "plain", settings, 2);
+            kiln_sample *sample = kiln__tuning_sample(tuning, "plain", (kiln__settings){2, settings});
             ok = sample != NULL;
             if (ok)
-                sample->result = (kiln_result){.measured = 1, .seconds = 20 - i};
+                *kiln__tuning_result(sample) = (kiln_result){.measured = 1, .seconds = 20 - i};
             ok = ok && kiln__tuning_add(tuning, sample, i % 7 ? KILN_OK : KILN_ERROR_LAUNCH, "refused");
         }
         if (tuning) {
             kiln__tuning_rank(tuning);
             for (size_t i = 1; ok && i < 17; i++)
-                CHECK(kiln_tuning_sample(tuning, i - 1)->result.seconds <=
-                      kiln_tuning_sample(tuning, i)->result.seconds);
+                CHECK(kiln_tuning_sample(tuning, i - 1)->result->seconds <=
+                      kiln_tuning_sample(tuning, i)->result->seconds);
         }
         CHECK(ok || oom.failed);
         finished = !oom.failed;

@@ -7,8 +7,8 @@
 
 #include "commands.h"
 
-/* A descriptor 0, 1 or 2 that is closed would be given to the next file opened, and what is printed would land in it.
- * Standard output becomes one that cannot be written, so that writing fails as it should. */
+/* If descriptor 0, 1 or 2 is closed, the next opened file would get its number, and output would be written to that
+ * file. So open /dev/null for it; for standard output read-only, so that writing fails as it should. */
 static void hold_standard_streams(void)
 {
     for (int fd = 0; fd <= 2; fd++)
@@ -45,7 +45,7 @@ static int dispatch(cli *c, int argc, char **argv)
     return c->command->run(c);
 }
 
-/* A kernel that does not end has a GPU: giving back what the library has of it would wait for that kernel. */
+/* If a kernel on a GPU does not end, freeing the library's objects would wait for it. */
 static void leave_device(const cli *c, int code)
 {
     const kiln_device_info *info = NULL;
@@ -57,8 +57,8 @@ static void leave_device(const cli *c, int code)
 int main(int argc, char **argv)
 {
     hold_standard_streams();
-    signal(SIGPIPE, SIG_IGN); /* a compile worker that died is an error to report, not an end; see out_finish() */
-    signal(SIGXFSZ, SIG_IGN); /* nor is a file that may not grow: it is written whole or left as it was */
+    signal(SIGPIPE, SIG_IGN); /* a dead compile worker must be reported and not end the command; see out_finish() */
+    signal(SIGXFSZ, SIG_IGN); /* the same for a limit on file sizes: writing fails, the old file stays */
     out_start();
     cli c = {0};
     int code = out_finish(dispatch(&c, argc, argv));

@@ -7,6 +7,8 @@
 /* X(name, uses, function) */
 #define KILN__HOSTS(X)                                                                                                 \
     X(increment_exact, KILN_HOST_REFERENCE, kiln__host_increment)                                                      \
+    X(bezier_curves, KILN_HOST_INPUT, kiln__host_bezier_curves)                                                        \
+    X(bezier_f64, KILN_HOST_REFERENCE, kiln__host_bezier)                                                              \
     X(captured, KILN_HOST_INPUT, kiln__host_captured)                                                                  \
     X(convolution_f64, KILN_HOST_REFERENCE, kiln__host_convolution)                                                    \
     X(histogram_exact, KILN_HOST_REFERENCE, kiln__host_histogram)                                                      \
@@ -14,6 +16,8 @@
     X(outer_product, KILN_HOST_INPUT, kiln__host_outer_product)                                                        \
     X(reduction_f64, KILN_HOST_REFERENCE, kiln__host_reduction)                                                        \
     X(scan_f64, KILN_HOST_REFERENCE, kiln__host_scan)                                                                  \
+    X(sort_exact, KILN_HOST_REFERENCE, kiln__host_sort)                                                                \
+    X(sort_keys, KILN_HOST_INPUT, kiln__host_sort_keys)                                                                \
     X(stencil_f64, KILN_HOST_REFERENCE, kiln__host_stencil)                                                            \
     X(syrk_f64, KILN_HOST_REFERENCE, kiln__host_syrk)                                                                  \
     X(transpose_exact, KILN_HOST_REFERENCE, kiln__host_transpose)

@@ -454,3 +454,36 @@ kiln_status kiln__host_sparse_delta(void *user, kiln_call *call)
     }
     return KILN_OK;
 }
+
+/* ---- CSR whose columns are numbered by how often they occur, the most frequent first ---- */
+
+/* order[i] is the old number of column i. The entries of a row keep their order. */
+kiln_status kiln__host_sparse_popular(void *user, kiln_call *call)
+{
+    (void)user;
+    kiln__csr m;
+    uint32_t *order, *index;
+    if (take_matrix(call, &m) != KILN_OK || export_line(call, "order", KILN_u32, m.columns, &order) != KILN_OK ||
+        export_line(call, "index", KILN_u32, m.nonzeros, &index) != KILN_OK)
+        return KILN_ERROR_HOST_FUNCTION;
+    uint32_t *counts = kiln__calloc(call->mem, (size_t)m.columns + 1, sizeof *counts);
+    uint32_t *renamed = kiln__alloc(call->mem, ((size_t)m.columns + 1) * sizeof *renamed), most = 0;
+    for (uint32_t i = 0; counts && i < m.nonzeros; i++)
+        most = ++counts[m.index[i]] > most ? counts[m.index[i]] : most;
+    uint32_t *at = kiln__calloc(call->mem, (size_t)most + 2, sizeof *at); /* columns that occur more often */
+    bool made = counts && renamed && at;
+    for (uint32_t c = 0; made && c < m.columns; c++)
+        at[most - counts[c] + 1]++;
+    for (uint32_t n = 0; made && n < most; n++)
+        at[n + 1] += at[n];
+    for (uint32_t c = 0; made && c < m.columns; c++) {
+        renamed[c] = at[most - counts[c]]++;
+        order[renamed[c]] = c;
+    }
+    for (uint32_t i = 0; made && i < m.nonzeros; i++)
+        index[i] = renamed[m.index[i]];
+    kiln__free(call->mem, counts);
+    kiln__free(call->mem, renamed);
+    kiln__free(call->mem, at);
+    return made ? KILN_OK : kiln_call_fail(call, "out of host memory");
+}

@@ -1,4 +1,4 @@
-/* capture.c - a launch written down: contents before it, outputs after it, in a folder that appears when it is whole.
+/* capture.c - captures a launch: contents before it, outputs after it, in a folder that appears when it is complete.
  * What is written and why is in CAPTURE.md. */
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 
 #include "capture.h"
 
-/* ---- what follows from params ---- */
+/* ---- what depends on params ---- */
 
 static void follow_expr(const kiln_plan *plan, const kiln__origins *to, const kiln__expr *expr);
 
@@ -48,7 +48,7 @@ static void follow_expr(const kiln_plan *plan, const kiln__origins *to, const ki
         follow_name(plan, to, kiln__expr_name(expr, i));
 }
 
-/* Type and shape: what a file of the content holds for. */
+/* Type and shape: for which a file of the content is valid. */
 static void follow_shape(const kiln_plan *plan, const kiln__origins *to, const kiln__buffer *buffer)
 {
     follow_expr(plan, to, buffer->type_expr);
@@ -99,7 +99,7 @@ void kiln__capture_drop(kiln__capture *c)
     for (size_t i = 0; c->buffers && i < c->plan->variant->buffer_count; i++)
         if (c->buffers[i].held)
             kiln__array_free(mem, &c->buffers[i].before);
-    if (!c->plan->shared->sweep) /* fills that contents were compared with */
+    if (!c->plan->shared->sweep) /* fills with which contents were compared */
         kiln__shared_drop(c->plan->shared, "fill ");
     kiln__text_free(&c->notes);
     kiln__arena_free(&c->arena);
@@ -108,7 +108,7 @@ void kiln__capture_drop(kiln__capture *c)
 
 static kiln_status make_work(kiln__capture *c, kiln_error **error)
 {
-    static atomic_uint serial; /* only makes temporary names differ between threads */
+    static atomic_uint serial; /* makes temporary names differ between threads */
     const kiln_allocator *mem = c->plan->mem;
     kiln_status status = kiln__make_folders(mem, c->order.folder, 0777, error);
     if (status != KILN_OK)
@@ -123,7 +123,7 @@ static kiln_status make_work(kiln__capture *c, kiln_error **error)
     return KILN_OK;
 }
 
-/* Never over anything that is there: the number grows until it is free. */
+/* Never replaces anything: the number is incremented until the name is free. */
 static kiln_status publish(kiln__capture *c, kiln_error **error)
 {
     enum { MOST = 100000 };
@@ -139,12 +139,12 @@ static kiln_status publish(kiln__capture *c, kiln_error **error)
         errno = EEXIST;
         if (access(path.data, F_OK) != 0) {
             failed = renameat2(AT_FDCWD, c->work, AT_FDCWD, path.data, RENAME_NOREPLACE);
-            if (failed && (errno == EINVAL || errno == ENOSYS)) /* no such rename here; this one spares full folders */
+            if (failed && (errno == EINVAL || errno == ENOSYS)) /* not supported here */
                 failed = rename(c->work, path.data);
         }
         if (!failed) {
             kiln__free(mem, c->plan->captured);
-            c->plan->captured = path.data; /* taken over */
+            c->plan->captured = path.data; /* ownership is taken */
             c->work = NULL;
             return KILN_OK;
         }
@@ -155,7 +155,7 @@ static kiln_status publish(kiln__capture *c, kiln_error **error)
         if (status != KILN_OK)
             return status;
     }
-    return kiln__fail(mem, error, KILN_ERROR_IO, "%s: there are %d captures of %s already", c->order.folder, (int)MOST,
+    return kiln__fail(mem, error, KILN_ERROR_IO, "%s: has %d captures of %s already", c->order.folder, (int)MOST,
                       c->name);
 }
 
@@ -192,7 +192,7 @@ static bool same_content(const kiln_array *a, const kiln_array *b, uint64_t byte
     return same && (bytes == 0 || memcmp(a->data, b->data, (size_t)bytes) == 0);
 }
 
-/* Whether the content is still what the spec fills the buffer with. */
+/* Whether the content is still the spec's fill. */
 static kiln_status is_filled(kiln_plan *plan, const kiln__plan_buffer *b, const kiln_array *now, bool *same,
                              kiln_error **error)
 {
@@ -244,8 +244,8 @@ static const kiln__export *export_of(const kiln_plan *plan, const char *name, si
     return NULL;
 }
 
-/* A buffer of an input's export. What the application put there instead becomes the export, so that what other variants
- * make of the input follows it; a second buffer of the same export gets a file of its own. */
+/* A buffer whose content is an input's export. If the application has replaced the content, the new content becomes the
+ * export, so that other variants use it too; a second buffer of the same export gets its own file. */
 static kiln_status take_exported(kiln__capture *c, kiln__plan_buffer *b, const kiln_array *now, bool *done,
                                  kiln_error **error)
 {
@@ -354,7 +354,7 @@ static kiln_status begin(kiln__capture *c, CUstream stream, kiln_error **error)
     if (driver->cuStreamIsCapturing_ && driver->cuStreamIsCapturing_(stream, &recording) == CUDA_SUCCESS &&
         recording != CU_STREAM_CAPTURE_STATUS_NONE)
         return kiln__fail(plan->mem, error, KILN_ERROR_UNSUPPORTED,
-                          "the launch goes into a CUDA graph: it cannot be waited for");
+                          "the launch is captured into a CUDA graph, so it is not possible to wait for it");
     c->name = file_name(c);
     c->buffers = kiln__arena_alloc(&c->arena, (plan->variant->buffer_count + 1) * sizeof *c->buffers);
     c->replaced = kiln__arena_alloc(&c->arena, plan->variant->input_count + 1);
@@ -389,9 +389,9 @@ kiln_status kiln__capture_begin(kiln_plan *plan, const kiln__capture_order *orde
 
 /* ---- outputs after it ---- */
 
-/* Whether an output that the spec gives no content to needs the one that it had. Where nothing changed, an untouched
- * buffer would pass for the answer; where all of Kiln's own memory did, it held nothing. What the application bound may
- * have been read as well. */
+/* Whether the old content of an output without a fill must be captured. If nothing changed, an untouched buffer would
+ * pass as the answer. If all bytes of Kiln's own memory changed, the old content has no meaning. The kernel may also
+ * have read memory that the application bound. */
 static bool before_matters(const kiln__plan_buffer *b, const kiln_array *before, const kiln_array *after)
 {
     size_t size = kiln__type_bytes(b->type);

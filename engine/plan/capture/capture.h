@@ -5,13 +5,13 @@
 #include "plan_internal.h"
 
 typedef struct kiln__captured {
-    const char *file; /* its content before the launch; NULL: what the spec says is right */
+    const char *file; /* its content before the launch; NULL: as the spec says */
     const char *want; /* an output's content after it */
-    bool held;        /* `before` is kept until it is known whether it matters */
+    bool held;        /* `before` is kept until it is known whether it is needed */
     kiln_array before;
 } kiln__captured;
 
-/* What a value follows from: params, by way of lets and inputs. */
+/* The params on which a value depends, through lets and inputs. */
 typedef struct kiln__origins {
     bool *params, *lets, *inputs;
 } kiln__origins;
@@ -22,10 +22,10 @@ struct kiln__capture {
     kiln__capture_order order;
     const char *name;           /* the spec's, as the name of a file */
     const char *work;           /* the folder while it is written */
-    uint64_t bytes;             /* of contents, also of those that are still to come */
+    uint64_t bytes;             /* of contents, including later ones */
     kiln__captured *buffers;    /* variant->buffer_count */
-    bool *replaced;             /* inputs that become what they exported */
-    kiln__origins fixed;        /* params that what was captured holds for one value of */
+    bool *replaced;             /* inputs that are replaced by their exports */
+    kiln__origins fixed;        /* params for whose current value only the captured data is valid */
     const kiln__export **taken; /* exports that have a buffer's content */
     size_t taken_count;
     kiln__text notes; /* lines at the head of the spec */

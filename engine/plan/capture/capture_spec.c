@@ -1,5 +1,5 @@
-/* capture_spec.c - the spec of a captured launch: the text of the one it came from, with contents, sizes and defaults
- * in the place of what made them, and the sources beside it. */
+/* capture_spec.c - the spec of a captured launch: the original text, in which captured contents, sizes and defaults
+ * replace what produced them, and the sources beside it. */
 #include <math.h>
 #include <string.h>
 
@@ -54,7 +54,8 @@ static const char *plain_path(kiln__arena *arena, const char *path)
     return made;
 }
 
-/* Where the files of a source's folder go: the first ones' beside the spec, others' into folders of their own. */
+/* The folder for the files of a source's folder: for the first source beside the spec, for others a folder of their
+ * own. */
 static const char *prefix_of(writer *w, const char *folder)
 {
     for (source_folder *at = w->folders; at; at = at->next)
@@ -77,7 +78,7 @@ static kiln_status write_file(kiln__capture *c, const char *name, const char *te
     const char *folder = path ? kiln__arena_folder(&c->arena, path) : NULL;
     if (!folder)
         return kiln__fail_memory(error);
-    if (kiln__file_exists(path)) /* a header of two sources */
+    if (kiln__file_exists(path)) /* a header that two sources share */
         return KILN_OK;
     kiln_status status = kiln__make_folders(mem, folder, 0777, error);
     return status == KILN_OK ? kiln__file_write(mem, path, text, length, error) : status;
@@ -184,7 +185,7 @@ static kiln_status copy_named(writer *w, const char *text, const char *variant, 
     return status;
 }
 
-/* What a variant names besides its source: files of its own inputs and buffers. */
+/* Copies the files that a variant names besides its source: those of its inputs and buffers. */
 static kiln_status copy_files(writer *w, const kiln__variant *variant, kiln_error **error)
 {
     const kiln_plan *plan = w->c->plan;
@@ -226,8 +227,8 @@ static kiln_status keep_variant(writer *w, const kiln__variant *variant, kiln_er
     return status;
 }
 
-/* The captured variant must be there whole; another that is not at hand, or that `kiln tune` could not run, is left
- * out. */
+/* The captured variant must be complete. Another variant whose files are missing, or that `kiln tune` could not run, is
+ * omitted. */
 static kiln_status write_variants(writer *w, kiln_error **error)
 {
     kiln__capture *c = w->c;
@@ -249,7 +250,7 @@ static kiln_status write_variants(writer *w, kiln_error **error)
         if (foreign || kept != KILN_OK) {
             kiln__edit_variant_remove(w->edit, variant->name);
             const char *reason = foreign ? "calls a host function of the application" : kiln_error_message(why);
-            note(c, "Variant %s is left out: %s", variant->name, reason);
+            note(c, "Variant %s is omitted: %s", variant->name, reason);
             kiln__logf(log, KILN_LOG_INFO, "captured without variant %s: %s", variant->name, reason);
         }
         kiln_error_free(why);
@@ -260,7 +261,7 @@ static kiln_status write_variants(writer *w, kiln_error **error)
 
 /* ---- inputs, verification ---- */
 
-/* An input becomes what it exported. */
+/* Writes an input as its exports. */
 static kiln_status write_input(writer *w, size_t index, kiln_error **error)
 {
     kiln__capture *c = w->c;
@@ -274,7 +275,7 @@ static kiln_status write_input(writer *w, size_t index, kiln_error **error)
         if (count == INPUT_ARGS || strcmp(at->name, "host") == 0 ||
             (!at->is_array && at->value.kind == KILN_FLOAT && !isfinite(at->value.as.f)))
             return kiln__fail(plan->mem, error, KILN_ERROR_UNSUPPORTED,
-                              "what the input '%s' exports cannot be written into a spec ('%s')", name, at->name);
+                              "the exports of the input '%s' cannot be written into a spec ('%s')", name, at->name);
         args[count] = (kiln_setting){at->name, at->value};
         if (at->is_array) {
             const char *file = kiln__capture_export_file(c, index, at);
@@ -287,13 +288,13 @@ static kiln_status write_input(writer *w, size_t index, kiln_error **error)
         count++;
     }
     if (status == KILN_OK)
-        kiln__edit_input(w->edit, index < plan->spec->input_count ? NULL : plan->variant->name, name, "captured", args,
-                         count);
+        kiln__edit_input(w->edit, index < plan->spec->input_count ? NULL : plan->variant->name, name, "captured",
+                         (kiln__settings){count, args});
     return status;
 }
 
-/* Twice what the spec allows: the expected values are a kernel's own, which may be as far off as what is compared with
- * them. */
+/* Twice the spec's tolerance: the expected values are a kernel's results, which may have the same error as the results
+ * compared with them. */
 static const char *twice(kiln__arena *arena, const kiln__expr *expr)
 {
     kiln_value value;
@@ -354,11 +355,11 @@ static void write_head(writer *w)
     note(c, "A launch of %s, captured by Kiln %s on %s: %s", plan->spec->name, KILN_VERSION, plan->engine->info.name,
          kiln__text_get(&label));
     kiln__text_free(&label);
-    note(c, "Buffers hold what they held before it. What it left, *.want.npy, is what answers are compared with; "
-            "nothing has checked it.");
+    note(c, "Buffers have their contents before the launch. Answers are compared with its results, *.want.npy; "
+            "these were not verified.");
     for (size_t i = 0; i < plan->variant->param_count; i++)
         if (c->fixed.params[i] && plan->variant->params[i].count > 1)
-            note(c, "%s keeps its value: shapes or inputs follow from it, and were captured for that one.",
+            note(c, "%s keeps its value: shapes or inputs depend on it, and were captured for this value.",
                  plan->variant->params[i].name);
 }
 
@@ -369,9 +370,9 @@ static kiln_status edit_all(writer *w, kiln_error **error)
     const kiln_spec *spec = plan->spec;
     const kiln__variant *variant = plan->variant;
     kiln_status status = KILN_OK;
-    kiln__edit_sizes(w->edit, "captured", plan->config->sizes, plan->config->size_count);
+    kiln__edit_sizes(w->edit, "captured", plan->config->sizes);
     for (size_t i = 0; i < variant->param_count; i++)
-        kiln__edit_param(w->edit, variant->name, variant->params[i].name, plan->config->params[i].value,
+        kiln__edit_param(w->edit, variant->name, variant->params[i].name, plan->config->params.items[i].value,
                          c->fixed.params[i]);
     for (size_t i = 0; i < variant->buffer_count; i++) {
         if (c->buffers[i].file)
@@ -405,7 +406,7 @@ kiln_status kiln__capture_spec(kiln__capture *c, kiln_error **error)
         status = kiln__fail_memory(error);
     if (status == KILN_OK)
         status = kiln__edit_write(w.edit, kiln__text_get(&c->notes), &text, error);
-    if (status == KILN_OK) /* what could not be read again is not handed out */
+    if (status == KILN_OK) /* do not return a spec that cannot be read again */
         status = kiln_spec_parse(engine, text.data, text.length, path, &again, error);
     if (status == KILN_OK)
         status = kiln__file_write(c->plan->mem, path, text.data, text.length, error);

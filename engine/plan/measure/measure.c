@@ -1,17 +1,17 @@
-/* measure.c - how long the steps take.
+/* measure.c - measures the time of the steps.
  *
  * On a GPU: an event before and one after each repetition, on the default stream; the median and its 95 % interval.
  * before_each runs between repetitions, outside the events. The L2 is flushed between repetitions, unless told not to,
- * where the plan's buffers would fit in it, because otherwise only a problem that follows itself would be measured;
- * the flush also keeps the device busy while the host enqueues what is timed, so that no time of the host gets between
- * the events. Events resolve about half a microsecond. Where nothing has to happen between repetitions, short ones are
- * therefore timed in batches of at least 100 microseconds, and a sample is the batch's mean.
+ * if the plan's buffers would fit in it; otherwise data of the last repetition would still be in the cache. The flush
+ * also keeps the device busy while the host enqueues the timed work, so that no host time gets between the events.
+ * Events resolve about half a microsecond. If nothing must happen between repetitions, short ones are therefore timed
+ * in batches of at least 100 microseconds, and a sample is the batch's mean.
  *
- * Where the caller gives a time above which to stop early, a configuration that is clearly slower ends with the
- * repetitions that it has had by then.
+ * If the caller gives a time above which to stop early, a configuration that is clearly slower ends with the
+ * repetitions so far.
  *
- * On the simulated device there is nothing to measure but the time of the host, which is reported as such; the estimate of a
- * GPU's time is made while the checked run goes on (run.c). */
+ * On the simulated device only the host's time can be measured, which is reported as such; the estimate of a GPU's time
+ * is made during the verified run (run.c). */
 #include <inttypes.h>
 #include <string.h>
 
@@ -20,7 +20,7 @@
 enum { GROUP = 16, BATCH_MOST = 256, MOST_SAMPLES = 1000000 };
 #define SHORT 20e-6
 #define BATCH 100e-6
-#define GROUP_SECONDS 50e-3 /* of repetitions between two looks at the precision, or as many as are wanted at least */
+#define GROUP_SECONDS 50e-3 /* of repetitions between two checks of the precision, or the least number of them */
 
 /* After one repetition of more than STOP_EARLY_ONCE times the bound, or STOP_EARLY_COUNT that are all above it. A GPU that was
  * idle takes a few milliseconds to raise its clocks, so not before STOP_EARLY_SECONDS of measuring. */
@@ -54,11 +54,11 @@ static kiln_status make_events(timer *t)
     for (; t->events < GROUP; t->events++) {
         CUresult result = t->driver->cuEventCreate_(&t->start[t->events], CU_EVENT_DEFAULT);
         if (result != CUDA_SUCCESS)
-            return failed(t, result, "making an event");
+            return failed(t, result, "creating an event");
         result = t->driver->cuEventCreate_(&t->end[t->events], CU_EVENT_DEFAULT);
         if (result != CUDA_SUCCESS) {
             t->driver->cuEventDestroy_(t->start[t->events]);
-            return failed(t, result, "making an event");
+            return failed(t, result, "creating an event");
         }
     }
     return KILN_OK;
@@ -85,7 +85,7 @@ static kiln_status prepare_flush(timer *t, unsigned flags)
     CUresult result = t->driver->cuMemAlloc_(&shared->flush, (size_t)(2 * l2));
     if (result != CUDA_SUCCESS) {
         shared->flush = 0;
-        return failed(t, result, "allocating what flushes the L2");
+        return failed(t, result, "allocating memory to flush the L2");
     }
     shared->flush_bytes = 2 * l2;
     return KILN_OK;
@@ -142,8 +142,6 @@ const double *kiln__plan_times(const kiln_plan *plan, size_t *count)
     return plan->times;
 }
 
-static double seconds_since(uint64_t start) { return (double)(kiln__now_ns() - start) * 1e-9; }
-
 static bool is_clearly_slower(const double *samples, unsigned count, double spent, double bound)
 {
     if (!(bound > 0) || count == 0 || spent < STOP_EARLY_SECONDS)
@@ -154,7 +152,8 @@ static bool is_clearly_slower(const double *samples, unsigned count, double spen
     return shortest > (count < STOP_EARLY_COUNT ? STOP_EARLY_ONCE : 1) * bound;
 }
 
-/* A few repetitions that do not count, and the batch that their time asks for; *stop_early: that was enough, and they do. */
+/* A few repetitions that do not count, and the batch size from their time; *stop_early: the time is clearly above the
+ * bound, and they do count. */
 static kiln_status warm_up(timer *t, double budget, double bound, uint64_t start, double samples[STOP_EARLY_COUNT],
                            unsigned *count, bool *stop_early)
 {
@@ -164,10 +163,10 @@ static kiln_status warm_up(timer *t, double budget, double bound, uint64_t start
     *count = 0;
     *stop_early = false;
     while (*count < STOP_EARLY_COUNT && status == KILN_OK && !*stop_early &&
-           (*count == 0 || bound > 0 || seconds_since(start) < 0.1 * budget)) {
+           (*count == 0 || bound > 0 || kiln__seconds_since(start) < 0.1 * budget)) {
         status = group(t, 1, &samples[*count]);
         each = samples[(*count)++];
-        *stop_early = status == KILN_OK && is_clearly_slower(samples, *count, seconds_since(start), bound);
+        *stop_early = status == KILN_OK && is_clearly_slower(samples, *count, kiln__seconds_since(start), bound);
     }
     if (status == KILN_OK && !t->flush && t->plan->variant->before_count == 0 && each < SHORT) {
         double want = BATCH / (each > 1e-7 ? each : 1e-7) + 1;
@@ -195,12 +194,12 @@ static kiln_status sample(timer *t, const kiln_run_options *options, double *sam
         return KILN_OK;
     }
     while (status == KILN_OK && count < most) {
-        double left = budget - seconds_since(start), cost = warm[warmed - 1] * t->batch + 1e-5;
+        double left = budget - kiln__seconds_since(start), cost = warm[warmed - 1] * t->batch + 1e-5;
         left = left < GROUP_SECONDS ? left : GROUP_SECONDS;
         unsigned take = left / cost >= GROUP ? GROUP : left > cost ? (unsigned)(left / cost) : 1;
         take = take < most - count ? take : most - count;
         if (count == 0 && take < GROUP && take < least)
-            take = least < GROUP ? least : GROUP; /* the fewest that are asked for are taken whatever they cost */
+            take = least < GROUP ? least : GROUP; /* the minimum number is taken, whatever it costs */
         status = group(t, take, samples + count);
         if (status != KILN_OK)
             break;
@@ -209,7 +208,7 @@ static kiln_status sample(timer *t, const kiln_run_options *options, double *sam
         count += take;
         kiln__median(samples, count, &result->seconds, &result->seconds_low, &result->seconds_high);
         bool precise = result->seconds_high - result->seconds_low <= 2 * precision * result->seconds;
-        if (count >= least && (precise || seconds_since(start) >= budget))
+        if (count >= least && (precise || kiln__seconds_since(start) >= budget))
             break;
     }
     result->repetitions = count;
@@ -259,7 +258,7 @@ static kiln_status on_device(kiln_plan *plan, const kiln_run_options *options, k
     return KILN_OK;
 }
 
-/* The checked run was the first repetition; more of them only where a number or a budget asks for them. */
+/* The checked run was the first repetition; more only if a number or a budget is given. */
 static kiln_status on_host(kiln_plan *plan, const kiln_run_options *options, double first, kiln_result *result,
                            kiln_error **error)
 {
@@ -275,8 +274,9 @@ static kiln_status on_host(kiln_plan *plan, const kiln_run_options *options, dou
     if (!samples)
         return kiln__fail_memory(error);
     samples[0] = first;
-    while (status == KILN_OK && count < most && (count < least || seconds_since(start) + first < options->budget)) {
-        if (is_clearly_slower(samples, count, first + seconds_since(start), options->stop_early_above)) {
+    while (status == KILN_OK && count < most &&
+           (count < least || kiln__seconds_since(start) + first < options->budget)) {
+        if (is_clearly_slower(samples, count, first + kiln__seconds_since(start), options->stop_early_above)) {
             result->stopped_early = 1;
             break;
         }
@@ -291,7 +291,7 @@ static kiln_status on_host(kiln_plan *plan, const kiln_run_options *options, dou
             status = kiln__limit_fail(plan, done, error, "running %s again", plan->spec->name);
         if (status == KILN_OK)
             status = kiln__limit_check(plan, error);
-        samples[count++] = seconds_since(from);
+        samples[count++] = kiln__seconds_since(from);
     }
     if (status == KILN_OK && !kiln__plan_keep_times(plan, samples, count))
         status = kiln__fail_memory(error);

@@ -5,7 +5,7 @@
 
 /* A distribution-free interval: with x(1) <= ... <= x(n), the median lies in [x(l), x(n + 1 - l)] with probability
  * 1 - 2 P(B < l), B binomial with n trials of 1/2 (W. J. Conover, Practical Nonparametric Statistics, 3rd ed.,
- * section 3.2). Below 6 samples not even [x(1), x(n)] reaches 95 %; it is what is given then. */
+ * section 3.2). Below 6 samples not even [x(1), x(n)] reaches 95 %; it is returned then. */
 void kiln__median_ranks(unsigned n, unsigned *low, unsigned *high)
 {
     unsigned l = 1;

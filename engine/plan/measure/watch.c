@@ -1,14 +1,14 @@
-/* watch.c - the device while it is measured: its clocks and what holds them down, its temperature, power and energy. All of
- * it through NVML, none of it needed. */
+/* watch.c - the device during a measurement: clocks, throttling, temperature, power and energy. All of it through NVML,
+ * which is optional. */
 #include "plan_internal.h"
 
-#define LOOK_NS 20000000u /* asking takes some tens of microseconds: not after every short group */
+#define LOOK_NS 20000000u /* a query takes some tens of microseconds: not after every short group */
 
-/* NVIDIA's energy counter moves about ten times a second, so what is measured lies between two of its steps, at least so
+/* NVIDIA's energy counter moves about ten times a second, so the measurement is between two of its steps, at least this
  * far apart. */
 #define ENERGY_SECONDS 0.5
 #define ENERGY_MOST 2.5   /* then it ends, whatever the counter does */
-#define ENERGY_BATCH 0.01 /* of work between two looks at it */
+#define ENERGY_BATCH 0.01 /* of work between two reads of it */
 enum { ENERGY_BATCH_MOST = 4096, ENERGY_BATCHES = 3 };
 
 void kiln__watch_begin(kiln__watch *watch, kiln_engine *engine)
@@ -45,11 +45,11 @@ void kiln__watch_end(kiln__watch *watch, kiln_result *result)
 
 typedef struct meter {
     kiln_plan *plan;
-    CUevent ends[2]; /* of the batches, in turn: one runs while the counter is looked at */
+    CUevent ends[2]; /* of the batches, alternating: one runs while the counter is read */
     unsigned batch;
     uint64_t done;  /* repetitions that have ended */
-    double joules;  /* the counter when it was seen last */
-    unsigned steps; /* how often it was seen to move */
+    double joules;  /* the counter at the last step */
+    unsigned steps; /* how many steps were seen */
     double from_joules, to_joules, from_seconds, to_seconds;
     uint64_t from_done, to_done;
 } meter;
@@ -69,7 +69,7 @@ static kiln_status enqueue_batch(meter *m, unsigned which, kiln_error **error)
                : kiln__driver_fail(driver, m->plan->mem, result, error, "recording an event while measuring energy");
 }
 
-/* Notes where the counter stands if it has moved. */
+/* Stores the counter's value if it has changed. */
 static void look(meter *m, kiln__nvml *nvml, double seconds)
 {
     double joules;

@@ -10,7 +10,8 @@ struct kiln_profiling {
     bool verified;
     kiln_profiled_kernel *kernels;
     size_t kernel_count;
-    uint64_t *classes; /* of each kernel what was executed, then the lanes */
+    uint64_t *classes;                              /* per kernel: executed instructions, then lanes */
+    kiln_counters *kernel_counters, *line_counters; /* what `counters` of those below point to */
     kiln_profiled_line *lines;
     size_t line_count;
     kiln_profiled_insn *insns;
@@ -51,7 +52,7 @@ enum { MOST_WARPS = 32 };
 
 static void see(void *user, const kiln__sim_access *access);
 
-/* Everything a run does up to the steps, the steps counted, and what a run does after them. */
+/* A run in which the steps are counted. */
 static kiln_status counted_run(kiln_plan *plan, unsigned flags, watcher *watch, uint64_t block, kiln__arena *arena,
                                kiln__sim_kernel **kernels, size_t *count, kiln_result *result, kiln_error **error)
 {
@@ -71,7 +72,7 @@ static kiln_status counted_run(kiln_plan *plan, unsigned flags, watcher *watch, 
         return status;
     if (!simulator->count_begin(watch ? see : NULL, watch, block))
         return kiln__fail(plan->mem, error, KILN_ERROR_MEMORY,
-                          "no memory to count in, or the device counts for another");
+                          "out of memory for the counters, or another run uses them");
     status = kiln__steps_enqueue(plan, false, NULL, error);
     CUresult done = status == KILN_OK ? kiln__limit_wait_all(plan) : CUDA_SUCCESS;
     bool whole = simulator->count_end(arena, kernels, count);
@@ -93,8 +94,7 @@ static kiln_status simulated_only(kiln_engine *engine, kiln_error **error)
     kiln_status status = kiln__engine_device(engine, error);
     if (status == KILN_OK && !engine->driver.simulator)
         return kiln__fail(engine->mem, error, KILN_ERROR_UNSUPPORTED,
-                          "instructions are counted on the simulated device alone: choose sim, not %s",
-                          engine->info.id);
+                          "only the simulated device counts instructions: use sim, not %s", engine->info.id);
     return status;
 }
 
@@ -143,6 +143,11 @@ static int by_place(const void *a, const void *b)
     return files ? files : x->line < y->line ? -1 : x->line > y->line;
 }
 
+static kiln_counters *counters_of(kiln_profiling *made, const kiln_profiled_line *line)
+{
+    return &made->line_counters[line->counters - made->line_counters];
+}
+
 /* Sorts the instructions' lines and adds up those of one place. */
 static void merge_lines(kiln_profiling *made)
 {
@@ -150,7 +155,7 @@ static void merge_lines(kiln_profiling *made)
     qsort(made->lines, made->line_count, sizeof *made->lines, by_place);
     for (size_t i = 0; i < made->line_count; i++) {
         if (count > 0 && by_place(&made->lines[count - 1], &made->lines[i]) == 0)
-            add_counters(&made->lines[count - 1].counters, &made->lines[i].counters);
+            add_counters(counters_of(made, &made->lines[count - 1]), made->lines[i].counters);
         else
             made->lines[count++] = made->lines[i];
     }
@@ -213,7 +218,7 @@ static void add_insn(kiln_profiling *made, const kiln__sources *text, const kiln
 {
     kiln_profiled_kernel *sum = &made->kernels[kernel];
     const char *statement = kiln__source_line(ptx, from->ptx_line, &made->arena);
-    add_counters(&sum->counters, &from->counters);
+    add_counters(&made->kernel_counters[kernel], &from->counters);
     uint64_t *sums = made->classes + kernel * 2 * KILN_CLASS_COUNT;
     sums[from->what] += from->counters.executed;
     sums[KILN_CLASS_COUNT + from->what] += from->counters.lanes;
@@ -225,12 +230,14 @@ static void add_insn(kiln_profiling *made, const kiln__sources *text, const kiln
                                                            .what = from->what,
                                                            .l1 = from->l1,
                                                            .ptx = statement + strspn(statement, " \t"),
-                                                           .counters = from->counters};
+                                                           .counters = &from->counters}; /* in the arena */
+    kiln_counters *counters = &made->line_counters[made->line_count];
+    *counters = from->counters;
     made->lines[made->line_count++] =
         (kiln_profiled_line){.kernel = kernel,
                              .file = from->file,
                              .line = from->line,
-                             .counters = from->counters,
+                             .counters = counters,
                              .text = kiln__sources_line(text, from->file, from->line, &made->arena)};
 }
 
@@ -244,7 +251,9 @@ static kiln_status collect(kiln_profiling *made, kiln_plan *plan, const kiln__si
     made->lines = kiln__arena_alloc(&made->arena, (total + 1) * sizeof *made->lines);
     made->insns = kiln__arena_alloc(&made->arena, (total + 1) * sizeof *made->insns);
     made->classes = kiln__arena_alloc(&made->arena, (count + 1) * 2 * KILN_CLASS_COUNT * sizeof *made->classes);
-    if (!made->kernels || !made->lines || !made->insns || !made->classes)
+    made->kernel_counters = kiln__arena_alloc(&made->arena, (count + 1) * sizeof *made->kernel_counters);
+    made->line_counters = kiln__arena_alloc(&made->arena, (total + 1) * sizeof *made->line_counters);
+    if (made->arena.failed)
         return kiln__fail_memory(error);
     kiln__sources text = kiln__sources_read(plan, &made->arena);
     kiln__source_text ptx = {.text = plan->code.unit.ptx};
@@ -263,6 +272,7 @@ static kiln_status collect(kiln_profiling *made, kiln_plan *plan, const kiln__si
                                      .local_bytes = from->local_bytes,
                                      .class_count = KILN_CLASS_COUNT,
                                      .class_executed = made->classes + k * 2 * KILN_CLASS_COUNT};
+        to->counters = &made->kernel_counters[k];
         memset(made->classes + k * 2 * KILN_CLASS_COUNT, 0, 2 * KILN_CLASS_COUNT * sizeof *made->classes);
         to->class_lanes = to->class_executed + KILN_CLASS_COUNT;
         memcpy(to->grid, from->grid, sizeof to->grid);

@@ -1,4 +1,4 @@
-/* text.c - the lines of a plan's source and of what it includes, for those who show them beside what they found. */
+/* text.c - the lines of a plan's source and of what it includes, for output that shows source lines. */
 #include <string.h>
 
 #include "plan_internal.h"

@@ -1,6 +1,6 @@
-/* access.c - loads, stores, atomics and asynchronous copies: are they inside, aligned, of something written,
- * and ordered. The common case is cheap: addresses relative to the first lane's repeat, so that what is to be looked at
- * is known (vm_pattern), and a cell whose accesses are all older than what the warp knows of needs one comparison.
+/* access.c - checks loads, stores, atomics and asynchronous copies: bounds, alignment, initialised memory, order. The
+ * common case is cheap: addresses relative to the first lane's repeat, so the work for them is cached (vm_pattern), and
+ * a cell whose accesses are all older than the warp's horizon needs one comparison.
  *
  * Long: one walk over the accesses of an instruction, whose steps share their state. */
 #include <inttypes.h>
@@ -10,7 +10,7 @@
 
 #include "vm_checks_internal.h"
 
-#define CELL_BYTES_MOST ((size_t)1 << 31) /* of shadow cells of global memory; beyond that races there may be missed */
+#define CELL_BYTES_MOST ((size_t)1 << 31) /* limit for shadow cells of global memory; beyond it races may be missed */
 #define POISON32 0xa5a5a5a5u
 
 /* One access of one instruction, for all its lanes. */
@@ -210,8 +210,8 @@ static void report_misaligned(look *k, uint32_t lane)
     if (!f)
         return;
     f->allocation = describe(k, lane);
-    f->message = vm_check_print(k->check, "%s at %s address 0x%" PRIx64 ", which is no multiple of %u, %s", f->at.what,
-                                f->space, f->address, k->a->bytes, f->allocation);
+    f->message = vm_check_print(k->check, "%s at %s address 0x%" PRIx64 ", which is not a multiple of %u, %s",
+                                f->at.what, f->space, f->address, k->a->bytes, f->allocation);
 }
 
 /* The bounds of what the lanes may touch: of all of them, if they lie in one piece. */
@@ -243,7 +243,7 @@ static bool bounds_of(const look *k, uint64_t address, uint32_t owner, uint64_t 
     }
 }
 
-/* The lanes that may not access; each is reported. */
+/* Returns the lanes with invalid accesses, and reports each. */
 static uint32_t refuse(look *k, uint32_t owner)
 {
     uint32_t bad = 0;
@@ -264,7 +264,7 @@ static uint32_t refuse(look *k, uint32_t owner)
 
 /* ---- races ---- */
 
-/* What a plain store would write is there already: a race whose sides write the same is only a note. */
+/* True if a plain store would write the value that is there already: such a race is only a note. */
 static bool writes_same(const look *k, uint32_t lane)
 {
     const vm_code *i = k->code;
@@ -315,7 +315,7 @@ static __attribute__((noinline)) void conflict(look *k, const vm_mark *s, bool o
         return;
     VM_EACH(lane, lanes)
         if (!vm_check_before(k->w, s, lane, k->shared)) {
-            k->told = true; /* one for each access, however many cells it has */
+            k->told = true; /* one finding per access, however many cells it has */
             report_race(k, s, other_writes, lane, offset);
             return;
         }
@@ -349,7 +349,7 @@ static inline void note_read(look *k, vm_cell *c, const vm_mark *me)
         c->r2 = c->r1, c->r1 = *me;
 }
 
-/* Flags: who reads one knows what its writer had published with a fence before. */
+/* Flags: a thread that reads one knows what its writer has published with a fence before. */
 static void acquire(look *k, const vm_cell *c)
 {
     uint32_t known = c->published;
@@ -396,7 +396,7 @@ static void touch(look *k, vm_cell *c, uint32_t lanes, uint32_t lane, uint64_t o
         publish(k, c);
 }
 
-/* Read-only data must stay as it is for the whole launch, ordered or not. */
+/* Read-only data must not change during the launch, ordered or not. */
 static void touch_constant(look *k, vm_cell *c, uint32_t lane)
 {
     bool clash = k->constant ? c->w.stamp > k->check->launch : k->write && c->constant > k->check->launch;
@@ -413,7 +413,7 @@ static void touch_constant(look *k, vm_cell *c, uint32_t lane)
         k->constant ? "has written but reads as read-only data" : "reads as read-only data", f->allocation);
 }
 
-/* Lanes of one store that write different values to one place: which one stays is left open. */
+/* Lanes of one store that write different values to one place: which value remains is undefined. */
 static void check_one_store(look *k)
 {
     const vm_code *i = k->code;
@@ -460,7 +460,7 @@ static void report_unwritten(look *k, uint32_t lane, uint32_t lanes, bool note)
     if (!f)
         return;
     f->allocation = describe(k, lane);
-    f->message = vm_check_print(k->check, "%s at %s address 0x%" PRIx64 ", %swhich nothing has written, %s", f->at.what,
+    f->message = vm_check_print(k->check, "%s at %s address 0x%" PRIx64 ", %swhich was never written, %s", f->at.what,
                                 f->space, f->address, note ? "some of " : "", f->allocation);
 }
 
@@ -480,7 +480,7 @@ static vm_cell *global_cell(look *k, vm_allocation *a, uint64_t offset)
     vm_shadow *shadow = a->shadow;
     unsigned shift = k->w->runner->run->launch->module->check->shift;
     size_t count = (size_t)((a->bytes + VM_SHADOW_PAGE - 1) / VM_SHADOW_PAGE);
-    if (VM_UNLIKELY(shadow->shift > shift)) { /* accesses are smaller than they were; what was is of earlier launches */
+    if (VM_UNLIKELY(shadow->shift > shift)) { /* smaller accesses than before; older cells are not needed */
         for (size_t n = 0; n < count; n++) {
             k->check->cell_bytes -= shadow->pages[n] ? (VM_SHADOW_PAGE >> shadow->shift) * sizeof(vm_cell) : 0;
             kiln__free(k->check->mem, shadow->pages[n]);
@@ -557,7 +557,7 @@ static void see_shared(look *k)
 
 /* ---- one access ---- */
 
-/* Lanes in several allocations, or some of them only: those of each on their own. */
+/* Lanes in several allocations: handles those of each allocation separately. */
 static void see_parts(look *k, vm_access *a)
 {
     uint32_t lanes = a->lanes;
@@ -582,7 +582,7 @@ static void see_parts(look *k, vm_access *a)
     k->p = NULL;
 }
 
-/* Returns the lanes whose access is not to be made. */
+/* Returns the lanes whose access must not be made. */
 static uint32_t see(look *k, vm_access *a)
 {
     const vm_run_state *run = k->w->runner->run;
@@ -639,7 +639,7 @@ static uint32_t see(look *k, vm_access *a)
     return bad;
 }
 
-/* What lanes that were kept from loading find in their registers. */
+/* Fills the registers of lanes that were not allowed to load. */
 static void poison(const vm_warp *w, const vm_code *i, unsigned see, uint32_t lanes)
 {
     const uint32_t *slots = i->extra;
@@ -671,7 +671,7 @@ static void all_addresses(const vm_warp *w, const vm_code *i, vm_access *a)
         a->address[l] = (r[l] + offset) & keep;
 }
 
-/* An acquire or a release in itself: what a fence and a flag are otherwise. */
+/* An access that is an acquire or a release itself. */
 static void order_before(look *k)
 {
     if (ptx_has(k->in, PTX_MOD_RELEASE) || ptx_has(k->in, PTX_MOD_ACQ_REL) || ptx_has(k->in, PTX_MOD_SC))
@@ -724,7 +724,7 @@ uint32_t vm_check_access(vm_warp *w, const vm_code *i, uint32_t m, unsigned kind
     }
     if (VM_UNLIKELY(bad))
         poison(w, i, kind, bad);
-    return bad && kind == VM_SEE_OTHER ? 0 : m & ~bad; /* lanes that load a matrix do it together or not at all */
+    return bad && kind == VM_SEE_OTHER ? 0 : m & ~bad; /* a matrix is loaded by all lanes or by none */
 }
 
 bool vm_check_one(vm_warp *w, const vm_code *i, vm_access *a)
@@ -784,7 +784,7 @@ uint32_t vm_check_free_call(vm_warp *w, const vm_code *i, uint32_t m)
         f->address = address;
         f->allocation = vm_check_print(device->check, "%s", where);
         f->message = vm_check_print(device->check,
-                                    "free of 0x%" PRIx64 ", which no malloc gave or which is freed already: it lies %s",
+                                    "free of 0x%" PRIx64 ", which is not from malloc or is freed already: it is %s",
                                     address, where);
     }
     return good;
@@ -813,5 +813,5 @@ uint32_t vm_check_insn(vm_warp *w, const vm_code *i, uint32_t m)
     case VM_SEE_OTHER:
     case VM_SEE_NOTHING: break;
     }
-    return vm_check_access(w, i, m, kind); /* what is VM_SEE_SPECIAL is one, too */
+    return vm_check_access(w, i, m, kind); /* VM_SEE_SPECIAL is one too */
 }

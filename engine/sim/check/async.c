@@ -1,6 +1,6 @@
-/* async.c - mbarriers, bulk copies and clusters under the checks. An mbarrier orders as a flag does that is
- * written with a release and read with an acquire. A bulk copy counts as made where it is issued, and what its mbarrier
- * publishes includes it. */
+/* async.c - mbarriers, bulk copies and clusters under the checks. An mbarrier orders accesses as a flag that is written
+ * with a release and read with an acquire. A bulk copy counts as done when it is issued, and its mbarrier publishes
+ * it. */
 #include <string.h>
 
 #include "vm_async.h"
@@ -11,7 +11,7 @@ static bool stretch(vm_warp *w, const vm_code *i, uint32_t lane, unsigned space,
                     unsigned kind)
 {
     enum { PIECE = 16, MOST = 1 << 20 };
-    bool good = bytes <= MOST; /* more than there is: the instruction will say so */
+    bool good = bytes <= MOST; /* too large: the instruction will report that */
     if (space == PTX_SPACE_GENERIC) {
         space = address - VM_SHARED_BASE < VM_SHARED_WINDOW ? PTX_SPACE_SHARED : PTX_SPACE_GLOBAL;
         address -= space == PTX_SPACE_SHARED ? VM_SHARED_BASE : 0;
@@ -85,7 +85,7 @@ uint32_t vm_check_async(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32
         return see_mbarrier(w, i, m);
     case PTX_EFFECT_CLUSTER_ARRIVE: vm_check_arrive(w, VM_BARRIERS); return m;
     case PTX_EFFECT_CLUSTER_WAIT:
-        if (!(w->cluster_arrived & m)) /* it has opened already: all that has come is known */
+        if (!(w->cluster_arrived & m)) /* it has opened already: all arrivals are known */
             vm_check_know_all(w);
         return m;
     case PTX_EFFECT_BULK:

@@ -1,4 +1,4 @@
-/* check.c - what the checks found: each place once, with a count and the first example. */
+/* check.c - findings: each place once, with a count and the first example. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -182,10 +182,10 @@ kiln_check_finding *vm_check_host(vm_check *check, kiln_check_kind kind, bool no
 bool vm_check_begin(vm_run_state *run)
 {
     vm_check *check = run->device->check;
-    vm_module *module = (vm_module *)(uintptr_t)run->launch->module; /* what is known of it is kept with it */
+    vm_module *module = (vm_module *)(uintptr_t)run->launch->module; /* data about it is stored in it */
     if (!vm_check_look(module, run->device->mem))
         return false;
-    if (check->time > UINT32_MAX / 2) { /* all that was before this launch is ordered before it: forget it */
+    if (check->time > UINT32_MAX / 2) { /* everything before this launch is ordered before it: forget it */
         vm_check_attach(run->device, check);
         check->time = 1;
     }
@@ -251,7 +251,7 @@ void vm_check_host_free(vm_device *device, uint64_t address)
     f->space = "global";
     f->allocation = vm_check_print(check, "%s", where);
     f->at.what = "free by the host";
-    f->message = vm_check_print(check, "free of 0x%" PRIx64 ", which is no allocation of the host's: it lies %s",
+    f->message = vm_check_print(check, "free of 0x%" PRIx64 ", which is not an allocation of the host: it is %s",
                                 address, where);
 }
 
@@ -277,7 +277,7 @@ void vm_check_host_reads(vm_device *device, uint64_t address, uint64_t bytes)
     f->at.what = "read by the host";
     f->allocation = vm_check_print(check, "at offset %" PRIu64 " of an allocation of %" PRIu64 " bytes", first,
                                    a->bytes);
-    f->message = vm_check_print(check, "the host reads %" PRIu64 " bytes that nothing has written, the first %s",
+    f->message = vm_check_print(check, "the host reads %" PRIu64 " bytes that were never written, the first %s",
                                 missing, f->allocation);
 }
 

@@ -1,10 +1,10 @@
-/* code.c - what the checks know of a module's instructions before they run: which of them they look at, and
- * which shared variable an access can mean. */
+/* code.c - static analysis of a module for the checks: which instructions they check, and to which shared variable an
+ * access can refer. */
 #include <string.h>
 
 #include "vm_checks_internal.h"
 
-#pragma GCC diagnostic error "-Wswitch" /* each word of ptx_trait.h has its case, and there is no default */
+#pragma GCC diagnostic error "-Wswitch" /* each word of ptx_trait.h needs a case; no default */
 
 static enum vm_check_see see_of(const ptx_insn *in)
 {
@@ -45,10 +45,10 @@ static enum vm_check_see see_of(const ptx_insn *in)
     return VM_SEE_NOTHING;
 }
 
-/* ---- which shared variable an address is made of ----
- * Registers that hold an address in one shared variable, whatever was added to it. What comes from two of them, or from
- * anywhere else as well, can mean any. Compilers write each register once, so this needs no regard to the flow. Opcodes
- * that are not named in result_of() are safe: what they make can mean any. */
+/* ---- the shared variable of an address ----
+ * Registers that hold an address in one shared variable, whatever was added to it. A value from two variables, or from
+ * elsewhere too, can refer to any. Compilers write each register once, so control flow can be ignored. Opcodes that are
+ * not in result_of() are safe: their results can refer to any variable. */
 
 #define NOTHING_YET 0u
 #define ANYTHING UINT32_MAX /* else a symbol + 1 */
@@ -71,7 +71,7 @@ static uint32_t owner_of(const ptx_module *ptx, const uint32_t *regs, const ptx_
     return ANYTHING;
 }
 
-/* A pointer and what is no pointer. */
+/* A pointer plus a value that is not one. */
 static uint32_t sum_of(uint32_t a, uint32_t b)
 {
     if (is_owner(a) && is_owner(b))
@@ -121,7 +121,7 @@ static void flow(const ptx_module *ptx, const ptx_function *f, uint32_t *regs)
             regs[to->index] = next;
         }
     }
-    for (uint32_t r = 0; changed && r < f->reg_count; r++) /* a long chain through loops: nothing is known */
+    for (uint32_t r = 0; changed && r < f->reg_count; r++) /* a long chain through loops: give up */
         regs[r] = ANYTHING;
 }
 

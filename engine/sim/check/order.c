@@ -1,6 +1,6 @@
-/* order.c - what happened before what. A warp's clock says up to which time it knows of each warp of its block
- * (`know`), of everybody (`horizon`), and of its own lanes (`full`, and `lanes` where they synchronise in parts).
- * CHECKS.md has the rules; where they are coarse they take too much as ordered, never too little. */
+/* order.c - the happens-before order. A warp's clock says up to which time it knows the accesses of each warp of its
+ * block (`know`), of all threads (`horizon`), and of its own lanes (`full`; `lanes` if only some lanes synchronise).
+ * CHECKS.md has the rules; where they are approximate they treat too much as ordered, never too little. */
 #include <string.h>
 
 #include "vm_checks_internal.h"
@@ -9,7 +9,7 @@ static vm_check *check_of(const vm_warp *w) { return w->runner->run->device->che
 
 static uint32_t larger(uint32_t a, uint32_t b) { return a > b ? a : b; }
 
-/* What is ordered without a look at whose it is. */
+/* Updates the time up to which everything is ordered, whichever thread made it. */
 static void settle(const vm_block *block, vm_clock *c)
 {
     uint32_t least = c->full;
@@ -59,12 +59,12 @@ void vm_check_block_start(vm_block *block)
     memset(b->gates, 0, sizeof b->gates);
     for (uint32_t k = 0; k < block->warp_count; k++) {
         vm_clock *c = &b->warps[k];
-        for (size_t n = 0; n < c->pending_count; n++) /* what the block before it never waited for */
+        for (size_t n = 0; n < c->pending_count; n++) /* copies for which the previous block never waited */
             for (uint32_t g = 0; g < c->pending[n].count; g++)
                 b->cells[c->pending[n].cell + g].w = (vm_mark){0};
         if (c->lanes)
             memset(c->lanes, 0, VM_LANES * VM_LANES * sizeof *c->lanes);
-        /* What a kernel launches knows all that was before it, and nothing of it runs beside what launched it. */
+        /* A launched kernel knows everything before its launch, and never runs at the same time as its launcher. */
         *c = (vm_clock){.horizon = block->runner->run->launcher ? b->base : check->launch,
                         .full = b->base,
                         .synced = b->base,
@@ -97,7 +97,7 @@ bool vm_check_before(const vm_warp *w, const vm_mark *s, uint32_t lane, bool sha
         return false;
     uint32_t warp = (s->who & VM_WHO) / VM_LANES, other = s->who % VM_LANES;
     bool many = s->who & VM_MANY;
-    if (many && !shared) /* several threads of the block: one of them, at least, is not this one */
+    if (many && !shared) /* several threads of the block: at least one is another thread */
         return s->stamp <= c->synced;
     if (warp != w->index)
         return s->stamp <= c->know[warp];
@@ -114,7 +114,7 @@ bool vm_check_before(const vm_warp *w, const vm_mark *s, uint32_t lane, bool sha
 
 /* ---- lanes of a warp ---- */
 
-/* The lanes of the mask know of each other's past. */
+/* Lanes in the mask know each other's earlier accesses. */
 static void join_lanes(vm_warp *w, uint32_t mask)
 {
     vm_check *check = check_of(w);
@@ -128,7 +128,7 @@ static void join_lanes(vm_warp *w, uint32_t mask)
     if (!c->lanes)
         c->lanes = kiln__calloc(w->runner->run->device->mem, VM_LANES * VM_LANES, sizeof *c->lanes);
     c->synced = now;
-    if (!c->lanes) { /* without memory for it they count as all ordered */
+    if (!c->lanes) { /* out of memory: all count as ordered */
         c->full = now;
         check->starved = true;
         settle(w->block, c);
@@ -155,8 +155,8 @@ static void check_masks(vm_warp *w, const ptx_insn *in, uint32_t insn, const vm_
         if (!(members[lane] >> lane & 1)) {
             f = vm_check_find(w, KILN_CHECK_WARP, false, insn, VM_NO_INSN, lane, 1);
             if (f)
-                f->message = vm_check_print(check, "%s by lane %u, which its member mask 0x%08x does not name",
-                                            op_name(in), lane, members[lane]);
+                f->message = vm_check_print(check, "%s by lane %u, which is not in its member mask 0x%08x", op_name(in),
+                                            lane, members[lane]);
         } else {
             uint32_t apart = 0;
             VM_EACH(other, members[lane] & lanes)
@@ -167,7 +167,7 @@ static void check_masks(vm_warp *w, const ptx_insn *in, uint32_t insn, const vm_
             f = vm_check_find(w, KILN_CHECK_WARP, false, insn, VM_NO_INSN - 1, lane, 1);
             if (f)
                 f->message = vm_check_print(
-                    check, "%s with member mask 0x%08x by lane %u and 0x%08x by lane %u, which name each other",
+                    check, "%s with member mask 0x%08x by lane %u and 0x%08x by lane %u, which include each other",
                     op_name(in), members[lane], lane, members[other], other);
         }
         if (f)
@@ -175,7 +175,7 @@ static void check_masks(vm_warp *w, const ptx_insn *in, uint32_t insn, const vm_
     }
 }
 
-/* A lane may read only what a lane that takes part gives. */
+/* A lane may only read from a lane that takes part. */
 static void check_shuffle(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t insn, uint32_t lanes)
 {
     const vm_u32 *b = vm_r32(w, i->b), *c = vm_r32(w, i->c), *members = vm_r32(w, (uint32_t)i->imm);
@@ -196,9 +196,9 @@ static void check_shuffle(vm_warp *w, const vm_code *i, const ptx_insn *in, uint
         if (!f)
             continue;
         f->at.what = op_name(in);
-        f->message =
-            vm_check_print(check_of(w), "%s by lane %u reads from lane %u, which %s", op_name(in), lane, j & 31,
-                           w->dead >> (j & 31) & 1 ? "has left the kernel or never was" : "does not take part");
+        f->message = vm_check_print(check_of(w), "%s by lane %u reads from lane %u, which %s", op_name(in), lane,
+                                    j & 31,
+                                    w->dead >> (j & 31) & 1 ? "has exited or does not exist" : "does not take part");
     }
 }
 
@@ -209,7 +209,7 @@ void vm_check_met(vm_warp *w, const vm_code *i, uint32_t lanes)
         return;
     const ptx_insn *in = &f->insns[i->insn];
     bool masked = ptx_effect_of(in) == PTX_EFFECT_WARP_BARRIER || ptx_effect_of(in) == PTX_EFFECT_EXCHANGE;
-    if (!masked) { /* mma and its kind: all lanes, by no mask */
+    if (!masked) { /* mma and similar: all lanes, without a mask */
         join_lanes(w, lanes);
         return;
     }
@@ -221,7 +221,7 @@ void vm_check_met(vm_warp *w, const vm_code *i, uint32_t lanes)
     check_masks(w, in, insn, members, i->masked == vm_op_warp_sync ? lanes & w->mask : lanes);
     if (in->op == PTX_OP_SHFL)
         check_shuffle(w, i, in, insn, lanes);
-    while (left) { /* each group that names each other */
+    while (left) { /* each group of lanes with a common mask */
         uint32_t first = (uint32_t)__builtin_ctz(left), group = (members[first] & lanes) | 1u << first;
         join_lanes(w, group);
         left &= ~group;
@@ -249,14 +249,14 @@ void vm_check_know_all(vm_warp *w)
     settle(w->block, c);
 }
 
-/* Lanes come to a barrier: what they know is handed in. */
+/* Lanes arrive at a barrier: adds what they know. */
 void vm_check_barrier(vm_warp *w, const vm_code *i, uint32_t m)
 {
     uint32_t id = vm_r32(w, i->a)[__builtin_ctz(m)];
     uint32_t need = i->b ? vm_r32(w, i->b)[__builtin_ctz(m)] : 0;
     const vm_barrier *barrier = id < VM_BARRIERS ? &w->block->barriers[id] : NULL;
     if (!barrier || (i->b && (need == 0 || need % VM_LANES)) || (barrier->arrived && barrier->need != need)) {
-        check_of(w)->told = true; /* it will be a fault */
+        check_of(w)->told = true; /* a fault follows */
         kiln_check_finding *f = vm_check_find(w, KILN_CHECK_BARRIER, false, vm_insn_of(w, i), VM_NO_INSN,
                                               (uint32_t)__builtin_ctz(m), (unsigned)__builtin_popcount(m));
         if (!f)
@@ -273,7 +273,7 @@ void vm_check_barrier(vm_warp *w, const vm_code *i, uint32_t m)
     vm_check_arrive(w, id);
 }
 
-/* Lanes of one warp that wait at the barrier, and where the first of them does. */
+/* Lanes of one warp that wait at the barrier, and the place of the first one. */
 static uint32_t waiting_lanes(const vm_warp *w, uint32_t barrier, const vm_path **first, bool *apart)
 {
     uint32_t lanes = 0;
@@ -292,7 +292,7 @@ static uint32_t waiting_lanes(const vm_warp *w, uint32_t barrier, const vm_path 
 
 static uint32_t insn_at(const vm_path *path) { return (uint32_t)(path->frame->function->first_tally + path->pc->insn); }
 
-/* All lanes of a warp must come to an aligned barrier, and to the same one. */
+/* All lanes of a warp must arrive at an aligned barrier, and at the same place. */
 static void check_aligned(vm_warp *w, uint32_t id, uint32_t lanes, const vm_path *first, bool apart)
 {
     const ptx_function *f = first->frame->function->ptx;
@@ -309,11 +309,11 @@ static void check_aligned(vm_warp *w, uint32_t id, uint32_t lanes, const vm_path
         return;
     found->at.what = found->other.what = "barrier";
     if (apart)
-        found->message = vm_check_print(check_of(w), "lanes of one warp meet barrier %u at different places", id);
+        found->message = vm_check_print(check_of(w), "lanes of one warp wait at barrier %u at different places", id);
     else {
         found->other.what = NULL;
         found->message = vm_check_print(check_of(w),
-                                        "barrier %u opens for lanes 0x%08x of a warp whose lanes 0x%08x did not come",
+                                        "barrier %u opens for lanes 0x%08x of a warp whose lanes 0x%08x did not arrive",
                                         id, lanes, ~(lanes | w->dead));
     }
 }
@@ -332,7 +332,7 @@ void vm_check_open(vm_block *block, uint32_t id)
             check_aligned(w, id, lanes[k], first, apart);
         if (lanes[k] && insn == VM_NO_INSN)
             insn = insn_at(first);
-        bool left = w->dead == VM_ALL && block->barriers[id].need == 0; /* who has left counts as come */
+        bool left = w->dead == VM_ALL && block->barriers[id].need == 0; /* exited threads count as arrived */
         if (left || (lanes[k] && (lanes[k] | w->dead) == VM_ALL))
             gate->know[k] = now;
         if (lanes[k] && insn != insn_at(first) && block->barriers[id].need == 0) {
@@ -340,7 +340,7 @@ void vm_check_open(vm_block *block, uint32_t id)
                                                   (uint32_t)__builtin_ctz(lanes[k]), 1);
             if (f) {
                 f->at.what = f->other.what = "barrier";
-                f->message = vm_check_print(check, "warps of one block meet barrier %u at different places", id);
+                f->message = vm_check_print(check, "warps of one block wait at barrier %u at different places", id);
             }
         }
     }
@@ -363,7 +363,7 @@ void vm_check_open(vm_block *block, uint32_t id)
     memset(gate, 0, sizeof *gate);
 }
 
-/* True where nothing follows but the end of the kernel: lanes that wait there have returned early. */
+/* True if only the end of the kernel follows: lanes that wait there have returned early. */
 static bool is_end(const vm_sync *sync)
 {
     const vm_function *function = sync->frame->function;
@@ -397,7 +397,7 @@ void vm_check_stuck(vm_block *block)
                 if (!found)
                     continue;
                 found->at.what = "barrier";
-                found->other.what = "meeting point";
+                found->other.what = "reconvergence point";
                 found->message = vm_check_print(
                     block->runner->run->device->check,
                     "barrier in divergent code: lanes 0x%08x of a warp wait at it, lanes 0x%08x went past it",
@@ -407,7 +407,7 @@ void vm_check_stuck(vm_block *block)
     }
 }
 
-/* Nothing will ever move again: each place where threads wait. */
+/* No warp will ever continue: reports each place where threads wait. */
 void vm_check_deadlock(vm_block *block)
 {
     vm_check *check = block->runner->run->device->check;
@@ -425,13 +425,13 @@ void vm_check_deadlock(vm_block *block)
                 continue;
             found->at.what = path->pc->insn < f->insn_count ? op_name(&f->insns[path->pc->insn]) : "end";
             if (barrier)
-                found->message = vm_check_print(check, "barrier %u never completes: %u of %s threads came",
+                found->message = vm_check_print(check, "barrier %u never completes: %u of %s threads arrived",
                                                 path->barrier, block->barriers[path->barrier].arrived,
                                                 block->barriers[path->barrier].need
                                                     ? vm_check_print(check, "%u", block->barriers[path->barrier].need)
                                                     : "all");
             else
-                found->message = vm_check_print(check, "%s by lanes 0x%08x waits for lanes that never come",
+                found->message = vm_check_print(check, "%s by lanes 0x%08x waits for lanes that never arrive",
                                                 found->at.what, path->arrived);
         }
     }
@@ -457,7 +457,7 @@ void vm_check_commit(vm_warp *w, uint32_t m)
         c->groups[lane]++;
 }
 
-/* A copy that is not waited for is an access that is never ordered. */
+/* A copy without a wait is an access that is never ordered. */
 void vm_check_pend(vm_warp *w, uint32_t cell, uint32_t count, uint32_t lane)
 {
     vm_clock *c = &w->block->check->warps[w->index];

@@ -1,5 +1,5 @@
-/* shadow.c - what the checks remember of an allocation: a bit for each byte that was written, and cells, in pages
- * that come to be when they are touched. */
+/* shadow.c - the checks' data about an allocation: a bit for each written byte, and cells, in pages that are allocated
+ * at the first access. */
 #include <string.h>
 
 #include "vm_checks_internal.h"
@@ -62,7 +62,7 @@ static void unwrite(vm_shadow *shadow, uint64_t offset, uint64_t bytes)
     }
 }
 
-/* Bits for memory that counted as written whole. */
+/* Creates the bits for memory that counted as completely written. */
 static bool open_bits(vm_check *check, vm_shadow *shadow, uint64_t bytes)
 {
     shadow->written = kiln__alloc(check->mem, (size_t)(bytes / 64 + 1) * sizeof *shadow->written);
@@ -96,7 +96,7 @@ void vm_check_copied(vm_device *device, uint64_t to, uint64_t from, uint64_t byt
     uint64_t at = 0, source_at = 0, most = bytes;
     vm_shadow *target = shadow_at(device, to, &at, &bytes), *source = shadow_at(device, from, &source_at, &most);
     if (!target || !source || !target->written || source->unwritten == 0)
-        return; /* whoever copied has marked the target as written */
+        return; /* the copy has marked the target as written */
     bytes = bytes < most ? bytes : most;
     for (uint64_t k = 0; k < bytes; k++)
         if (!(source->written[(source_at + k) / 64] >> (source_at + k) % 64 & 1))
@@ -107,7 +107,7 @@ void vm_check_attach(vm_device *device, vm_check *check)
 {
     pthread_rwlock_wrlock(&device->lock);
     vm_check *before = device->check;
-    vm_bury(device); /* nothing runs: what is dead keeps no shadow */
+    vm_bury(device); /* nothing runs: freed memory needs no shadow */
     for (size_t k = 0; k < device->live_count; k++) {
         vm_allocation *a = device->live[k];
         if (a->shadow && before != check) {

@@ -1,9 +1,8 @@
-/* vm_checks.h - the checks of a watched launch: what is found, and the shadow state behind it. CHECKS.md says what is
- * looked for and how it is decided.
+/* vm_checks.h - the checks of an observed launch: findings, and shadow state. CHECKS.md says what is checked and how.
  *
- * A checked launch runs on one host thread, so nothing here is locked and the same launch finds the same in the same
- * order. Time is a counter that moves whenever threads come to know of each other: an access has the time it was made
- * at, and a thread knows up to which time the accesses of each other warp happened before its own. */
+ * A checked launch runs on one host thread, so nothing here is locked, and the same launch has the same findings in the
+ * same order. Time is a counter that is incremented when threads synchronise: an access has a time, and a thread knows
+ * up to which time the accesses of each other warp happened before its own. */
 #ifndef KILN_SIM_VM_CHECKS_H
 #define KILN_SIM_VM_CHECKS_H
 
@@ -13,20 +12,20 @@
 typedef struct vm_check vm_check;
 
 vm_check *vm_check_new(const kiln_allocator *mem);
-void vm_check_free(vm_check *check); /* NULL is fine; not while a device has it */
-/* The device's allocations are shadowed from now on; what it has already counts as written. NULL: no more. */
+void vm_check_free(vm_check *check); /* NULL is allowed; not while a device uses it */
+/* The device's allocations are shadowed from now on; existing ones count as written. NULL: stop shadowing. */
 void vm_check_attach(vm_device *device, vm_check *check);
 size_t vm_check_count(const vm_check *check);
 const kiln_check_finding *vm_check_at(const vm_check *check, size_t index);
-uint64_t vm_check_dropped(const vm_check *check); /* different findings beyond the most that are kept */
-bool vm_check_starved(const vm_check *check);     /* memory for the shadow was short: some races may be missed */
+uint64_t vm_check_dropped(const vm_check *check); /* findings beyond the limit */
+bool vm_check_starved(const vm_check *check);     /* out of memory for the shadow: some races may be missed */
 
 /* ---- for the driver ---- */
 void vm_check_copied(vm_device *device, uint64_t to, uint64_t from, uint64_t bytes); /* device to device */
 void vm_check_host_reads(vm_device *device, uint64_t address, uint64_t bytes);
 void vm_check_forget(vm_device *device, uint64_t address, uint64_t bytes); /* counts as never written */
-void vm_check_host_free(vm_device *device, uint64_t address);              /* one that was refused */
-/* Before the device goes; `all`: also what the host has allocated. */
+void vm_check_host_free(vm_device *device, uint64_t address);              /* an invalid free */
+/* To be called before the device is destroyed; `all`: also allocations of the host. */
 void vm_check_leaks(vm_device *device, bool all);
 
 /* ---- for the interpreter ---- */
@@ -41,25 +40,25 @@ enum { VM_WHO = 1023, VM_MANY = 1024, VM_STRONG_SIDE = 2048, VM_PENDING = 4096 }
 typedef struct vm_cell {
     vm_mark w, r1, r2;
     uint32_t constant, constant_insn;  /* the last read as read-only data (ld.global.nc) */
-    uint32_t published, published_cta; /* what a thread knows that reads this as a flag */
+    uint32_t published, published_cta; /* the time that a thread knows after reading this as a flag */
 } vm_cell;
 _Static_assert(sizeof(vm_cell) == 64, "a cell is one cache line");
 
 typedef struct vm_shadow {
-    uint64_t *written;              /* a bit a byte; NULL: all */
+    uint64_t *written;              /* one bit per byte; NULL: all */
     uint64_t unwritten;             /* bytes */
     vm_cell **pages;                /* each of VM_SHADOW_PAGE bytes of memory; NULL until touched */
-    unsigned shift;                 /* a cell stands for 1 << shift bytes */
+    unsigned shift;                 /* a cell covers 1 << shift bytes */
     bool by_kernel;                 /* malloc in device code */
-    const struct vm_module *module; /* whose instruction `insn` made it; only compared */
+    const struct vm_module *module; /* of the instruction `insn` that allocated it; only compared */
     kiln_check_side made;           /* by_kernel: where */
 } vm_shadow;
 #define VM_SHADOW_PAGE 4096u
 
-/* What is known of a module's instructions, made when it is launched under checks first. */
+/* Static data about a module's instructions, made at its first launch under checks. */
 typedef struct vm_check_code {
     uint8_t *kind;   /* vm_check_see, by tally index */
-    uint32_t *owner; /* of shared accesses: the one variable they can mean + 1, or 0 */
+    uint32_t *owner; /* of shared accesses: the only possible variable + 1, or 0 */
     unsigned shift;  /* no access is smaller than 1 << shift bytes */
 } vm_check_code;
 enum vm_check_see {
@@ -81,12 +80,12 @@ enum vm_check_see {
 typedef struct vm_pending {
     uint32_t cell, count, lane, group;
 } vm_pending;
-/* What a warp knows. Accesses stamped up to `fast` by threads of the block, and up to `horizon` by anyone, happened
- * before whatever it does next. */
+/* What a warp knows. Accesses with times up to `fast` by threads of the block, and up to `horizon` by any thread,
+ * happened before its next access. */
 typedef struct vm_clock {
     uint32_t fast, horizon, full, synced, released, released_cta;
     uint32_t know[VM_LANES];   /* by warp of the block */
-    uint32_t *lanes;           /* [lane][other lane], NULL until lanes synchronise in parts */
+    uint32_t *lanes;           /* [lane][other lane], NULL until only some lanes synchronise */
     uint32_t groups[VM_LANES]; /* cp.async: committed by each lane */
     vm_pending *pending;
     size_t pending_count, pending_capacity;
@@ -98,7 +97,7 @@ typedef struct vm_check_block {
     uint32_t base; /* the time it started */
     unsigned shift;
     vm_clock *warps;
-    vm_gate gates[VM_BARRIERS + 1]; /* the last one: of the cluster, which is this block */
+    vm_gate gates[VM_BARRIERS + 1]; /* the last one is the cluster's; a cluster is one block */
     vm_cell *cells;                 /* of shared memory */
     size_t cell_count;
 } vm_check_block;

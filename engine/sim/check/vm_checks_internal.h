@@ -4,8 +4,7 @@
 
 #include "vm_checks.h"
 
-/* Addresses of one instruction's lanes relative to the first: the same again and again, so what follows from them is
- * worked out once. */
+/* Addresses of one instruction's lanes relative to the first. The same patterns repeat, so their analysis is cached. */
 typedef struct vm_pattern {
     uint32_t insn, lanes, bytes, count; /* insn + 1; count: of different addresses */
     uint32_t rel[VM_LANES], live[VM_LANES];
@@ -14,7 +13,7 @@ typedef struct vm_pattern {
     int64_t at[VM_LANES];
     uint32_t who[VM_LANES];          /* the lanes at each of them */
     uint8_t lane[VM_LANES];          /* the first of them */
-    const vm_allocation *allocation; /* that they lay in last */
+    const vm_allocation *allocation; /* in which they were last */
     uint64_t generation;
 } vm_pattern;
 #define VM_PATTERNS 512u
@@ -38,7 +37,7 @@ struct vm_check {
     vm_pattern spare;                  /* where there is no memory for one */
     size_t cell_bytes;
     bool starved;
-    bool told; /* why the launch ends has been told in more detail */
+    bool told; /* the reason for the end of the launch was reported in more detail */
 };
 
 #define VM_NO_INSN UINT32_MAX
@@ -53,8 +52,8 @@ static inline uint32_t vm_insn_of(const vm_warp *w, const vm_code *i)
 
 /* ---- check.c: findings ---- */
 
-/* A finding at (insn, other) of the launched module: counts one that is known and returns NULL, else a new one to fill
- * in, with kernel, places and the example's thread set. Texts by vm_check_print(). */
+/* A finding at (insn, other) of the launched module: if it is known, counts it and returns NULL; else returns a new one
+ * to fill in, with kernel, places and the example's thread set. Texts by vm_check_print(). */
 kiln_check_finding *vm_check_find(vm_warp *w, kiln_check_kind kind, bool note, uint32_t insn, uint32_t other,
                                   uint32_t lane, unsigned times);
 const char *vm_check_print(vm_check *check, const char *format, ...) KILN__PRINTF(2, 3);
@@ -74,11 +73,11 @@ uint32_t vm_check_free_call(vm_warp *w, const vm_code *i, uint32_t m);
 uint32_t vm_check_async(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t m);
 
 /* ---- order.c ---- */
-/* True if what `s` says happened before what the lane does now. */
+/* True if the access `s` happened before the lane's current access. */
 bool vm_check_before(const vm_warp *w, const vm_mark *s, uint32_t lane, bool shared);
-void vm_check_arrive(vm_warp *w, uint32_t barrier); /* what the warp knows is handed in */
-void vm_check_know_all(vm_warp *w);                 /* whatever was before now happened before what it does next */
-void vm_check_release(vm_warp *w, bool block);      /* a fence; block: for the block alone */
+void vm_check_arrive(vm_warp *w, uint32_t barrier); /* adds what the warp knows to the barrier */
+void vm_check_know_all(vm_warp *w);                 /* everything so far happened before its next access */
+void vm_check_release(vm_warp *w, bool block);      /* a fence; block: only for the block */
 void vm_check_complete(vm_warp *w, uint32_t m);     /* the lanes' asynchronous copies are done */
 void vm_check_barrier(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_check_fence(vm_warp *w, const ptx_insn *in);
@@ -92,17 +91,17 @@ void vm_check_end(vm_run_state *run);
 bool vm_check_block_new(vm_block *block);
 void vm_check_block_start(vm_block *block);
 void vm_check_block_free(vm_block *block);
-/* Before an instruction executes: the lanes that may execute it. What the others would load is poison. */
+/* Before an instruction executes: the lanes that may execute it. The others get poison. */
 uint32_t vm_check_insn(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_check_met(vm_warp *w, const vm_code *i, uint32_t lanes); /* a warp operation has all its lanes */
-void vm_check_open(vm_block *block, uint32_t barrier);           /* it opens; the paths still wait */
-void vm_check_stuck(vm_block *block);                            /* nothing moves, lanes wait at meeting points */
-void vm_check_deadlock(vm_block *block);                         /* nothing will ever move */
-void vm_check_children(vm_block *block);                         /* what it launched has run */
+void vm_check_met(vm_warp *w, const vm_code *i, uint32_t lanes); /* all lanes of a warp operation have arrived */
+void vm_check_open(vm_block *block, uint32_t barrier);           /* it is complete; the paths still wait */
+void vm_check_stuck(vm_block *block);                            /* lanes wait at reconvergence points */
+void vm_check_deadlock(vm_block *block);                         /* no warp will ever continue */
+void vm_check_children(vm_block *block);                         /* the work that it launched has run */
 void vm_check_malloced(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t address);
 vm_shadow *vm_shadow_new(vm_check *check, uint64_t bytes, bool written);
 void vm_shadow_free(vm_check *check, vm_shadow *shadow, uint64_t bytes);
-/* Forgets all accesses, not what is written. */
+/* Forgets all accesses, but not which bytes are written. */
 void vm_shadow_renew(vm_check *check, vm_shadow *shadow, uint64_t bytes);
 void vm_shadow_write(vm_shadow *shadow, uint64_t offset, uint64_t bytes);
 #endif

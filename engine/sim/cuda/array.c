@@ -1,4 +1,4 @@
-/* Arrays and mipmapped arrays: texels in a layout that only textures, surfaces and copies see. */
+/* array.c - arrays and mipmapped arrays: texels in a layout that only textures, surfaces and copies see. */
 #include "cu_objects.h"
 
 bool sim_format(CUarray_format format, vm_format *out)
@@ -16,14 +16,14 @@ bool sim_format(CUarray_format format, vm_format *out)
     }
 }
 
-/* ---- how large it may be ---- */
+/* ---- limits of sizes ---- */
 
 #define ATTRIBUTES(a, b, c)                                                                                            \
     {                                                                                                                  \
         CU_DEVICE_ATTRIBUTE_MAXIMUM_##a, CU_DEVICE_ATTRIBUTE_MAXIMUM_##b, CU_DEVICE_ATTRIBUTE_MAXIMUM_##c              \
     }
-/* Of an array's kind: the limits of width, height, and depth or layers. A kind without a height or layers repeats
- * another limit, which 1 never exceeds. */
+/* The limits of each kind of array: width, height, and depth or layers. A kind without height or layers repeats another
+ * limit, as its value 1 never exceeds it. */
 typedef enum shape_kind { ONE, TWO, THREE, THREE_DEEP, ONE_LAYERED, TWO_LAYERED, CUBE, CUBE_LAYERED } shape_kind;
 static const CUdevice_attribute texture_most[][3] = {
     [ONE] = ATTRIBUTES(TEXTURE1D_WIDTH, TEXTURE1D_WIDTH, TEXTURE1D_WIDTH),
@@ -176,7 +176,7 @@ void sim_array_close(sim_context *context, sim_array *array)
     for (unsigned k = 0; k < VM_LEVELS_MAX; k++)
         if (array->levels[k])
             sim_object_free(context, array->levels[k]);
-    if (array->parent) /* a context closes objects in any order */
+    if (array->parent) /* a context frees its objects in any order */
         for (unsigned k = 0; k < VM_LEVELS_MAX; k++)
             if (array->parent->levels[k] == array)
                 array->parent->levels[k] = NULL;
@@ -236,7 +236,7 @@ CUresult sim_cuMipmappedArrayCreate(CUmipmappedArray *array, const CUDA_ARRAY3D_
 
 CUresult sim_cuMipmappedArrayDestroy(CUmipmappedArray array) { return array_destroy(array, true); }
 
-/* ---- looking at one ---- */
+/* ---- queries ---- */
 
 CUresult sim_cuArray3DGetDescriptor(CUDA_ARRAY3D_DESCRIPTOR *descriptor, CUarray handle)
 {
@@ -264,7 +264,7 @@ CUresult sim_cuArrayGetDescriptor(CUDA_ARRAY_DESCRIPTOR *descriptor, CUarray arr
     return result;
 }
 
-/* An array that shows one level of the mipmapped one; asked for again, the same. */
+/* An array that shows one level of the mipmapped one; later calls return the same array. */
 CUresult sim_cuMipmappedArrayGetLevel(CUarray *array, CUmipmappedArray handle, unsigned level)
 {
     sim_context *context;

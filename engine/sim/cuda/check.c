@@ -1,6 +1,6 @@
-/* Checks (sim.h, CHECKS.md): while a context is checked, its launches are watched and its memory is shadowed. A program
- * asks for it with kiln__sim_check_begin(); the environment's KILN_SIM_CHECK asks for every context of a process, and
- * then what was found goes to standard error when the context goes, or the process. */
+/* check.c - checks (sim.h, engine/sim/check/CHECKS.md): while a context is checked, its launches are observed and its memory is
+ * shadowed. A program starts it with kiln__sim_check_begin(); the environment variable KILN_SIM_CHECK starts it for
+ * every context of a process, and then the findings go to standard error when the context or the process ends. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "cu_objects.h"
 #include "vm_checks.h"
 
-/* ---- what was found, as text ---- */
+/* ---- findings as text ---- */
 
 static const char *base_name(const char *file)
 {
@@ -16,8 +16,8 @@ static const char *base_name(const char *file)
     return slash ? slash + 1 : file;
 }
 
-/* Names of kernels and files are whatever a module says, and standard error may be a terminal: what is neither printable
- * ASCII nor an end of line is shown. */
+/* Names of kernels and files are from the module (untrusted), and standard error may be a terminal: other characters
+ * than printable ASCII and newlines are escaped. */
 static void put_text(FILE *to, const char *text)
 {
     for (; *text; text++) {
@@ -78,13 +78,13 @@ static void put_all(const vm_check *check)
     fprintf(stderr, "kiln checks: %zu finding%s, %zu note%s", errors, errors == 1 ? "" : "s", notes,
             notes == 1 ? "" : "s");
     if (vm_check_dropped(check))
-        fprintf(stderr, "; more were found than are kept");
+        fprintf(stderr, "; further findings were dropped");
     if (vm_check_starved(check))
-        fprintf(stderr, "; memory for the checks was short, so races may have been missed");
+        fprintf(stderr, "; the checks ran out of memory, so races may have been missed");
     fputc('\n', stderr);
 }
 
-/* ---- the life of it ---- */
+/* ---- starting and ending ---- */
 
 bool sim_check_wanted(void)
 {

@@ -1,8 +1,8 @@
-/* What a context can be asked and told: limits, preferences, peers. state.c makes, finds and ends contexts. Settings
- * are kept and reported; they steer caches and queues, of which there are none here. */
+/* context.c - queries and settings of a context: limits, preferences, peers. state.c creates, finds and ends contexts.
+ * Settings are stored and reported only; they are about caches and queues, which do not exist here. */
 #include "cu_objects.h"
 
-/* The context of that handle, or the current one for NULL, as calls take it that name one. */
+/* The context of that handle, or the current one for NULL; for calls with a context parameter. */
 static CUresult begin_named(CUcontext handle, sim_context **context)
 {
     if (!handle)
@@ -16,7 +16,7 @@ static CUresult begin_named(CUcontext handle, sim_context **context)
 
 CUresult sim_cuCtxGetApiVersion(CUcontext handle, unsigned *version)
 {
-    enum { API_VERSION = 3020 }; /* what the drivers of today say of every context */
+    enum { API_VERSION = 3020 }; /* as current drivers report for every context */
     sim_context *context = NULL;
     CUresult result = begin_named(handle, &context);
     if (result != CUDA_SUCCESS)
@@ -75,7 +75,7 @@ CUresult sim_cuCtxSetFlags(unsigned flags)
     return sim_end(CUDA_SUCCESS);
 }
 
-/* The old way to count a context's users. Of the primary context, which counts its own, it means nothing. */
+/* The old way to count a context's users. It has no effect on the primary context, which has its own count. */
 CUresult sim_cuCtxAttach(CUcontext *handle, unsigned flags)
 {
     sim_context *context;
@@ -137,7 +137,7 @@ CUresult sim_cuCtxSetLimit(CUlimit limit, size_t value)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     if (!limit_exists(limit))
         return sim_end(CUDA_ERROR_UNSUPPORTED_LIMIT);
-    /* The heap is made with the first kernel that takes from it. */
+    /* The heap is created with the first kernel that uses it. */
     if (limit == CU_LIMIT_MALLOC_HEAP_SIZE && value != context->limits[limit] && vm_heap_used(context->device))
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     if ((limit == CU_LIMIT_MALLOC_HEAP_SIZE || limit == CU_LIMIT_PRINTF_FIFO_SIZE) && value > context->memory)
@@ -178,7 +178,7 @@ CUresult sim_cuCtxGetSharedMemConfig(CUsharedconfig *config)
         return result;
     if (!config)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
-    *config = CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE; /* that of every device since Maxwell */
+    *config = CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE; /* the same on every device since Maxwell */
     return sim_end(CUDA_SUCCESS);
 }
 
@@ -245,7 +245,7 @@ CUresult sim_cuCtxDisablePeerAccess(CUcontext peer)
     return sim_end(sim_context_find(peer) ? CUDA_ERROR_PEER_ACCESS_NOT_ENABLED : CUDA_ERROR_INVALID_CONTEXT);
 }
 
-/* A profiler would be attached from outside; there is none that these two could start. */
+/* These two control a profiler that is attached from outside; there is none here. */
 CUresult sim_cuProfilerStart(void)
 {
     sim_context *context;

@@ -1,4 +1,5 @@
-/* Counting (sim.h): while a context counts, its launches are watched, and what they did adds up by kernel. */
+/* count.c - counting (sim.h): while a context counts, its launches are observed, and the counts are summed by
+ * kernel. */
 #include <string.h>
 
 #include "cu_objects.h"
@@ -21,9 +22,9 @@ struct sim_counting {
     uint64_t block;
 };
 
-/* ---- watching a launch ---- */
+/* ---- observing a launch ---- */
 
-/* Shows the accesses of one block as the caller of kiln__sim_count_begin() wants to see them. */
+/* Passes the accesses of one block to the caller of kiln__sim_count_begin(). */
 static void show(void *user, const vm_warp *w, const vm_code *i, const vm_access *list, unsigned count)
 {
     const struct sim_counting *counting = user;
@@ -133,7 +134,7 @@ void sim_count_stop(sim_context *context)
     context->counting = NULL;
 }
 
-/* ---- what was counted, for those outside ---- */
+/* ---- results ---- */
 
 static bool is_cached(const ptx_insn *in)
 {

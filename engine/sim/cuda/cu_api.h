@@ -1,6 +1,6 @@
-/* cu_api.h - the functions of the driver API that exist. X(name, since): the API's own name, and the CUDA version whose
- * cuGetProcAddress first knew the form that is here (1000 * major + 10 * minor). sim_NAME has the type that cuda.h
- * gives the name. */
+/* cu_api.h - the functions of the driver API that exist here. X(name, since): the API's name, and the CUDA version
+ * whose cuGetProcAddress first had this form (1000 * major + 10 * minor). sim_NAME has the type that cuda.h gives the
+ * name. */
 #ifndef KILN_SIM_CU_API_H
 #define KILN_SIM_CU_API_H
 
@@ -255,8 +255,8 @@
     X(cuLinkDestroy, 5050)                                                                                             \
     SIM_GRAPH_MAP(X)
 
-/* Those that libcuda exports a second time for a per-thread default stream, as NAME_ptds and NAME_ptsz. Work is done
- * when a call returns, so both default streams behave alike here and the two are one function. */
+/* Functions that libcuda exports a second time, for a per-thread default stream, as NAME_ptds and NAME_ptsz. Work is
+ * done when a call returns, so both default streams behave in the same way here, and both names are one function. */
 #define SIM_PTDS_MAP(X)                                                                                                \
     X(cuMemcpy, 4000)                                                                                                  \
     X(cuMemcpy2D, 3020)                                                                                                \
@@ -335,8 +335,8 @@
 
 #define SIM_API_MAP(X) SIM_PLAIN_MAP(X) SIM_PTDS_MAP(X) SIM_PTSZ_MAP(X)
 
-/* Other forms of them. X(symbol, name, since, function): what libcuda exports, the API's name and version that lead to
- * it, and the function: either an older form of its own, or the one above where the two are called alike. */
+/* Other forms of these functions. X(symbol, name, since, function): the name that libcuda exports, the API's name and
+ * version for it, and the function: an older form, or the one above if both are called in the same way. */
 #define SIM_FORM_MAP(X)                                                                                                \
     X("cuCtxCreate", "cuCtxCreate", 2000, sim_cuCtxCreate_v2)                                                          \
     X("cuCtxCreate_v2", "cuCtxCreate", 3020, sim_cuCtxCreate_v2)                                                       \
@@ -396,6 +396,6 @@
     X("cuStreamBatchMemOp", "cuStreamBatchMemOp", 8000, sim_cuStreamBatchMemOp)                                        \
     X("cuStreamBatchMemOp_ptsz", "cuStreamBatchMemOp", 8000, sim_cuStreamBatchMemOp)
 
-/* Names that cuda.h makes of another one: X(name, since, function). Only cuGetProcAddress knows them. */
+/* Names that cuda.h maps to other ones: X(name, since, function). Only cuGetProcAddress knows them. */
 #define SIM_ALIAS_MAP(X) X(cuGraphInstantiate, 12000, sim_cuGraphInstantiateWithFlags)
 #endif

@@ -1,12 +1,12 @@
 /* cu_objects.h - what the files of the simulated driver (sim/cuda, sim/stream) share.
  *
- * As in libcuda the state is of the process: one simulated device, its primary context, and a table of everything that
- * was handed out. A handle is a number that is looked up in that table, never a pointer, so a stale, foreign or made-up
- * one is an error code and not a crash.
+ * As in libcuda the state belongs to the process: one simulated device, its primary context, and a table of all
+ * objects. A handle is a number that is looked up in that table, never a pointer, so a stale or invalid handle gives an
+ * error code and not a crash.
  *
- * Two locks, always taken in this order: `work` is held while the device does something (a kernel, a copy, a fill, the
- * freeing of what they use), which is what keeps streams in order; `state` guards the table and the context and is
- * never held while a kernel runs, so that other threads can ask and prepare meanwhile. */
+ * Two locks, always taken in this order: `work` is held while the device works (a kernel, a copy, a fill, the freeing
+ * of what they use), which keeps streams in order. `state` guards the table and the context, and is never held while a
+ * kernel runs, so that other threads can make queries and prepare work meanwhile. */
 #ifndef KILN_SIM_CU_OBJECTS_H
 #define KILN_SIM_CU_OBJECTS_H
 
@@ -18,10 +18,10 @@
 #include "profile.h"
 #include "vm_watch.h"
 
-CUresult cuProfilerStart(void); /* of cudaProfiler.h, which not every toolkit package has */
+CUresult cuProfilerStart(void); /* from cudaProfiler.h, which some toolkit packages lack */
 CUresult cuProfilerStop(void);
 #pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wdeprecated-declarations" /* old functions are here too */
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations" /* old functions are declared too */
 /* ## keeps `name` as written while typeof sees what cuda.h maps it to, so each definition is checked against cuda.h. */
 #define SIM_X(name, since) __typeof__(name) sim_##name;
 SIM_API_MAP(SIM_X)
@@ -61,15 +61,15 @@ CUresult sim_cuGetProcAddress_v1(const char *name, void **function, int version,
 typedef struct sim_profile {
     const char *name, *title;
     uint64_t memory;                 /* bytes; the host may allow less */
-    const sim_attribute *attributes; /* its own; what it leaves out is looked up in those that all share */
+    const sim_attribute *attributes; /* its own; others are in the table that all profiles share */
     size_t attribute_count;
-    const struct sim_model *model; /* NULL: nothing is known of its speed */
+    const struct sim_model *model; /* NULL: it has no figures for estimates */
 } sim_profile;
 #define SIM_PROFILES_MOST 64
-extern sim_profile sim_profiles[SIM_PROFILES_MOST]; /* those built in, then those that were read; never taken out */
+extern sim_profile sim_profiles[SIM_PROFILES_MOST]; /* built-in profiles, then those that were read; never removed */
 extern size_t sim_profile_count;                    /* grows under the state lock */
 bool sim_profile_attribute(const sim_profile *profile, CUdevice_attribute attribute, int *value);
-int sim_profile_int(const sim_profile *profile, CUdevice_attribute attribute); /* 0 where it has none */
+int sim_profile_int(const sim_profile *profile, CUdevice_attribute attribute); /* 0: it has none */
 
 /* ---- objects ---- */
 
@@ -96,54 +96,55 @@ typedef enum sim_kind {
 
 typedef struct sim_context sim_context;
 
-/* What every object begins with. Objects are listed in their context, which frees them when it goes. */
+/* The first member of every object. Objects are in a list of their context, which frees them when it ends. */
 typedef struct sim_object {
     sim_kind kind;
     uint64_t handle;
-    struct sim_context *context; /* that it was made in and can be used with */
+    struct sim_context *context; /* in which it was created, and with which it can be used */
     struct sim_object *next, *previous;
-    /* Frees what the object holds besides itself, when it is freed; NULL: nothing. Other objects may be gone by then. */
+    /* Called when the object is freed: frees what it holds besides itself; NULL: nothing. Other objects may be freed
+     * already. */
     void (*drop)(struct sim_object *object);
 } sim_object;
 
-/* Of stream-ordered allocations. Nothing is kept back: what is freed is free. */
+/* A pool of stream-ordered allocations. It keeps no freed memory. */
 typedef struct sim_pool {
     sim_object object;
     uint64_t threshold, used, most;
     uint64_t limit; /* 0: none */
-    int reuse[3];   /* kept and reported */
+    int reuse[3];   /* stored and reported only */
 } sim_pool;
 
 struct sim_context {
     sim_object object;
-    unsigned retained; /* 0: not active; its handle stays the same for the life of the process */
-    CUresult sticky;   /* the fault that ended it, CUDA_SUCCESS while it is whole */
+    unsigned retained; /* 0: not active; its handle is the same for the whole process */
+    CUresult sticky;   /* the fault that ended it; CUDA_SUCCESS: none */
     vm_device *device;
     sim_object *objects;
-    uint64_t clock_ns;             /* host time that the device's work took: the clock that events read */
+    uint64_t clock_ns;             /* host time of the device's work so far: the clock for events */
     uint64_t memory;               /* bytes of device memory */
-    uint64_t steps;                /* that a launch may take, 0: as many as the interpreter has by default */
-    char fault[1024];              /* in one sentence, "" if there was none */
-    struct sim_context *next;      /* among those that cuCtxCreate made */
+    uint64_t steps;                /* limit for a launch; 0: the interpreter's default */
+    char fault[1024];              /* one sentence; "": none */
+    struct sim_context *next;      /* list of the contexts from cuCtxCreate */
     struct sim_counting *counting; /* count.c; NULL: launches are not counted */
     struct vm_check *check;        /* check.c; NULL: nothing is checked */
-    bool check_shown;              /* what it finds goes to standard error: the environment asked for it */
+    bool check_shown;              /* findings go to standard error: requested by the environment */
     uint64_t id;
     unsigned flags, attached;    /* attached: by cuCtxAttach, beyond the first use */
-    size_t limits[CU_LIMIT_MAX]; /* kept and reported; of what they limit only the heap of malloc() and
-                                          what waits for the device runtime goes by them */
+    size_t limits[CU_LIMIT_MAX]; /* stored and reported; only those of the heap of malloc() and of pending
+                                          launches of the device runtime have an effect */
     CUfunc_cache cache_config;
     sim_pool pool;                   /* the default one */
-    uint64_t pool_current;           /* handle of the one that cuMemAllocAsync takes from; 0: the default one */
+    uint64_t pool_current;           /* handle of the pool for cuMemAllocAsync; 0: the default one */
     uint64_t graph_used, graph_most; /* bytes that nodes of graphs have allocated */
-    size_t captures;                 /* of its streams, under way */
+    size_t captures;                 /* running captures of its streams */
 };
 
 typedef struct sim_module {
     sim_object object;
     vm_module *vm;
     struct sim_function *functions;
-    struct sim_library *library; /* that it belongs to, or NULL */
+    struct sim_library *library; /* to which it belongs, or NULL */
 } sim_module;
 typedef struct sim_function {
     sim_object object;
@@ -153,30 +154,30 @@ typedef struct sim_function {
     vm_resources resources;
     int dynamic_limit; /* CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES */
     int carveout;
-    unsigned char *old_params; /* of cuParamSet* and cuLaunch; made at the first use */
+    unsigned char *old_params; /* for cuParamSet* and cuLaunch; allocated at the first use */
     unsigned old_param_bytes, old_shared, old_block[3];
 } sim_function;
 typedef struct sim_library {
     sim_object object;
     sim_module *module;
 } sim_library;
-#define SIM_PRIORITY (-5) /* the greatest: priorities go down to it from 0 */
+#define SIM_PRIORITY (-5) /* the highest priority; the lowest is 0 */
 typedef struct sim_stream {
     sim_object object;
     unsigned flags;
     int priority;
-    struct sim_capture *capture; /* that it takes part in */
+    struct sim_capture *capture; /* the capture in which it takes part */
     struct sim_node **tips;      /* what the next captured node will depend on */
     size_t tip_count, tip_capacity;
-    CUgraphNode *shown; /* as cuStreamGetCaptureInfo last handed them out */
+    CUgraphNode *shown; /* as last returned by cuStreamGetCaptureInfo */
     CUgraphEdgeData *shown_data;
     size_t shown_capacity, shown_data_capacity;
-    CUaccessPolicyWindow window; /* attributes: kept and reported */
+    CUaccessPolicyWindow window; /* attributes: stored and reported only */
     CUsynchronizationPolicy policy;
     CUlaunchMemSyncDomainMap domains;
     CUlaunchMemSyncDomain domain;
 } sim_stream;
-/* Memory that host and device share by one pointer. */
+/* Memory that host and device share under one pointer. */
 typedef enum sim_sharing { SIM_PINNED, SIM_REGISTERED, SIM_MANAGED } sim_sharing;
 typedef struct sim_host {
     sim_object object;
@@ -188,11 +189,11 @@ typedef struct sim_host {
 typedef struct sim_array { /* a CUarray or a CUmipmappedArray */
     sim_object object;
     bool mipmapped;
-    CUDA_ARRAY3D_DESCRIPTOR descriptor; /* as it was asked for */
+    CUDA_ARRAY3D_DESCRIPTOR descriptor; /* as requested */
     vm_image image;
-    void *storage; /* NULL: a level of `parent`, which goes with it */
+    void *storage; /* NULL: a level of `parent`, freed with it */
     uint64_t bytes;
-    struct sim_array *parent, *levels[VM_LEVELS_MAX]; /* levels: those that were asked for */
+    struct sim_array *parent, *levels[VM_LEVELS_MAX]; /* levels: those requested so far */
 } sim_array;
 typedef struct sim_texture { /* a CUtexObject or a CUsurfObject */
     sim_object object;
@@ -207,23 +208,23 @@ typedef struct sim_event {
     unsigned flags;
     bool recorded;
     uint64_t clock_ns;
-    uint64_t capture; /* that it was last recorded in, 0: in none */
-    uint64_t *tips;   /* and the nodes that it stands for */
+    uint64_t capture; /* in which it was last recorded; 0: none */
+    uint64_t *tips;   /* and the nodes that it marks */
     size_t tip_count, tip_capacity;
 } sim_event;
 
-/* A new object of `size` bytes in `context` with a handle; NULL if memory is out. Under the state lock. */
+/* A new object of `size` bytes in `context`, with a handle; NULL: out of memory. Under the state lock. */
 void *sim_object_new(sim_context *context, sim_kind kind, size_t size);
 void sim_object_free(sim_context *context, void *object);
 /* The live object of that handle and kind in `context`, or NULL. Under the state lock. */
 void *sim_object_find(const sim_context *context, const void *handle, sim_kind kind);
 sim_context *sim_context_find(CUcontext handle); /* a live one, or NULL */
-/* CUstream and friends are pointers to types that nobody completes: a handle's number travels in one. */
+/* CUstream and similar types are pointers to incomplete types: a handle's number is stored in the pointer. */
 #define SIM_HANDLE(type, object_) ((type)(uintptr_t)(object_)->object.handle)
 /* True for the default streams and for a live one. */
 bool sim_stream_known(const sim_context *context, CUstream stream);
-/* The object behind the handle; the per-thread stream has one once it is needed (`make`). NULL: the legacy stream, a
- * handle of nothing, or no memory. */
+/* The object of the handle; that of the per-thread stream is created when needed (`make`). NULL: the legacy stream, an
+ * invalid handle, or out of memory. */
 sim_stream *sim_stream_at(sim_context *context, CUstream stream, bool make);
 static inline bool sim_is_legacy(CUstream stream) { return !stream || stream == CU_STREAM_LEGACY; }
 
@@ -231,35 +232,37 @@ static inline bool sim_is_legacy(CUstream stream) { return !stream || stream == 
 
 /* CUDA_SUCCESS with the state lock held and the calling thread's current context, else the error and no lock. */
 CUresult sim_begin(sim_context **context);
+/* The same, and the object that the call is about. NULL: not begun, and why. */
+void *sim_begin_object(sim_context **context, const void *handle, sim_kind kind, CUresult *result);
 CUresult sim_end(CUresult result); /* drops the lock, returns `result` */
-/* The same for a call that makes the device do something; notes how long it took on the context's clock. */
+/* The same for a call that gives the device work; its duration is added to the context's clock. */
 CUresult sim_begin_work(sim_context **context);
-CUresult sim_begin_any(sim_context **context); /* the same also where a fault has ended the context */
+CUresult sim_begin_any(sim_context **context); /* the same, also if a fault has ended the context */
 CUresult sim_end_work(sim_context *context, CUresult result);
-/* Under both locks: lets go of them, calls the host's function, takes them again. False: the context went meanwhile, and
- * must not be touched; sim_end_work() takes NULL for it then. */
+/* Under both locks: releases them, calls the host's function, takes them again. False: the context ended meanwhile and
+ * must not be used; pass NULL to sim_end_work() then. */
 bool sim_call_out(sim_context *context, void (*function)(void *), void *user);
-/* Waits until no other thread is in a function of the host that a stream called. */
+/* Waits until no other thread is in a host function that a stream called. */
 void sim_wait_idle(void);
-uint64_t sim_clock(const sim_context *context); /* under `work`: what an event that is recorded now reads */
-/* Under `work`: drops and retakes the state lock around a kernel. */
+uint64_t sim_clock(const sim_context *context); /* under `work`: the time of an event that is recorded now */
+/* Under `work`: release and retake the state lock around a kernel. */
 void sim_pause(void);
 void sim_resume(void);
 /* Driver calls that need no context: CUDA_SUCCESS with the state lock held if cuInit was called. */
 CUresult sim_begin_bare(void);
 const sim_profile *sim_current_profile(void); /* under the state lock */
 const kiln_allocator *sim_memory(void);
-/* Tests only: the allocator of everything to come; NULL: malloc. Not while the primary context is retained. */
+/* For tests: the allocator for all later allocations; NULL: malloc. Not while the primary context is retained. */
 void sim_set_memory(const kiln_allocator *mem);
 
 /* ---- modules ---- */
 
-/* JIT options, as far as they do something here: logs and the time that it took. */
+/* The JIT options that have an effect here: logs and the time. */
 typedef struct sim_jit_log {
     char *buffer;
     size_t size;
     void **written;
-} sim_jit_log; /* size in, bytes written out */
+} sim_jit_log; /* in: size; out: written */
 typedef struct sim_jit {
     sim_jit_log info, error;
     void **wall_time;
@@ -267,82 +270,84 @@ typedef struct sim_jit {
 CUresult sim_jit_read(unsigned count, const CUjit_option *options, void **values, sim_jit *jit);
 void sim_jit_log_put(const sim_jit_log *log, const char *text);
 void sim_jit_time_put(const sim_jit *jit, uint64_t nanoseconds);
-/* One PTX text, parsed for the current device, with what is wrong in `log`. */
+/* Parses one PTX text for the current device; errors go to `log`. */
 CUresult sim_ptx_parse(const char *text, size_t length, ptx_module **ptx, kiln__text *log);
 CUresult sim_ptx_result(ptx_result result);
 CUresult sim_image_error(sim_image_result result);
-bool sim_is_builtin(const char *function); /* a function that the device has */
+bool sim_is_builtin(const char *function); /* a function that the device provides */
 int sim_device_cc(void);                   /* 90: 9.0; under the state lock */
 
-/* Loads `image` into the current context under its JIT options; *module only on success. `length` is SIZE_MAX if it is
- * not known. Under both locks. */
+/* Loads `image` into the current context under its JIT options; *module only on success. `length` is SIZE_MAX: not
+ * known. Under both locks. */
 CUresult sim_module_load(sim_context *context, const void *image, size_t length, unsigned count,
                          const CUjit_option *options, void **values, sim_module **module);
 sim_function *sim_function_of(sim_context *context, sim_module *module, int kernel); /* NULL: out of memory */
 CUresult sim_file_read(const char *path, char **data, size_t *length);
-void sim_link_drop(sim_object *link);                            /* what it holds; the object itself stays */
+void sim_link_drop(sim_object *link);                            /* frees its contents, not the object */
 void sim_module_close(sim_context *context, sim_module *module); /* with its functions; under both locks */
-/* The error if a call that may wait for the device is not allowed because of a capture (and ends the capture), as
- * cuThreadExchangeStreamCaptureMode describes it. Under the state lock. */
+/* An error if a capture forbids a call that may wait for the device (it also ends the capture);
+ * cuThreadExchangeStreamCaptureMode has the rules. Under the state lock. */
 CUresult sim_forbid(sim_context *context);
-CUresult sim_forbid_any(sim_context *context); /* that is under way in the context, in whatever mode */
-/* The stream of copies and fills that wait: they end captures of blocking streams, in every mode, and no others. */
+CUresult sim_forbid_any(sim_context *context); /* the same for any capture in the context, in any mode */
+/* The stream for synchronous copies and fills: they end captures of blocking streams, in every mode, and no others. */
 #define SIM_WAITS CU_STREAM_LEGACY
 /* The shared memory that holds the address, or NULL. */
 sim_host *sim_host_at(const sim_context *context, uint64_t address);
-/* Frees device memory, whatever kind of call allocated it. False: it is not the start of memory that can be freed. */
+/* Frees device memory, of any kind. False: not the start of memory that can be freed. */
 bool sim_memory_free(sim_context *context, CUdeviceptr pointer);
-/* Owners of allocations (vm_info) that are no handles. */
+/* Owners of allocations (vm_info) that are not handles. */
 enum { SIM_OWNER_GRAPH = 1, SIM_OWNER_RANGE = 2 };
 void sim_pool_freed(sim_context *context, uint64_t pool, uint64_t bytes);
-/* the default one is not in the table: it comes before contexts */
+/* the default pool: not in the table */
 #define SIM_POOL_HANDLE ((uint64_t)0x52u << 56 | 0x10)
-sim_context *sim_current(void); /* the thread's current context, whole or not; NULL: none. Under the state lock */
-/* A destructor of the host's, to be called under no lock. */
+sim_context *sim_current(void); /* the thread's current context, usable or not; NULL: none. Under the state lock */
+/* A destructor of the host, to be called without locks. */
 typedef struct sim_end_of {
     void (*destroy)(void *);
     void *pointer;
     struct sim_end_of *next;
 } sim_end_of;
-void sim_bury(sim_end_of *end); /* puts it on the list */
-void sim_bury_users(void);      /* under no lock: calls those on the list */
+void sim_bury(sim_end_of *end); /* adds it to the list */
+void sim_bury_users(void);      /* calls those in the list; without locks */
 void sim_user_release(sim_context *context, uint64_t user, unsigned count);
 struct sim_user;
 void sim_user_retain(struct sim_user *user, unsigned count);
-/* The value of a variable of the environment, 0 if it is not set; false with a line on stderr if it is no number. */
+/* The value of a variable of the environment, 0 if it is not set; false, with a line on stderr, if it is not a
+ * number. */
 bool sim_environment(const char *name, uint64_t *value);
-/* One side of a copy: a host pointer, an address of `context`, or whichever of them it is (CU_MEMORYTYPE_UNIFIED). */
+/* One side of a copy: a host pointer, an address of `context`, or either of them (CU_MEMORYTYPE_UNIFIED). */
 typedef struct sim_side {
     CUmemorytype type;
-    bool write; /* what is copied goes there */
+    bool write; /* it is the target */
     uint64_t address;
     sim_context *context;
 } sim_side;
-void *sim_side_resolve(const sim_side *where, size_t bytes); /* NULL if it is not there */
-/* What checks want to know of a copy that was made. */
+void *sim_side_resolve(const sim_side *where, size_t bytes); /* NULL: no such memory */
+/* Informs the checks of a copy. */
 void sim_side_copied(const sim_side *to, const sim_side *from, size_t bytes);
-void sim_array_close(sim_context *context, sim_array *array); /* with its levels; textures of it go stale */
+void sim_array_close(sim_context *context, sim_array *array); /* with its levels; its textures become stale */
 void sim_texture_close(sim_context *context, sim_texture *texture);
-/* The formats that there are; false: another one. */
+/* Converts a format; false: not supported. */
 bool sim_format(CUarray_format format, vm_format *out);
-/* Begins a call that asks `device` something and hands results through `out`. */
+/* Begins a query of `device` whose result goes to `out`. */
 CUresult sim_begin_device(CUdevice device, const void *out);
 /* check.c. Under both locks. */
-bool sim_check_wanted(void); /* by the environment */
+bool sim_check_wanted(void); /* requested by the environment */
 bool sim_check_open(sim_context *context);
-void sim_check_show(sim_context *context, bool leaks); /* to standard error, where the environment asked for it */
-/* Lets the launch be watched, if the context counts. False: out of memory. Then what it came to. Under both locks. */
+void sim_check_show(sim_context *context, bool leaks); /* to standard error, if requested by the environment */
+/* If the context counts: prepares the launch for counting. False: out of memory. Then adds its counts. Under both
+ * locks. */
 bool sim_count_launch(sim_context *context, const sim_function *function, const vm_launch *launch,
                       struct vm_watch *watch);
 void sim_count_ran(sim_context *context, const sim_function *function, const vm_counters *counters);
 void sim_count_forget(sim_context *context, const sim_module *module);
 void sim_count_stop(sim_context *context);
 void sim_count_work(uint64_t nanoseconds, uint64_t warp_instructions);
-bool sim_device_memory(const sim_profile *profile, uint64_t *bytes); /* false: KILN_SIM_MEMORY is no number */
+bool sim_device_memory(const sim_profile *profile, uint64_t *bytes); /* false: KILN_SIM_MEMORY is not a number */
 
 /* ---- the estimate of a launch's time: estimate.c ---- */
 
-typedef struct sim_estimate { /* of one launch; all zero where none is wanted */
+typedef struct sim_estimate { /* of one launch; all zero: none requested */
     struct vm_trace *trace;
     struct vm_cost *cost;
     uint32_t resident; /* blocks on an SM */
@@ -354,10 +359,10 @@ void sim_estimate_launch(const sim_function *function, uint32_t resident, const 
                          struct vm_watch *watch, sim_estimate *estimate);
 void sim_estimate_ran(sim_context *context, sim_estimate *estimate, bool whole);
 void sim_estimate_drop(sim_estimate *estimate);
-void sim_estimate_bytes(uint64_t bytes); /* read and written by a fill or a copy within the device */
-/* What kernels may ask, with the profile as `user` (vm_limits). */
+void sim_estimate_bytes(uint64_t bytes); /* bytes read and written by a fill or a copy on the device */
+/* Answers queries of kernels; `user` is the profile (vm_limits). */
 bool sim_kernel_attribute(const void *profile, int attribute, int *value);
-/* Blocks of so many threads that fit on a multiprocessor. */
+/* How many blocks of `threads` threads fit on a multiprocessor. */
 int sim_blocks_per_sm(const sim_function *function, uint64_t threads, uint64_t dynamic_shared);
 bool sim_kernel_occupancy(const void *profile, const vm_resources *kernel, int threads, uint64_t shared, int *blocks);
 #endif

@@ -1,5 +1,5 @@
-/* Device profiles: what the simulated device says of itself. Two are built in; others are read from text (profile.c) and
- * have figures for estimates of times. */
+/* device.c - device profiles: the attributes of the simulated device. Two are built in; others are read from text
+ * (profile.c) and also have figures for estimates of times. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +11,8 @@
         CU_DEVICE_ATTRIBUTE_##name, value                                                                              \
     }
 
-/* Of any device of the supported generations (CUDA C++ Programming Guide, technical specifications by compute
- * capability), as far as the simulator has the feature. */
+/* Attributes of any device of the supported generations (CUDA C++ Programming Guide, technical specifications by
+ * compute capability), as far as the simulator has the feature. */
 static const sim_attribute common[] = {
     A(MAX_THREADS_PER_BLOCK, 1024),
     A(MAX_BLOCK_DIM_X, 1024),
@@ -117,8 +117,8 @@ static const sim_attribute common[] = {
     A(GPU_DIRECT_RDMA_SUPPORTED, 0),
 };
 
-/* Figures of the kind of an H200 SXM, as its driver reports them: 132 SMs at 1980 MHz, 50 MB of L2, HBM3e of 6144 bits
- * at 3201 MHz. It is no model of that product, hence the name. */
+/* Figures similar to an H200 SXM, as its driver reports them: 132 SMs at 1980 MHz, 50 MB of L2, HBM3e of 6144 bits at
+ * 3201 MHz. It is not a model of that product, hence the name. */
 static const sim_attribute generic[] = {
     A(COMPUTE_CAPABILITY_MAJOR, 9),
     A(COMPUTE_CAPABILITY_MINOR, 0),
@@ -132,7 +132,7 @@ static const sim_attribute generic[] = {
     A(MAX_BLOCKS_PER_MULTIPROCESSOR, 32),
 };
 
-/* Of the kind of an A100 SXM: for code that must be compiled for compute capability 8.0. */
+/* Similar to an A100 SXM: for code that must be compiled for compute capability 8.0. */
 static const sim_attribute ampere[] = {
     A(COMPUTE_CAPABILITY_MAJOR, 8),
     A(COMPUTE_CAPABILITY_MINOR, 0),
@@ -174,8 +174,8 @@ int sim_profile_int(const sim_profile *profile, CUdevice_attribute attribute)
     return value;
 }
 
-/* Device memory is host memory here, and every byte of it is written when it is allocated (to be recognised as never
- * written): half of what the host has, at most what the profile has, or what $KILN_SIM_MEMORY says in bytes. */
+/* The size of device memory: half of the host's memory, at most that of the profile; or $KILN_SIM_MEMORY bytes. Device
+ * memory is host memory here, and all of it is filled with a pattern when it is allocated. */
 bool sim_device_memory(const sim_profile *profile, uint64_t *bytes)
 {
     uint64_t wanted;
@@ -211,7 +211,7 @@ CUresult sim_cuDeviceGet(CUdevice *device, int ordinal)
 }
 
 /* A CUdevice is the index of a profile:
- * there is one device, the selected profile's, but every profile can be asked what it would be. */
+ * there is one device, the selected profile's, but every profile can be queried. */
 CUresult sim_begin_device(CUdevice device, const void *out)
 {
     CUresult result = sim_begin_bare();
@@ -245,7 +245,7 @@ CUresult sim_cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUde
         return result;
     if ((int)attribute < 1 || attribute >= CU_DEVICE_ATTRIBUTE_MAX)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
-    int found = 0; /* a feature that no table lists is one that is not there */
+    int found = 0; /* a feature that no table lists is missing */
     sim_profile_attribute(&sim_profiles[device], attribute, &found);
     *value = found;
     return sim_end(CUDA_SUCCESS);
@@ -309,7 +309,7 @@ CUresult sim_cuDeviceGetProperties(CUdevprop *properties, CUdevice device)
     return sim_end(CUDA_SUCCESS);
 }
 
-/* The place on the bus that the attributes PCI_DOMAIN_ID, PCI_BUS_ID and PCI_DEVICE_ID tell. */
+/* The place on the bus, from the attributes PCI_DOMAIN_ID, PCI_BUS_ID and PCI_DEVICE_ID. */
 CUresult sim_cuDeviceGetPCIBusId(char *id, int length, CUdevice device)
 {
     CUresult result = sim_begin_device(device, id);
@@ -326,7 +326,7 @@ CUresult sim_cuDeviceGetByPCIBusId(CUdevice *device, const char *id)
     unsigned domain = 0, bus = 0, unit = 0;
     if (!device || !id)
         return CUDA_ERROR_INVALID_VALUE;
-    if (sscanf(id, "%x:%x:%x", &domain, &bus, &unit) != 3) { /* the domain may be left out */
+    if (sscanf(id, "%x:%x:%x", &domain, &bus, &unit) != 3) { /* the domain is optional */
         domain = 0;
         if (sscanf(id, "%x:%x", &bus, &unit) != 2)
             return CUDA_ERROR_INVALID_VALUE;
@@ -334,7 +334,7 @@ CUresult sim_cuDeviceGetByPCIBusId(CUdevice *device, const char *id)
     return domain || bus || unit ? CUDA_ERROR_INVALID_DEVICE : sim_cuDeviceGet(device, 0);
 }
 
-/* Windows has these. */
+/* Only on Windows. */
 CUresult sim_cuDeviceGetLuid(char *luid, unsigned *mask, CUdevice device)
 {
     CUresult result = sim_begin_device(device, luid && mask ? luid : NULL);
@@ -359,7 +359,7 @@ CUresult sim_cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attribute
         return result;
     (void)attribute;
     (void)peer;
-    return sim_end(CUDA_ERROR_INVALID_DEVICE); /* it takes two devices */
+    return sim_end(CUDA_ERROR_INVALID_DEVICE); /* needs two devices */
 }
 
 CUresult sim_cuDeviceGetExecAffinitySupport(int *supported, CUexecAffinityType type, CUdevice device)

@@ -1,4 +1,4 @@
-/* The driver API's error codes: their names, and what they mean in words. */
+/* error.c - the driver API's error codes: names and descriptions. */
 #include "cu_objects.h"
 
 /* X(name, meaning) */

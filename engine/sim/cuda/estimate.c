@@ -1,15 +1,16 @@
-/* estimate.c - estimates (sim.h): while a thread asks for them, its launches are traced in a few blocks, and the time
- * that these would take on the device of the profile adds up. ESTIMATE.md. */
+/* estimate.c - estimates (sim.h): while a thread has them switched on, a few blocks of its launches are traced, and the
+ * estimated times on the profile's device are summed. See
+ * engine/sim/model/ESTIMATE.md. */
 #include <math.h>
 #include <string.h>
 
 #include "cu_objects.h"
 #include "vm_time.h"
 
-#define INSNS_MOST 400000u /* that are recorded and replayed of a launch */
-#define WARP_LEAST 512u    /* of a warp, however many there are */
+#define INSNS_MOST 400000u /* instructions of a launch that are recorded and replayed */
+#define WARP_LEAST 512u    /* at least this many per warp */
 
-/* Of the calling thread: an estimate belongs to who asks for it, not to the device. */
+/* Per thread: an estimate belongs to the thread that requested it, not to the device. */
 typedef struct asking {
     bool active, sampled;
     double seconds;
@@ -34,9 +35,10 @@ double kiln__sim_estimate_end(uint64_t *launches)
     return was.failed || !was.active ? -1 : was.seconds;
 }
 
-/* The blocks that one SM in the middle of the grid has at a time: it gets every sm_count-th. */
+/* The blocks that one SM in the middle of the grid runs at the same time: it gets every sm_count-th block. */
 static void choose_blocks(struct vm_trace *trace, uint64_t blocks, uint64_t sms, uint32_t resident)
 {
+    /* resident is not 0: a launch has a block. NOLINTNEXTLINE(clang-analyzer-core.DivideZero) */
     uint64_t wave = sms * resident, waves = blocks / wave;
     uint64_t first = waves > 1 ? waves / 2 * wave : 0, sm = (blocks < sms ? blocks : sms) / 2;
     for (uint32_t k = 0; k < trace->block_count; k++) {
@@ -60,7 +62,7 @@ void sim_estimate_launch(const sim_function *function, uint32_t resident, const 
     uint32_t traced = on_sm < resident ? (uint32_t)on_sm : resident;
     estimate->cost = vm_cost_new(sim_memory(), launch->module, model);
     estimate->trace = estimate->cost ? vm_trace_new(sim_memory(), traced, warps) : NULL;
-    /* too large a module, or out of memory: the kernel runs, but nobody knows how long it takes */
+    /* module too large, or out of memory: the kernel runs without an estimate */
     if (!estimate->trace) {
         sim_estimate_drop(estimate);
         mine.failed++;
@@ -111,7 +113,7 @@ void sim_estimate_drop(sim_estimate *estimate)
     *estimate = (sim_estimate){0};
 }
 
-/* Fills and copies move bytes and do nothing else. */
+/* The time of fills and copies depends only on their bytes. */
 void sim_estimate_bytes(uint64_t bytes)
 {
     const sim_model *model = sim_current_profile()->model;

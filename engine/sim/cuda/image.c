@@ -1,7 +1,7 @@
-/* image.c - the PTX in what is given to the driver.
+/* image.c - finds the PTX in images that are passed to the driver.
  *
- * The layout of fat binaries is documented nowhere; what is read here was seen in those that nvcc 11 to 13 write: a
- * header of 16 bytes and entries one after the other, each with a header of 64 bytes or more, its data padded to 8. */
+ * The layout of fat binaries is not documented. As observed in the output of nvcc 11 to 13: a header of 16 bytes, then
+ * entries, each with a header of 64 bytes or more and data padded to 8. */
 #include <elf.h>
 #include <inttypes.h>
 #include <libelf.h>
@@ -27,7 +27,7 @@ enum {
     ENTRY_FLAGS = 40,
     ENTRY_UNPACKED = 56
 };
-#define TEXT_MOST ((uint64_t)1 << 28) /* bytes of one text, unpacked */
+#define TEXT_MOST ((uint64_t)1 << 28) /* most bytes of one text, uncompressed */
 
 static uint64_t get(const unsigned char *p, unsigned bytes)
 {
@@ -80,9 +80,9 @@ void sim_texts_free(sim_texts *texts)
     texts->capacity = 0;
 }
 
-/* ---- what cuLinkComplete() makes ----
+/* ---- the output of cuLinkComplete() ----
  * 8 bytes of magic, a hash of all that follows, the length of the whole, the number of texts; then for each text the
- * lengths of its name and of itself, and both. All numbers have 8 bytes, least first. */
+ * lengths of its name and of itself, and both. All numbers have 8 bytes, little-endian. */
 
 static const unsigned char linked_magic[8] = {0x7f, 'k', 'i', 'l', 'n', 'P', 'T', 'X'};
 enum { LINKED_HASH = 8, LINKED_LENGTH = 16, LINKED_COUNT = 24, LINKED_HEADER = 32, LINKED_ENTRY = 16 };
@@ -93,9 +93,10 @@ unsigned char *sim_image_write(const sim_texts *texts, const bool *used, size_t 
     for (size_t k = 0; k < texts->count; k++)
         if (used[k])
             bytes += LINKED_ENTRY + strlen(texts->items[k].name) + texts->items[k].length, count++;
-    unsigned char *image = kiln__alloc(texts->mem, bytes), *at = image + LINKED_HEADER;
+    unsigned char *image = kiln__alloc(texts->mem, bytes);
     if (!image)
         return NULL;
+    unsigned char *at = image + LINKED_HEADER;
     for (size_t k = 0; k < texts->count; k++) {
         const sim_text *t = &texts->items[k];
         if (!used[k])
@@ -154,7 +155,7 @@ static sim_image_result read_linked(sim_texts *texts, const unsigned char *p, si
 
 /* ---- PTX ---- */
 
-/* The text ends at a NUL, if there is one: fat binaries fill up with them. */
+/* The text ends at a NUL, if there is one: fat binaries are padded with NULs. */
 static sim_image_result read_text(sim_texts *texts, const unsigned char *p, size_t length, const char *name, bool lazy)
 {
     return sim_texts_add(texts, (const char *)p, strnlen((const char *)p, length), name, lazy) ? SIM_IMAGE_OK
@@ -168,7 +169,7 @@ static bool is_fatbin(const unsigned char *p, size_t length)
     return length >= FATBIN_HEADER && get(p, 4) == FATBIN_MAGIC;
 }
 
-/* Unpacks an entry's data into a text of its own. */
+/* Decompresses an entry's data into a text of its own. */
 static sim_image_result read_packed(sim_texts *texts, const unsigned char *data, uint64_t packed, uint64_t unpacked,
                                     uint64_t flags, const char *name, bool lazy, kiln__text *log)
 {
@@ -178,13 +179,13 @@ static sim_image_result read_packed(sim_texts *texts, const unsigned char *data,
         return SIM_IMAGE_INVALID;
     }
     if (unpacked > SIM_UNPACKED_MOST - texts->unpacked) {
-        kiln__text_printf(log,
-                          "error   : the PTX up to '%s' has more than %" PRIu64 " bytes unpacked, which is the limit\n",
-                          name, SIM_UNPACKED_MOST);
+        kiln__text_printf(
+            log, "error   : the PTX up to '%s' has more than %" PRIu64 " bytes uncompressed, which is the limit\n",
+            name, SIM_UNPACKED_MOST);
         return SIM_IMAGE_INVALID;
     }
     bool lz4 = (flags & FLAG_LZ4) != 0;
-    /* What cannot be true is refused before there is memory for it: LZ4 makes at most 255 bytes of one. */
+    /* An impossible size is refused before memory is allocated: LZ4 expands by at most 255. */
     if (lz4 ? unpacked > packed * 255 + 16 : ZSTD_getFrameContentSize(data, (size_t)packed) != unpacked) {
         kiln__text_printf(log, "error   : the PTX in '%s' is damaged: its size does not fit\n", name);
         return SIM_IMAGE_INVALID;
@@ -205,7 +206,7 @@ static sim_image_result read_packed(sim_texts *texts, const unsigned char *data,
     if (made == unpacked)
         result = read_text(texts, (const unsigned char *)text, (size_t)unpacked, name, lazy);
     else
-        kiln__text_printf(log, "error   : the PTX in '%s' is damaged and cannot be unpacked\n", name);
+        kiln__text_printf(log, "error   : the PTX in '%s' is damaged and cannot be decompressed\n", name);
     kiln__free(texts->mem, text);
     return result;
 }
@@ -220,7 +221,7 @@ static sim_image_result read_entry(sim_texts *texts, const unsigned char *entry,
     if (!(flags & (FLAG_LZ4 | FLAG_ZSTD)) && unpacked == 0)
         return read_text(texts, data, (size_t)size, name, lazy);
     if (!(flags & (FLAG_LZ4 | FLAG_ZSTD))) {
-        kiln__text_printf(log, "error   : the PTX in '%s' is packed in a way that is not known\n", name);
+        kiln__text_printf(log, "error   : the PTX in '%s' has an unknown compression\n", name);
         return SIM_IMAGE_NO_BINARY;
     }
     if (packed > size) {
@@ -230,8 +231,8 @@ static sim_image_result read_entry(sim_texts *texts, const unsigned char *entry,
     return read_packed(texts, data, packed, unpacked, flags, name, lazy, log);
 }
 
-/* The best entry for the device: PTX for the latest architecture that is not later than its own. *end: where the fat
- * binary ends. */
+/* Reads the best entry for the device: PTX for the latest architecture that is not later than the device's. *end: the
+ * end of the fat binary. */
 static sim_image_result read_fatbin(sim_texts *texts, const unsigned char *p, size_t length, const char *name, int cc,
                                     bool lazy, kiln__text *log, size_t *end)
 {
@@ -275,7 +276,7 @@ static sim_image_result read_fatbin(sim_texts *texts, const unsigned char *p, si
     return SIM_IMAGE_NO_BINARY;
 }
 
-/* All the fat binaries of a section, which lie at multiples of 8. */
+/* Reads all fat binaries of a section; they are aligned to 8. */
 static sim_image_result read_fatbins(sim_texts *texts, const unsigned char *p, size_t length, const char *name, int cc,
                                      bool lazy, kiln__text *log)
 {
@@ -304,7 +305,7 @@ static sim_image_result refuse_cubin(const char *name, kiln__text *log)
     return SIM_IMAGE_NO_BINARY;
 }
 
-/* `elf` is one object: its sections with fat binaries. */
+/* Reads the sections with fat binaries of one object. */
 static sim_image_result read_object(sim_texts *texts, Elf *elf, const char *name, int cc, bool lazy, kiln__text *log)
 {
     GElf_Ehdr header;
@@ -340,11 +341,11 @@ static sim_image_result read_object(sim_texts *texts, Elf *elf, const char *name
     return worst;
 }
 
-/* Members without PTX for the device are passed over: what is missing without them the linker says by name. */
+/* Members without PTX for the device are skipped; the linker reports what is missing then. */
 static sim_image_result read_archive(sim_texts *texts, Elf *archive, const char *name, int cc, kiln__text *log)
 {
     sim_image_result worst = SIM_IMAGE_OK;
-    Elf_Cmd command = ELF_C_READ_MMAP; /* the one that elf_memory() and an archive's members agree on */
+    Elf_Cmd command = ELF_C_READ_MMAP; /* works with elf_memory() and with an archive's members */
     Elf *member;
     while (worst == SIM_IMAGE_OK && (member = elf_begin(-1, command, archive)) != NULL) {
         const Elf_Arhdr *header = elf_getarhdr(member);
@@ -365,7 +366,7 @@ static sim_image_result read_archive(sim_texts *texts, Elf *archive, const char 
 static sim_image_result read_elf(sim_texts *texts, const unsigned char *p, size_t length, const char *name, int cc,
                                  kiln__text *log)
 {
-    /* libelf converts some headers in place: it gets a copy, which also sees to the alignment. */
+    /* libelf converts some headers in place: it gets a copy, which is also aligned. */
     char *copy = kiln__alloc(texts->mem, length ? length : 1);
     if (!copy)
         return SIM_IMAGE_MEMORY;
@@ -418,7 +419,7 @@ size_t sim_image_extent(const void *image)
 
 sim_image_result sim_image_load(sim_texts *texts, const void *image, int cc, kiln__text *log)
 {
-    /* As nvcc writes it; with version 2 the array is of the parts of a program that are not linked yet. */
+    /* As nvcc writes it; with version 2 the array has the parts of a program that are not linked yet. */
     typedef struct wrapper {
         uint32_t magic, version;
         const void *data;
@@ -426,7 +427,7 @@ sim_image_result sim_image_load(sim_texts *texts, const void *image, int cc, kil
     } wrapper;
     enum { PARTS_APART = 2 };
     static const unsigned char magic[] = {0xb1, 0x43, 0x62, 0x46};
-    if (strncmp(image, ELFMAG, SELFMAG) == 0) /* whose length no one says */
+    if (strncmp(image, ELFMAG, SELFMAG) == 0) /* its length is not known */
         return refuse_cubin("image", log);
     if (strncmp(image, (const char *)magic, sizeof magic) != 0)
         return sim_image_read(texts, image, sim_image_extent(image), "image", cc, log);

@@ -1,5 +1,5 @@
-/* The library API, files of modules, and listing what is in them. A library belongs to the context that is current when
- * it is loaded, and a CUkernel is the same handle as the CUfunction that it stands for, so either launches. */
+/* library.c - the library API, files of modules, and listing their contents. A library belongs to the context that is
+ * current when it is loaded. A CUkernel and its CUfunction are the same handle, so both can be launched. */
 #include <string.h>
 
 #include "cu_objects.h"
@@ -171,7 +171,7 @@ CUresult sim_cuLibraryGetManaged(CUdeviceptr *pointer, size_t *bytes, CUlibrary 
     return sim_end(CUDA_ERROR_NOT_FOUND);
 }
 
-/* Unified functions are in no PTX that loads here. */
+/* PTX that loads here cannot have unified functions. */
 CUresult sim_cuLibraryGetUnifiedFunction(void **function, CUlibrary handle, const char *name)
 {
     CUmodule module = NULL;
@@ -193,29 +193,25 @@ static unsigned count_kernels(const sim_module *module)
 
 CUresult sim_cuModuleGetFunctionCount(unsigned *count, CUmodule handle)
 {
-    sim_context *context = NULL;
-    CUresult result = sim_begin(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
-    const sim_module *module = sim_object_find(context, handle, SIM_MODULE);
+    sim_context *context;
+    CUresult result;
+    const sim_module *module = sim_begin_object(&context, handle, SIM_MODULE, &result);
     if (!module)
-        return sim_end(CUDA_ERROR_INVALID_HANDLE);
+        return result;
     if (!count)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     *count = count_kernels(module);
     return sim_end(CUDA_SUCCESS);
 }
 
-/* Fills in `room` kernels at most, in the order of the module. */
+/* Returns at most `room` kernels, in the order of the module. */
 CUresult sim_cuModuleEnumerateFunctions(CUfunction *functions, unsigned room, CUmodule handle)
 {
-    sim_context *context = NULL;
-    CUresult result = sim_begin(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
-    sim_module *module = sim_object_find(context, handle, SIM_MODULE);
+    sim_context *context;
+    CUresult result;
+    sim_module *module = sim_begin_object(&context, handle, SIM_MODULE, &result);
     if (!module)
-        return sim_end(CUDA_ERROR_INVALID_HANDLE);
+        return result;
     if (!functions || room == 0)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     const ptx_module *ptx = vm_module_ptx(module->vm);
@@ -242,7 +238,7 @@ CUresult sim_cuLibraryEnumerateKernels(CUkernel *kernels, unsigned room, CUlibra
 {
     CUmodule module = NULL;
     CUresult result = sim_cuLibraryGetModule(&module, handle);
-    /* Pointers to two types that nobody completes: both hold the same number. */
+    /* Pointers to two incomplete types: both hold the same number. */
     return result == CUDA_SUCCESS ? sim_cuModuleEnumerateFunctions((CUfunction *)(void *)kernels, room, module)
                                   : result;
 }
@@ -255,7 +251,7 @@ CUresult sim_cuModuleGetLoadingMode(CUmoduleLoadingMode *mode)
     return CUDA_SUCCESS;
 }
 
-/* ---- what a function or kernel is ---- */
+/* ---- properties of a function or kernel ---- */
 
 static CUresult begin_function(const void *handle, const void *out, sim_context **context, sim_function **function)
 {

@@ -1,5 +1,5 @@
-/* Linking: cuLink*. What is added is read and parsed at once, so that its errors are those of the call that brings it;
- * cuLinkComplete() resolves names and hands out an image of the texts, which is linked again when it is loaded. */
+/* link.c - linking: cuLink*. Each input is read and parsed at once, so that the call that adds it reports its errors.
+ * cuLinkComplete() resolves names and returns an image of the texts, which is linked again when it is loaded. */
 #include <stdio.h>
 #include <string.h>
 
@@ -11,11 +11,11 @@ typedef struct sim_link {
     uint64_t nanoseconds;
     kiln__text errors, notes; /* of all calls so far */
     sim_texts texts;
-    ptx_input *inputs; /* of the texts, by the same index */
+    ptx_input *inputs; /* parallel to the texts */
     size_t input_count, input_capacity;
     unsigned added;
     unsigned char *image; /* NULL until it is complete */
-    bool failed;          /* to be complete: its inputs are gone */
+    bool failed;          /* cuLinkComplete() failed: its inputs are gone */
 } sim_link;
 
 void sim_link_drop(sim_object *object)
@@ -49,7 +49,7 @@ CUresult sim_cuLinkCreate(unsigned count, CUjit_option *options, void **values, 
     return sim_end(CUDA_SUCCESS);
 }
 
-/* What a call has to say goes to the logs, with what those before it said. */
+/* Writes the logs: messages of this call after those of earlier calls. */
 static CUresult report(sim_context *context, sim_link *link, kiln__text *log, uint64_t start, CUresult result)
 {
     kiln__text *to = result == CUDA_SUCCESS ? &link->notes : &link->errors;
@@ -62,7 +62,7 @@ static CUresult report(sim_context *context, sim_link *link, kiln__text *log, ui
     return sim_end_work(context, result);
 }
 
-/* Parses the texts from `first` on; on failure those that are in stay. */
+/* Parses the texts from `first` on; on failure earlier texts are kept. */
 static CUresult parse_new(sim_link *link, kiln__text *log)
 {
     CUresult result = CUDA_SUCCESS;
@@ -108,14 +108,14 @@ static CUresult add(sim_context *context, sim_link *link, CUjitInputType type, c
         return report(context, link, &log, start, CUDA_ERROR_NOT_SUPPORTED);
     }
     if (!suits(type, data, size)) {
-        kiln__text_printf(&log, "error   : '%s' is not of the type that it is said to be\n", name);
+        kiln__text_printf(&log, "error   : '%s' does not have the given type\n", name);
         return report(context, link, &log, start,
                       type == CU_JIT_INPUT_PTX ? CUDA_ERROR_INVALID_PTX : CUDA_ERROR_INVALID_IMAGE);
     }
     size_t before = link->texts.count;
     result = sim_image_error(sim_image_read(&link->texts, data, size, name, sim_device_cc(), &log));
     bool machine_code = result == CUDA_ERROR_NO_BINARY_FOR_GPU && type == CU_JIT_INPUT_LIBRARY;
-    if (machine_code) /* what is missing without it is found when all is linked */
+    if (machine_code) /* cuLinkComplete() reports what is missing without it */
         result = CUDA_SUCCESS;
     if (result == CUDA_SUCCESS)
         result = parse_new(link, &log);
@@ -175,7 +175,7 @@ CUresult sim_cuLinkComplete(CUlinkState state, void **image, size_t *size)
     }
     ptx_module *whole = NULL;
     size_t count = link->input_count, length = 0;
-    for (size_t k = 0; k < count; k++) /* the texts' names may have moved since */
+    for (size_t k = 0; k < count; k++) /* the texts' names may have moved meanwhile */
         link->inputs[k].name = link->texts.items[k].name;
     result = sim_ptx_result(ptx_link(sim_memory(), link->inputs, (uint32_t)count, sim_is_builtin, &whole, &log));
     link->input_count = 0; /* they are gone in any case */
@@ -201,12 +201,10 @@ CUresult sim_cuLinkComplete(CUlinkState state, void **image, size_t *size)
 CUresult sim_cuLinkDestroy(CUlinkState state)
 {
     sim_context *context;
-    CUresult result = sim_begin(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
-    sim_link *link = sim_object_find(context, state, SIM_LINK);
+    CUresult result;
+    sim_link *link = sim_begin_object(&context, state, SIM_LINK, &result);
     if (!link)
-        return sim_end(CUDA_ERROR_INVALID_HANDLE);
+        return result;
     sim_link_drop(&link->object);
     sim_object_free(context, link);
     return sim_end(CUDA_SUCCESS);

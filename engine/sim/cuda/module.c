@@ -1,4 +1,4 @@
-/* Modules and kernels. */
+/* module.c - modules and kernels. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,8 +12,8 @@ static void put_number(void **value, size_t number)
         *value = (void *)(uintptr_t)number;
 }
 
-/* The options travel as pointers: numbers by value, buffers by address. What tells a compiler how to optimise is taken
- * and has no effect, for there is none here. */
+/* The options are passed as pointers: numbers by value, buffers by address. Options for optimisation are accepted
+ * without effect, as there is no compiler here. */
 CUresult sim_jit_read(unsigned count, const CUjit_option *options, void **values, sim_jit *jit)
 {
     memset(jit, 0, sizeof *jit);
@@ -56,7 +56,7 @@ void sim_jit_log_put(const sim_jit_log *log, const char *text)
 
 /* ---- loading ---- */
 
-/* The PTX ISA's major version of the CUDA 13 toolkits. Within it the instructions decide. */
+/* The PTX ISA's major version in the CUDA 13 toolkits. Minor versions are not checked: each instruction is. */
 enum { PTX_MAJOR = 9 };
 
 CUresult sim_ptx_result(ptx_result result)
@@ -114,7 +114,7 @@ CUresult sim_ptx_parse(const char *text, size_t length, ptx_module **ptx, kiln__
                           (*ptx)->target, cc);
         result = CUDA_ERROR_INVALID_PTX;
     }
-    enum { NO_WAITING = 90 }; /* from this compute capability on kernels cannot wait for what they launched */
+    enum { NO_WAITING = 90 }; /* from this compute capability on kernels cannot wait for their launches */
     for (uint32_t f = 0; cc >= NO_WAITING && f < (*ptx)->function_count && result == CUDA_SUCCESS; f++)
         if (!(*ptx)->functions[f].defined && strcmp((*ptx)->functions[f].name, "cudaDeviceSynchronize") == 0) {
             kiln__text_printf(log,
@@ -130,7 +130,7 @@ CUresult sim_ptx_parse(const char *text, size_t length, ptx_module **ptx, kiln__
     return result;
 }
 
-/* One module of all the texts. */
+/* Parses all texts into one module. */
 static CUresult parse_all(const sim_texts *texts, ptx_module **ptx, kiln__text *log)
 {
     if (texts->count == 1 && !texts->linked)
@@ -171,7 +171,7 @@ static CUresult load(sim_context *context, const void *image, size_t length, sim
     if (result != CUDA_SUCCESS)
         return result;
     vm_module *vm = NULL;
-    result = sim_ptx_result(vm_module_load(context->device, ptx, &vm, log)); /* takes ptx over */
+    result = sim_ptx_result(vm_module_load(context->device, ptx, &vm, log)); /* takes ownership of ptx */
     if (result != CUDA_SUCCESS)
         return result;
     sim_module *made = sim_object_new(context, SIM_MODULE, sizeof *made);
@@ -187,7 +187,7 @@ static CUresult load(sim_context *context, const void *image, size_t length, sim
 void sim_jit_time_put(const sim_jit *jit, uint64_t nanoseconds)
 {
     float milliseconds = (float)((double)nanoseconds * 1e-6);
-    if (jit->wall_time) /* a float in the bytes of the pointer */
+    if (jit->wall_time) /* a float, stored in the pointer's bytes */
         memcpy(jit->wall_time, &milliseconds, sizeof milliseconds);
 }
 
@@ -255,7 +255,7 @@ CUresult sim_cuModuleUnload(CUmodule handle)
     sim_module *module = sim_object_find(context, handle, SIM_MODULE);
     if (!module)
         return sim_end_work(context, CUDA_ERROR_INVALID_HANDLE);
-    if (module->library) /* goes with cuLibraryUnload */
+    if (module->library) /* cuLibraryUnload frees it */
         return sim_end_work(context, CUDA_ERROR_NOT_PERMITTED);
     sim_module_close(context, module);
     return sim_end_work(context, CUDA_SUCCESS);
@@ -264,12 +264,10 @@ CUresult sim_cuModuleUnload(CUmodule handle)
 CUresult sim_cuModuleGetGlobal(CUdeviceptr *pointer, size_t *bytes, CUmodule handle, const char *name)
 {
     sim_context *context;
-    CUresult result = sim_begin(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
-    const sim_module *module = sim_object_find(context, handle, SIM_MODULE);
+    CUresult result;
+    const sim_module *module = sim_begin_object(&context, handle, SIM_MODULE, &result);
     if (!module)
-        return sim_end(CUDA_ERROR_INVALID_HANDLE);
+        return result;
     if (!name || !*name)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     uint64_t address = 0, size = 0;
@@ -284,7 +282,7 @@ CUresult sim_cuModuleGetGlobal(CUdeviceptr *pointer, size_t *bytes, CUmodule han
 
 /* ---- kernels ---- */
 
-/* One object a kernel: asking again gives the same handle, with the attributes that were set on it. */
+/* One object per kernel: another call returns the same handle, with the attributes that were set. */
 sim_function *sim_function_of(sim_context *context, sim_module *module, int kernel)
 {
     for (sim_function *function = module->functions; function; function = function->sibling)
@@ -308,12 +306,10 @@ sim_function *sim_function_of(sim_context *context, sim_module *module, int kern
 CUresult sim_cuModuleGetFunction(CUfunction *function, CUmodule handle, const char *name)
 {
     sim_context *context;
-    CUresult result = sim_begin(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
-    sim_module *module = sim_object_find(context, handle, SIM_MODULE);
+    CUresult result;
+    sim_module *module = sim_begin_object(&context, handle, SIM_MODULE, &result);
     if (!module)
-        return sim_end(CUDA_ERROR_INVALID_HANDLE);
+        return result;
     if (!function || !name || !*name)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     int kernel = vm_module_kernel(module->vm, name);
@@ -338,7 +334,7 @@ static bool function_attribute(const sim_function *function, CUfunction_attribut
     case CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES: *value = clamp_int(function->resources.const_bytes); return true;
     case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES: *value = clamp_int(function->resources.local_bytes); return true;
     case CU_FUNC_ATTRIBUTE_NUM_REGS: *value = clamp_int(function->resources.register_estimate); return true;
-    case CU_FUNC_ATTRIBUTE_PTX_VERSION: /* of the virtual architecture, not of the language */
+    case CU_FUNC_ATTRIBUTE_PTX_VERSION: /* the version of the virtual architecture, not of the language */
     case CU_FUNC_ATTRIBUTE_BINARY_VERSION: *value = ptx->target; return true;
     case CU_FUNC_ATTRIBUTE_CACHE_MODE_CA: *value = 0; return true;
     case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES: *value = function->dynamic_limit; return true;
@@ -356,12 +352,10 @@ static bool function_attribute(const sim_function *function, CUfunction_attribut
 CUresult sim_cuFuncGetAttribute(int *value, CUfunction_attribute attribute, CUfunction handle)
 {
     sim_context *context;
-    CUresult result = sim_begin(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
-    const sim_function *function = sim_object_find(context, handle, SIM_FUNCTION);
+    CUresult result;
+    const sim_function *function = sim_begin_object(&context, handle, SIM_FUNCTION, &result);
     if (!function)
-        return sim_end(CUDA_ERROR_INVALID_HANDLE);
+        return result;
     bool known = value && function_attribute(function, attribute, value);
     return sim_end(known ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
 }
@@ -397,12 +391,10 @@ CUresult sim_cuFuncSetAttribute(CUfunction handle, CUfunction_attribute attribut
 CUresult sim_cuFuncGetParamInfo(CUfunction handle, size_t index, size_t *offset, size_t *size)
 {
     sim_context *context;
-    CUresult result = sim_begin(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
-    const sim_function *function = sim_object_find(context, handle, SIM_FUNCTION);
+    CUresult result;
+    const sim_function *function = sim_begin_object(&context, handle, SIM_FUNCTION, &result);
     if (!function)
-        return sim_end(CUDA_ERROR_INVALID_HANDLE);
+        return result;
     const ptx_module *ptx = vm_module_ptx(function->module->vm);
     const ptx_function *source = &ptx->functions[function->kernel];
     if (!offset || index >= source->param_count)

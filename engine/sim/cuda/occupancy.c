@@ -5,7 +5,7 @@
 
 #include "cu_objects.h"
 
-/* ---- occupancy, by the toolkit's own arithmetic ---- */
+/* ---- occupancy, computed by the toolkit's cuda_occupancy.h ---- */
 
 typedef struct fit {
     cudaOccDeviceProp device;
@@ -78,12 +78,10 @@ bool sim_kernel_attribute(const void *profile, int attribute, int *value)
 CUresult sim_cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction handle, int threads, size_t shared)
 {
     sim_context *context;
-    CUresult result = sim_begin(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
-    const sim_function *function = sim_object_find(context, handle, SIM_FUNCTION);
+    CUresult result;
+    const sim_function *function = sim_begin_object(&context, handle, SIM_FUNCTION, &result);
     if (!function)
-        return sim_end(CUDA_ERROR_INVALID_HANDLE);
+        return result;
     if (!blocks || threads <= 0)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     bool fits = (unsigned)threads <= function->resources.max_threads && shared <= (size_t)function->dynamic_limit;
@@ -99,17 +97,15 @@ CUresult sim_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, C
     return sim_cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks, handle, threads, shared);
 }
 
-/* The caller's function is called under no lock: it may ask the driver something. */
+/* The caller's function is called without locks: it may call the driver. */
 CUresult sim_cuOccupancyMaxPotentialBlockSize(int *grid, int *block, CUfunction handle, CUoccupancyB2DSize shared_of,
                                               size_t shared, int limit)
 {
     sim_context *context;
-    CUresult result = sim_begin(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
-    const sim_function *function = sim_object_find(context, handle, SIM_FUNCTION);
+    CUresult result;
+    const sim_function *function = sim_begin_object(&context, handle, SIM_FUNCTION, &result);
     if (!function)
-        return sim_end(CUDA_ERROR_INVALID_HANDLE);
+        return result;
     if (!grid || !block || limit < 0)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     fit made = fit_of(sim_current_profile(), &function->resources, function->dynamic_limit);
@@ -138,12 +134,10 @@ CUresult sim_cuOccupancyMaxPotentialBlockSizeWithFlags(int *grid, int *block, CU
 CUresult sim_cuOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, CUfunction handle, int blocks, int threads)
 {
     sim_context *context;
-    CUresult result = sim_begin(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
-    const sim_function *function = sim_object_find(context, handle, SIM_FUNCTION);
+    CUresult result;
+    const sim_function *function = sim_begin_object(&context, handle, SIM_FUNCTION, &result);
     if (!function)
-        return sim_end(CUDA_ERROR_INVALID_HANDLE);
+        return result;
     if (!bytes || blocks <= 0 || threads <= 0)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     const fit made = fit_of(sim_current_profile(), &function->resources, function->dynamic_limit);

@@ -1,4 +1,4 @@
-/* The process's simulated device: initialisation, contexts, handles, locks. */
+/* state.c - the process's simulated device: initialisation, contexts, handles, locks. */
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
@@ -30,14 +30,14 @@ static struct {
     slot *slots;
     size_t slot_capacity;
     uint32_t slot_count, free_slot;
-    uint32_t generation; /* never reused, so that a stale handle does not name a newer object */
+    uint32_t generation; /* never reused, so that a stale handle cannot match a newer object */
     sim_context primary;
     sim_context *made; /* by cuCtxCreate */
     uint64_t serial;   /* of contexts */
     unsigned primary_flags;
     uint64_t work_start; /* under `work` */
-    unsigned outside;    /* threads in a function of the host */
-    pthread_cond_t idle; /* with `state`: one of them is back */
+    unsigned outside;    /* threads that are in a host function */
+    pthread_cond_t idle; /* with `state`: one of them has returned */
 } sim = {.work = PTHREAD_MUTEX_INITIALIZER,
          .state = PTHREAD_MUTEX_INITIALIZER,
          .free_slot = NO_SLOT,
@@ -45,15 +45,15 @@ static struct {
 
 static atomic_ullong total_ns, total_instructions;
 
-/* The thread's stack of current contexts. Fixed depth: a thread that ends leaves nothing behind. */
+/* The thread's stack of current contexts. Fixed depth, so that nothing must be freed when a thread ends. */
 static _Thread_local struct {
     CUcontext contexts[STACK_DEPTH];
     unsigned depth;
 } stack;
-static _Thread_local bool called_out; /* the thread is in a function of the host that a stream called */
+static _Thread_local bool called_out; /* the thread is in a host function that a stream called */
 
-/* Handles of contexts are not in the table: the primary one's must stay the same when it is made again. Others have a
- * serial number in the middle. */
+/* Handles of contexts are not in the table: the primary one's must stay the same when it is created again. Others
+ * contain a serial number. */
 #ifndef SIM_MARK
 #define SIM_MARK 0x51u
 #endif
@@ -165,7 +165,7 @@ sim_context *sim_context_find(CUcontext handle)
     return context;
 }
 
-/* Under the state lock: the context that the thread's stack names, if it is one that can be used. */
+/* Under the state lock: the current context of the thread, if it can be used. */
 static CUresult current(sim_context **context)
 {
     if (!sim.initialized)
@@ -190,9 +190,18 @@ CUresult sim_begin(sim_context **context)
     return result == CUDA_SUCCESS ? CUDA_SUCCESS : sim_end(result);
 }
 
+void *sim_begin_object(sim_context **context, const void *handle, sim_kind kind, CUresult *result)
+{
+    *result = sim_begin(context);
+    void *object = *result == CUDA_SUCCESS ? sim_object_find(*context, handle, kind) : NULL;
+    if (*result == CUDA_SUCCESS && !object)
+        *result = sim_end(CUDA_ERROR_INVALID_HANDLE);
+    return object;
+}
+
 CUresult sim_begin_work(sim_context **context)
 {
-    if (called_out) /* functions that streams call must not call the driver */
+    if (called_out) /* host functions in streams must not call the driver */
         return CUDA_ERROR_NOT_PERMITTED;
     pthread_mutex_lock(&sim.work);
     CUresult result = sim_begin(context);
@@ -296,7 +305,7 @@ bool kiln__sim_profile(const char *name)
     return done;
 }
 
-/* A profile that was read stays for the life of the process, since contexts may use it. */
+/* A profile that was read stays until the process ends, since contexts may use it. */
 typedef struct read_profile {
     sim_profile_data data;
     char name[256];
@@ -401,7 +410,7 @@ void sim_count_work(uint64_t nanoseconds, uint64_t warp_instructions)
     atomic_fetch_add(&total_instructions, warp_instructions);
 }
 
-/* ---- contexts come and go ---- */
+/* ---- creating and ending contexts ---- */
 
 bool sim_environment(const char *name, uint64_t *value)
 {
@@ -414,11 +423,11 @@ bool sim_environment(const char *name, uint64_t *value)
     *value = strtoull(text, &end, 10);
     if (errno == 0 && *end == '\0' && *text >= '0' && *text <= '9')
         return true;
-    fprintf(stderr, "kiln: %s=%s is no number\n", name, text);
+    fprintf(stderr, "kiln: %s=%s is not a number\n", name, text);
     return false;
 }
 
-/* The interpreter takes what it can run (vm_table); a misspelt one should not go unnoticed. */
+/* The interpreter ignores an unknown value (vm_table), so a misspelt one must be reported here. */
 static bool right_isa(void)
 {
     static const char *const known[] = {"base", "avx2", "avx512"};
@@ -427,7 +436,7 @@ static bool right_isa(void)
         if (strcmp(text, known[i]) == 0)
             return true;
     if (text && *text)
-        fprintf(stderr, "kiln: KILN_SIM_ISA=%s is none of base, avx2, avx512\n", text);
+        fprintf(stderr, "kiln: KILN_SIM_ISA=%s must be base, avx2 or avx512\n", text);
     return !text || !*text;
 }
 
@@ -477,19 +486,19 @@ static CUresult context_open(sim_context *made, uint64_t handle, unsigned flags)
     return CUDA_SUCCESS;
 }
 
-/* Frees all that was made in it and was not freed, as the driver does. Under both locks. */
+/* Frees all objects in it that were not freed, as the driver does. Under both locks. */
 static void context_close(sim_context *context)
 {
     sim_object *object = context->objects;
     sim_count_stop(context);
     sim_check_show(context, true);
-    while (object) { /* a module takes its functions along: start over from the head */
+    while (object) { /* a module frees its functions too: start again from the head */
         if (object->kind == SIM_LINK)
             sim_link_drop(object);
         if (object->kind == SIM_MODULE)
             sim_module_close(context, (sim_module *)object);
         else if (object->kind == SIM_FUNCTION) {
-            object = object->next; /* goes with its module */
+            object = object->next; /* its module frees it */
             continue;
         } else if (object->kind == SIM_ARRAY)
             sim_array_close(context, (sim_array *)object);
@@ -511,7 +520,7 @@ static void context_close(sim_context *context)
     sim.free_slot = NO_SLOT;
 }
 
-/* A program may end without giving its contexts back. */
+/* A program may end without destroying its contexts. */
 static void __attribute__((destructor)) show_checks(void)
 {
     if (sim.primary.retained)
@@ -545,7 +554,7 @@ CUresult sim_cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
 
 CUresult sim_cuDevicePrimaryCtxRelease(CUdevice device)
 {
-    pthread_mutex_lock(&sim.work); /* the last release waits for what is running */
+    pthread_mutex_lock(&sim.work); /* the last release waits for running work */
     CUresult result = sim_begin_bare();
     if (result == CUDA_SUCCESS) {
         if (!is_selected(device))
@@ -579,7 +588,7 @@ CUresult sim_cuDevicePrimaryCtxReset(CUdevice device)
     return result;
 }
 
-/* How a thread waits and the like; that the scheduling bits name one way is all that matters here. */
+/* How a thread waits, and similar flags. Only checks that at most one scheduling bit is set. */
 static bool right_flags(unsigned flags)
 {
     unsigned way = flags & CU_CTX_SCHED_MASK;
@@ -657,7 +666,8 @@ CUresult sim_cuCtxCreate(CUcontext *handle, CUctxCreateParams *params, unsigned 
     return sim_cuCtxCreate_v3(handle, params->execAffinityParams, params->numExecAffinityParams, flags, device);
 }
 
-/* The primary context goes by its releases. Other threads that have this one current are told on their next call. */
+/* The primary context ends by its releases. Other threads in which this one is current get an error on their next
+ * call. */
 CUresult sim_cuCtxDestroy(CUcontext handle)
 {
     pthread_mutex_lock(&sim.work);
@@ -759,7 +769,7 @@ CUresult sim_cuCtxGetDevice(CUdevice *device)
 /* ---- destructors of user objects ---- */
 
 static pthread_mutex_t dead_lock = PTHREAD_MUTEX_INITIALIZER;
-static sim_end_of *dead; /* their destructors are to be called */
+static sim_end_of *dead; /* their destructors must still be called */
 
 void sim_bury(sim_end_of *end)
 {

@@ -1,11 +1,12 @@
-/* Texture and surface objects: descriptors are checked here, kernels read through what vm.h calls a vm_texture. */
+/* texture.c - texture and surface objects: checks descriptors and makes a vm_texture (vm.h) of each, through which
+ * kernels read. */
 #include <string.h>
 
 #include "cu_objects.h"
 
 /* ---- resources ---- */
 
-/* Linear memory: its alignment and extent are checked as for any other, its allocation when a kernel reads. */
+/* Linear memory: alignment and extent are checked here, the allocation when a kernel reads. */
 static CUresult linear_image(const CUDA_RESOURCE_DESC *r, vm_image *image)
 {
     const sim_profile *profile = sim_current_profile();
@@ -85,7 +86,7 @@ static CUresult apply_view(const CUDA_RESOURCE_VIEW_DESC *v, vm_image *image)
 {
     const vm_level *base = &image->levels[0];
     if (!image->host)
-        return CUDA_ERROR_INVALID_VALUE; /* linear memory has none */
+        return CUDA_ERROR_INVALID_VALUE; /* linear memory has no views */
     const uint32_t depth = image->layers ? image->layers : image->dims == 3 ? base->size[2] : 0;
     if (v->width != base->size[0] || v->height != (image->dims > 1 ? base->size[1] : 0) ||
         (v->depth != depth && !(image->layers && v->depth == v->lastLayer - v->firstLayer + 1)) ||
@@ -132,7 +133,7 @@ static CUresult apply_sampling(const CUDA_TEXTURE_DESC *d, const CUDA_RESOURCE_D
     t->least = d->minMipmapLevelClamp;
     t->most = d->maxMipmapLevelClamp;
     memcpy(t->border, d->borderColor, sizeof t->border);
-    if (r->resType == CU_RESOURCE_TYPE_LINEAR) { /* fetched by number, zero outside */
+    if (r->resType == CU_RESOURCE_TYPE_LINEAR) { /* fetched by index, zero outside */
         t->linear = t->normalized = false;
         t->edge[0] = VM_EDGE_BORDER;
         memset(t->border, 0, sizeof t->border);
@@ -229,7 +230,7 @@ CUresult sim_cuSurfObjectCreate(CUsurfObject *object, const CUDA_RESOURCE_DESC *
     const sim_array *array = NULL;
     result = image_of(context, resource, &t.image, &array);
     if (result == CUDA_SUCCESS && !t.image.surface)
-        result = CUDA_ERROR_INVALID_VALUE; /* its array was not made for that */
+        result = CUDA_ERROR_INVALID_VALUE; /* its array does not allow it */
     sim_texture *made = NULL;
     if (result == CUDA_SUCCESS)
         result = texture_make(context, &t, array, resource, &made);

@@ -54,7 +54,7 @@ static void half(vm_decoder *d, unsigned op, unsigned sources)
     i->flags = vm_flags(d->in);
 }
 
-/* Floating point with d and `sources` operands: the plain handler, the one that looks at flags, or another rounding. */
+/* Floating point with d and `sources` operands: the plain handler, the one with flags, or another rounding. */
 static void real(vm_decoder *d, unsigned op, unsigned sources, vm_handler_id f32, vm_handler_id f32x, vm_handler_id f64)
 {
     unsigned rounding = vm_rounding(d->in);

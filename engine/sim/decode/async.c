@@ -69,7 +69,8 @@ void vm_decode_pending_count(vm_decoder *d)
     i->d = to, i->a = a;
 }
 
-/* Arrives once the thread's copies are complete, which they are. Without .noinc the arrival was counted in before. */
+/* Arrives when the thread's copies are complete, which they already are. Without .noinc the arrival was counted
+ * before. */
 void vm_decode_cp_async_arrive(vm_decoder *d)
 {
     if (HAS(NOINC))

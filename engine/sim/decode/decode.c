@@ -44,7 +44,7 @@ static vm_code *emit(vm_decoder *d, vm_handlers handlers, bool step, bool guarde
         no_memory(d);
         if (!d->code)
             return &d->scratch;
-        d->count = 0; /* nothing of it will run */
+        d->count = 0; /* it is never executed */
     }
     vm_code *i = &d->code[d->count++];
     memset(i, 0, sizeof *i);
@@ -91,14 +91,14 @@ uint32_t vm_temp_pred(vm_decoder *d)
         vm_decode_fail(d, "too many predicates");
         return 4;
     }
-    return 4 + 4 * d->temp_pred_used++; /* slot 0 is the predicate that always holds */
+    return 4 + 4 * d->temp_pred_used++; /* slot 0 is the predicate that is always true */
 }
 
 uint32_t vm_constant_slot(vm_decoder *d, uint64_t value, unsigned bytes)
 {
     if (bytes < 8)
         value = (uint32_t)value;
-    /* Most constants repeat: a small table remembers where, the last one wins. */
+    /* Most constants repeat: a small hash table finds the last one. */
     uint32_t *known = &d->known[(value ^ value >> 32 ^ value >> 7 ^ bytes) % KILN__COUNT(d->known)];
     if (*known && d->constants[*known - 1].value == value && d->constants[*known - 1].bytes == bytes)
         return d->constants[*known - 1].slot | 1;
@@ -171,12 +171,12 @@ uint32_t vm_dest(vm_decoder *d, const ptx_operand *o, unsigned bytes)
     if (o->kind == PTX_OPERAND_SINK)
         return d->sink;
     if (o->kind != PTX_OPERAND_REG) {
-        vm_decode_fail(d, "destination that is no register");
+        vm_decode_fail(d, "destination is not a register");
         return d->sink;
     }
     unsigned have = d->f->regs[o->index].type == PTX_PRED ? 0 : vm_reg_bytes(d, o);
     if (have != bytes)
-        vm_decode_fail(d, "destination register of another size");
+        vm_decode_fail(d, "destination register has the wrong size");
     return d->fn->reg_slot[o->index];
 }
 
@@ -189,7 +189,7 @@ uint32_t vm_pred_plain(vm_decoder *d, const ptx_operand *o, bool *negated)
         *negated = (o->imm == 0) != (o->negate != 0);
         return 0;
     }
-    vm_decode_fail(d, "operand that is no predicate");
+    vm_decode_fail(d, "operand is not a predicate");
     return 0;
 }
 
@@ -214,7 +214,7 @@ vm_place vm_address(vm_decoder *d, const ptx_operand *o, unsigned want)
 {
     vm_place place = {.offset = o->offset};
     if (o->kind != PTX_OPERAND_ADDRESS) {
-        vm_decode_fail(d, "operand that is no address");
+        vm_decode_fail(d, "operand is not an address");
         return place;
     }
     if (o->base == PTX_BASE_REG) {
@@ -250,7 +250,7 @@ static bool lay_out_registers(vm_decoder *d)
     at += TEMPS * TEMP_BYTES;
     d->sink = (uint32_t)at;
     at += SINK_BYTES;
-    if (at > VM_FRAMES_MAX) {
+    if (at > VM_REGISTERS_MAX) {
         vm_decode_fail(d, "too many registers");
         return false;
     }
@@ -262,14 +262,14 @@ static bool lay_out_registers(vm_decoder *d)
     return true;
 }
 
-/* Lanes do not wait for each other where all that is left to do is to leave. */
+/* Lanes do not wait for each other where only an exit follows. */
 static bool leaves(const vm_decoder *d, uint32_t at)
 {
     return at >= d->f->insn_count || ((d->f->insns[at].op == PTX_OP_RET || d->f->insns[at].op == PTX_OP_EXIT) &&
                                       d->f->insns[at].guard == PTX_NO_PRED);
 }
 
-/* Marks where paths meet: the post-dominators of branches. */
+/* Marks reconvergence points: the post-dominators of branches. */
 static bool *meeting_points(vm_decoder *d)
 {
     const ptx_function *f = d->f;

@@ -116,7 +116,7 @@ void vm_decode_call(vm_decoder *d)
     i->e = vm_cache_slot(d);
     i->flags = wide ? 0 : VM_ADDR32;
     if (!call->builtin && (!call->callee || d->in->guard != PTX_NO_PRED))
-        vm_step_op(d, vm_op_meet); /* lanes may part here */
+        vm_step_op(d, vm_op_meet); /* lanes may diverge here */
 }
 
 void vm_decode_ret(vm_decoder *d) { vm_emit_op(d, vm_op_ret); }
@@ -139,7 +139,7 @@ void vm_decode_stack(vm_decoder *d)
     else
         to = vm_dest(d, OPERAND(0), bytes);
     if (align == 0 || align & (align - 1) || align > 4096)
-        vm_decode_fail(d, "alignment that is no power of two");
+        vm_decode_fail(d, "alignment is not a power of two");
     vm_code *i = vm_emit_op(d, vm_op_stack);
     i->d = to, i->a = a, i->c = kind;
     i->imm = align < 16 ? 16 : align;

@@ -1,14 +1,15 @@
-/* load.c - a parsed module made ready to run: its variables get their places, its functions are decoded. */
+/* load.c - prepares a parsed module for running: allocates its variables and decodes its functions. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "vm_decode.h"
 
-#define STACK_FRAMES 64u /* frames of every function that a recursive kernel's local memory has room for */
+#define STACK_FRAMES 64u /* frames of every function for which a recursive kernel has local memory */
 #define ALLOCA_BYTES 16384u
 
-/* The best that the host can run; KILN_SIM_ISA may ask for less, so that one host can test all. */
+/* The best instruction set that the host supports; KILN_SIM_ISA can select a lower one, so that one host can test
+ * all. */
 const vm_handlers *vm_table(void)
 {
     const char *asked = getenv("KILN_SIM_ISA");
@@ -26,9 +27,9 @@ const vm_handlers *vm_table(void)
     return vm_table_base;
 }
 
-/* ---- who reaches what ---- */
+/* ---- reachable functions and variables ---- */
 
-/* What a kernel reaches. A walk in depth without recursion: chains of calls may be as long as the text. */
+/* What a kernel can reach. A depth-first search without recursion, as chains of calls may be as long as the text. */
 typedef enum reach_state { REACH_NEW, REACH_OPEN, REACH_DONE } reach_state;
 typedef struct reach_place {
     uint32_t function, insn;
@@ -62,7 +63,7 @@ static void reach_operand(const vm_module *module, reach_set *set, const ptx_ope
         reach_open(set, o->index);
 }
 
-/* One step from the function on top of the stack; it is left when nothing remains to be seen in it. */
+/* One step from the function on top of the stack, which is popped when all of it was visited. */
 static void reach_step(const vm_module *module, reach_set *set)
 {
     uint32_t top = set->depth - 1;
@@ -109,7 +110,7 @@ static uint64_t align_up(uint64_t value, uint64_t align)
 
 /* ---- variables ---- */
 
-/* Local memory of a thread of that kernel, as far as calls are known before it runs. */
+/* Local memory of a thread of that kernel, as far as its calls are known before it runs. */
 static void place_frames(vm_module *module, uint32_t f, const reach_set *set)
 {
     vm_function *kernel = &module->functions[f];
@@ -125,7 +126,7 @@ static void place_frames(vm_module *module, uint32_t f, const reach_set *set)
     kernel->closure_local = local + (set->alloca_used ? ALLOCA_BYTES : 0);
 }
 
-/* Shared variables: those that several kernels reach lie first, at the same offset in all; a kernel's own follow. */
+/* Shared variables: those that several kernels use come first, at the same offset in all; a kernel's own follow. */
 static bool place_shared(vm_module *module, kiln__text *log)
 {
     const ptx_module *ptx = module->ptx;
@@ -246,7 +247,7 @@ static bool place_globals(vm_module *module)
         else
             memset(made->host, 0, (size_t)made->bytes);
     }
-    for (uint32_t s = 0; s < ptx->symbol_count; s++) { /* now that all have addresses */
+    for (uint32_t s = 0; s < ptx->symbol_count; s++) { /* after all have addresses */
         const ptx_symbol *symbol = &ptx->symbols[s];
         for (size_t k = 0; module->storage[s] && k < symbol->reloc_count; k++) {
             const ptx_reloc *r = &symbol->relocs[k];
@@ -282,7 +283,7 @@ ptx_result vm_module_load(vm_device *device, ptx_module *ptx, vm_module **out, k
     module->device = device;
     module->ptx = ptx;
     module->arena.mem = device->mem;
-    module->cache_count = 1; /* 0: for what has no instruction of its own */
+    module->cache_count = 1; /* 0: for accesses without an instruction of their own */
     size_t symbols = (size_t)ptx->symbol_count + 1, functions = (size_t)ptx->function_count + 1;
     module->functions = kiln__arena_alloc(&module->arena, functions * sizeof *module->functions);
     module->address = kiln__arena_alloc(&module->arena, symbols * sizeof *module->address);

@@ -54,7 +54,7 @@ static void fragment(vm_decoder *d, vm_fragment *f, const ptx_operand *o, unsign
     unsigned bytes = type == PTX_F64 ? 8 : 4, per = vm_per_register(type), used = elements / (per * VM_LANES);
     *f = (vm_fragment){.count = (uint8_t)(o->kind == PTX_OPERAND_VECTOR ? o->count : 1), .type = (uint8_t)type};
     if (f->count > VM_FRAGMENT) {
-        vm_decode_fail(d, "fragment of too many registers");
+        vm_decode_fail(d, "fragment with too many registers");
         return;
     }
     for (unsigned k = 0; k < f->count; k++)
@@ -62,7 +62,8 @@ static void fragment(vm_decoder *d, vm_fragment *f, const ptx_operand *o, unsign
     f->used = (uint8_t)(used && used < f->count ? used : f->count);
 }
 
-/* How many products the tensor cores of a device add up at once, and to which precision: see README.md, "Matrices". */
+/* How many products a device's tensor cores sum in one step, and with which precision: see engine/sim/ops/README.md,
+ * "Matrices". */
 static void tensor_core(const vm_decoder *d, vm_matrix *x)
 {
     int cc = d->module->device->limits.cc ? d->module->device->limits.cc : 90;
@@ -74,7 +75,7 @@ static void tensor_core(const vm_decoder *d, vm_matrix *x)
 
 void vm_decode_mma(vm_decoder *d)
 {
-    bool wmma = d->in->op == PTX_OP_WMMA_MMA, wide = d->in->types[2] != PTX_NONE; /* else d and c alone have a type */
+    bool wmma = d->in->op == PTX_OP_WMMA_MMA, wide = d->in->types[2] != PTX_NONE; /* else only d, c have types */
     vm_matrix *x = new_matrix(d);
     if (!x)
         return;
@@ -97,12 +98,12 @@ void vm_decode_mma(vm_decoder *d)
     if (a_type == PTX_B1)
         x->k /= 32; /* of words */
     if (x->sparse) {
-        bool half = x->k * vm_element_bits(a_type) <= 256; /* of the depth that the shapes of this type reach */
+        bool half = x->k * vm_element_bits(a_type) <= 256; /* half of the depth of this type's largest shape */
         uint64_t most = vm_element_bits(a_type) >= 16 ? (half ? 3 : 1) : half ? 1 : 0;
         x->metadata = vm_source(d, OPERAND(4), 4);
         x->selector = (uint8_t)OPERAND(5)->imm;
         if (OPERAND(5)->imm > most)
-            vm_decode_fail(d, "sparsity selector that does not name lanes with metadata");
+            vm_decode_fail(d, "sparsity selector does not select lanes with metadata");
     }
     tensor_core(d, x);
     vm_emit(d, VM_H_mma)->extra = x;

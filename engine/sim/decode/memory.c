@@ -1,4 +1,4 @@
-/* memory.c - loads, stores, atomics and what goes with them. */
+/* memory.c - loads, stores, atomics and similar instructions. */
 #include "vm_decode.h"
 
 #define OPERAND(n) (&d->in->operands[n])
@@ -46,8 +46,8 @@ static const ptx_operand *element(const vm_decoder *d, const ptx_operand *o, uin
 
 static bool is_register(const ptx_operand *o) { return o->kind == PTX_OPERAND_REG; }
 
-/* Where loaded elements go: registers of the loaded width, through temporaries where a register is wider; `after` lists
- * what must be extended behind the load. */
+/* Where loaded elements go: registers of the loaded width, or temporaries if a register is wider; `after` lists what
+ * must be extended after the load. */
 typedef struct widening {
     uint32_t from, to;
     vm_handler_id id;
@@ -137,7 +137,7 @@ static vm_code *access(vm_decoder *d, vm_handler_id id, vm_handler slow, const p
 {
     vm_place place = vm_address(d, address, id == VM_H_COUNT ? 0 : space == PTX_SPACE_SHARED ? 4 : 8);
     for (unsigned k = 0; k < count; k++)
-        if (slots[k] == place.slot) { /* elements land one after the other: the address must outlive the first */
+        if (slots[k] == place.slot) { /* elements are written in turn: the address must not be overwritten */
             vm_code *copy = vm_step(d, place.addr32 ? VM_H_mov_b32 : VM_H_mov_b64);
             copy->a = place.slot;
             place.slot = copy->d = vm_temp(d);
@@ -152,8 +152,8 @@ static vm_code *access(vm_decoder *d, vm_handler_id id, vm_handler slow, const p
     return i;
 }
 
-/* A parameter whose address is taken lives in local memory, also for those who name it; so a function that reads .param
- * space through a register reads there. */
+/* A parameter whose address is taken is in local memory, also where it is named directly; so a function that reads
+ * .param space through a register reads local memory. */
 static unsigned space_of(const vm_decoder *d, const ptx_operand *address)
 {
     bool home = address->kind == PTX_OPERAND_ADDRESS && address->base == PTX_BASE_SYMBOL &&
@@ -255,8 +255,7 @@ void vm_decode_cp_async(vm_decoder *d)
     uint64_t size = OPERAND(2)->imm;
     i->size = (uint8_t)size;
     if (size != 16 && (HAS(CG) || (size != 4 && size != 8)))
-        vm_decode_fail(d,
-                       HAS(CG) ? "cp.async.cg of a size that is not 16" : "cp.async of a size that is not 4, 8 or 16");
+        vm_decode_fail(d, HAS(CG) ? "cp.async.cg needs size 16" : "cp.async needs size 4, 8 or 16");
 }
 
 void vm_decode_cp_async_group(vm_decoder *d) { vm_emit_op(d, vm_op_nop); }

@@ -98,14 +98,14 @@ static void compare(vm_decoder *d, unsigned type, const ptx_operand *third, uint
         if (low == p)
             return;
         unsigned op = HAS(AND) ? PTX_MOD_AND : HAS(OR) ? PTX_MOD_OR : HAS(XOR) ? PTX_MOD_XOR : 0;
-        if (q && c == q) { /* which is written before p is made */
+        if (q && c == q) { /* which is written before p is computed */
             i = vm_step_op(d, vm_op_pred_logic);
             i->a = i->b = c, i->d = c = vm_temp_pred(d);
         }
         if (q) {
             i = step ? vm_step_op(d, vm_op_pred_logic) : vm_emit_op(d, vm_op_pred_logic);
             if (!step)
-                i->guard |= 2; /* the other half is the instruction */
+                i->guard |= 2; /* the other half counts as the instruction */
             i->d = q, i->a = pair ? high : low, i->b = c, i->size = (uint8_t)op;
             i->flags = (uint8_t)((pair ? 0 : 1) | (negated ? 2 : 0));
         }
@@ -249,7 +249,8 @@ static vm_handler_id extension32(unsigned type)
     }
 }
 
-/* Integers without saturation: cut to the narrower type, extended by its sign; then to the width of the register. */
+/* Integers without saturation: truncated to the narrower type, sign-extended, then extended to the width of the
+ * register. */
 static void convert_int(vm_decoder *d, unsigned to, unsigned from)
 {
     struct {
@@ -332,7 +333,7 @@ void vm_decode_cvt(vm_decoder *d)
     }
     bool float_to = to >= PTX_F16 && to <= PTX_F64, float_from = from >= PTX_F16 && from <= PTX_F64;
     if (OPERAND(0)->kind != PTX_OPERAND_REG) {
-        vm_decode_fail(d, "destination that is no register");
+        vm_decode_fail(d, "destination is not a register");
         return;
     }
     if (!float_to && !float_from && !HAS(SAT)) {

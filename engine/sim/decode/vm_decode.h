@@ -27,7 +27,7 @@ typedef struct vm_decoder {
     uint32_t constant_bytes, known[256]; /* known: index + 1 by hash */
     uint32_t temp_base, temp_used, temp_pred_used, sink;
     bool failed, out_of_memory;
-    vm_code scratch; /* written to when there is no memory for code */
+    vm_code scratch; /* used when there is no memory for code */
 } vm_decoder;
 
 typedef void vm_decode_fn(vm_decoder *d);
@@ -35,8 +35,9 @@ typedef void vm_decode_fn(vm_decoder *d);
 #include "ops.def"
 #undef OP
 
-/* Emitters. vm_emit: the instruction itself; vm_step: work before or after it that does not count as an instruction. A
- * step writes temporaries and ignores the guard; vm_guarded_step obeys it. Never NULL: on failure a scratch record. */
+/* Emitters. vm_emit: the instruction itself; vm_step: extra work before or after it that does not count as an
+ * instruction. A step writes temporaries and ignores the guard; vm_guarded_step obeys it. Never NULL: on failure they
+ * return `scratch`. */
 vm_code *vm_emit(vm_decoder *d, vm_handler_id id);
 vm_code *vm_emit_op(vm_decoder *d, vm_handler handler);
 vm_code *vm_step(vm_decoder *d, vm_handler_id id);
@@ -50,7 +51,7 @@ uint32_t vm_dest(vm_decoder *d, const ptx_operand *o, unsigned bytes);
 uint32_t vm_constant_slot(vm_decoder *d, uint64_t value, unsigned bytes);
 uint32_t vm_temp(vm_decoder *d);
 uint32_t vm_temp_pred(vm_decoder *d);
-uint32_t vm_pred_source(vm_decoder *d, const ptx_operand *o); /* negation applied */
+uint32_t vm_pred_source(vm_decoder *d, const ptx_operand *o); /* with its negation */
 uint32_t vm_pred_plain(vm_decoder *d, const ptx_operand *o, bool *negated);
 uint32_t vm_second_pred(vm_decoder *d, const ptx_operand *o);     /* of p|q, 0 if absent */
 unsigned vm_reg_bytes(const vm_decoder *d, const ptx_operand *o); /* container of a register operand */

@@ -1,8 +1,7 @@
-/* What libcuda exports and the simulated device has not: texture references, conditional nodes of graphs, sharing with
- * other processes, other graphics interfaces, and the forms of before CUDA 3.2, whose device addresses had 32 bits. They
- * are here so that a program that is linked against them starts; called, they say CUDA_ERROR_NOT_SUPPORTED.
- * cuGetProcAddress does not know them, so a program that asks first is told. Types do not matter to functions that take
- * nothing, and cuda.h would object to them. */
+/* absent.c - functions of libcuda that the simulated device does not support: texture references, conditional nodes of
+ * graphs, sharing with other processes, graphics interfaces, and the forms before CUDA 3.2, whose device addresses had
+ * 32 bits. They exist so that a program that is linked against them starts; they return CUDA_ERROR_NOT_SUPPORTED.
+ * cuGetProcAddress does not find them. They are declared without parameters, so cuda.h cannot be included. */
 enum { NOT_SUPPORTED = 801 };
 
 #define ABSENT_MAP(X)                                                                                                  \

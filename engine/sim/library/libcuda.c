@@ -1,5 +1,6 @@
-/* libcuda.so.1: the simulated driver under the names that libcuda exports, for programs that know nothing of Kiln. The
- * files of the driver are compiled here once more as one, because an alias must stand beside what it names. */
+/* libcuda.c - libcuda.so.1: the simulated driver under the names that libcuda exports, for programs that do not know
+ * Kiln. The files of the driver are compiled here again as one file, because an alias must be in the same file as its
+ * function. */
 #define SIM_MARK 0x53u /* of contexts: those of the device in libkiln, which may be in the process too, have another */
 #include "cu_objects.h"
 

@@ -1,7 +1,7 @@
-/* libnvJitLink.so.13 for the simulated device: links PTX and what holds PTX (fat binaries, host objects, libraries) to
- * an image that the simulated driver loads, where NVIDIA's makes a cubin. For programs that look for the library at run
- * time (cuda.core, Numba). Its functions are those of nvJitLink.h, which is not needed here. LTO-IR goes to NVIDIA's
- * library, which makes PTX of it: $KILN_NVJITLINK, or that of the toolkit. */
+/* libnvJitLink.so.13 for the simulated device: links PTX and files with PTX (fat binaries, host objects, libraries) to
+ * an image for the simulated driver; NVIDIA's library makes a cubin instead. For programs that look for the library at
+ * run time (cuda.core, Numba). Its functions are those of nvJitLink.h, which is not needed here. LTO-IR is passed to
+ * NVIDIA's library, which compiles it to PTX: $KILN_NVJITLINK, or that of the toolkit. */
 #include <dlfcn.h>
 #include <limits.h>
 #include <stdint.h>
@@ -57,7 +57,7 @@ typedef struct jit_link {
     int cc; /* 90 */
     char **options;
     uint32_t option_count;
-    compiler lto; /* of what is added as LTO-IR */
+    compiler lto; /* for LTO-IR */
     unsigned added;
     sim_texts texts;
     kiln__text errors;
@@ -118,7 +118,7 @@ static bool lto_library(compiler *c)
            symbol(c, "nvJitLinkGetErrorLogSize", &c->log_size) && symbol(c, "nvJitLinkGetErrorLog", &c->log);
 }
 
-/* Its log joins ours. */
+/* Adds its log to ours. */
 static result lto_result(jit_link *link, result got)
 {
     size_t size = 0;
@@ -162,7 +162,7 @@ static result lto_add(jit_link *link, const void *data, size_t size, const char 
     return got == SUCCESS ? lto_result(link, link->lto.add(link->lto.link, INPUT_LTOIR, data, size, name)) : got;
 }
 
-/* The PTX of all LTO-IR becomes one more text. */
+/* Adds the PTX of all LTO-IR as one more text. */
 static result lto_complete(jit_link *link)
 {
     size_t size = 0;
@@ -199,7 +199,7 @@ result nvJitLinkDestroy(jit_link **handle)
     return SUCCESS;
 }
 
-/* -arch=sm_90 is needed; what tells a compiler how to optimise is taken and has no effect. */
+/* -arch=sm_90 is required; options for optimisation are accepted without effect. */
 result nvJitLinkCreate(jit_link **handle, uint32_t count, const char **options)
 {
     int cc = 0;
@@ -258,7 +258,7 @@ result nvJitLinkAddData(jit_link *link, int type, const void *data, size_t size,
         return INVALID_INPUT;
     }
     sim_image_result got = sim_image_read(&link->texts, data, size, name, link->cc, &link->errors);
-    if (got == SIM_IMAGE_NO_BINARY && type == INPUT_LIBRARY) /* what is missing without it is found in the end */
+    if (got == SIM_IMAGE_NO_BINARY && type == INPUT_LIBRARY) /* what is missing is reported later */
         return SUCCESS;
     return image_result(got);
 }
@@ -331,7 +331,7 @@ result nvJitLinkGetLinkedCubin(jit_link *link, void *image)
     return SUCCESS;
 }
 
-/* Asked for with -lto -ptx, of which the image is made here. */
+/* For -lto -ptx; the image is made from it here. */
 result nvJitLinkGetLinkedPtxSize(jit_link *link, size_t *size)
 {
     return link && size ? INCOMPATIBLE_OPTIONS : NULL_INPUT;
@@ -380,7 +380,7 @@ result nvJitLinkVersion(unsigned *major, unsigned *minor)
     return SUCCESS;
 }
 
-/* What nvJitLink.h of CUDA 13.0 makes of the names. */
+/* The names to which nvJitLink.h of CUDA 13.0 maps these functions. */
 #define VERSIONED(name) extern __typeof__(name) __##name##_13_0 __attribute__((alias(#name), visibility("default")));
 VERSIONED(nvJitLinkCreate)
 VERSIONED(nvJitLinkDestroy)

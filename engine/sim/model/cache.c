@@ -1,4 +1,4 @@
-/* cache.c - an L1 with least-recently-used lines of four sectors, and what a launch as a whole touches. */
+/* cache.c - an L1 cache with LRU lines of four sectors, and the memory footprint of a whole launch. */
 #include <string.h>
 
 #include "vm_cache.h"
@@ -85,7 +85,7 @@ void vm_cache_fill(vm_cache *cache, uint32_t line, uint32_t at)
         there->at = at;
 }
 
-/* ---- what has been touched: lines with their sectors ---- */
+/* ---- sets of accessed lines and sectors ---- */
 
 typedef struct touched {
     uint32_t line;
@@ -118,7 +118,7 @@ static bool widen(const kiln_allocator *mem, lines *set)
     return true;
 }
 
-/* Adds sectors; those that were not there. */
+/* Adds sectors; returns those that were not in the set. */
 static uint32_t add(const kiln_allocator *mem, lines *set, uint32_t line, uint32_t sectors)
 {
     if (2 * (set->count + 1) > set->room && !widen(mem, set))
@@ -140,7 +140,7 @@ static uint32_t add(const kiln_allocator *mem, lines *set, uint32_t line, uint32
 #define BUSY_REGION 16u    /* lines that one slice of the L2 has: 2 KiB */
 typedef struct part {      /* of device memory that the launch touches */
     uint32_t first, end;   /* lines */
-    double each, together; /* sectors that the traced blocks touch, counted for each of them and once */
+    double each, together; /* sectors that the traced blocks access: summed over blocks, and counted once */
     double share;
     bool shared;
 } part;
@@ -149,11 +149,11 @@ struct vm_footprint {
     lines seen;
     part parts[ALLOCATIONS];
     unsigned part_count;
-    uint32_t granule; /* sectors that memory hands out together */
+    uint32_t granule; /* sectors that memory transfers together */
     struct {
         uint32_t line;
         double hits;
-    } busy[BUSY_LINES]; /* of atomics: lines, by a hash; who comes first stays */
+    } busy[BUSY_LINES]; /* of atomics: lines, by a hash; the first one keeps its slot */
     double hottest;
 };
 
@@ -223,7 +223,7 @@ static void survey_warp(vm_footprint *f, vm_device *device, const vm_cost *cost,
     }
 }
 
-/* How many blocks share a sector, by what the traced ones touch of each allocation and how large it is. */
+/* Estimates how many blocks share a sector, from the accesses of the traced blocks to each allocation and its size. */
 vm_footprint *vm_footprint_new(const kiln_allocator *mem, vm_device *device, const struct vm_trace *trace,
                                const vm_cost *cost, const sim_model *model, uint64_t block_count)
 {
@@ -241,7 +241,7 @@ vm_footprint *vm_footprint_new(const kiln_allocator *mem, vm_device *device, con
             traced += trace->warps[(size_t)b * trace->warps_per_block + k].traced;
         }
         if (trace->blocks[b].whole && traced)
-            scale = (double)issued / (double)traced; /* the first always is */
+            scale = (double)issued / (double)traced; /* the first is always whole */
         for (uint32_t k = 0; k < trace->warps_per_block; k++)
             survey_warp(f, device, cost, &trace->warps[(size_t)b * trace->warps_per_block + k], &own, scale);
         f->seen.failed |= own.failed;
@@ -277,7 +277,7 @@ double vm_footprint_touch(vm_footprint *f, uint32_t line, uint32_t sectors, bool
         return 0;
     const part *p = part_of(f, NULL, line & 0x0fffffffu);
     *share = p ? p->share : 1;
-    /* Later on, what others need too is mostly there already. */
+    /* Later, data that other blocks also need is mostly in the cache. */
     *missing = cold || !p || !p->shared || mix(line ^ 0x9e3779b9u) < p->share * 4294967295.0;
     return 32.0 * __builtin_popcount(fresh);
 }

@@ -1,5 +1,5 @@
-/* cost.c - what each instruction becomes on the machine. Units and counts after the arithmetic throughput table of the
- * CUDA C++ Programming Guide and what ptxas is seen to make of PTX; ESTIMATE.md has the reasoning. */
+/* cost.c - the machine instructions of each PTX instruction. Units and counts follow the arithmetic throughput table of
+ * the CUDA C++ Programming Guide and observed output of ptxas; ESTIMATE.md has the reasons. */
 #include <string.h>
 
 #include "vm_cost.h"
@@ -30,7 +30,7 @@ static void visit_vector(builder *b, uint32_t k, const ptx_operand *o, bool resu
             visit(b, k, b->f->elements[o->index + e].index, result);
 }
 
-/* The first operand is a result. What it says of an [address] does not matter: that is none. */
+/* Whether the first operand is a result. An [address] is never one. */
 static bool has_result(const ptx_insn *in)
 {
     switch (ptx_effect_of(in)) {
@@ -96,8 +96,8 @@ static bool is_half(unsigned type)
     return type == PTX_F16 || type == PTX_F16X2 || type == PTX_BF16 || type == PTX_BF16X2;
 }
 
-/* Addresses of shared memory have 32 bits, so 64-bit arithmetic that only leads to them is done with 32. Of opcodes that
- * are not named here all bits are taken to count. */
+/* Addresses of shared memory have 32 bits, so 64-bit arithmetic that only leads to them is done with 32. For opcodes
+ * that are not listed here all bits are assumed to be used. */
 static void mark_wide(builder *b, uint32_t k, uint32_t reg, bool result)
 {
     const ptx_insn *in = &b->f->insns[k];
@@ -138,7 +138,7 @@ static bool analyse(builder *b, const kiln_allocator *mem)
         b->writer[r] = ANY_REGISTER - 1; /* none yet */
     for (uint32_t k = 0; k < b->f->insn_count; k++)
         visit_registers(b, k, count_use);
-    for (unsigned pass = 0; pass < 8; pass++) /* what is marked too late costs an instruction too few */
+    for (unsigned pass = 0; pass < 8; pass++) /* a mark that is missed costs one instruction too few */
         for (uint32_t k = b->f->insn_count; k-- > 0;)
             visit_registers(b, k, mark_wide);
     return true;
@@ -222,7 +222,7 @@ static price conversion(const ptx_insn *in)
                                                                                     : (price){VM_UNIT_ALU, 1, 0};
 }
 
-/* Copies of registers and constants are gone after compilation; special registers are read. */
+/* Copies of registers and constants are removed by the compiler; special registers are read. */
 static price move(const ptx_insn *in)
 {
     const ptx_operand *from = &in->operands[1];
@@ -249,7 +249,7 @@ static price selection(const builder *b, const ptx_insn *in)
     return p.unit == VM_UNIT_ALU ? p : (price){VM_UNIT_ALU, 1, 0};
 }
 
-/* A 64-bit addition takes the product or the shift before it in: IMAD.WIDE, LEA. */
+/* Whether a 64-bit addition is fused with the product or the shift before it: IMAD.WIDE, LEA. */
 static bool is_taken_in(const builder *b, uint32_t k)
 {
     const ptx_insn *in = &b->f->insns[k];
@@ -352,7 +352,7 @@ static vm_act act_of(const ptx_insn *in)
     case PTX_EFFECT_MBARRIER:
     case PTX_EFFECT_CLUSTER_ARRIVE:
     case PTX_EFFECT_CLUSTER_WAIT:
-    case PTX_EFFECT_PROXY_FENCE: return VM_ACT_PLAIN; /* coarsely: their memory costs nothing, and nobody waits */
+    case PTX_EFFECT_PROXY_FENCE: return VM_ACT_PLAIN; /* approximation: no cost for memory, and no waiting */
     case PTX_EFFECT_NONE:
     case PTX_EFFECT_HINT:
     case PTX_EFFECT_EXCHANGE:
@@ -449,7 +449,7 @@ vm_cost *vm_cost_new(const kiln_allocator *mem, const vm_module *module, const s
     cost->order = kiln__calloc(mem, cost->insn_count, sizeof *cost->order);
     cost->place = kiln__calloc(mem, cost->insn_count, sizeof *cost->place);
     bool ok = cost->insns && cost->order && cost->place;
-    for (uint32_t k = 0; ok && k < cost->insn_count; k++) /* the ends of functions stay as they are here */
+    for (uint32_t k = 0; ok && k < cost->insn_count; k++) /* the ends of functions are not changed here */
         cost->insns[k] =
             (vm_cost_insn){.act = VM_ACT_BRANCH, .issue = 1, .traced.merge_count = 1, .region = UINT32_MAX};
     for (uint32_t f = 0; ok && f < module->ptx->function_count; f++)

@@ -1,9 +1,9 @@
-/* model.h - the figures of a device that the estimate of times stands on. A device profile (profile.c) gives them;
- * ESTIMATE.md says what is made of them. */
+/* model.h - the figures of a device for the estimate of times. A device profile (profile.c) gives them; ESTIMATE.md
+ * explains their use. */
 #ifndef KILN_SIM_MODEL_H
 #define KILN_SIM_MODEL_H
 
-/* X(member, key of a profile, least, most). Lanes and bytes are per clock of an SM where nothing else is said. */
+/* X(member, key of a profile, least, most). Lanes and bytes are per clock and SM unless noted. */
 #define SIM_MODEL_MAP(X)                                                                                               \
     X(schedulers, "warp_schedulers", 1, 16) /* of an SM; each issues one instruction a clock */                        \
     X(fp32, "fp32_lanes", 1, 1024)          /* add, multiply, fused multiply-add */                                    \
@@ -22,10 +22,10 @@
     X(branch_latency, "branch_latency", 0, 1000)               /* until the instruction after a branch */              \
     X(barrier_latency, "barrier_latency", 0, 1000)             /* from the last warp's arrival */                      \
     X(code_bytes, "instruction_cache_bytes", 1024, 1e9)        /* of an SM; an instruction has 16 bytes */             \
-    X(code_rate, "instruction_fetch_bytes_per_clock", 1, 4096) /* from behind it */                                    \
+    X(code_rate, "instruction_fetch_bytes_per_clock", 1, 4096) /* on a miss */                                         \
     X(shared_latency, "shared_latency", 1, 10000)                                                                      \
     X(shared_bytes, "shared_bytes_per_clock", 1, 4096)                                                                 \
-    X(l1_bytes, "l1_bytes", 0, 16777216) /* with shared memory, which takes its share of it */                         \
+    X(l1_bytes, "l1_bytes", 0, 16777216) /* shared memory is a part of it */                                           \
     X(l1_latency, "l1_latency", 1, 10000)                                                                              \
     X(l1_lines, "l1_lines_per_clock", 0.01, 64) /* tags of 128 bytes that are looked up */                             \
     X(l2_latency, "l2_latency", 1, 10000)                                                                              \
@@ -41,18 +41,18 @@
     X(block_clocks, "clocks_per_block", 0, 10000) /* of the whole device, from the start of one to the next */         \
     X(launch, "launch_microseconds", 0, 10000)    /* of a kernel that does nothing */
 
-/* Goes up with every change of what the estimate makes of a kernel and these figures: samples that are kept (store/) are
- * known by it, and by the figures. tests/sim/test_estimate.c pins some estimates to it. */
+/* Increment it with every change of the estimate: it and the figures are part of the key of stored samples (store/).
+ * tests/sim/test_estimate.c pins some estimates to it. */
 #define SIM_MODEL_VERSION 1
 
 typedef struct sim_model {
 #define SIM_X(member, key, least, most) double member;
     SIM_MODEL_MAP(SIM_X)
 #undef SIM_X
-    double clock;   /* Hz; from here on also told as attributes */
+    double clock;   /* Hz; from here on these are also attributes */
     double l2_size; /* bytes */
     double sm_count;
-    double carveouts[16]; /* bytes of shared memory that an SM may set aside, ascending */
+    double carveouts[16]; /* possible sizes of an SM's shared memory, ascending, in bytes */
     unsigned carveout_count;
 } sim_model;
 #endif

@@ -1,5 +1,5 @@
-/* profile.c - reads device profiles: the text of a .profile file becomes a simulated device. Lines are `key: value`; `#`
- * begins a comment. Every figure must be there, once, within its bounds. */
+/* profile.c - reads device profiles: the text of a .profile file becomes a simulated device. Lines are `key: value`;
+ * `#` begins a comment. Every figure is required, once, within its bounds. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -77,7 +77,7 @@ static void read_carveouts(reader *r, const char *text)
 {
     double value;
     if (r->model->carveout_count)
-        complain(r, "shared_carveouts_kib stands twice");
+        complain(r, "shared_carveouts_kib occurs twice");
     while (read_number(text, &value, &text)) {
         bool grows = r->model->carveout_count == 0 || value * 1024 > r->model->carveouts[r->model->carveout_count - 1];
         if (value < 0 || value > 16384 || !grows || r->model->carveout_count == KILN__COUNT(r->model->carveouts)) {
@@ -87,7 +87,7 @@ static void read_carveouts(reader *r, const char *text)
         r->model->carveouts[r->model->carveout_count++] = value * 1024;
     }
     if (*text || r->model->carveout_count == 0)
-        complain(r, "shared_carveouts_kib: numbers with spaces between are wanted");
+        complain(r, "shared_carveouts_kib: expected numbers separated by spaces");
 }
 
 static void read_figure(reader *r, const char *key, const char *text)
@@ -99,18 +99,18 @@ static void read_figure(reader *r, const char *key, const char *text)
         if (strcmp(key, known[k]) != 0)
             continue;
         if (r->set[k])
-            complain(r, "%s stands twice", key);
+            complain(r, "%s occurs twice", key);
         else if (!read_number(text, &value, &rest) || *rest)
-            complain(r, "%s: '%.40s' is no number", key, text);
+            complain(r, "%s: '%.40s' is not a number", key, text);
         else if (value < figures[k].least || value > figures[k].most)
-            complain(r, "%s: %g is not within %g and %g", key, value, figures[k].least, figures[k].most);
+            complain(r, "%s: %g is not between %g and %g", key, value, figures[k].least, figures[k].most);
         else
             r->values[k] = value;
         r->set[k] = true;
         return;
     }
     const char *near = kiln__nearest(key, known, KILN__COUNT(figures));
-    complain(r, "there is no key '%.40s'%s%s%s", key, near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+    complain(r, "unknown key '%.40s'%s%s%s", key, near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
 }
 
 /* One line without its comment: `key: value`. */
@@ -125,14 +125,14 @@ static void read_line(reader *r, char *line)
         return;
     char *colon = strchr(line, ':');
     if (!colon) {
-        complain(r, "'%.40s': a line is `key: value`", line);
+        complain(r, "'%.40s': a line must be `key: value`", line);
         return;
     }
     *colon = '\0';
     const char *value = colon + 1 + strspn(colon + 1, " \t");
     if (strcmp(line, "title") == 0) {
         if (!*value || strlen(value) >= sizeof r->title)
-            complain(r, "title: 1 to %zu characters", sizeof r->title - 1);
+            complain(r, "title: must have 1 to %zu characters", sizeof r->title - 1);
         else
             memcpy(r->title, value, strlen(value) + 1);
     } else if (strcmp(line, "shared_carveouts_kib") == 0) {
@@ -150,7 +150,7 @@ static void read_text(reader *r, const char *text, size_t length)
         size_t count = end ? (size_t)(end - text) - at : length - at;
         r->line++;
         if (count >= sizeof line || memchr(text + at, '\0', count)) {
-            complain(r, "a line of at most %zu characters of text is wanted", sizeof line - 1);
+            complain(r, "expected a line of text of at most %zu characters", sizeof line - 1);
             return;
         }
         memcpy(line, text + at, count);
@@ -170,7 +170,7 @@ static void read_text(reader *r, const char *text, size_t length)
     }
     double cc = r->values[TOLD_compute_capability];
     if (!r->failed && fabs(cc * 10 - round(cc * 10)) > 1e-6)
-        complain(r, "compute_capability: 9.0, as a major and a minor number");
+        complain(r, "compute_capability: expected a major and a minor number, such as 9.0");
 }
 
 static void tell(sim_profile_data *data, const reader *r)

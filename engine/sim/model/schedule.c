@@ -1,12 +1,12 @@
-/* schedule.c - regions of instructions, and a list schedule for each: what can start does so in the order of the
- * longest path to the region's end. PTX is in the order in which its front end thought of it; ptxas is not. */
+/* schedule.c - regions of instructions, and a list schedule for each, by the longest path to the region's end. PTX is
+ * in the order of the front end; ptxas reorders it. */
 #include <string.h>
 
 #include "vm_schedule.h"
 
 #define SHORT 16u  /* instructions that a branch may skip to become a predicate instead */
-#define WINDOW 64u /* instructions that one may overtake: registers are finite */
-#define GROUP 4u   /* loads of 4 bytes that are one */
+#define WINDOW 64u /* most instructions that one may overtake, as registers are limited */
+#define GROUP 4u   /* loads of 4 bytes that become one */
 
 typedef struct edge {
     uint32_t to, next;
@@ -109,7 +109,7 @@ static uint32_t region_end(scheduler *s, uint32_t first)
     return k;
 }
 
-/* ---- loads that are one ---- */
+/* ---- combined loads ---- */
 
 static bool is_candidate(const ptx_insn *in)
 {
@@ -240,7 +240,7 @@ static bool order_memory(scheduler *s, uint32_t first, uint32_t count)
         bool ordered = c->act != VM_ACT_LOAD || !ptx_has(in, PTX_MOD_NC);
         if (ok && store[space] != UINT32_MAX && ordered)
             ok = depend(s, store[space], k);
-        if (whole || c->act == VM_ACT_STORE) /* what came before it in memory */
+        if (whole || c->act == VM_ACT_STORE) /* earlier accesses */
             for (uint32_t n = oldest; ok && n < k; n++) {
                 const vm_cost_insn *other = &s->cost->insns[s->first + first + n];
                 bool same = (s->f->insns[first + n].space & 7u) == space &&
@@ -256,7 +256,7 @@ static bool order_memory(scheduler *s, uint32_t first, uint32_t count)
             memset(store, 0xff, sizeof store);
         } else if (c->act == VM_ACT_STORE) {
             store[space] = k;
-            /* bounds the work; stores are ordered anyway */
+            /* limits the work; stores are ordered in any case */
             oldest = oldest > k - (k < 256 ? k : 256) ? oldest : k - 256;
         }
     }

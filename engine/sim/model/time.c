@@ -1,5 +1,5 @@
-/* time.c - replays the traces of blocks on one SM: warp schedulers, units, caches, the SM's share of what all SMs
- * use. From the time of the replayed blocks follows that of the launch. */
+/* time.c - replays the traces of blocks on one SM: warp schedulers, units, caches, the SM's share of common resources.
+ * The time of the launch is computed from that of the replayed blocks. */
 #include <math.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 #include "vm_time.h"
 
 #define NEVER UINT32_MAX
-#define ROUNDS 3u /* blocks that a place on the SM is given one after the other, at most */
+#define ROUNDS 3u /* most blocks that run one after the other in a slot of the SM */
 
 typedef struct replay replay;
 
@@ -22,9 +22,9 @@ typedef struct warp {
     uint32_t *executed;      /* by position in the region: its record in the trace + 2; 1: has none; 0: did not
                            run */
     uint32_t *ready;         /* by register: the clock at which it can be read */
-    uint32_t soonest;        /* the next instruction cannot be issued before; NEVER: it waits or has ended */
+    uint32_t soonest;        /* earliest clock of the next instruction; NEVER: it waits or has ended */
     uint32_t free;           /* the warp itself can issue again */
-    uint32_t copies;         /* when its asynchronous copies are there */
+    uint32_t copies;         /* when its asynchronous copies are complete */
     uint32_t line;           /* of code, that it is in */
     uint32_t current;        /* the instruction to be issued, in cost->insns */
     bool waits, ended;
@@ -47,9 +47,9 @@ struct replay {
     place *slots;
     double unit_free[16][VM_UNITS];
     uint32_t now[16], best[16], soonest[16]; /* of each scheduler: its clock; which warp goes next, and when */
-    bool dirty[16], vacant;                  /* that is to be found again; a place is free */
+    bool dirty[16], vacant;                  /* best and soonest must be computed again; a slot is free */
     double memory_free;                      /* the load/store unit of the SM */
-    double l2_free, write_free, dram_free;   /* reading and writing do not wait for each other in the L2 */
+    double l2_free, write_free, dram_free;   /* reads and writes are independent in the L2 */
     double l2_bytes, dram_bytes;             /* of a clock, this SM's share */
     double active;                           /* SMs that share with it */
     double started;                          /* the clock at which the device last started a block for this SM */
@@ -57,7 +57,7 @@ struct replay {
     double code_free;
     vm_footprint *footprint;
     uint64_t issued, traffic_l2, traffic_dram;
-    uint32_t first_round; /* the clock at which as many blocks were done as there are places */
+    uint32_t first_round; /* the clock at which as many blocks as slots were done */
     uint32_t done;        /* blocks */
     uint32_t finished, half_time;
     uint64_t half; /* instructions after which half_time is taken */
@@ -68,7 +68,7 @@ struct replay {
 
 static uint32_t later(double clock) { return clock < 4e9 ? (uint32_t)(clock + 0.999) : NEVER - 1; }
 
-/* Sectors from the L2 and, as far as it does not have them, from memory: when they are there. */
+/* When sectors from the L2, or on a miss from memory, arrive. */
 static double from_l2(replay *r, uint32_t line, uint32_t sectors, double now, bool write)
 {
     unsigned count = (unsigned)__builtin_popcount(sectors);
@@ -90,7 +90,7 @@ static double from_l2(replay *r, uint32_t line, uint32_t sectors, double now, bo
     return there;
 }
 
-/* The load/store unit: one wavefront of shared memory, or so many tags of the L1, a clock. */
+/* The load/store unit: per clock one wavefront of shared memory, or a number of L1 tags. */
 static double through_unit(replay *r, double now, double clocks)
 {
     r->memory_free = (r->memory_free > now ? r->memory_free : now) + clocks;
@@ -153,7 +153,7 @@ static void issue_memory(replay *r, warp *w, const vm_cost_insn *c, uint32_t now
         w->ready[r->cost->registers[c->first + c->source_count + n]] = there;
 }
 
-/* ---- a warp's way through its trace ---- */
+/* ---- a warp's position in its trace ---- */
 
 /* Fills w->executed for the next region; false at the trace's end. */
 static bool next_region(replay *r, warp *w)
@@ -201,8 +201,8 @@ static bool next_region(replay *r, warp *w)
 
 static void end_warp(replay *r, warp *w, uint32_t now);
 
-/* When the instruction is there: warps fetch lines of eight through one cache; what is behind it has a rate, and is asked
- * ahead of time. */
+/* When the instruction has been fetched: warps fetch lines of eight through one cache; misses are limited by a rate,
+ * and prefetched. */
 static uint32_t fetch(replay *r, warp *w, uint32_t now)
 {
     uint32_t line = r->cost->place[w->current] / 8 + 1, pending;
@@ -217,8 +217,8 @@ static uint32_t fetch(replay *r, warp *w, uint32_t now)
     return pending > now ? pending : now;
 }
 
-/* Finds the warp's next instruction that the machine issues, and when it may. What compilation removes hands its
- * operands' clock on. */
+/* Finds the warp's next machine instruction, and when it can be issued. An instruction that the compiler removes passes
+ * on the clock of its operands. */
 static void advance(replay *r, warp *w, uint32_t now)
 {
     for (;;) {
@@ -305,7 +305,7 @@ static void start_block(replay *r, uint32_t slot, uint32_t now)
         advance(r, &r->warps[slot * r->warps_per_block + k], now);
 }
 
-/* Nobody waits for stores, and for loads that nobody uses, but the end. */
+/* Only the end waits for stores and for unused loads. */
 static uint32_t drained(const replay *r, uint32_t now)
 {
     double last = fmax(fmax(r->l2_free, r->write_free), fmax(r->dram_free, r->memory_free));
@@ -364,7 +364,7 @@ static void issue(replay *r, warp *w, unsigned s, uint32_t now)
     advance(r, w, w->free);
 }
 
-/* Which of its warps the scheduler takes next, and when: the one that can go first, of several the oldest. */
+/* Which of its warps the scheduler selects next, and when: the first that is ready, of several the oldest. */
 static void choose(replay *r, unsigned s)
 {
     uint32_t count = r->places * r->warps_per_block;
@@ -385,7 +385,7 @@ static void choose(replay *r, unsigned s)
     }
 }
 
-/* Issues the next instruction of the SM. False: no warp can move by itself. */
+/* Issues the next instruction of the SM. False: all warps wait. */
 static bool step(replay *r)
 {
     unsigned s = 0;
@@ -414,7 +414,7 @@ static void refill(replay *r)
             uint32_t at = r->warps[p * r->warps_per_block + k].free;
             now = at > now ? at : now;
         }
-        /* The device starts one block after the other, for each SM in turn. */
+        /* The device starts one block after the other, alternating between SMs. */
         r->started += r->active * r->model->block_clocks;
         r->started = r->started > now ? r->started : now;
         now = later(r->started);
@@ -424,7 +424,7 @@ static void refill(replay *r)
     all_dirty(r);
 }
 
-/* Warps wait at a barrier that nobody else will come to: the trace ends early, or the barrier is not for all. */
+/* Warps wait at a barrier at which no others will arrive: the trace ends early, or the barrier is not for all warps. */
 static bool release_any(replay *r)
 {
     uint32_t now = 0;
@@ -461,7 +461,8 @@ static void close_replay(replay *r)
     vm_footprint_free(r->footprint);
 }
 
-/* The L1 has what shared memory leaves of it; the driver sets aside as little for that as the blocks need. */
+/* The L1 gets the rest after shared memory; the driver reserves the smallest size for shared memory that the blocks
+ * need. */
 static double l1_size(const vm_time_launch *launch, uint32_t places)
 {
     const sim_model *m = launch->model;
@@ -512,7 +513,7 @@ static bool open_replay(replay *r, const kiln_allocator *mem, const vm_time_laun
     return ok;
 }
 
-/* Instructions that a block executes for each that was recorded of it. */
+/* The ratio of a block's executed instructions to its recorded ones. */
 static double beyond_trace(const struct vm_trace *trace)
 {
     double issued = 0, traced = 0;
@@ -540,7 +541,7 @@ static double replay_blocks(const kiln_allocator *mem, const vm_time_launch *lau
         result->issue = (double)r.issued / r.schedulers / (clocks > 0 ? clocks : 1);
         result->l2 = (double)r.traffic_l2 / r.l2_bytes / (clocks > 0 ? clocks : 1);
         result->dram = (double)r.traffic_dram / r.dram_bytes / (clocks > 0 ? clocks : 1);
-        /* Atomics at one address are done one after the other, wherever they come from. */
+        /* Atomics at one address are serialised over the whole device. */
         result->hottest = vm_footprint_hottest(r.footprint) / launch->trace->block_count * (double)launch->block_count *
                           launch->model->atomic_clocks;
         if (vm_footprint_failed(r.footprint))

@@ -1,4 +1,4 @@
-/* vm_cache.h - the caches behind an SM, for the replay: its L1, line by line, and what the L2 has by then. */
+/* vm_cache.h - the caches for the replay: the L1 of an SM, line by line, and an approximation of the L2. */
 #ifndef KILN_SIM_VM_CACHE_H
 #define KILN_SIM_VM_CACHE_H
 
@@ -6,11 +6,11 @@
 #include "vm_trace.h"
 
 /* Lines are those of a trace, with the round in which a block is replayed in the upper four bits: a block that is
- * replayed again stands for another one, with lines of its own. */
+ * replayed again represents another block, with its own lines. */
 typedef struct vm_cache vm_cache;
 vm_cache *vm_cache_new(const kiln_allocator *mem, double bytes); /* 0 bytes: nothing ever hits; NULL: out of memory */
 void vm_cache_free(vm_cache *cache);
-/* The sectors that are not there, which are then on their way; *pending: when those that are can be had. */
+/* Returns the missing sectors, which then count as requested; *pending: when the present ones are available. */
 uint32_t vm_cache_load(vm_cache *cache, uint32_t line, uint32_t sectors, uint32_t *pending);
 void vm_cache_fill(vm_cache *cache, uint32_t line, uint32_t at);
 
@@ -18,11 +18,11 @@ typedef struct vm_footprint vm_footprint;
 vm_footprint *vm_footprint_new(const kiln_allocator *mem, vm_device *device, const struct vm_trace *trace,
                                const vm_cost *cost, const sim_model *model, uint64_t block_count);
 void vm_footprint_free(vm_footprint *footprint);
-/* Bytes that the SM touches for the first time. *share: of these, how much is this SM's own to fetch, since other SMs
- * need them too; *missing: this access has to wait for memory. `cold`: nothing was there when the launch began. */
+/* Bytes that the SM accesses for the first time. *share: the part that this SM has to fetch, as other SMs need them
+ * too; *missing: this access must wait for memory. `cold`: the caches were empty at the start of the launch. */
 double vm_footprint_touch(vm_footprint *footprint, uint32_t line, uint32_t sectors, bool cold, double *share,
                           bool *missing);
-/* Atomics one after the other at the line that is hit most, in the traced blocks. */
+/* The number of atomics at the most used line, in the traced blocks. */
 double vm_footprint_hottest(const vm_footprint *footprint);
 bool vm_footprint_failed(const vm_footprint *footprint);
 #endif

@@ -1,5 +1,5 @@
-/* vm_cost.h - what a module's instructions cost on a device: how many of the machine's instructions one becomes, which
- * unit they keep busy, when the result is there; and the order in which a compiler would have placed them. */
+/* vm_cost.h - the cost of a module's instructions on a device: the number of machine instructions, the unit that they
+ * use, the latency of the result; and the order that a compiler would give them. */
 #ifndef KILN_SIM_VM_COST_H
 #define KILN_SIM_VM_COST_H
 
@@ -29,18 +29,18 @@ typedef enum vm_act {
     VM_ACT_WAIT_COPIES,
     VM_ACT_BARRIER,
     VM_ACT_BRANCH,
-    VM_ACT_FENCE /* keeps memory in order, and costs no more than its instruction */
+    VM_ACT_FENCE /* orders memory accesses; costs only its instruction */
 } vm_act;
 
 typedef struct vm_cost_insn {
     uint8_t unit, act;
-    uint8_t issue; /* instructions of the machine; 0: it is gone after compilation */
+    uint8_t issue; /* machine instructions; 0: the compiler removes it */
     vm_traced traced;
     bool joined; /* a branch inside of a region */
     uint16_t latency;
     float busy;                                 /* clocks that it keeps the unit of its scheduler busy */
     uint32_t first, source_count, result_count; /* registers: vm_cost.registers[first ..] sources, then results */
-    uint32_t region, leader;                    /* leader: the load that does it for this one */
+    uint32_t region, leader;                    /* leader: the combined load that includes this one */
 } vm_cost_insn;
 
 /* Instructions that are scheduled together: basic blocks, and those that short forward branches join, since these
@@ -57,7 +57,7 @@ typedef struct vm_cost {
     vm_cost_insn *insns; /* by vm_tally_first() */
     vm_region *regions;
     uint32_t *order, *registers;
-    uint32_t *place; /* by instruction: how many of the machine's come before it */
+    uint32_t *place; /* by instruction: number of machine instructions before it */
 } vm_cost;
 
 /* NULL: out of memory, or the module is too large to be timed. */

@@ -1,4 +1,4 @@
-/* vm_time.h - how long the blocks of a trace take on an SM of a device. ESTIMATE.md says what is modelled. */
+/* vm_time.h - how long the blocks of a trace take on an SM of a device. ESTIMATE.md describes the model. */
 #ifndef KILN_SIM_VM_TIME_H
 #define KILN_SIM_VM_TIME_H
 
@@ -11,13 +11,13 @@ typedef struct vm_time_launch {
     const vm_cost *cost;
     vm_device *device;    /* for the allocations behind the lines */
     uint64_t block_count; /* of the whole launch */
-    uint32_t resident;    /* blocks that an SM holds */
-    double shared_bytes;  /* of a block, with what the system takes */
+    uint32_t resident;    /* resident blocks per SM */
+    double shared_bytes;  /* per block, including the system's part */
 } vm_time_launch;
 
 typedef struct vm_time_result {
     double clocks; /* of the whole launch, without its overhead */
-    /* shares of an SM's time, for those who ask why */
+    /* shares of an SM's time, as an explanation */
     double issue, units[VM_UNITS], l2, dram;
     double hottest;    /* clocks of the atomics at one address */
     uint64_t replayed; /* instructions */

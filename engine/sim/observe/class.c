@@ -1,7 +1,7 @@
-/* class.c - what kind of instruction an opcode is, for the counters: the classes of ptx_trait.h become those of kiln.h. */
+/* class.c - the class of an opcode for the counters: translates the classes of ptx_trait.h to those of kiln.h. */
 #include "vm_count.h"
 
-#pragma GCC diagnostic error "-Wswitch" /* each word of ptx_trait.h has its case, and there is no default */
+#pragma GCC diagnostic error "-Wswitch" /* each word of ptx_trait.h needs a case; no default */
 
 static bool is_half(unsigned type)
 {
@@ -64,7 +64,7 @@ kiln_class vm_class_of(const ptx_insn *in)
     return KILN_CLASS_other;
 }
 
-/* Of one lane and one element. */
+/* For one lane and one element. */
 static unsigned operations_of(ptx_class class)
 {
     switch (class) {

@@ -1,17 +1,17 @@
-/* count.c - counters of a watched launch: what each access comes to by the rules of a GPU's memory (COUNTERS.md). */
+/* count.c - counters of an observed launch: counts each access by the rules of a GPU's memory (COUNTERS.md). */
 #include <string.h>
 
 #include "vm_count.h"
 
-#pragma GCC diagnostic error "-Wswitch" /* each word of ptx_trait.h has its case, and there is no default */
+#pragma GCC diagnostic error "-Wswitch" /* each word of ptx_trait.h needs a case; no default */
 
 enum { SECTOR = 5, LINE = 7, BANKS = 32, SLOTS = 64 }; /* powers of two: a sector has 32 bytes, a line 128 */
 
 static unsigned lanes_in(uint32_t mask) { return mask == VM_ALL ? VM_LANES : (unsigned)__builtin_popcount(mask); }
 
-/* ---- different numbers among those of the lanes ---- */
+/* ---- sets of numbers ---- */
 
-/* A set of at most 32 numbers; more than half of its slots stay empty, so that looking up is short. */
+/* A set of at most 32 numbers; more than half of its slots stay empty, so that look-ups are fast. */
 typedef struct set {
     uint64_t used;
     uint64_t key[SLOTS];
@@ -80,7 +80,7 @@ typedef struct extent {
     uint64_t lanes, bytes, used, sectors, lines;
 } extent;
 
-/* Bytes that several lanes ask for are moved once. Accesses are as wide as they are aligned: all or nothing in common. */
+/* Bytes that several lanes request are moved once. Accesses are aligned to their size, so two are equal or disjoint. */
 static uint64_t used_bytes(const vm_access *a)
 {
     uint64_t next = 0;
@@ -121,8 +121,8 @@ static extent extent_of(const vm_access *a)
     return e;
 }
 
-/* Lanes of local memory have addresses of their own, each in its own memory. A GPU interleaves them, so that the word at
- * one offset of 32 lanes is one line: what it is here by COUNTERS.md. */
+/* Lanes of local memory have addresses of their own, each in its own memory. A GPU interleaves them, so that the words
+ * at one offset of 32 lanes are one line; counted so as COUNTERS.md says. */
 static vm_access interleaved(const vm_access *a)
 {
     vm_access out = *a;
@@ -133,7 +133,7 @@ static vm_access interleaved(const vm_access *a)
     return out;
 }
 
-/* A lane's words lie a line apart: each of them is an access of its own. */
+/* A lane's words are one line apart: each is a separate access. */
 static extent extent_of_local(const vm_access *a)
 {
     vm_access part = *a;
@@ -152,7 +152,7 @@ static extent extent_of_local(const vm_access *a)
 
 /* ---- shared memory: banks ---- */
 
-/* True where no bank has two different words to give: what most accesses of good kernels come to. */
+/* True if no bank must deliver two different words, as for most accesses of good kernels. */
 static bool one_pass(const vm_access *a, uint32_t lanes)
 {
     uint32_t first[BANKS], used = 0, apart = 0;
@@ -168,7 +168,7 @@ static bool one_pass(const vm_access *a, uint32_t lanes)
     return apart == 0;
 }
 
-/* The most different words (or, for atomics, operations) that fall into one bank, for some of the lanes. */
+/* The largest number of different words (for atomics: operations) in one bank, for some of the lanes. */
 static unsigned passes(const vm_access *a, uint32_t lanes, bool each)
 {
     enum { MOST_WORDS = 4 * VM_LANES };
@@ -182,7 +182,7 @@ static unsigned passes(const vm_access *a, uint32_t lanes, bool each)
             while (!each && seen < times[bank] && word_of[at] != word)
                 at = next[at], seen++;
             if (!each && seen < times[bank])
-                continue; /* a word is read once for all lanes that want it, and the last writer wins */
+                continue; /* a word is read once for all lanes; of writes the last one wins */
             word_of[count] = word;
             next[count] = times[bank] ? head[bank] : 0;
             head[bank] = (uint8_t)count++;
@@ -193,7 +193,8 @@ static unsigned passes(const vm_access *a, uint32_t lanes, bool each)
     return worst;
 }
 
-/* Wide loads in which each lane and its neighbour, or the one after, want the same address take two groups at once. */
+/* Wide loads in which pairs of lanes (neighbours, or every second lane) use the same address need half as many
+ * passes. */
 static bool in_pairs(const vm_access *a, uint32_t lanes)
 {
     for (uint32_t apart = 1; apart <= 2; apart++) {
@@ -262,7 +263,7 @@ static void count_shared(kiln_counters *c, const vm_access *a)
     }
 }
 
-/* Lanes on one address go one after the other, each with its sector: one for as many lanes as share its busiest address. */
+/* Lanes on one address are serialised: a sector counts as often as its most used address has lanes. */
 static uint64_t sectors_in_series(const vm_access *a)
 {
     uint64_t sum = 0;
@@ -319,8 +320,7 @@ void vm_count_access(kiln_counters *c, const vm_access *a)
     }
 }
 
-/* What is no access: branches and barriers. w->mask are the lanes that come to the instruction, m those whose guard
- * holds. */
+/* Counts branches and barriers. w->mask: the lanes at the instruction; m: those whose guard is true. */
 static void count_flow(kiln_counters *c, const vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t m)
 {
     switch (ptx_effect_of(in)) {
@@ -426,7 +426,7 @@ static bool has_site(const ptx_insn *in)
     return true;
 }
 
-/* How often a register is named: as an operand, in a vector or list, as a guard or second destination. */
+/* How often a register is used: as an operand, in a vector or list, as a guard or second destination. */
 static unsigned times_named(const ptx_function *f, uint32_t reg)
 {
     unsigned times = 0;
@@ -444,7 +444,8 @@ static unsigned times_named(const ptx_function *f, uint32_t reg)
     return times;
 }
 
-/* In shared memory ptxas makes an increment whose result nobody wants count the lanes of each address at once. */
+/* In shared memory ptxas compiles an increment with an unused result so that lanes on one address are counted
+ * together. */
 static bool is_joined(const ptx_function *f, const ptx_insn *in)
 {
     bool red = ptx_effect_of(in) == PTX_EFFECT_REDUCTION;
@@ -563,7 +564,7 @@ void vm_profile_sum(const vm_profile *profile, kiln_counters *sum, vm_class_coun
     }
 }
 
-/* ---- a runner's own share ---- */
+/* ---- counting per runner ---- */
 
 bool vm_count_begin(vm_runner *runner)
 {

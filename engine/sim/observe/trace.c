@@ -69,10 +69,10 @@ static void put(vm_warp *w, vm_trace_warp *t, uint32_t word)
     t->words[t->count++] = word;
 }
 
-/* ---- what memory makes of an access ---- */
+/* ---- the cost of an access ---- */
 
-/* Wavefronts of shared memory: the most different words that one bank is asked for. Wide accesses take as many as their
- * words need. Atomics take one more for each further lane at the same word. */
+/* Wavefronts of shared memory: the largest number of different words in one bank. Wide accesses need one for each of
+ * their words. Atomics need one more for each further lane at the same word. */
 static uint32_t wavefronts(const vm_access *a, uint32_t bytes)
 {
     uint32_t seen[VM_LANES][8], most = 0;
@@ -84,7 +84,7 @@ static uint32_t wavefronts(const vm_access *a, uint32_t bytes)
             uint32_t bank = word % VM_LANES, k = 0;
             while (k < used[bank] && k < 8 && seen[bank][k] != word)
                 k++;
-            if (k == used[bank] || k == 8) { /* beyond 8 different words they are counted as if all were */
+            if (k == used[bank] || k == 8) { /* beyond 8 different words all count as different */
                 if (k < 8)
                     seen[bank][k] = word;
                 used[bank]++;
@@ -123,7 +123,7 @@ static uint32_t meeting(const vm_access *a)
 
 static uint32_t line_of(uint64_t address) { return (uint32_t)(address / VM_TRACE_LINE_BYTES) & 0x0fffffffu; }
 
-/* Passes that an atomic takes in the L2: for each sector of the line as many as lanes share one address in it. */
+/* Passes of an atomic in the L2: for each sector of the line, the number of lanes that share one address in it. */
 static uint32_t passes(const vm_access *list, unsigned count, uint32_t line)
 {
     uint32_t sum = 0;
@@ -243,7 +243,7 @@ void vm_trace_unseen(vm_warp *w, const vm_code *i)
     t->traced--;
 }
 
-/* Blocks that end early take short turns, so that no warp runs far ahead of what is recorded. */
+/* Blocks that end early have short turns, so that no warp runs far beyond its record. */
 uint64_t vm_trace_slice(const vm_warp *w, uint64_t most)
 {
     const struct vm_trace *trace = w->runner->run->launch->watch->trace;

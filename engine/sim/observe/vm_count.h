@@ -1,14 +1,14 @@
-/* vm_count.h - counters of one watched launch, for each instruction of the PTX. COUNTERS.md says what is counted and by
- * which rules. kiln_sim.h has the list of the counters (KILN_COUNTER_MAP) and of the classes (KILN_CLASS_MAP). */
+/* vm_count.h - counters of one observed launch, for each PTX instruction. COUNTERS.md says what is counted, and the
+ * rules. kiln_sim.h has the list of the counters (KILN_COUNTER_MAP) and of the classes (KILN_CLASS_MAP). */
 #ifndef KILN_SIM_VM_COUNT_H
 #define KILN_SIM_VM_COUNT_H
 
 #include "vm_watch.h"
 
-/* Of one module. An instruction is found by vm_tally_first(module, function) + its index in the PTX function. Counts of
- * several launches add up in it. `executed` and `lanes` of all instructions are in `tally`; what else there is to count
- * of an instruction (accesses, branches, barriers) is in its site, if it can have any. Kernels that a counted kernel
- * launches are counted with it. */
+/* The counters of one module. An instruction is found by vm_tally_first(module, function) + its index in the PTX
+ * function. Counts of several launches add up in it. `executed` and `lanes` of all instructions are in `tally`; other
+ * counts of an instruction (accesses, branches, barriers) are in its site, if it can have any. Kernels that a counted
+ * kernel launches are counted with it. */
 #define VM_NO_SITE UINT32_MAX
 typedef struct vm_profile {
     const kiln_allocator *mem;
@@ -16,7 +16,7 @@ typedef struct vm_profile {
     size_t insn_count, site_count;
     vm_tally *tally;
     uint32_t *site_of; /* index of an instruction's site, or VM_NO_SITE */
-    bool *joined;      /* by site: an atomic operation that takes lanes on one address together */
+    bool *joined;      /* by site: an atomic that counts lanes on one address together */
     kiln_counters *sites;
 } vm_profile;
 vm_profile *vm_profile_new(const kiln_allocator *mem, const vm_module *module); /* NULL: out of memory. All zero. */
@@ -36,18 +36,18 @@ kiln_class vm_class_of(const ptx_insn *in);
 /* Floating-point operations of one lane: 2 for fma, twice as much for packed types. */
 unsigned vm_flops_of(const ptx_insn *in);
 
-/* ---- the rules, also for those who model caches from vm_watch.see ---- */
+/* ---- the rules; also for models of caches that use vm_watch.see ---- */
 /* The different pieces of 2^shift bytes that the lanes touch, ascending: their numbers (address >> shift). */
 unsigned vm_pieces(const vm_access *access, unsigned shift, uint64_t out[2 * VM_LANES]);
-/* Different addresses, and how many lanes share the one that most do. */
+/* The number of different addresses; *most: the lanes at the most used one. */
 unsigned vm_addresses(const vm_access *access, unsigned *most);
-/* Passes through the banks that the access takes, and what it would take without a conflict. */
+/* Passes of the access through the banks; *ideal: the passes without conflicts. */
 unsigned vm_wavefronts(const vm_access *access, unsigned *ideal);
 
 /* ---- for watch.c: each runner counts for itself ---- */
 void vm_count_access(kiln_counters *c, const vm_access *a);
 void vm_count_insn(kiln_counters *c, const vm_warp *w, const vm_code *i, uint32_t m, vm_access *list, unsigned count);
 bool vm_count_begin(vm_runner *runner); /* false: out of memory */
-void vm_count_end(vm_runner *runner);   /* adds it to what the launch is watched for */
+void vm_count_end(vm_runner *runner);   /* adds them to the launch's counters */
 void vm_count_drop(vm_runner *runner);
 #endif

@@ -1,4 +1,4 @@
-/* vm_trace.h - what the warps of some blocks of a launch executed, for the estimate of its time (model/time.c).
+/* vm_trace.h - traces: what the warps of some blocks of a launch executed, for the estimate of its time (model/time.c).
  *
  * A trace is words. A run of instructions that follow one another in the module (vm_tally_first()) is two words, the
  * first instruction and their number; for each of them that touches memory a record follows, in order:
@@ -20,7 +20,7 @@
 #define VM_TRACE_LINE(word) ((word) >> 4)
 #define VM_TRACE_SECTORS(word) ((word)&15u)
 
-/* What of an instruction is recorded, and which loads of shared memory are one where they are aligned. */
+/* What is recorded of an instruction, and which loads of shared memory are combined if they are aligned. */
 typedef struct vm_traced {
     bool memory; /* its accesses are recorded */
     bool atomic;
@@ -32,27 +32,27 @@ typedef struct vm_trace_warp {
     uint32_t *words;
     size_t count, capacity, run; /* run: the words of the run that grows */
     uint32_t next;               /* the instruction that would continue it */
-    uint64_t traced, issued;     /* instructions in the trace; that it executed in all */
+    uint64_t traced, issued;     /* instructions in the trace; executed in total */
     bool closed, failed;         /* closed: no longer recorded; failed: out of memory */
 } vm_trace_warp;
 
 typedef struct vm_trace_block {
     uint64_t number;
-    bool whole; /* it ran to its end, so that `issued` is all there is */
+    bool whole; /* it ran to its end, so `issued` is complete */
     bool done;
 } vm_trace_block;
 
-/* Which blocks a launch is traced in, in ascending order. */
+/* The traced blocks of a launch, in ascending order. */
 struct vm_trace {
     const kiln_allocator *mem;
     const vm_traced *insns; /* by vm_tally_first(), `stride` bytes apart */
     size_t stride;
-    const vm_launch *launch; /* and of no other one that it makes */
+    const vm_launch *launch; /* not launches by its kernels */
     uint32_t block_count, warps_per_block;
     vm_trace_block *blocks;
     vm_trace_warp *warps; /* block by block */
     uint64_t limit;       /* instructions of a warp that are recorded */
-    bool only;            /* no other block runs, and those but the first end when they are recorded */
+    bool only;            /* no other block runs, and all but the first end when they are recorded */
 };
 
 struct vm_trace *vm_trace_new(const kiln_allocator *mem, uint32_t blocks, uint32_t warps_per_block);
@@ -62,7 +62,7 @@ vm_trace_warp *vm_trace_find(struct vm_trace *trace, uint64_t number);
 void vm_trace_insn(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_trace_unseen(vm_warp *w, const vm_code *i);
 static inline bool vm_trace_wants(const vm_warp *w) { return w->block->trace && !w->block->trace[w->index].closed; }
-/* The block need not run on. */
+/* The block need not continue. */
 uint64_t vm_trace_slice(const vm_warp *w, uint64_t most);
 bool vm_trace_enough(const vm_block *block);
 void vm_trace_end(vm_block *block);

@@ -1,11 +1,11 @@
-/* watch.c - which memory an instruction is about to touch, and the hooks that hand a watched launch on: to the counters
+/* watch.c - which memory an instruction is about to access, and the hooks that pass an observed launch to the counters
  * (count.c), the trace (trace.c) and the checks, which are a table of the same kind. */
 #include "vm_count.h"
 #include "vm_matrix.h"
 #include "vm_hooks.h"
 #include "vm_trace.h"
 
-#pragma GCC diagnostic error "-Wswitch" /* each word of ptx_trait.h has its case, and there is no default */
+#pragma GCC diagnostic error "-Wswitch" /* each word of ptx_trait.h needs a case; no default */
 
 static unsigned add(vm_access *out, unsigned count, unsigned space, unsigned kind, uint32_t lane, uint32_t bytes,
                     uint64_t address)
@@ -79,17 +79,17 @@ static unsigned copy_async(const vm_warp *w, const vm_code *i, uint32_t m, vm_ac
         uint64_t to = i->flags & VM_REG64 ? vm_r64(w, i->d)[lane] : vm_r32(w, i->d)[lane];
         out[0].address[lane] = (uint32_t)(to + (uint64_t)*offset);
         uint32_t bytes = i->b ? vm_r32(w, i->b)[lane] : i->size;
-        if (!(ignore >> lane & 1) && bytes) /* lanes that read less than all of it do so at the end of an array */
+        if (!(ignore >> lane & 1) && bytes) /* lanes read less at the end of an array */
             count = 1 + add(out + 1, count - 1, PTX_SPACE_GLOBAL, VM_READS | VM_ASYNC, lane,
                             bytes < i->size ? bytes : i->size, vm_lane_address(w, i, i->a, lane));
     }
     return count;
 }
 
-/* Operations on matrices run when the whole warp is there, so they are looked at when it is. */
+/* Operations on matrices run when the whole warp has arrived, so they are observed then. */
 static bool is_whole(const vm_warp *w, uint32_t m) { return (m | w->dead) == VM_ALL; }
 
-/* ldmatrix and stmatrix: the rows of the matrices, whose addresses the first lanes have. */
+/* ldmatrix and stmatrix: the rows of the matrices; the first lanes have their addresses. */
 static unsigned matrix_rows(const vm_warp *w, const vm_code *i, uint32_t m, unsigned kind, vm_access *out)
 {
     const ptx_insn *in = &w->frame->function->ptx->insns[i->insn];
@@ -102,8 +102,8 @@ static unsigned matrix_rows(const vm_warp *w, const vm_code *i, uint32_t m, unsi
     return count;
 }
 
-/* wmma.load and wmma.store: an access for each register of the fragment, or where its elements do not lie side by side
- * for each of them. */
+/* wmma.load and wmma.store: an access for each register of the fragment, or for each element if they are not
+ * contiguous. */
 static unsigned fragment(const vm_warp *w, const vm_code *i, uint32_t m, unsigned kind, vm_access *out)
 {
     enum { SPACES = 3 }; /* that a generic address may be in */
@@ -127,7 +127,7 @@ static unsigned fragment(const vm_warp *w, const vm_code *i, uint32_t m, unsigne
     return count;
 }
 
-/* Parameters are no memory, unless their address is taken: then they live in local memory. */
+/* Parameters are not memory, unless their address is taken: then they are in local memory. */
 static bool is_param(const vm_code *i, const ptx_insn *in)
 {
     return in->space == PTX_SPACE_PARAM && i->space != PTX_SPACE_LOCAL;
@@ -263,7 +263,7 @@ static void end(vm_run_state *run)
         checks->end(run);
 }
 
-/* A trace may want only some blocks, of the launch itself and of none that it makes. */
+/* A trace may need only some blocks, only of the launch itself and not of launches by its kernels. */
 static void grid(vm_run_state *run)
 {
     const struct vm_trace *trace = run->launch->watch->trace;

@@ -1,15 +1,15 @@
-/* async.c - mbarriers, copies that complete on them, clusters. All that is asynchronous on a GPU is done when the
- * instruction is executed, so waiting for a copy never waits; every correct program allows for that. A cluster is one
- * block. */
+/* async.c - mbarriers, copies that complete on them, clusters. Everything that is asynchronous on a GPU is completed
+ * when the instruction is executed, so waiting for a copy never blocks; a correct program cannot tell the difference. A
+ * cluster is one block. */
 #include <inttypes.h>
 #include <string.h>
 
 #include "vm_async.h"
 
 /* ---- mbarriers ----
- * PTX leaves the 64 bits open. Here: arrivals that are pending (20 bits) and expected in a phase (20), bytes of
- * transactions that are due (21, signed), the parity of the phase, and two bits that tell an mbarrier from other data.
- * A block's warps share one host thread, so plain accesses do. */
+ * PTX does not define the 64 bits. Here: pending arrivals (20 bits), arrivals expected in a phase (20), pending bytes
+ * of transactions (21, signed), the parity of the phase, and two bits that distinguish an mbarrier from other data. A
+ * block's warps run in one host thread, so plain accesses are enough. */
 #define COUNT_MOST 0xfffffu
 #define TX_MOST 0xfffff
 #define MARK ((uint64_t)2 << 62)
@@ -21,7 +21,7 @@ static uint32_t parity_of(uint64_t bar) { return bar >> 61 & 1; }
 
 static uint64_t make(uint32_t pending, uint32_t expected, int32_t tx, uint32_t parity)
 {
-    if (pending == 0 && tx == 0) { /* the phase is complete, the next one begins */
+    if (pending == 0 && tx == 0) { /* the phase is complete; the next one starts */
         pending = expected;
         parity ^= 1;
     }
@@ -43,13 +43,13 @@ static unsigned char *bar_at(vm_warp *w, const vm_code *i, uint32_t lane, uint32
         return NULL;
     memcpy(bar, p, 8);
     if (*bar >> 62 != MARK >> 62) {
-        wrong(w, i, lane, address, "no mbarrier that was initialised");
+        wrong(w, i, lane, address, "no initialised mbarrier");
         return NULL;
     }
     return p;
 }
 
-/* Arrivals and bytes; false with a fault. */
+/* Counts arrivals and bytes; false with a fault. */
 static bool update(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t space, uint64_t address, uint32_t arrive,
                    uint32_t drop, int64_t tx, uint64_t *before)
 {
@@ -87,7 +87,7 @@ void vm_op_mbarrier(vm_warp *w, const vm_code *i, uint32_t m)
             if (!p)
                 return;
             if (n == 0 || n > COUNT_MOST) {
-                wrong(w, i, lane, address, "mbarrier for no arrivals or for too many");
+                wrong(w, i, lane, address, "mbarrier with an invalid number of arrivals");
                 return;
             }
             bar = MARK | (uint64_t)n << 20 | n;
@@ -122,7 +122,7 @@ void vm_op_mbarrier(vm_warp *w, const vm_code *i, uint32_t m)
     if (i->size != VM_BAR_TEST)
         return;
     vm_set_pred(w, i->d, done, m);
-    if (done != m && (i->count || (++w->spins & 15) == 0)) /* let those move that are waited for */
+    if (done != m && (i->count || (++w->spins & 15) == 0)) /* let other warps run, for which this one waits */
         w->event |= VM_EVENT_YIELD;
 }
 
@@ -134,7 +134,7 @@ void vm_op_pending_count(vm_warp *w, const vm_code *i, uint32_t m)
 
 /* ---- bulk copies ---- */
 
-/* `bytes` at `address`, or NULL with a fault. Both ends are reached, so all between is. */
+/* Host pointer to `bytes` at `address`, or NULL with a fault. Both ends are in the allocation, so all is. */
 static unsigned char *stretch(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t space, uint64_t address,
                               uint64_t bytes, bool write)
 {
@@ -142,7 +142,7 @@ static unsigned char *stretch(vm_warp *w, const vm_code *i, uint32_t lane, uint3
     unsigned char *last = first ? vm_reach(w, i, lane, space, address + bytes - 16, 16, write) : NULL;
     if (first && last && (uint64_t)(last - first) != bytes - 16) {
         vm_fault_raise(w, i, lane, VM_FAULT_ADDRESS, address, (uint32_t)bytes,
-                       "copy of %" PRIu64 " bytes at 0x%" PRIx64 " reaches beyond its allocation", bytes, address);
+                       "copy of %" PRIu64 " bytes at 0x%" PRIx64 " goes beyond its allocation", bytes, address);
         return NULL;
     }
     return last ? first : NULL;
@@ -281,7 +281,7 @@ void vm_op_cluster_barrier(vm_warp *w, const vm_code *i, uint32_t m)
         return;
     }
     if (!(w->cluster_arrived & m))
-        return; /* all have come */
+        return; /* all have arrived */
     vm_path *path = &w->paths[w->current];
     vm_warp_save(w);
     path->pc = i;

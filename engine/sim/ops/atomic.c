@@ -1,5 +1,6 @@
-/* atomic.c - atom, red and fences. Global memory is shared by host threads, so each lane's update is a host atomic;
- * lanes go in ascending order. Shared memory belongs to one host thread, where the same code is merely stronger. */
+/* atomic.c - atom, red and fences. Host threads share global memory, so each lane's update is a host atomic, in
+ * ascending order of lanes. Shared memory belongs to one host thread; the same code is used there, although it is
+ * stronger than needed. */
 #include <math.h>
 #include <string.h>
 
@@ -92,7 +93,7 @@ uint64_t vm_atomic_update(const vm_code *i, unsigned char *p, unsigned type, uns
     }
 }
 
-/* Hosts have no portable 16-byte atomic: these take turns. Rare enough for one lock. */
+/* Hosts have no portable 16-byte atomic, so these use a lock; they are rare. */
 static void update128(vm_warp *w, const vm_code *i, unsigned char *p, uint32_t lane, unsigned op)
 {
     const vm_u64 *b = vm_r64(w, i->b), *c = vm_r64(w, i->c);
@@ -145,14 +146,14 @@ void vm_op_atom(vm_warp *w, const vm_code *i, uint32_t m)
         }
     }
     if (op == PTX_MOD_CAS || op == PTX_MOD_EXCH)
-        if ((++w->spins & 15) == 0) /* a lock that is taken: let its holder move */
+        if ((++w->spins & 15) == 0) /* perhaps a lock that is taken: let its holder run */
             w->event |= VM_EVENT_YIELD;
 }
 
 void vm_op_fence(vm_warp *w, const vm_code *i, uint32_t m)
 {
     (void)w, (void)i, (void)m;
-#ifdef VM_TSAN /* which does not know fences */
+#ifdef VM_TSAN /* does not support fences */
     atomic_fetch_add(&w->runner->run->family->steps, 0);
 #else
     atomic_thread_fence(memory_order_seq_cst);

@@ -100,7 +100,7 @@ static uint32_t one(const vm_code *i, unsigned type, uint32_t x, uint32_t y, uin
         break;
     }
     }
-    /* .ftz judges before rounding to the subnormal grid: below this all 11 bits round to less than 2^-14. */
+    /* .ftz tests before rounding to a subnormal: below this all 11 bits round to less than 2^-14. */
     bool tiny = flags & VM_FTZ && type == PTX_F16 && (i->size == VM_MUL || i->size == VM_FMA) && fabs(r) < 0x1.ffep-15;
     if (flags & VM_SAT)
         r = vm_out64(r, VM_SAT);
@@ -149,7 +149,7 @@ static bool compare(unsigned mod, double a, double b)
     }
 }
 
-/* count: the comparison; size: 0 or the high half's turn (1); flags: FTZ. Writes the plain result: d low, e high. */
+/* count: the comparison; size: 0, or 1 for the high half; flags: FTZ. Writes the plain result: d low, e high. */
 void vm_op_half_compare(vm_warp *w, const vm_code *i, uint32_t m)
 {
     unsigned type = single(i->space);

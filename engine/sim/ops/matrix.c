@@ -1,4 +1,4 @@
-/* matrix.c - matrices between memory and registers, and what the handlers of vm_matrix.inc have in common. */
+/* matrix.c - moves matrices between memory and registers; functions shared by the handlers of vm_matrix.inc. */
 #include <math.h>
 #include <string.h>
 
@@ -23,10 +23,10 @@ double vm_matrix_round(unsigned type, double sum)
     return fabs(cut) >= 0x1p128 ? copysign(INFINITY, cut) : cut;
 }
 
-/* Which columns of A the stored elements of a row are: of four neighbours two are stored (of eight, for s4 and u4, two
- * pairs; of two, for tf32, one), and four bits of metadata say which. With elements of 16 bits and more a lane's word
- * has the bits of four groups for row r in its low half and for row r + 8 in its high half; with narrower ones it has
- * those of eight groups of one row, and the two rows lie in neighbouring lanes. */
+/* Which columns of A the stored elements of a row are (sparse matrices): of four neighbours two are stored (of eight,
+ * for s4 and u4, two pairs; of two, for tf32, one), and four bits of metadata say which. With elements of 16 bits and
+ * more a lane's word has the bits of four groups for row r in its low half and for row r + 8 in its high half; with
+ * narrower ones it has those of eight groups of one row, and the two rows lie in neighbouring lanes. */
 void vm_matrix_columns(const vm_warp *w, const vm_matrix *x, uint16_t *column)
 {
     unsigned terms = x->sparse ? x->k / 2u : x->k;
@@ -36,7 +36,7 @@ void vm_matrix_columns(const vm_warp *w, const vm_matrix *x, uint16_t *column)
         return;
     }
     unsigned bits = vm_element_bits(x->a.type), group = bits == 32 ? 2 : bits == 4 ? 8 : 4, groups = x->k / group;
-    unsigned lanes = groups / 4 ? groups / 4 : 1; /* that have metadata */
+    unsigned lanes = groups / 4 ? groups / 4 : 1; /* lanes that have metadata */
     const vm_u32 *metadata = vm_r32(w, x->metadata);
     for (unsigned row = 0; row < x->m; row++) {
         for (unsigned g = 0; g < groups; g++) {

@@ -5,7 +5,7 @@
 #include "vm_math.h"
 #include "vm_ops.h"
 
-/* bits of one; mantissa; bias; the code of the greatest number; the code of what is no number (0: there is none) */
+/* bits of an element; bits of the mantissa; bias; code of the greatest number; code of NaN (0: none) */
 typedef struct narrow {
     uint8_t bits, mantissa, bias, most, nan;
 } narrow;
@@ -38,7 +38,7 @@ static unsigned sign_shift(unsigned type)
     }
 }
 
-/* To the nearest, or, with `count` random bits, away from zero where these and the bits that are cut carry. Always
+/* Rounds to nearest; with `count` random bits, away from zero if their sum with the discarded bits has a carry. Always
  * .satfinite. */
 static uint32_t to_narrow(unsigned type, double x, bool relu, uint32_t random, unsigned count)
 {
@@ -78,7 +78,7 @@ static double from_narrow(unsigned type, uint32_t bits)
     return sign ? -x : x;
 }
 
-/* The power of two of a single, as ue8m0: bias 127, no sign, 255 for what is no number. .rp: not below it. */
+/* The power of two of a single, as ue8m0: bias 127, no sign, 255 for NaN. With .rp it is not below the single. */
 static uint32_t to_power(uint32_t single, bool up, bool finite)
 {
     uint32_t size = single & 0x7fffffffu, code = size >> 23;
@@ -87,7 +87,7 @@ static uint32_t to_power(uint32_t single, bool up, bool finite)
     return finite && code == 255 && size <= 0x7f800000u ? 254 : code;
 }
 
-/* A single to f16 or bf16 with `cut` random bits. */
+/* A single to f16 or bf16, rounded with `cut` random bits. */
 static uint32_t half_random(unsigned type, float x, bool relu, bool finite, uint32_t random, unsigned cut)
 {
     uint32_t low = vm_half_put(type, (double)x, PTX_MOD_RZ), infinite = type == PTX_BF16 ? 0x7f80 : 0x7c00;

@@ -1,10 +1,11 @@
-/* surface.c - surface loads, stores and reductions, lane by lane. x counts bytes (texels where values are converted, words in sured.p),
- * and what lies outside is a fault, the nearest place inside, or nothing, by the instruction. */
+/* surface.c - surface loads, stores and reductions, lane by lane. x counts bytes (texels where values are converted,
+ * words in sured.p), and an access outside is a fault, goes to the nearest place inside, or is ignored, depending on
+ * the instruction. */
 #include <inttypes.h>
 
 #include "vm_ops.h"
 
-/* A lane's place; NULL: outside with .zero, or a fault (*failed). */
+/* The host address for a lane; NULL: outside with .zero, or a fault (*failed). */
 static unsigned char *reach(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t bytes, const vm_image **image_out,
                             bool *failed)
 {
@@ -17,7 +18,7 @@ static unsigned char *reach(vm_warp *w, const vm_code *i, uint32_t lane, uint32_
     const vm_level *level = &image->levels[0];
     const uint32_t texel = vm_format_bytes(image->format) * image->channels;
     const int64_t row = (int64_t)level->size[0] * texel, step = !l->formatted ? 1 : l->operation ? i->size : texel;
-    const uint32_t width = l->formatted && !l->operation ? texel : bytes; /* bytes that are touched */
+    const uint32_t width = l->formatted && !l->operation ? texel : bytes; /* bytes that are accessed */
     const uint32_t layer = l->layer == VM_NO_SLOT ? 0 : vm_r32(w, l->layer)[lane];
     int64_t at[4] = {0}, most[4] = {row - width, (int64_t)level->size[1] - 1, (int64_t)level->size[2] - 1,
                                     image->layers ? (int64_t)image->layers - 1 : 0};
@@ -44,7 +45,7 @@ static unsigned char *reach(vm_warp *w, const vm_code *i, uint32_t lane, uint32_
     if (!inside && l->edge != PTX_MOD_ZERO) {
         vm_fault_raise(w, i, lane, VM_FAULT_ADDRESS, (uint64_t)at[0], width,
                        "%s of %u bytes at byte %" PRId64 " of row %" PRId64 ", plane %" PRId64 ", layer %" PRId64
-                       " is outside of a surface of %" PRId64 " bytes a row, "
+                       " is outside a surface of %" PRId64 " bytes per row, "
                        "%u rows, %u planes, %u layers",
                        op, width, at[0], at[1], at[2], at[3], row, level->size[1], level->size[2],
                        image->layers ? image->layers : 1);
@@ -88,7 +89,7 @@ void vm_op_surface_store(vm_warp *w, const vm_code *i, uint32_t m)
         if (failed)
             return;
         for (unsigned k = 0; p && k < (l->formatted ? image->channels : l->count); k++) {
-            const bool given = k < l->count; /* a formatted store fills up with zeros */
+            const bool given = k < l->count; /* missing values of a formatted store are zero */
             if (l->formatted)
                 vm_texel_write(image->format, p + k * vm_format_bytes(image->format),
                                given ? vm_r32(w, l->values[k])[lane] : 0);
@@ -99,7 +100,7 @@ void vm_op_surface_store(vm_warp *w, const vm_code *i, uint32_t m)
     }
 }
 
-/* The type that a formatted reduction works in. */
+/* The type in which a formatted reduction computes. */
 static unsigned reduction_type(const vm_lookup *l, const vm_image *image, unsigned size)
 {
     if (!l->formatted)

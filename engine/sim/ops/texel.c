@@ -1,4 +1,4 @@
-/* texel.c - texels: what an instruction finds under a handle, and their formats. */
+/* texel.c - texels: finding the object of a handle, and the formats of texels. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -16,7 +16,7 @@ const vm_texture *vm_texture_of(vm_warp *w, const vm_code *i, uint32_t lane, uin
     const char *wanted = surface ? "surface" : "texture", *other = surface ? "texture" : "surface", *op = name_of(w, i);
     if (!texture)
         vm_fault_raise(w, i, lane, VM_FAULT_ADDRESS, handle, 0,
-                       "%s with 0x%" PRIx64 ", which is the handle of no %s "
+                       "%s with 0x%" PRIx64 ", which is not the handle of a %s "
                        "object",
                        op, handle, wanted);
     else if (texture->surface != surface)
@@ -36,7 +36,7 @@ bool vm_texture_fits(vm_warp *w, const vm_code *i, uint32_t lane, const vm_image
 {
     static const char *const names[] = {"1d", "2d", "3d", "cube"};
     const vm_lookup *l = i->extra;
-    /* A cubemap's faces are also the layers of a 2-D array: surfaces of cubemaps are reached that way. */
+    /* A cubemap's faces are also the layers of a 2-D array: surfaces of cubemaps are accessed as such. */
     const bool fits = l->geometry == VM_GEOMETRY_CUBE ? image->cube : image->dims == l->geometry + 1u;
     if (!fits)
         vm_fault_raise(w, i, lane, VM_FAULT_ADDRESS, 0, 0, "%s.%s%s of a %s%s with %u dimension%s", name_of(w, i),
@@ -45,7 +45,7 @@ bool vm_texture_fits(vm_warp *w, const vm_code *i, uint32_t lane, const vm_image
     return fits;
 }
 
-/* ---- memory: a kernel's own races are the kernel's ---- */
+/* ---- memory: races are the kernel's, not ours ---- */
 
 VM_RACY uint64_t vm_bits_load(const unsigned char *at, unsigned size)
 {
@@ -98,7 +98,7 @@ void vm_texel_read(const vm_texture *texture, const unsigned char *at, vm_texel 
 {
     const unsigned size = vm_format_bytes(texture->image.format), channels = texture->image.channels;
     const bool real = vm_format_is_float(texture);
-    memset(texel, 0, sizeof *texel); /* channels that are not there */
+    memset(texel, 0, sizeof *texel); /* missing channels */
     for (unsigned k = 0; k < channels; k++) {
         const uint32_t bits = (uint32_t)vm_bits_load(at + k * size, size);
         if (real)
@@ -122,7 +122,7 @@ uint32_t vm_texel_border(const vm_texture *texture, float value)
     return vm_bits32(copysignf(ceilf(fabsf(value) * scale - 0.5f), value) / scale);
 }
 
-/* A formatted store takes s32, u32 or f32 by the format, and keeps what of it there is room for. */
+/* A formatted store gets s32, u32 or f32, depending on the format, and stores what fits. */
 void vm_texel_write(vm_format format, unsigned char *at, uint32_t value)
 {
     const int32_t s = (int32_t)value;

@@ -1,10 +1,10 @@
 /* texture.c - texture reads, lane by lane, after the CUDA C++ Programming Guide, appendix "Texture Fetching": address
  * modes, point and linear filters whose weights have 8 fractional bits, cubemaps, levels of detail. Anisotropic filters
- * are taken as isotropic. */
+ * are treated as isotropic. */
 #include "vm_math.h"
 #include "vm_ops.h"
 
-/* One lane's look at a texture. */
+/* One lane's texture read. */
 typedef struct probe {
     vm_warp *w;
     const vm_code *i;
@@ -12,12 +12,12 @@ typedef struct probe {
     const vm_texture *texture;
     const vm_lookup *l;
     uint32_t layer; /* of a cubemap: the cube */
-    bool no_layer;  /* the one that was asked for is not there: `layer` is the last one */
+    bool no_layer;  /* the requested layer does not exist: `layer` is the last one */
     int32_t offset[3];
     bool failed; /* a fault was recorded */
 } probe;
 
-/* Where on a texture: texels of the level, or of a face. */
+/* A position on a texture, in texels of the level or face. */
 typedef struct spot {
     double u[3];
     uint32_t slice; /* layer, or face of a cube */
@@ -25,14 +25,14 @@ typedef struct spot {
 
 #define FAR 0x1p30
 
-/* Within what an integer holds with room to add to; what is no number counts as zero. */
+/* Limits x so that an integer holds it with a reserve; NaN becomes zero. */
 static double bounded(double x) { return x >= FAR ? FAR : x > -FAR ? x : x <= -FAR ? -FAR : 0; }
 
 static float lane_float(const probe *p, uint32_t slot) { return vm_float(vm_r32(p->w, slot)[p->lane]); }
 
 /* ---- one texel ---- */
 
-/* The texel that number `i` along a side of n means; false: none, the border's colour is read. */
+/* The texel for index `i` along a side of n, by the address mode; false: none, so the border colour is read. */
 static bool place(vm_edge edge, int64_t i, uint32_t n, int64_t *at)
 {
     int64_t turn;
@@ -58,7 +58,7 @@ static void read_border(const vm_texture *t, vm_texel *out)
         out->u[k] = vm_texel_border(t, t->border[k]);
 }
 
-/* The texel at numbers that are inside the level. */
+/* Reads the texel at indices inside the level. */
 static void read_inside(probe *p, const vm_level *level, const int64_t at[3], uint32_t slice, vm_texel *out)
 {
     const vm_image *image = &p->texture->image;
@@ -73,7 +73,7 @@ static void read_inside(probe *p, const vm_level *level, const int64_t at[3], ui
     p->failed |= !texel;
 }
 
-/* Wrapping and mirroring need coordinates that repeat: without normalised ones they are clamping. */
+/* Wrapping and mirroring need normalised coordinates; without those they are clamping. */
 static vm_edge edge_of(const vm_texture *t, unsigned k)
 {
     const vm_edge edge = t->edge[k];
@@ -82,7 +82,8 @@ static vm_edge edge_of(const vm_texture *t, unsigned k)
 
 /* ---- cubemaps ---- */
 
-/* The face that a direction points at, and where on it: s and t from -1 to 1 over m. Ties go to z, then to y. */
+/* The face to which a direction points, and the position on it: s and t from -1 to 1 over m. Ties go to z, then to
+ * y. */
 static uint32_t face_of(const double d[3], double *s, double *t, double *m)
 {
     const double x = fabs(d[0]), y = fabs(d[1]), z = fabs(d[2]);
@@ -123,7 +124,7 @@ static void read_across(probe *p, const vm_level *level, const int64_t at[3], ui
     read_inside(p, level, kept, slice - slice % 6 + face, out);
 }
 
-/* The texel that does not exist beyond a corner of a face: the mean of the three that meet there. */
+/* The (missing) texel beyond a corner of a face: the mean of the three texels at that corner. */
 static void read_corner(probe *p, const vm_level *level, const int64_t at[3], uint32_t slice, vm_texel *out)
 {
     int64_t near[3] = {0};
@@ -137,7 +138,7 @@ static void read_corner(probe *p, const vm_level *level, const int64_t at[3], ui
         out->f[k] = (three[0].f[k] + three[1].f[k] + three[2].f[k]) / 3;
 }
 
-/* ---- texels by number ---- */
+/* ---- texels by index ---- */
 
 static unsigned side_count(const probe *p)
 {
@@ -177,8 +178,8 @@ static void split(double u, int64_t *low, unsigned *weight)
     *weight = (unsigned)(fixed & 255);
 }
 
-/* The share of a corner (bit k of `corner`: the next texel along k). Of two dimensions the product of the weights is rounded
- * once to 8 bits and the others follow from it, as an H200 does. */
+/* The weight of a corner (bit k of `corner`: the next texel along k). In two dimensions one product of weights is
+ * rounded to 8 bits and the others are derived from it, as on an H200. */
 static double share_of(unsigned corner, const unsigned weight[3], unsigned sides)
 {
     const unsigned a = weight[0], b = weight[1], both = (a * b + 128) >> 8;
@@ -216,7 +217,8 @@ static void blend(probe *p, const vm_level *level, const spot *where, vm_texel *
         out->f[k] = vm_canon((float)(has_sign && sum[k] < -1 ? -1 : sum[k]));
 }
 
-/* One dimension is the upper edge of two: half of what the filter sees is the border, if the second address mode says so. */
+/* A 1-D read is at the upper edge of a 2-D one: if the second address mode is the border, half of the filter's input is
+ * the border. */
 static void blend_border(const vm_texture *t, vm_texel *out)
 {
     vm_texel border;
@@ -240,7 +242,7 @@ static void gather(probe *p, const vm_level *level, const spot *where, vm_texel 
     }
 }
 
-/* ---- where ---- */
+/* ---- positions ---- */
 
 static void locate(const probe *p, const vm_level *level, spot *where)
 {
@@ -268,7 +270,7 @@ static void sample(probe *p, unsigned number, vm_texel *out)
         gather(p, level, &where, out);
         return;
     }
-    if (p->texture->linear) { /* the least number of a signed format is below -1 until it is filtered */
+    if (p->texture->linear) { /* the least value of a signed format is below -1 before filtering */
         blend(p, level, &where, out);
         if (p->l->geometry == VM_GEOMETRY_1D && p->l->layer == VM_NO_SLOT && edge_of(p->texture, 1) == VM_EDGE_BORDER)
             blend_border(p->texture, out);
@@ -280,7 +282,8 @@ static void sample(probe *p, unsigned number, vm_texel *out)
 
 /* ---- level of detail ---- */
 
-/* A gradient in directions as one over the cube's face, in units of the face: the derivative of s / m and t / m. */
+/* Converts a gradient of directions to one on the cube's face, in units of the face: the derivative of s / m and t /
+ * m. */
 static void onto_face(const probe *p, double g[3])
 {
     const double d[3] = {(double)lane_float(p, p->l->at[0]), (double)lane_float(p, p->l->at[1]),
@@ -298,7 +301,7 @@ static void onto_face(const probe *p, double g[3])
     g[2] = 0;
 }
 
-/* By the longer of the two gradients, in texels. */
+/* The level for the longer of the two gradients, in texels. */
 static double gradient_level(const probe *p)
 {
     const vm_level *base = &p->texture->image.levels[0];
@@ -318,7 +321,7 @@ static double gradient_level(const probe *p)
     return 0.5 * log2(longest);
 }
 
-/* Between 0 and the last level. */
+/* The level of detail, between 0 and the last level. */
 static double level_of(const probe *p)
 {
     const vm_texture *t = p->texture;
@@ -355,8 +358,8 @@ static void filter(probe *p, vm_texel *out)
 
 /* ---- texels by whole coordinates: no filter, no address mode; what is outside reads as zero ---- */
 
-/* Where the manual is silent, as on an H200: one-dimensional arrays are not read by number (linear memory is), and
- * coordinates with a level are clamped. */
+/* Not documented, but as on an H200: one-dimensional arrays are not read by index (linear memory is), and coordinates
+ * with a level are clamped. */
 static void fetch(probe *p, vm_texel *out)
 {
     const vm_image *image = &p->texture->image;
@@ -418,7 +421,7 @@ static bool aim(probe *p)
     return true;
 }
 
-/* extra: the vm_lookup; e: where linear memory is remembered. */
+/* extra: the vm_lookup; e: the cache index for linear memory. */
 void vm_op_tex(vm_warp *w, const vm_code *i, uint32_t m)
 {
     VM_EACH(lane, m) {
@@ -437,7 +440,7 @@ void vm_op_tex(vm_warp *w, const vm_code *i, uint32_t m)
     }
 }
 
-/* ---- questions ---- */
+/* ---- queries ---- */
 
 /* The numbers that the PTX ISA gives to channel_data_type and channel_order (section "Opaque Types"). */
 static uint32_t data_type(const vm_texture *t)
@@ -464,7 +467,8 @@ static uint32_t address_mode(const vm_texture *t, unsigned k)
     return numbers[t->edge[k]];
 }
 
-/* Layers stand in the dimension after the last, as on an H200; one that is not there is 0, a 1-D texture's height 1. */
+/* The number of layers is in the dimension after the last, as on an H200; a missing dimension is 0, and the height of a
+ * 1-D texture 1. */
 static uint32_t height_of(const vm_texture *t, const vm_level *level)
 {
     const vm_image *image = &t->image;

@@ -9,7 +9,7 @@ static int64_t part_of(uint64_t x, unsigned bits, unsigned at, bool sign)
     return sign && part >> (bits - 1) ? (int64_t)part - ((int64_t)1 << bits) : (int64_t)part;
 }
 
-/* What a selector such as .b2 or .h1 takes of a register; 0: all of it. */
+/* The part of a register that a selector such as .b2 or .h1 names; 0: all of it. */
 static int64_t selected(uint32_t x, uint32_t select, bool sign)
 {
     if (!select)
@@ -53,10 +53,10 @@ static int64_t combine(const vm_video *v, int64_t a, int64_t b)
     }
 }
 
-/* GPUs since Maxwell have code in place of these instructions, and where the manual and that code part this follows the
- * code, as an H200 runs it (tests/conformance): .sat to u32 holds at 0 and wraps at the top; .sat to a part of d takes
- * what is below its range for what is above it; .h1 of d gets the upper half of the result; with min and max after
- * vadd and vsub to u32 a result from 2^31 on is above every c, and vset's c is signed. */
+/* GPUs since Maxwell emulate these instructions. Where the emulation differs from the manual, this follows the
+ * emulation, as an H200 runs it (tests/conformance): .sat to u32 stops at 0 and wraps at the top; .sat to a part of d
+ * treats values below its range as values above it; .h1 of d gets the upper half of the result; with min and max after
+ * vadd and vsub to u32 a result of 2^31 or more is above every c; and vset's c is signed. */
 static uint32_t scalar(const vm_video *v, uint32_t a, uint32_t b, uint32_t c)
 {
     unsigned width = v->d_select ? PTX_SELECT_BITS(v->d_select) : 32;
@@ -85,7 +85,7 @@ static uint32_t scalar(const vm_video *v, uint32_t a, uint32_t b, uint32_t c)
     return less == (v->second == PTX_MOD_MIN) ? x : c;
 }
 
-/* Two or four elements of a and b, each of any place in the pair; d has those that the mask names. */
+/* Two or four elements of a and b, each from any position in the pair; d gets those in the mask. */
 static uint32_t several(const vm_video *v, uint32_t a, uint32_t b, uint32_t c)
 {
     unsigned count = v->lanes, bits = 32 / count;
@@ -111,8 +111,8 @@ static uint32_t several(const vm_video *v, uint32_t a, uint32_t b, uint32_t c)
 
 __extension__ typedef __int128 wide;
 
-/* vmad: the product with the addend in full, then scaled and cut or held. The addend is signed, and so are
- * factors of whole words, whatever their types (see scalar()). */
+/* vmad: the exact product plus the addend, then scaled, and truncated or saturated. The addend is signed, and so are
+ * factors that are full words, whatever their types (see scalar()). */
 static uint32_t product(const vm_video *v, uint32_t a, uint32_t b, uint32_t c)
 {
     bool sign = v->a_signed || v->b_signed || v->a_negate != v->b_negate || v->c_negate;

@@ -1,4 +1,4 @@
-/* vm_async.h - what the decoder says of mbarriers and of copies that complete on them. */
+/* vm_async.h - the decoder's data about mbarriers and copies that complete on them. */
 #ifndef KILN_SIM_VM_ASYNC_H
 #define KILN_SIM_VM_ASYNC_H
 

@@ -1,4 +1,4 @@
-/* vm_matrix.h - what the decoder says of an instruction on matrices (mma, wmma, ldmatrix and theirs). */
+/* vm_matrix.h - the decoder's data about an instruction on matrices (mma, wmma, ldmatrix and similar ones). */
 #ifndef KILN_SIM_VM_MATRIX_H
 #define KILN_SIM_VM_MATRIX_H
 
@@ -8,9 +8,9 @@
 
 #define VM_FRAGMENT 8u /* registers of a fragment at most */
 
-/* How a fragment lies in the registers of a warp. All but one of PTX's layouts are one rule: 8 rows (of B: columns) go to
- * the groups of four lanes, and what is consecutive in k (of C and D: in the row) to the lanes of a group and the
- * elements of a register. See matrix.c. */
+/* How a fragment is distributed over the registers of a warp. All but one of PTX's layouts follow one rule: 8 rows (of
+ * B: columns) go to the groups of four lanes, and elements that are consecutive in k (of C and D: in the row) go to the
+ * lanes of a group and the elements of a register. See matrix.c. */
 typedef struct vm_fragment {
     uint32_t slots[VM_FRAGMENT];
     uint8_t count, used; /* registers; those after `used` repeat the first ones (wmma with halves) */
@@ -23,7 +23,7 @@ typedef struct vm_matrix {
     uint16_t m, n, k;
     uint8_t selector; /* of mma.sp */
     uint8_t rounding; /* of .f64 */
-    uint8_t terms;    /* products that are summed at once */
+    uint8_t terms;    /* products that are summed in one step */
     uint8_t fraction; /* bits of the sum below the greatest term's exponent */
     bool sparse, quads, satfinite, and_popc;
     bool a_column, b_column; /* of quads: the layouts */
@@ -50,11 +50,12 @@ void vm_op_stmatrix(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_movmatrix(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_wmma_load(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_wmma_store(vm_warp *w, const vm_code *i, uint32_t m);
-/* Where wmma.load and wmma.store find element s of register r of a lane. `first`: a lane that takes part. */
+/* The position in memory of element s of register r of a lane, for wmma.load and wmma.store. `first`: a lane that takes
+ * part. */
 typedef struct vm_tile {
     vm_matrix scaled;
     uint64_t base, stride;
-    unsigned bits, bytes, per; /* of an element; what is moved at once; how many of these a register has */
+    unsigned bits, bytes, per; /* of an element; of one move; how many moves a register needs */
     char which;
     bool across, narrow;
 } vm_tile;
@@ -62,13 +63,13 @@ vm_tile vm_tile_of(const vm_warp *w, const vm_code *i, uint32_t first);
 uint64_t vm_tile_address(const vm_tile *tile, unsigned r, unsigned s, uint32_t lane);
 
 /* For the handlers in vm_matrix.inc. */
-/* An element's value; bits above the element's are zero. Denormals of the narrow formats are numbers of double. */
+/* An element's value; bits above the element's are zero. Denormals of the narrow formats are normal doubles. */
 static inline double vm_matrix_value(unsigned type, uint32_t bits)
 {
     unsigned mantissa = 10, exponent = 5;
     switch (type) {
     case PTX_F32: mantissa = 23, exponent = 8; break;
-    case PTX_TF32: bits = bits >> 13, mantissa = 10, exponent = 8; break; /* the low bits are not looked at */
+    case PTX_TF32: bits = bits >> 13, mantissa = 10, exponent = 8; break; /* the low bits are ignored */
     case PTX_BF16: mantissa = 7, exponent = 8; break;
     case PTX_E4M3: mantissa = 3, exponent = 4; break;
     case PTX_E5M2: mantissa = 2, exponent = 5; break;

@@ -1,4 +1,5 @@
-/* vm_ops.h - the handlers of instructions: those that are built for each instruction set of the host, and the rarer ones. */
+/* vm_ops.h - the handlers of instructions: those that are compiled for each instruction set of the host, and the rarer
+ * ones. */
 #ifndef KILN_SIM_VM_OPS_H
 #define KILN_SIM_VM_OPS_H
 
@@ -65,7 +66,7 @@ uint64_t vm_atomic_update(const vm_code *i, unsigned char *at, unsigned type, un
 void vm_op_atom(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_fence(vm_warp *w, const vm_code *i, uint32_t m);
 
-/* ---- slow.c, half.c: arithmetic that is rare enough to go lane by lane ---- */
+/* ---- rounding.c, rare.c, half.c: rarer arithmetic, computed lane by lane ---- */
 enum { VM_ADD, VM_SUB, VM_MUL, VM_FMA, VM_DIV, VM_RCP, VM_SQRT, VM_MIN, VM_MAX, VM_ABS, VM_NEG, VM_EX2, VM_TANH };
 void vm_op_round_f32(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_round_f64(vm_warp *w, const vm_code *i, uint32_t m);

@@ -1,4 +1,4 @@
-/* vm_video.h - what the decoder says of a video instruction. */
+/* vm_video.h - the decoder's data about a video instruction. */
 #ifndef KILN_SIM_VM_VIDEO_H
 #define KILN_SIM_VM_VIDEO_H
 
@@ -19,7 +19,7 @@ enum {
 
 typedef struct vm_video {
     uint8_t op, lanes;       /* lanes: 1, or elements of 16 or 8 bits */
-    uint8_t compare, second; /* ptx_mod: of vset; what is done with c, 0: nothing, or elements are merged into it */
+    uint8_t compare, second; /* ptx_mod: of vset; the operation with c (0: none, or elements are merged into c) */
     uint8_t scale;           /* vmad: bits that the result is shifted right */
     bool a_signed, b_signed, d_signed, sat, wrap, plus_one;
     bool a_negate, b_negate, c_negate;

@@ -4,7 +4,7 @@
 
 #include "ptx_internal.h"
 
-#define PTX_MAX_REGISTERS (1u << 24) /* that one `%r<n>` may declare */
+#define PTX_MAX_REGISTERS (1u << 24) /* most registers that one `%r<n>` may declare */
 
 /* ".reg .b32 %r<9>, %x;" from after ".reg" on. */
 static bool ptx_reg_directive(ptx_parser *p)
@@ -14,11 +14,11 @@ static bool ptx_reg_directive(ptx_parser *p)
     if (ptx_is_directive(p, "v2") || ptx_is_directive(p, "v4"))
         return ptx_unsupported(p, p->token.line, "vector registers are not supported by the simulated device");
     if (p->token.kind != PTX_TOKEN_DIRECTIVE || !ptx_type_find(p->token.text, p->token.length, &type) || type > PTX_F64)
-        return ptx_error(p, p->token.line, "%s is not a type of a register", ptx_shown(p));
+        return ptx_error(p, p->token.line, "%s is not a register type", ptx_shown(p));
     ptx_next(p);
     do {
         if (p->token.kind != PTX_TOKEN_NAME)
-            return ptx_error(p, p->token.line, "Parsing error near %s: a register's name is wanted here", ptx_shown(p));
+            return ptx_error(p, p->token.line, "Parsing error near %s: expected a register's name", ptx_shown(p));
         ptx_name *name = p->token.name;
         bool range = ptx_peek(p) == '<';
         if (!range && !ptx_declare_reg(p, name, type))
@@ -42,7 +42,7 @@ static bool ptx_branchtargets(ptx_parser *p, ptx_name *label)
     do {
         ptx_next(p);
         if (p->token.kind != PTX_TOKEN_NAME)
-            return ptx_error(p, p->token.line, "Parsing error near %s: a label is wanted here", ptx_shown(p));
+            return ptx_error(p, p->token.line, "Parsing error near %s: expected a label", ptx_shown(p));
         ptx_fixup *fixup = kiln__arena_alloc(&p->scratch, sizeof *fixup);
         if (!fixup)
             return ptx_out_of_memory(p);
@@ -111,7 +111,7 @@ static bool ptx_callprototype(ptx_parser *p, ptx_name *label)
     if (ptx_is(p, '(') && !ptx_prototype_list(p, &prototype.ret_count, &prototype.ret_bytes))
         return false;
     if (p->token.kind != PTX_TOKEN_NAME)
-        return ptx_error(p, p->token.line, "Parsing error near %s: '_' is wanted here", ptx_shown(p));
+        return ptx_error(p, p->token.line, "Parsing error near %s: expected '_'", ptx_shown(p));
     ptx_next(p);
     if (ptx_is(p, '(') && !ptx_prototype_list(p, &prototype.arg_count, &prototype.arg_bytes))
         return false;
@@ -126,7 +126,7 @@ static bool ptx_callprototype(ptx_parser *p, ptx_name *label)
     return ptx_expect(p, ';') && ptx_prototype_add(p, label, prototype);
 }
 
-/* ".calltargets f, g;" after its label: the functions agree in their parameters, so that one prototype says it all. */
+/* ".calltargets f, g;" after its label: all functions have the same parameters, so one prototype is enough. */
 static bool ptx_calltargets(ptx_parser *p, ptx_name *label)
 {
     ptx_prototype prototype = {0};
@@ -135,7 +135,7 @@ static bool ptx_calltargets(ptx_parser *p, ptx_name *label)
         ptx_next(p);
         const ptx_binding *binding = p->token.kind == PTX_TOKEN_NAME ? ptx_lookup(p, p->token.name) : NULL;
         if (!binding || binding->kind != PTX_BIND_FUNCTION)
-            return ptx_error(p, p->token.line, "Parsing error near %s: a function is wanted here", ptx_shown(p));
+            return ptx_error(p, p->token.line, "Parsing error near %s: expected a function", ptx_shown(p));
         if (!first)
             first = &p->functions[binding->index];
         ptx_next(p);
@@ -195,7 +195,7 @@ static bool ptx_guarded(ptx_parser *p)
     uint32_t guard = binding->index;
     ptx_next(p);
     if (p->token.kind != PTX_TOKEN_NAME)
-        return ptx_error(p, p->token.line, "Parsing error near %s: an instruction is wanted here", ptx_shown(p));
+        return ptx_error(p, p->token.line, "Parsing error near %s: expected an instruction", ptx_shown(p));
     return ptx_instruction(p, guard, negate);
 }
 
@@ -212,10 +212,10 @@ static bool ptx_statement(ptx_parser *p)
         return ptx_guarded(p);
     if (ptx_accept(p, ';'))
         return true;
-    return ptx_error(p, p->token.line, "Parsing error near %s: a statement is wanted here", ptx_shown(p));
+    return ptx_error(p, p->token.line, "Parsing error near %s: expected a statement", ptx_shown(p));
 }
 
-/* Past the statement's ';', but not past a brace: scopes must stay in step with the text. */
+/* Skips to after the statement's ';', but not past a brace, so that scopes stay balanced. */
 static void ptx_skip_in_body(ptx_parser *p)
 {
     unsigned open = 0; /* braces of an instruction's vectors */

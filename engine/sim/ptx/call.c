@@ -4,7 +4,7 @@
 
 #include "ptx_internal.h"
 
-/* One argument or return value; `bytes` is what the callee's formal takes, or UINT64_MAX where it is not known. */
+/* One argument or return value; `bytes` is the size of the callee's formal parameter, UINT64_MAX: not known. */
 static bool ptx_call_item(ptx_parser *p, bool returned, uint64_t bytes, ptx_operand *operand)
 {
     ptx_raw raw;
@@ -18,15 +18,15 @@ static bool ptx_call_item(ptx_parser *p, bool returned, uint64_t bytes, ptx_oper
         const ptx_symbol *symbol = &p->symbols[binding->index];
         *operand = (ptx_operand){.kind = PTX_OPERAND_SYMBOL, .type = symbol->type, .index = binding->index};
         return symbol->bytes == bytes || bytes == UINT64_MAX ||
-               ptx_error(p, line, "'%s' of %" PRIu64 " bytes is passed where the callee has %" PRIu64, raw.name->text,
+               ptx_error(p, line, "'%s' has %" PRIu64 " bytes, but the callee's parameter has %" PRIu64, raw.name->text,
                          symbol->bytes, bytes);
     }
     static const ptx_type by_width[] = {[1] = PTX_B8, [2] = PTX_B16, [4] = PTX_B32, [8] = PTX_B64};
     if (binding && binding->kind == PTX_BIND_REG && binding->type != PTX_PRED && !raw.offset) {
         *operand = (ptx_operand){.kind = PTX_OPERAND_REG, .type = binding->type, .index = binding->index};
         return ptx_type_bytes((ptx_type)binding->type) == bytes || bytes == UINT64_MAX ||
-               ptx_error(p, line, "register '%s' is passed where the callee has %" PRIu64 " bytes", raw.name->text,
-                         bytes);
+               ptx_error(p, line, "register '%s' is passed, but the callee's parameter has %" PRIu64 " bytes",
+                         raw.name->text, bytes);
     }
     if (!returned && raw.kind == PTX_RAW_VALUE && (bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8)) {
         operand->type = (uint8_t)by_width[bytes];
@@ -34,10 +34,10 @@ static bool ptx_call_item(ptx_parser *p, bool returned, uint64_t bytes, ptx_oper
             return true;
     }
     return p->memory ? false
-                     : ptx_error(p, line, "an argument of a call is a .param variable, a register or a constant");
+                     : ptx_error(p, line, "an argument of a call must be a .param variable, a register or a constant");
 }
 
-/* "(a, b)", or nothing; `formals` gives the sizes by position, NULL where the callee is not known. */
+/* "(a, b)", or nothing; `formals` has the sizes by position; NULL: the callee is not known. */
 static bool ptx_call_list(ptx_parser *p, bool returned, const uint64_t *sizes, uint32_t wanted, ptx_operand *list)
 {
     uint32_t first = (uint32_t)p->element_count, count = 0, line = p->token.line;
@@ -62,7 +62,7 @@ static bool ptx_call_list(ptx_parser *p, bool returned, const uint64_t *sizes, u
                                         returned ? "return values" : "parameters", count);
 }
 
-/* Past a "(...)" whose meaning needs what comes after it. */
+/* Skips a "(...)" whose meaning depends on what follows it. */
 static void ptx_skip_list(ptx_parser *p)
 {
     while (!ptx_is(p, ')') && !ptx_is(p, ';') && !ptx_is(p, '{') && p->token.kind != PTX_TOKEN_END)
@@ -90,7 +90,7 @@ static void ptx_go(ptx_parser *p, ptx_mark mark)
 static bool ptx_callee(ptx_parser *p, ptx_operand *target)
 {
     if (p->token.kind != PTX_TOKEN_NAME)
-        return ptx_error(p, p->token.line, "Parsing error near %s: a function is wanted here", ptx_shown(p));
+        return ptx_error(p, p->token.line, "Parsing error near %s: expected a function", ptx_shown(p));
     const ptx_binding *binding = ptx_lookup(p, p->token.name);
     if (binding && binding->kind == PTX_BIND_FUNCTION && !p->functions[binding->index].entry)
         *target = (ptx_operand){.kind = PTX_OPERAND_FUNCTION, .index = binding->index};

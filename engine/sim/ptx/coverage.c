@@ -1,4 +1,4 @@
-/* coverage.c - what the instruction table holds, for those who ask whether a program will run. */
+/* coverage.c - lists the instruction table, to show which programs can run. */
 #include "kiln_sim.h"
 #include "ptx_internal.h"
 

@@ -47,7 +47,7 @@ static double real_of(ptx_value value)
 static bool combine(ptx_parser *p, char op, ptx_value *left, ptx_value right, uint32_t line)
 {
     if (is_float(*left) || is_float(right))
-        return ptx_error(p, line, "floating-point numbers cannot be computed with here");
+        return ptx_error(p, line, "no arithmetic with floating-point numbers is allowed here");
     uint64_t a = left->bits, b = right.bits;
     bool sign = left->kind == PTX_SIGNED && right.kind == PTX_SIGNED;
     int64_t sa = (int64_t)a, sb = (int64_t)b;
@@ -71,7 +71,7 @@ static bool combine(ptx_parser *p, char op, ptx_value *left, ptx_value right, ui
     case '%':
         if (b == 0)
             return ptx_error(p, line, "division by zero in a constant");
-        if (sign && sb == -1) /* where the quotient may overflow */
+        if (sign && sb == -1) /* the quotient may overflow */
             result = op == '/' ? 0 - a : 0;
         else if (sign)
             result = (uint64_t)(op == '/' ? sa / sb : sa % sb);
@@ -107,7 +107,7 @@ static bool primary(ptx_parser *p, ptx_value *value, int depth)
         if (!primary(p, value, depth + 1))
             return false;
         if (is_float(*value) && (op == '~' || op == '!'))
-            return ptx_error(p, line, "'%c' takes an integer", op);
+            return ptx_error(p, line, "'%c' needs an integer", op);
         if (op == '-' && is_float(*value))
             value->bits ^= value->kind == PTX_FLOAT32 ? UINT64_C(1) << 31 : UINT64_C(1) << 63;
         else if (op == '-')
@@ -126,7 +126,7 @@ static bool primary(ptx_parser *p, ptx_value *value, int depth)
             if (!ptx_expect(p, ')') || !primary(p, value, depth + 1))
                 return false;
             if (is_float(*value))
-                return ptx_error(p, p->token.line, "an integer is wanted after a cast");
+                return ptx_error(p, p->token.line, "expected an integer after a cast");
             value->kind = kind;
             return true;
         }
@@ -139,13 +139,13 @@ static bool primary(ptx_parser *p, ptx_value *value, int depth)
         return true;
     }
     if (p->token.kind != PTX_TOKEN_NUMBER)
-        return ptx_error(p, p->token.line, "Parsing error near %s: a constant is wanted here", ptx_shown(p));
+        return ptx_error(p, p->token.line, "Parsing error near %s: expected a constant", ptx_shown(p));
     *value = p->token.value;
     ptx_next(p);
     return true;
 }
 
-/* Least 0 takes a ?: as well. */
+/* With `least` 0 it parses a ?: too. */
 static bool climb(ptx_parser *p, ptx_value *value, int least, int depth)
 {
     if (!primary(p, value, depth))
@@ -176,7 +176,7 @@ bool ptx_integer(ptx_parser *p, int64_t *value)
     if (!ptx_expression(p, &got))
         return false;
     if (is_float(got))
-        return ptx_error(p, line, "an integer is wanted here");
+        return ptx_error(p, line, "expected an integer");
     *value = (int64_t)got.bits;
     return true;
 }
@@ -189,7 +189,7 @@ bool ptx_convert(ptx_value value, ptx_type type, uint64_t *bits)
         return !is_float(value);
     }
     if (type == PTX_F32 || type == PTX_F64) {
-        if (!is_float(value)) /* an integer stands for its value, as in C */
+        if (!is_float(value)) /* an integer is converted, as in C */
             return false;
         double real = real_of(value);
         float single = (float)real;
@@ -210,7 +210,7 @@ bool ptx_convert(ptx_value value, ptx_type type, uint64_t *bits)
     }
     if (type == PTX_F16 || type == PTX_BF16 || type == PTX_F16X2 || type == PTX_BF16X2)
         return false;      /* ptxas has no literals for them */
-    if (is_float(value)) { /* its bits, where the widths agree */
+    if (is_float(value)) { /* its bits, if the widths are equal */
         *bits = value.bits;
         return value.kind == PTX_FLOAT32 ? type == PTX_B32 : type == PTX_B64;
     }

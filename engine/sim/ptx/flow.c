@@ -1,4 +1,4 @@
-/* flow.c - where divergent branches meet again: immediate post-dominators.
+/* flow.c - reconvergence points of divergent branches: immediate post-dominators.
  *
  * A node is a basic block, or a .branchtargets list (so that many brx.idx over one long list cost one set of edges),
  * or the exit. Post-dominators are dominators of the reversed graph, found by the algorithm of Lengauer and Tarjan
@@ -17,7 +17,7 @@ typedef struct ptx_graph {
     uint32_t *out_start, *out_edges; /* by source: the targets */
 } ptx_graph;
 
-/* All of one parse's flow arrays come out of the scratch arena; reversed depth-first numbering starts at the exit. */
+/* All flow arrays of one parse are in the scratch arena. Reversed depth-first numbering starts at the exit. */
 static uint32_t *ptx_array(kiln__arena *arena, size_t count)
 {
     return kiln__arena_alloc(arena, (count + 1) * sizeof(uint32_t));
@@ -34,7 +34,7 @@ static bool ptx_sort_edges(kiln__arena *arena, const ptx_graph *graph, const uin
         (*start)[key[i] + 1]++;
     for (uint32_t i = 0; i < graph->node_count; i++)
         (*start)[i + 1] += (*start)[i];
-    /* fill from behind so that `start` ends up as the starts */
+    /* filled from the end, so that `at` ends as the starts */
     uint32_t *at = ptx_array(arena, graph->node_count);
     if (!at)
         return false;
@@ -76,7 +76,7 @@ static void ptx_depth_first(const ptx_graph *graph, ptx_dominance *d, uint32_t *
     }
 }
 
-/* The vertex with the least semidominator on the way from `v` up to its tree's root, compressing the path. */
+/* The vertex with the least semidominator on the path from `v` to the root of its tree; compresses the path. */
 static uint32_t ptx_evaluate(ptx_dominance *d, uint32_t v)
 {
     if (d->ancestor[v] == NOWHERE)
@@ -225,7 +225,7 @@ bool ptx_flow(ptx_parser *p, ptx_insn *insns, uint32_t count, const ptx_operand 
         if (!is_branch(&insns[i]))
             continue;
         uint32_t number = d.number[block[i]];
-        uint32_t node = number ? d.node[d.idom[number - 1]] : graph.exit; /* never leaves: meets nowhere */
+        uint32_t node = number ? d.node[d.idom[number - 1]] : graph.exit; /* never exits: no reconvergence point */
         if (node > graph.exit)
             node = d.node[d.idom[d.number[node] - 1]];
         insns[i].reconverge = start[node];

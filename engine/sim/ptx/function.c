@@ -14,7 +14,7 @@ bool ptx_parameter(ptx_parser *p, ptx_declarator *declarator)
     if (ptx_is_directive(p, "reg"))
         return ptx_unsupported(p, p->token.line, "parameters in .reg space are not supported by the simulated device");
     if (!ptx_is_directive(p, "param"))
-        return ptx_error(p, p->token.line, "Parsing error near %s: '.param' is wanted here", ptx_shown(p));
+        return ptx_error(p, p->token.line, "Parsing error near %s: expected '.param'", ptx_shown(p));
     ptx_next(p);
     if (ptx_is_directive(p, "align")) {
         ptx_next(p);
@@ -110,7 +110,7 @@ static bool ptx_numbers(ptx_parser *p, uint32_t *values, unsigned count)
     return true;
 }
 
-/* What stands between the parameters and the body. */
+/* The directives between the parameters and the body. */
 static bool ptx_function_directives(ptx_parser *p, ptx_function *function)
 {
     while (p->token.kind == PTX_TOKEN_DIRECTIVE) {
@@ -155,7 +155,7 @@ static bool ptx_function_directives(ptx_parser *p, ptx_function *function)
     return true;
 }
 
-/* Do two lists of parameters pass the same bytes? */
+/* Whether two lists of parameters have the same layout. */
 static bool ptx_same_formals(const ptx_parser *p, const ptx_function *a, const ptx_function *b)
 {
     if (a->param_count != b->param_count || a->return_count != b->return_count)
@@ -176,7 +176,7 @@ void *ptx_keep(ptx_parser *p, const void *data, size_t count, size_t size)
     return copy;
 }
 
-/* The body is read: its parts move into the module. */
+/* After the body is read: moves its parts into the module. */
 static bool ptx_function_finish(ptx_parser *p)
 {
     ptx_function *function = &p->functions[p->function];
@@ -198,7 +198,7 @@ static bool ptx_function_finish(ptx_parser *p)
     return p->errors || ptx_flow(p, insns, (uint32_t)p->insn_count, elements);
 }
 
-/* The function that `name` is to mean; an earlier declaration of it is taken up. UINT32_MAX on failure. */
+/* The function for `name`: that of an earlier declaration, or a new one. UINT32_MAX on failure. */
 static uint32_t ptx_function_index(ptx_parser *p, ptx_name *name, bool entry, uint32_t line)
 {
     const ptx_binding *old = name->binding;
@@ -225,7 +225,7 @@ static bool ptx_function_header(ptx_parser *p, ptx_function *made)
     size_t count = 0, capacity = 0;
     bool good = false;
     ptx_name *name = NULL;
-    /* Return values stand before the name, but belong to the scope that is entered with the name known, so that
+    /* Return values precede the name, but belong to the function's scope, which is entered after the name so that
      * messages have it. */
     ptx_token before = p->token;
     const char *cursor = p->cursor;
@@ -278,7 +278,7 @@ done:
     return good;
 }
 
-/* From after ".entry" or ".func" on: a declaration that ends in ';', or a definition. */
+/* From after ".entry" or ".func" on: a declaration that ends with ';', or a definition. */
 bool ptx_function_directive(ptx_parser *p, bool entry, ptx_linkage linkage)
 {
     ptx_function made = {.entry = entry, .linkage = (uint8_t)linkage, .line = p->token.line};
@@ -320,7 +320,7 @@ bool ptx_function_directive(ptx_parser *p, bool entry, ptx_linkage linkage)
     if (body && good)
         good = ptx_function_finish(p);
     p->function = UINT32_MAX;
-    return good || body; /* a body's errors are told; the text goes on after it */
+    return good || body; /* errors in a body are reported already; parsing continues after it */
 }
 
 bool ptx_alias(ptx_parser *p)
@@ -333,11 +333,11 @@ bool ptx_alias(ptx_parser *p)
         return false;
     const ptx_binding *a = name->binding, *b = target->binding;
     if (!a || !b || a->kind != PTX_BIND_FUNCTION || b->kind != PTX_BIND_FUNCTION)
-        return ptx_error(p, line, "both names of .alias are functions declared before");
+        return ptx_error(p, line, "both names of .alias must be functions that are declared before");
     ptx_function *function = &p->functions[a->index];
     const ptx_function *real = &p->functions[b->index];
     if (function->defined || !real->defined || !ptx_same_formals(p, function, real))
-        return ptx_error(p, line, ".alias takes a declared function and a defined one with the same parameters");
+        return ptx_error(p, line, ".alias needs a declared function and a defined one with the same parameters");
     const char *alias = function->name;
     uint8_t linkage = function->linkage;
     *function = *real;

@@ -1,4 +1,4 @@
-/* insn.c - one instruction: mnemonic, operands, and the form of the table that fits both. */
+/* insn.c - one instruction: mnemonic, operands, and the form in the table that matches both. */
 #include <string.h>
 
 #include "ptx_internal.h"
@@ -63,14 +63,15 @@ bool ptx_instruction(ptx_parser *p, uint32_t guard, bool guard_negate)
     }
     if (!ptx_is(p, ';'))
         return ptx_expect(p, ';');
-    /* Of several forms, the complaint of the last that has the number of operands is shown. */
+    /* If several forms do not match, the message is that of the last one with this number of operands. */
     ptx_name *label = NULL;
     char why[sizeof p->why] = "";
     bool matched = false;
-    for (unsigned i = 0; i < p->form_count[spelling->op] && !matched && !p->memory; i++) {
+    const ptx_form_list *list = &ptx_forms[spelling->op];
+    for (unsigned i = 0; i < list->count && !matched && !p->memory; i++) {
         if (!(spelling->forms >> i & 1))
             continue;
-        const ptx_form *form = &p->forms[spelling->op][i];
+        const ptx_form *form = &list->forms[i];
         label = NULL;
         matched = ptx_match_form(p, form, raws, count, &insn, &label);
         if (!matched && ((count >= form->operands_needed && count <= form->operand_count && why[0] != '!') || !why[0]))

@@ -79,9 +79,7 @@ const char *ptx_shown(ptx_parser *p)
 
 static uint32_t ptx_hash(const char *text, size_t length)
 {
-    uint32_t hash = 2166136261u;
-    for (size_t i = 0; i < length; i++)
-        hash = (hash ^ (unsigned char)text[i]) * 16777619u;
+    uint32_t hash = kiln__hash_short(text, length);
     return hash ^ hash >> 15;
 }
 
@@ -191,7 +189,7 @@ ptx_binding *ptx_lookup(ptx_parser *p, ptx_name *name)
     ptx_binding *range = p->function == UINT32_MAX ? NULL : ptx_range_of(p, name);
     if (!range || (found && found->depth >= range->depth))
         return found;
-    /* A register of a range comes to be when it is first used. */
+    /* A register of a range is created at its first use. */
     uint32_t reg = ptx_reg_add(p, name->text, range->type);
     ptx_binding *binding = reg == UINT32_MAX ? NULL : ptx_bind_at(p, name, PTX_BIND_REG, reg, range->depth);
     if (binding)
@@ -250,7 +248,7 @@ void ptx_scope_pop(ptx_parser *p)
             ptx_resolve(p, fixup, label->index);
         } else if (outermost) {
             ptx_error(p, fixup->line, "label '%s' is not defined in this function", fixup->name->text);
-        } else { /* perhaps a label of the scope around */
+        } else { /* perhaps a label of the outer scope */
             fixup->next = outer->fixups;
             outer->fixups = fixup;
         }
@@ -296,17 +294,28 @@ bool ptx_names_init(ptx_parser *p)
 
 /* ---- tokens ---- */
 
-static bool is_start(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$' || c == '%';
-}
+/* What a character may be part of: one look each, since most of a text is names. */
+enum { CHAR_START = 1, CHAR_DIGIT = 2, CHAR_FOLLOW = 4 };
+#define LETTER (CHAR_START | CHAR_FOLLOW)
+#define DIGIT (CHAR_DIGIT | CHAR_FOLLOW)
+static const uint8_t char_kinds[256] = {
+    ['a'] = LETTER, ['b'] = LETTER, ['c'] = LETTER, ['d'] = LETTER, ['e'] = LETTER, ['f'] = LETTER,     ['g'] = LETTER,
+    ['h'] = LETTER, ['i'] = LETTER, ['j'] = LETTER, ['k'] = LETTER, ['l'] = LETTER, ['m'] = LETTER,     ['n'] = LETTER,
+    ['o'] = LETTER, ['p'] = LETTER, ['q'] = LETTER, ['r'] = LETTER, ['s'] = LETTER, ['t'] = LETTER,     ['u'] = LETTER,
+    ['v'] = LETTER, ['w'] = LETTER, ['x'] = LETTER, ['y'] = LETTER, ['z'] = LETTER, ['A'] = LETTER,     ['B'] = LETTER,
+    ['C'] = LETTER, ['D'] = LETTER, ['E'] = LETTER, ['F'] = LETTER, ['G'] = LETTER, ['H'] = LETTER,     ['I'] = LETTER,
+    ['J'] = LETTER, ['K'] = LETTER, ['L'] = LETTER, ['M'] = LETTER, ['N'] = LETTER, ['O'] = LETTER,     ['P'] = LETTER,
+    ['Q'] = LETTER, ['R'] = LETTER, ['S'] = LETTER, ['T'] = LETTER, ['U'] = LETTER, ['V'] = LETTER,     ['W'] = LETTER,
+    ['X'] = LETTER, ['Y'] = LETTER, ['Z'] = LETTER, ['_'] = LETTER, ['$'] = LETTER, ['%'] = CHAR_START, ['0'] = DIGIT,
+    ['1'] = DIGIT,  ['2'] = DIGIT,  ['3'] = DIGIT,  ['4'] = DIGIT,  ['5'] = DIGIT,  ['6'] = DIGIT,      ['7'] = DIGIT,
+    ['8'] = DIGIT,  ['9'] = DIGIT,
+};
 
-static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+static bool is_start(char c) { return char_kinds[(unsigned char)c] & CHAR_START; }
 
-static bool is_follow(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) || c == '_' || c == '$';
-}
+static bool is_digit(char c) { return char_kinds[(unsigned char)c] & CHAR_DIGIT; }
+
+static bool is_follow(char c) { return char_kinds[(unsigned char)c] & CHAR_FOLLOW; }
 
 static void ptx_skip_space(ptx_parser *p)
 {
@@ -319,7 +328,7 @@ static void ptx_skip_space(ptx_parser *p)
             const char *mark = at;
             while (mark < end && (*mark == ' ' || *mark == '\t'))
                 mark++;
-            if (mark < end && *mark == '#') /* what a C preprocessor leaves */
+            if (mark < end && *mark == '#') /* a line marker of a C preprocessor */
                 while (at < end && *at != '\n')
                     at++;
         } else if (c == ' ' || c == '\t' || c == '\r' || c == '\f' || c == '\v') {
@@ -506,14 +515,14 @@ bool ptx_accept(ptx_parser *p, char punctuation)
 bool ptx_expect(ptx_parser *p, char punctuation)
 {
     return ptx_accept(p, punctuation) ||
-           ptx_error(p, p->token.line, "Parsing error near %s: '%c' is wanted here", ptx_shown(p), punctuation);
+           ptx_error(p, p->token.line, "Parsing error near %s: expected '%c'", ptx_shown(p), punctuation);
 }
 
 bool ptx_expect_integer(ptx_parser *p, uint64_t limit, const char *what, uint64_t *value)
 {
     const ptx_token *token = &p->token;
     if (token->kind != PTX_TOKEN_NUMBER || token->value.kind > PTX_UNSIGNED)
-        return ptx_error(p, token->line, "Parsing error near %s: %s is wanted here", ptx_shown(p), what);
+        return ptx_error(p, token->line, "Parsing error near %s: expected %s", ptx_shown(p), what);
     if (token->value.bits > limit)
         return ptx_error(p, token->line, "%s %" PRIu64 " is above the limit of %" PRIu64, what, token->value.bits,
                          limit);

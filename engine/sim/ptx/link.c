@@ -1,5 +1,5 @@
-/* link.c - several parsed modules become one. Names are resolved in a table of all that is not local to a module;
- * then what is kept gets new indices, and everything that refers to something is changed to them in place. */
+/* link.c - links several parsed modules into one. Names are resolved in a table of everything that is not local to a
+ * module. Then what is kept gets new indices, and all references are changed in place. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,11 +8,11 @@
 #define ERRORS_MOST 50u
 #define GONE UINT32_MAX
 
-/* What a name means in all modules together. */
+/* What a global name refers to, over all modules. */
 typedef struct meaning {
     const char *name;       /* NULL: a free slot */
     uint32_t module, index; /* of the definition, or of the first declaration */
-    uint32_t align;         /* of a .common variable: as much as any module wants */
+    uint32_t align;         /* of a .common variable: the largest of all modules */
     bool function, defined, missed;
 } meaning;
 
@@ -52,7 +52,7 @@ static meaning *slot_of(const linker *l, const char *name)
     return &l->table[at];
 }
 
-/* Room for every name that there is: the table is made once. */
+/* Allocates the table, once, for the names of all modules. */
 static bool make_table(linker *l)
 {
     size_t names = 0, size = 64;
@@ -92,7 +92,7 @@ static bool same_parameters(const linker *l, const meaning *a, const meaning *b)
     return true;
 }
 
-/* Whether two mentions of a name can be of one thing. */
+/* Whether two declarations of a name are compatible. */
 static bool agree(linker *l, const meaning *old, const meaning *new)
 {
     const char *here = l->inputs[new->module].name, *there = l->inputs[old->module].name;
@@ -119,7 +119,7 @@ static bool agree(linker *l, const meaning *old, const meaning *new)
     return false;
 }
 
-/* One more mention of a name joins what is known of it. */
+/* Adds a declaration or definition of a name to the table. */
 static void mention(linker *l, const meaning *new)
 {
     meaning *old = slot_of(l, new->name);
@@ -143,7 +143,7 @@ static void mention(linker *l, const meaning *new)
     }
 }
 
-/* A name that other modules see. What is declared and not defined is such a name however it is declared. */
+/* Whether other modules see the name. A name that is declared but not defined is always global. */
 static bool function_is_global(const ptx_function *f) { return f->linkage != PTX_LOCAL || !f->defined; }
 
 static bool symbol_is_global(const ptx_symbol *s)
@@ -172,7 +172,7 @@ static void mention_all(linker *l, uint32_t m)
                                   .defined = module->symbols[s].linkage != PTX_EXTERN});
 }
 
-/* Whether a library's module defines something that is declared and not defined so far. */
+/* Whether a library's module defines something that is so far declared but not defined. */
 static bool is_wanted(const linker *l, const ptx_module *module)
 {
     for (uint32_t f = 0; f < module->function_count; f++) {
@@ -195,7 +195,7 @@ static void resolve(linker *l)
     for (uint32_t m = 0; m < l->count; m++)
         if (!l->inputs[m].lazy)
             mention_all(l, m);
-    for (bool more = true; more;) { /* what a library's module needs may be in one before it */
+    for (bool more = true; more;) { /* an earlier module may define what a later one needs */
         more = false;
         for (uint32_t m = 0; m < l->count; m++)
             if (!l->inputs[m].used && is_wanted(l, l->inputs[m].module)) {
@@ -207,7 +207,7 @@ static void resolve(linker *l)
 
 /* ---- new indices ---- */
 
-/* The meaning that stands for the function or symbol, if it is a global one. */
+/* The table's entry for the function or symbol, if it is global. */
 static meaning *function_meaning(const linker *l, uint32_t m, uint32_t f)
 {
     const ptx_function *function = &l->inputs[m].module->functions[f];
@@ -225,7 +225,7 @@ static bool is_chosen(const meaning *known, uint32_t m, uint32_t index)
     return !known || (known->module == m && known->index == index);
 }
 
-/* What is kept is numbered, module by module; everything else takes the number of what stands for it. */
+/* Numbers what is kept, module by module; everything else gets the number of the definition that replaces it. */
 static bool number(linker *l, ptx_module *out)
 {
     for (uint32_t m = 0; m < l->count; m++) {
@@ -282,7 +282,7 @@ static uint32_t move_symbol(linker *l, uint32_t m, uint32_t s)
 {
     const ptx_symbol *symbol = &l->inputs[m].module->symbols[s];
     meaning *known = symbol_meaning(l, m, s);
-    bool dynamic = symbol->space == PTX_SPACE_SHARED && symbol->bytes == 0; /* extern .shared x[] is the launch's */
+    bool dynamic = symbol->space == PTX_SPACE_SHARED && symbol->bytes == 0; /* sized at the launch */
     if (l->symbols[m][s] == GONE || (known && !known->defined && !dynamic))
         miss(l, m, known, symbol->name);
     return l->symbols[m][s];
@@ -296,7 +296,7 @@ static void move_operand(linker *l, uint32_t m, ptx_operand *o)
         o->index = move_function(l, m, o->index);
 }
 
-/* The modules are ours, though they are handed out as read-only. */
+/* The modules are ours, although they are passed as read-only. */
 static void *own(const void *pointer) { return (void *)(uintptr_t)pointer; }
 
 static void move_code(linker *l, uint32_t m, const ptx_function *f, uint32_t first_loc)
@@ -350,7 +350,7 @@ typedef struct lists {
 static bool move_module(linker *l, uint32_t m, ptx_module *out, const lists *to)
 {
     ptx_module *module = l->inputs[m].module;
-    uint32_t first_loc = out->loc_count - 1, first_file = out->file_count; /* loc 0 stays what it is in each */
+    uint32_t first_loc = out->loc_count - 1, first_file = out->file_count; /* loc 0 is the same in all */
     if (!move_bodies(l, m, first_loc))
         return false;
     for (uint32_t f = 0; f < module->function_count; f++) {

@@ -1,10 +1,11 @@
-/* module.c - ptx_parse() and what stands outside functions. */
+/* module.c - ptx_parse(), and directives outside functions. */
 #include <inttypes.h>
 #include <string.h>
 
 #include "ptx_internal.h"
 
-/* Error recovery, and directives without meaning here: past the next ';' or the block that starts before it. */
+/* For error recovery, and for directives without effect here: skips to after the next ';', or the block that starts
+ * before it. */
 void ptx_skip_statement(ptx_parser *p)
 {
     unsigned open = 0;
@@ -31,10 +32,10 @@ static bool ptx_version(ptx_parser *p)
     ptx_next(p);
     double version;
     if (p->token.kind != PTX_TOKEN_NUMBER || p->token.value.kind != PTX_FLOAT64)
-        return ptx_error(p, p->token.line, "Parsing error near %s: a version as 9.0 is wanted here", ptx_shown(p));
+        return ptx_error(p, p->token.line, "Parsing error near %s: expected a version such as 9.0", ptx_shown(p));
     memcpy(&version, &p->token.value.bits, sizeof version);
     if (!(version >= 1.0 && version < 100.0))
-        return ptx_error(p, p->token.line, "PTX version %s is not known", ptx_shown(p));
+        return ptx_error(p, p->token.line, "PTX version %s is not supported", ptx_shown(p));
     p->module->version_major = (int)version;
     p->module->version_minor = (int)((version - (int)version) * 10 + 0.5);
     ptx_next(p);
@@ -46,7 +47,7 @@ static bool ptx_target(ptx_parser *p)
     do {
         ptx_next(p);
         if (p->token.kind != PTX_TOKEN_NAME)
-            return ptx_error(p, p->token.line, "Parsing error near %s: a target as sm_80 is wanted here", ptx_shown(p));
+            return ptx_error(p, p->token.line, "Parsing error near %s: expected a target such as sm_80", ptx_shown(p));
         if (p->token.length > 3 && memcmp(p->token.text, "sm_", 3) == 0) {
             int target = 0;
             for (size_t i = 3; i < p->token.length && p->token.text[i] >= '0' && p->token.text[i] <= '9'; i++)
@@ -95,7 +96,7 @@ static bool ptx_directive(ptx_parser *p)
         return true;
     }
     if (p->token.kind != PTX_TOKEN_DIRECTIVE)
-        return ptx_error(p, p->token.line, "Parsing error near %s: a directive is wanted here", ptx_shown(p));
+        return ptx_error(p, p->token.line, "Parsing error near %s: expected a directive", ptx_shown(p));
     if (ptx_is_directive(p, "version"))
         return ptx_version(p);
     if (ptx_is_directive(p, "target"))
@@ -187,15 +188,13 @@ ptx_result ptx_parse(const kiln_allocator *mem, const char *text, size_t length,
         return PTX_MEMORY;
     }
     made->arena.mem = mem;
-    *p = (ptx_parser){.mem = mem,
-                      .module = made,
-                      .scratch = {.mem = mem},
-                      .log = log,
-                      .start = text,
-                      .cursor = text,
-                      .end = text + length,
-                      .line = 1,
-                      .function = UINT32_MAX};
+    p->mem = p->scratch.mem = mem; /* one by one: the rest, 10 KB, is zero already */
+    p->module = made;
+    p->log = log;
+    p->start = p->cursor = text;
+    p->end = text + length;
+    p->line = 1;
+    p->function = UINT32_MAX;
     ptx_result result = PTX_OK;
     if (length >= UINT32_MAX / 2)
         ptx_error(p, 1, "the text is larger than 2 GiB");

@@ -1,4 +1,4 @@
-/* operand.c - operands as written, and their match with what a form wants. */
+/* operand.c - parses operands, and matches them with those of a form. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,7 +28,7 @@ static bool ptx_raw_coordinates(ptx_parser *p, ptx_raw *raw)
         return false;
     if (ptx_is(p, ','))
         return ptx_unsupported(p, p->token.line,
-                               "a sampler apart from its texture (.texmode_independent) is not "
+                               "a separate sampler (.texmode_independent) is not "
                                "supported by the simulated device");
     return ptx_expect(p, ']');
 }
@@ -60,7 +60,7 @@ static bool ptx_raw_second(ptx_parser *p, ptx_raw *raw)
 {
     ptx_next(p);
     if (p->token.kind != PTX_TOKEN_NAME)
-        return ptx_error(p, p->token.line, "Parsing error near %s: a predicate register is wanted here", ptx_shown(p));
+        return ptx_error(p, p->token.line, "Parsing error near %s: expected a predicate register", ptx_shown(p));
     raw->second = p->token.name;
     raw->second_sink = is_sink(p->token.name);
     ptx_next(p);
@@ -81,7 +81,7 @@ static bool ptx_selector(ptx_parser *p, ptx_raw *raw)
             select |= (uint32_t)(text[k + 1] - '0') << (8 + 4 * k);
     }
     if ((text[0] != 'b' && text[0] != 'h') || count == 0 || count > 4)
-        return ptx_error(p, p->token.line, "%s selects no part of a register", ptx_shown(p));
+        return ptx_error(p, p->token.line, "%s does not select a part of a register", ptx_shown(p));
     raw->select = select;
     ptx_next(p);
     return true;
@@ -144,7 +144,7 @@ bool ptx_raw_operand(ptx_parser *p, ptx_raw *raw)
 
 /* ---- matching operands with a form ---- */
 
-/* Notes why a form does not fit; "!" first: because of something that is not supported. */
+/* Stores why a form does not match; with "!" first: it uses something that is not supported. */
 static bool ptx_mismatch(ptx_parser *p, const char *format, ...) KILN__PRINTF(2, 3);
 static bool ptx_mismatch(ptx_parser *p, const char *format, ...)
 {
@@ -164,7 +164,8 @@ static bool is_real(ptx_type type) { return type_class(type) == 'f' || type == P
 
 static bool is_plain_bits(ptx_type type) { return type_class(type) == 'b' && !is_real(type); }
 
-/* May a register of type `reg` hold an operand of type `want`? Integers of either sign agree, untyped ones with all. */
+/* Whether a register of type `reg` may hold an operand of type `want`. Signed and unsigned integers match; untyped
+ * registers match all types. */
 bool ptx_reg_fits(ptx_type want, ptx_type reg, bool relaxed)
 {
     if (want == PTX_PRED || reg == PTX_PRED)
@@ -191,7 +192,7 @@ const ptx_binding *ptx_known(ptx_parser *p, ptx_name *name)
 static bool ptx_match_reg(ptx_parser *p, const ptx_raw *raw, ptx_type type, bool relaxed, ptx_operand *operand)
 {
     if (raw->kind != PTX_RAW_NAME)
-        return ptx_mismatch(p, "a register is wanted");
+        return ptx_mismatch(p, "expected a register");
     const ptx_binding *binding = ptx_known(p, raw->name);
     if (!binding)
         return false;
@@ -221,7 +222,7 @@ static bool ptx_match_source(ptx_parser *p, ptx_op op, const ptx_raw *raw, ptx_t
     if (raw->kind == PTX_RAW_VALUE)
         return ptx_match_value(p, raw, type, operand);
     if (raw->kind != PTX_RAW_NAME)
-        return ptx_mismatch(p, "a register or a constant is wanted");
+        return ptx_mismatch(p, "expected a register or a constant");
     const ptx_binding *binding = ptx_known(p, raw->name);
     if (!binding)
         return false;
@@ -231,7 +232,7 @@ static bool ptx_match_source(ptx_parser *p, ptx_op op, const ptx_raw *raw, ptx_t
         return ptx_mismatch(p, "special register '%s' does not fit a .%s operand", raw->name->text,
                             ptx_type_name(type));
     if (op != PTX_OP_MOV && op != PTX_OP_CVT)
-        return ptx_mismatch(p, "special register '%s' is read by mov and cvt only", raw->name->text);
+        return ptx_mismatch(p, "only mov and cvt can read special register '%s'", raw->name->text);
     operand->kind = PTX_OPERAND_SREG;
     operand->index = binding->index;
     return true;
@@ -250,7 +251,7 @@ static bool ptx_match_movable(ptx_parser *p, const ptx_raw *raw, ptx_type type, 
                             ptx_type_name(type));
     bool function = binding->kind == PTX_BIND_FUNCTION;
     if (function && raw->offset)
-        return ptx_mismatch(p, "'%.100s' is a function: nothing can be added to its address", raw->name->text);
+        return ptx_mismatch(p, "'%.100s' is a function: an offset to its address is not allowed", raw->name->text);
     operand->kind = function ? PTX_OPERAND_FUNCTION : PTX_OPERAND_SYMBOL;
     operand->index = binding->index;
     operand->offset = raw->offset;
@@ -264,7 +265,7 @@ static bool ptx_match_vector(ptx_parser *p, const ptx_raw *raw, unsigned count, 
                              ptx_operand *operand)
 {
     if (raw->kind != PTX_RAW_VECTOR || raw->count != count)
-        return ptx_mismatch(p, "a vector of %u elements is wanted", count);
+        return ptx_mismatch(p, "expected a vector of %u elements", count);
     if (!ptx_grow(p, &p->elements, &p->element_capacity, p->element_count + count, sizeof *p->elements))
         return false;
     operand->kind = PTX_OPERAND_VECTOR;
@@ -274,7 +275,7 @@ static bool ptx_match_vector(ptx_parser *p, const ptx_raw *raw, unsigned count, 
         const ptx_raw *part = &p->parts[raw->first + i];
         ptx_operand element = {.type = (uint8_t)type};
         if (part->second || part->negate || part->minus || part->select)
-            return ptx_mismatch(p, "'|', '!', '-' and selected parts do not belong into a vector");
+            return ptx_mismatch(p, "'|', '!', '-' and selected parts are not allowed in a vector");
         if (is_destination(pattern.kind) && part->kind == PTX_RAW_SINK)
             element.kind = PTX_OPERAND_SINK;
         else if (!(is_destination(pattern.kind)
@@ -287,7 +288,7 @@ static bool ptx_match_vector(ptx_parser *p, const ptx_raw *raw, unsigned count, 
     return true;
 }
 
-/* How many coordinates the geometry of the instruction takes, an array's index included; 0: it has none. */
+/* The number of coordinates for the instruction's geometry, including an array's index; 0: it has none. */
 static unsigned ptx_coordinates(const ptx_insn *insn)
 {
     if (ptx_has(insn, PTX_MOD_1D))
@@ -311,9 +312,9 @@ static bool ptx_match_object(ptx_parser *p, const ptx_raw *raw, ptx_type type, c
 {
     const unsigned wanted = ptx_coordinates(insn);
     if (raw->kind != PTX_RAW_ADDRESS_NAME || raw->offset)
-        return ptx_mismatch(p, "a texture or surface object in [] is wanted");
+        return ptx_mismatch(p, "expected a texture or surface object in []");
     if (raw->count != wanted)
-        return ptx_mismatch(p, "%u coordinates are wanted, not %u", wanted, raw->count);
+        return ptx_mismatch(p, "expected %u coordinates, not %u", wanted, raw->count);
     const ptx_binding *binding = ptx_known(p, raw->name);
     if (!binding ||
         !ptx_grow(p, &p->elements, &p->element_capacity, p->element_count + 1 + wanted, sizeof *p->elements))
@@ -328,7 +329,7 @@ static bool ptx_match_object(ptx_parser *p, const ptx_raw *raw, ptx_type type, c
         const ptx_type of = i == 0 && ptx_layered(insn) ? PTX_U32 : type;
         ptx_operand element = {.type = (uint8_t)of};
         if (part->second || part->negate)
-            return ptx_mismatch(p, "'|' and '!' do not belong into a vector");
+            return ptx_mismatch(p, "'|' and '!' are not allowed in a vector");
         if (!ptx_match_source(p, PTX_OP_COUNT, part, of, false, &element))
             return false;
         p->elements[operand->index + 1 + i] = element;
@@ -342,7 +343,7 @@ static bool ptx_match_split(ptx_parser *p, const ptx_raw *raw, ptx_type type, pt
 {
     static const ptx_type by_width[] = {[1] = PTX_B8, [2] = PTX_B16, [4] = PTX_B32, [8] = PTX_B64};
     if (raw->kind != PTX_RAW_VECTOR || (raw->count != 2 && raw->count != 4))
-        return ptx_mismatch(p, "a vector of 2 or 4 elements is wanted");
+        return ptx_mismatch(p, "expected a vector of 2 or 4 elements");
     unsigned width = ptx_type_bytes(type) / raw->count;
     if (width == 0)
         return ptx_mismatch(p, "a .%s does not split into %u elements", ptx_type_name(type), (unsigned)raw->count);
@@ -360,11 +361,11 @@ static bool ptx_match_address(ptx_parser *p, const ptx_raw *raw, ptx_type type, 
     operand->kind = PTX_OPERAND_ADDRESS;
     operand->offset = raw->offset;
     if (raw->coordinates)
-        return ptx_mismatch(p, "an address in [] is wanted, without coordinates");
+        return ptx_mismatch(p, "expected an address in [], without coordinates");
     if (raw->kind == PTX_RAW_ADDRESS_VALUE)
         return true;
     if (raw->kind != PTX_RAW_ADDRESS_NAME)
-        return ptx_mismatch(p, "an address in [] is wanted");
+        return ptx_mismatch(p, "expected an address in []");
     const ptx_binding *binding = ptx_known(p, raw->name);
     if (!binding)
         return false;
@@ -382,11 +383,11 @@ static bool ptx_match_address(ptx_parser *p, const ptx_raw *raw, ptx_type type, 
     bool several = insn->op == PTX_OP_CP_ASYNC || insn->op == PTX_OP_CP_BULK || insn->op == PTX_OP_CP_REDUCE_BULK;
     if (!several && symbol->space != insn->space &&
         !(insn->space == PTX_SPACE_GENERIC && symbol->space == PTX_SPACE_GLOBAL))
-        return ptx_mismatch(p, "variable '%.100s' lies in another state space", raw->name->text);
+        return ptx_mismatch(p, "variable '%.100s' is in another state space", raw->name->text);
     uint64_t bytes = (uint64_t)ptx_type_bytes(type) * insn->vector;
     if (symbol->space == PTX_SPACE_PARAM &&
         (raw->offset < 0 || bytes > symbol->bytes || (uint64_t)raw->offset > symbol->bytes - bytes))
-        return ptx_mismatch(p, "bytes %" PRId64 " to %" PRId64 " are outside of parameter '%.60s' of %" PRIu64 " bytes",
+        return ptx_mismatch(p, "bytes %" PRId64 " to %" PRId64 " are outside parameter '%.60s' of %" PRIu64 " bytes",
                             raw->offset, (int64_t)((uint64_t)raw->offset + bytes - 1), raw->name->text, symbol->bytes);
     operand->base = PTX_BASE_SYMBOL;
     operand->index = binding->index;
@@ -413,9 +414,9 @@ static ptx_type ptx_pattern_type(const ptx_insn *insn, ptx_pattern pattern)
 static bool ptx_match_second(ptx_parser *p, const ptx_raw *raw, ptx_pattern pattern, ptx_operand *operand)
 {
     if (!raw->second)
-        return pattern.pred != 2 || ptx_mismatch(p, "a second destination as in 'd|p' is wanted");
+        return pattern.pred != 2 || ptx_mismatch(p, "expected a second destination as in 'd|p'");
     if (!pattern.pred)
-        return ptx_mismatch(p, "there is no second destination");
+        return ptx_mismatch(p, "a second destination is not allowed");
     if (raw->second_sink)
         return true;
     ptx_raw second = {.kind = PTX_RAW_NAME, .name = raw->second};
@@ -434,7 +435,7 @@ static bool ptx_match_operand(ptx_parser *p, ptx_insn *insn, ptx_pattern pattern
     if (raw->negate && pattern.kind != 'p')
         return ptx_mismatch(p, "'!' is not allowed here");
     if ((raw->minus && pattern.kind != 'y') || (raw->select && pattern.kind != 'y' && pattern.kind != 'Y'))
-        return ptx_mismatch(p, raw->minus ? "'-' is not allowed here" : "no part of a register can be selected here");
+        return ptx_mismatch(p, raw->minus ? "'-' is not allowed here" : "a part of a register cannot be selected here");
     if (!ptx_match_second(p, raw, pattern, operand))
         return false;
     if (pattern.count && (pattern.count > 1 || raw->kind == PTX_RAW_VECTOR))
@@ -466,7 +467,7 @@ static bool ptx_match_operand(ptx_parser *p, ptx_insn *insn, ptx_pattern pattern
     case 'v': return ptx_match_source(p, (ptx_op)insn->op, raw, type, pattern.relaxed, operand);
     case 'i':
         return raw->kind == PTX_RAW_VALUE ? ptx_match_value(p, raw, type, operand)
-                                          : ptx_mismatch(p, "a constant is wanted");
+                                          : ptx_mismatch(p, "expected a constant");
     case 'm': return ptx_match_movable(p, raw, type, operand);
     case 'X':
     case 'x': return ptx_match_split(p, raw, type, pattern, operand);
@@ -482,7 +483,7 @@ static bool ptx_match_operand(ptx_parser *p, ptx_insn *insn, ptx_pattern pattern
     case 'a': return ptx_match_address(p, raw, type, insn, operand);
     case 'l':
         if (raw->kind != PTX_RAW_NAME || raw->offset)
-            return ptx_mismatch(p, "a label is wanted");
+            return ptx_mismatch(p, "expected a label");
         operand->kind = PTX_OPERAND_LABEL;
         operand->type = PTX_NONE;
         *label = raw->name;
@@ -492,7 +493,7 @@ static bool ptx_match_operand(ptx_parser *p, ptx_insn *insn, ptx_pattern pattern
         if (raw->kind == PTX_RAW_NAME && !binding)
             return false;
         if (!binding || binding->kind != PTX_BIND_TARGETS)
-            return ptx_mismatch(p, "the label of a .branchtargets is wanted");
+            return ptx_mismatch(p, "expected the label of a .branchtargets");
         *operand = (ptx_operand){.kind = PTX_OPERAND_TARGETS, .index = binding->index, .count = binding->count};
         return true;
     }
@@ -503,7 +504,7 @@ bool ptx_match_form(ptx_parser *p, const ptx_form *form, const ptx_raw *raws, un
                     ptx_name **label)
 {
     if (count < form->operands_needed || count > form->operand_count)
-        return ptx_mismatch(p, "%u operands are wanted, not %u", (unsigned)form->operands_needed, count);
+        return ptx_mismatch(p, "expected %u operands, not %u", (unsigned)form->operands_needed, count);
     size_t elements = p->element_count;
     for (unsigned i = 0; i < count; i++) {
         if (!ptx_match_operand(p, insn, form->operands[i], &raws[i], &insn->operands[i], label)) {

@@ -1,9 +1,9 @@
-/* ptx.h - PTX text to a checked module. The front half of the simulated device; vm.h is the back half.
+/* ptx.h - PTX text to a checked module: the front end of the simulated device; vm.h is the back end.
  *
  * ptx_parse() accepts what the instruction table (ops.def) describes and nothing else: an unknown directive,
  * instruction, modifier or operand fails there with its line and its kernel. What it returns is resolved (registers,
- * symbols and labels are indices, immediates are bits in the operand's type) and checked, so that code behind it
- * trusts it: operand counts, kinds, types and sizes fit the instruction, indices are in range, labels exist. */
+ * symbols and labels are indices, immediates are bits in the operand's type) and checked, so that later code can rely
+ * on it: operand counts, kinds, types and sizes fit the instruction, indices are in range, labels exist. */
 #ifndef KILN_SIM_PTX_H
 #define KILN_SIM_PTX_H
 
@@ -36,7 +36,7 @@
     X(TF32, "tf32", 4)                                                                                                 \
     X(F32, "f32", 4)                                                                                                   \
     X(F64, "f64", 8)                                                                                                   \
-    /* from here on: names in instructions only, no register has them */                                               \
+    /* from here on: only in instructions, not as types of registers */                                                \
     X(B1, "b1", 1)                                                                                                     \
     X(S4, "s4", 1)                                                                                                     \
     X(U4, "u4", 1)                                                                                                     \
@@ -74,7 +74,7 @@ typedef enum ptx_space {
 } ptx_space;
 
 /* Every dot-suffix that is not a type or a state space. X(name, spelling). An instruction carries a set of them.
- * The front end owns and extends this list. Spellings with a scope prefix stand as written: "shared::cta". */
+ * Spellings with a scope prefix are listed as written: "shared::cta". */
 #define PTX_MOD_MAP(X)                                                                                                 \
     X(RN, "rn")                                                                                                        \
     X(RZ, "rz")                                                                                                        \
@@ -285,12 +285,12 @@ typedef enum ptx_mod {
 } ptx_mod;
 _Static_assert(PTX_MOD_COUNT <= 64 * PTX_MOD_WORDS, "each modifier is a bit of ptx_insn.mods");
 
-/* The instruction table: ops.def holds one row an opcode,
+/* The instruction table: ops.def has one row per opcode,
  *   OP(name, "spelling", decode, class, cost, effect, forms)
  * where `decode` names the function of the interpreter that turns the instruction into executable form
- * (vm_decode_<decode>, see vm/vm_machine.h), `class`, `cost` and `effect` are words of ptx_trait.h, and `forms` describes
- * the accepted modifiers, types and operands (the front end defines the notation at the head of ops.def). It drives
- * parser, checker, decoder, counters, checks, the estimate and the coverage list. */
+ * (vm_decode_<decode>, see vm/vm_machine.h), `class`, `cost` and `effect` are words of ptx_trait.h, and `forms`
+ * describes the accepted modifiers, types and operands (ops.def explains the notation). It drives parser, checker,
+ * decoder, counters, checks, the estimate and the coverage list. */
 typedef enum ptx_op {
 #define OP(name, text, decode, class, cost, effect, ...) PTX_OP_##name,
 #include "ops.def"
@@ -301,7 +301,7 @@ const char *ptx_op_name(ptx_op op);
 typedef struct ptx_traits {
     uint8_t class, cost, effect;
 } ptx_traits;
-extern const ptx_traits ptx_op_traits[PTX_OP_COUNT]; /* see ptx_class_of() and its like */
+extern const ptx_traits ptx_op_traits[PTX_OP_COUNT]; /* see ptx_class_of() and similar functions */
 
 /* Special registers. X(name, spelling, bytes) ; vectors are spelled out (%tid.x). */
 #define PTX_SREG_MAP(X)                                                                                                \
@@ -481,7 +481,7 @@ typedef struct ptx_reg {
 
 typedef enum ptx_linkage { PTX_LOCAL, PTX_VISIBLE, PTX_EXTERN, PTX_WEAK, PTX_COMMON } ptx_linkage;
 
-typedef struct ptx_reloc { /* at `offset` of the initialiser lies the address of a symbol or function */
+typedef struct ptx_reloc { /* at `offset` the initialiser has the address of a symbol or function */
     uint64_t offset;
     uint8_t bytes;
     bool generic, function;
@@ -553,20 +553,22 @@ typedef struct ptx_module {
     const char *const *files; /* by .file number */
 } ptx_module;
 
-/* Parses. On failure returns KILN_ERROR_SPEC-like status in the result and appends to `log` lines as a driver's JIT log
- * has them: "ptxas application ptx input, line 12; error   : Unknown instruction 'foo' in kernel 'k'". All errors up to
- * a limit are reported, not only the first. Text need not be NUL-terminated; any bytes are survived. */
+/* Parses. On failure returns KILN_ERROR_SPEC-like status in the result and appends lines like those of a driver's JIT
+ * log to `log`: "ptxas application ptx input, line 12; error   : Unknown instruction 'foo' in kernel 'k'". All errors
+ * up to a limit are reported, not only the first. Text need not be NUL-terminated, and may be any bytes (untrusted
+ * input). */
 typedef enum ptx_result { PTX_OK, PTX_INVALID, PTX_UNSUPPORTED, PTX_MEMORY } ptx_result;
 ptx_result ptx_parse(const kiln_allocator *mem, const char *text, size_t length, ptx_module **module, kiln__text *log);
 void ptx_free(const kiln_allocator *mem, ptx_module *module);
 
-/* Several modules become one, as nvlink has it: .extern finds its definition, .weak gives way, .common is as large as the
- * largest, what is neither stays apart. Reports what is defined twice, does not fit or is missing; `builtin` says which
- * functions the device has. A lazy input is a library's: used only if it defines what another lacks. */
+/* Links several modules into one, as nvlink does: .extern is resolved, .weak yields to another definition, .common gets
+ * the largest size, and local names stay separate. Reports names that are defined twice, incompatible or missing;
+ * `builtin` says which functions the device provides. A lazy input is a library's: used only if it defines what another
+ * module needs. */
 typedef struct ptx_input {
-    ptx_module *module; /* taken over, also on failure */
+    ptx_module *module; /* ownership is taken, also on failure */
     const char *name;   /* for messages; referenced */
-    bool lazy, used;    /* used: out */
+    bool lazy, used;    /* used: set by the linker */
 } ptx_input;
 ptx_result ptx_link(const kiln_allocator *mem, ptx_input *inputs, uint32_t count, bool (*builtin)(const char *name),
                     ptx_module **module, kiln__text *log);

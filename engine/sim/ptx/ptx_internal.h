@@ -1,4 +1,4 @@
-/* ptx_internal.h - what the files of the PTX front end share, in the order a text passes through them: lex.c
+/* ptx_internal.h - what the files of the PTX front end share, in the order in which they process a text: lex.c
  * (tokens, names, scopes, the log), expr.c (constants), module.c, variable.c, function.c, source.c
  * (directives), body.c (statements), insn.c with spelling.c, operand.c and call.c (instructions),
  * table.c (ops.def), flow.c (post-dominators). */
@@ -18,17 +18,18 @@ typedef struct ptx_slot {
 
 typedef enum ptx_width { PTX_FIXED, PTX_WRITTEN, PTX_WIDENED } ptx_width;
 
-typedef struct ptx_pattern { /* of one operand */
-    char kind;               /* as ops.def names them */
+typedef struct ptx_pattern { /* for one operand */
+    char kind;               /* as in ops.def */
     uint8_t width, type;     /* a ptx_type, or which of the written types */
     uint8_t pred;            /* 0: no second destination, 1: allowed, 2: required */
     uint8_t count;           /* elements of V and v; 0: insn->vector */
     bool relaxed, optional;
 } ptx_pattern;
 
+#define PTX_MAX_SLOTS 16
 typedef struct ptx_form {
     uint8_t slot_count, operand_count, operands_needed;
-    ptx_slot slots[16];
+    uint16_t slots[PTX_MAX_SLOTS]; /* of ptx_slots: many forms have the same */
     ptx_pattern operands[PTX_MAX_OPERANDS];
 } ptx_form;
 
@@ -37,13 +38,29 @@ typedef struct ptx_suffix {
     ptx_suffix_kind kind;
     unsigned value;
 } ptx_suffix;
+/* X(name, spelling) */
+#define PTX_SPACE_MAP(X) X(GLOBAL, "global") X(SHARED, "shared") X(LOCAL, "local") X(CONST, "const") X(PARAM, "param")
+
+/* What tables/main.c writes when Kiln is built. */
+typedef struct ptx_named {
+    const char *text;
+    unsigned length;
+    ptx_suffix suffix;
+} ptx_named;
+typedef struct ptx_form_list {
+    const ptx_form *forms;
+    unsigned count;
+} ptx_form_list;
+extern const ptx_named ptx_suffixes[]; /* by text */
+extern const size_t ptx_suffix_count;
+extern const ptx_slot ptx_slots[];
+extern const ptx_form_list ptx_forms[PTX_OP_COUNT];
 
 ptx_suffix ptx_suffix_find(const char *text, size_t length);
 bool ptx_type_find(const char *text, size_t length, ptx_type *type);
-ptx_space ptx_mod_space(ptx_mod mod);       /* the space that "shared::cta" and its like stand for, else GENERIC */
-const char *const *ptx_op_forms(ptx_op op); /* ends in NULL */
-bool ptx_form_compile(const char *text, ptx_form *form); /* false: the row is malformed (a test compiles them all) */
-/* The longest prefix of `text`, in whole dotted parts, that is an opcode; its length, 0 if none. */
+ptx_space ptx_mod_space(ptx_mod mod);       /* the space of a modifier such as "shared::cta", else GENERIC */
+const char *const *ptx_op_forms(ptx_op op); /* as written; ends in NULL */
+/* The longest prefix of `text`, cut only at dots, that is an opcode; its length, 0 if none. */
 size_t ptx_op_find(const char *text, size_t length, ptx_op *op);
 /* The same among PTX opcodes that the device does not run; NULL if none. */
 const char *ptx_op_later(const char *text, size_t length);
@@ -65,7 +82,7 @@ typedef enum ptx_binding_kind {
 } ptx_binding_kind;
 
 typedef struct ptx_binding {
-    struct ptx_binding *shadowed; /* what the name meant outside */
+    struct ptx_binding *shadowed; /* the meaning of the name in the outer scope */
     struct ptx_binding *next;     /* in the same scope */
     struct ptx_name *name;
     uint32_t depth, index, count; /* count: of a RANGE's registers, of TARGETS; CONSTANT: its value */
@@ -112,7 +129,7 @@ typedef struct ptx_token {
                              'G' >=, 'a' &&, 'o' || */
 } ptx_token;
 
-/* ---- an operand as written, before a form says what it may be ---- */
+/* ---- an operand as written, before it is matched with a form ---- */
 
 typedef enum ptx_raw_kind {
     PTX_RAW_NAME,
@@ -147,11 +164,11 @@ typedef struct ptx_scope {
     uint64_t frame; /* bytes of call parameters in use outside */
 } ptx_scope;
 
-typedef struct ptx_spelling { /* "add.s32" read once */
+typedef struct ptx_spelling { /* a mnemonic such as "add.s32", parsed once */
     const char *text;
     uint32_t length, hash;
     ptx_op op;
-    uint64_t forms; /* bit set of the op's forms that the suffixes fit; 0: an error, told each time */
+    uint64_t forms; /* bit set of the op's forms that match the suffixes; 0: an error, reported each time */
     uint8_t types[4], space, vector;
     uint64_t mods[PTX_MOD_WORDS];
 } ptx_spelling;
@@ -167,7 +184,7 @@ typedef struct ptx_parser {
     kiln__arena scratch;
     kiln__text *log;
     unsigned errors;
-    bool memory, invalid; /* memory is out; an error other than an unsupported instruction */
+    bool memory, invalid; /* out of memory; an error other than an unsupported instruction */
 
     const char *start, *cursor, *end;
     uint32_t line;
@@ -176,8 +193,6 @@ typedef struct ptx_parser {
     size_t name_count, name_capacity;
     ptx_spelling **spellings;
     size_t spelling_count, spelling_capacity;
-    ptx_form *forms[PTX_OP_COUNT];
-    uint8_t form_count[PTX_OP_COUNT];
 
     uint32_t depth, nested_ranges; /* ranges declared below a function's outermost scope */
     ptx_scope scopes[PTX_MAX_DEPTH + 1];
@@ -229,7 +244,7 @@ bool ptx_error(ptx_parser *p, uint32_t line, const char *format, ...) KILN__PRIN
 bool ptx_unsupported(ptx_parser *p, uint32_t line, const char *format, ...) KILN__PRINTF(3, 4);
 bool ptx_out_of_memory(ptx_parser *p);
 const char *ptx_shown(ptx_parser *p); /* the current token for a message */
-/* kiln__grow with its failure noted. */
+/* kiln__grow(); a failure sets p->memory. */
 bool ptx_grow(ptx_parser *p, void *array, size_t *capacity, size_t need, size_t size);
 
 /* names */
@@ -243,13 +258,13 @@ void ptx_scope_pop(ptx_parser *p); /* resolves the labels of the scope */
 /* constants */
 bool ptx_expression(ptx_parser *p, ptx_value *value);
 bool ptx_integer(ptx_parser *p, int64_t *value);
-bool ptx_convert(ptx_value value, ptx_type type, uint64_t *bits); /* false: a float where an integer belongs */
+bool ptx_convert(ptx_value value, ptx_type type, uint64_t *bits); /* false: a float, but the type is an integer */
 
 /* variables */
 bool ptx_name_wanted(ptx_parser *p, const char *what, ptx_name **name);
 bool ptx_align(ptx_parser *p, uint32_t *align);
 bool ptx_variable_type(ptx_parser *p, ptx_type *type, unsigned *lanes); /* [.v2|.v4] .type */
-bool ptx_attribute(ptx_parser *p, bool *managed); /* sets *managed if it says so; NULL: no variable's */
+bool ptx_attribute(ptx_parser *p, bool *managed); /* sets *managed if it is given; NULL: not of a variable */
 bool ptx_layout(uint64_t *offset, uint64_t bytes, uint32_t align, uint64_t *at);
 bool ptx_variable(ptx_parser *p, ptx_space space, ptx_linkage linkage);
 uint32_t ptx_symbol_add(ptx_parser *p, const ptx_symbol *symbol, ptx_name *name); /* UINT32_MAX on failure */

@@ -1,8 +1,8 @@
-/* ptx_trait.h - what an opcode is to those who count, estimate and check: three words of its row in ops.def.
+/* ptx_trait.h - properties of an opcode for counters, estimate and checks: three columns of its row in ops.def.
  *
- * The rooms above say what each word means to them, in switches without a default: a row without its words does not
- * compile, and neither does a new word before every room has an answer for it. Where the answer depends on types,
- * modifiers or the state space, the word names the rule and the room has one function for it. */
+ * The rooms that use them have switches without a default. So a row without these words does not compile, nor does a
+ * new word until every room handles it. If the answer depends on types, modifiers or the state space, the word names
+ * the rule, and the room has one function for it. */
 #ifndef KILN_SIM_PTX_TRAIT_H
 #define KILN_SIM_PTX_TRAIT_H
 
@@ -13,7 +13,7 @@ typedef enum ptx_class {
     PTX_CLASS_MUL,     /* one */
     PTX_CLASS_FMA,     /* two */
     PTX_CLASS_SIGN,    /* abs, neg: none */
-    PTX_CLASS_MIN_MAX, /* none; of f32 a comparison */
+    PTX_CLASS_MIN_MAX, /* none; for f32 a comparison */
     PTX_CLASS_DIVIDE,  /* of integers, or a special function */
     /* by the state space */
     PTX_CLASS_LOAD,
@@ -37,7 +37,8 @@ typedef enum ptx_class {
     PTX_CLASS_OTHER
 } ptx_class;
 
-/* What it becomes on the machine, for the estimate: model/cost.c makes a unit and a number of instructions of it. */
+/* The machine code that it becomes, for the estimate: model/cost.c translates it to a unit and a number of
+ * instructions. */
 typedef enum ptx_cost {
     PTX_COST_FREE, /* gone after compilation */
     /* one instruction of that unit */
@@ -46,16 +47,17 @@ typedef enum ptx_cost {
     PTX_COST_SFU,
     PTX_COST_SHUFFLE,
     PTX_COST_MEMORY, /* parameters are free */
-    PTX_COST_COARSE, /* one ALU instruction, for want of a better figure: ESTIMATE.md, "What it cannot see" */
+    /* counted as one ALU instruction, cost unknown: engine/sim/model/ESTIMATE.md, "What it cannot see" */
+    PTX_COST_COARSE,
     /* by a rule */
     PTX_COST_SUM,        /* by the type; two for 64-bit integers */
     PTX_COST_LOGIC,      /* the same; of predicates: free */
-    PTX_COST_SHIFT_LEFT, /* the same, or taken in by an addition */
+    PTX_COST_SHIFT_LEFT, /* the same, or fused with an addition */
     PTX_COST_SELECT,     /* on the ALU whatever the type; two for 64 bits */
     PTX_COST_FMA,        /* by the type, one */
-    PTX_COST_PRODUCT,    /* by the type and the half; a wide product may be taken in by an addition */
+    PTX_COST_PRODUCT,    /* by the type and the half; a wide product may be fused with an addition */
     PTX_COST_DIVISION,   /* its known sequence */
-    PTX_COST_SIGN,       /* of floats a modifier of whatever reads the result */
+    PTX_COST_SIGN,       /* for floats: free, a modifier of the instruction that reads the result */
     PTX_COST_MIN_MAX,
     PTX_COST_BIT_COUNT, /* one, two for 64 bits, on the SFU */
     PTX_COST_PAIR,      /* two, four for 64 bits */
@@ -67,18 +69,18 @@ typedef enum ptx_cost {
     PTX_COST_ROOT            /* rcp, sqrt: as FUNCTION if approximate, else a sequence */
 } ptx_cost;
 
-/* What it does beyond its registers: the accesses that counters, traces and checks are shown (observe/watch.c), what the
- * checks look at (check/code.c), what the estimate waits for and keeps in order (model/cost.c, model/schedule.c). */
+/* Its effects besides those on registers: memory accesses for counters, traces and checks (observe/watch.c), the rules
+ * of the checks (check/code.c), and waiting and ordering in the estimate (model/cost.c, model/schedule.c). */
 typedef enum ptx_effect {
     PTX_EFFECT_NONE,
     PTX_EFFECT_HINT, /* names memory without an access */
-    /* memory, lane by lane; LOAD and STORE of a parameter are none */
+    /* memory, lane by lane; LOAD and STORE of a parameter are not accesses */
     PTX_EFFECT_LOAD,
     PTX_EFFECT_STORE,
     PTX_EFFECT_ATOMIC,
     PTX_EFFECT_REDUCTION, /* an atomic without a result */
     PTX_EFFECT_TEXTURE,   /* through a texture or surface: no access is shown */
-    /* memory, the warp as one */
+    /* memory, the warp as a whole */
     PTX_EFFECT_ROWS_LOAD,
     PTX_EFFECT_ROWS_STORE, /* ldmatrix, stmatrix */
     PTX_EFFECT_FRAGMENT_LOAD,
@@ -88,14 +90,14 @@ typedef enum ptx_effect {
     PTX_EFFECT_COMMIT,
     PTX_EFFECT_WAIT,        /* cp.async and its groups */
     PTX_EFFECT_COPY_ARRIVE, /* ... that arrive at an mbarrier */
-    PTX_EFFECT_BULK,        /* memory to memory; done when issued, its accesses are shown to the checks alone */
-    PTX_EFFECT_BULK_STORE,  /* st.bulk: likewise */
-    PTX_EFFECT_REMOTE,      /* st.async, red.async: likewise */
-    PTX_EFFECT_BULK_GROUP,  /* so there is nothing to wait for */
+    PTX_EFFECT_BULK,        /* memory to memory; done when issued, only the checks see its accesses */
+    PTX_EFFECT_BULK_STORE,  /* st.bulk: the same */
+    PTX_EFFECT_REMOTE,      /* st.async, red.async: the same */
+    PTX_EFFECT_BULK_GROUP,  /* nothing to wait for here */
     PTX_EFFECT_MBARRIER,
     /* order among threads */
     PTX_EFFECT_FENCE,
-    PTX_EFFECT_PROXY_FENCE, /* between proxies, or of an mbarrier's init: they are one here, so nothing happens */
+    PTX_EFFECT_PROXY_FENCE, /* between proxies, or of an mbarrier's init: there is only one proxy here, so no effect */
     PTX_EFFECT_BARRIER,
     PTX_EFFECT_CLUSTER_ARRIVE,
     PTX_EFFECT_CLUSTER_WAIT,

@@ -1,4 +1,4 @@
-/* source.c - where instructions come from: .loc and .file, and the names of inlined functions in debug sections. */
+/* source.c - source positions of instructions: .loc and .file, and the names of inlined functions in debug sections. */
 #include <string.h>
 
 #include "ptx_internal.h"
@@ -98,8 +98,7 @@ bool ptx_loc_directive(ptx_parser *p)
                 return false;
             loc.inlined_at = *slot ? *slot : ptx_loc_add(p, outer);
         } else {
-            return ptx_error(p, line, "Parsing error near %s: 'function_name' or 'inlined_at' is wanted here",
-                             ptx_shown(p));
+            return ptx_error(p, line, "Parsing error near %s: expected 'function_name' or 'inlined_at'", ptx_shown(p));
         }
     }
     p->loc = ptx_loc_add(p, loc);
@@ -118,7 +117,7 @@ bool ptx_file_directive(ptx_parser *p)
     if (!ptx_expect_integer(p, 1 << 20, "a file's number", &number))
         return false;
     if (p->token.kind != PTX_TOKEN_STRING)
-        return ptx_error(p, p->token.line, "Parsing error near %s: a file's name is wanted here", ptx_shown(p));
+        return ptx_error(p, p->token.line, "Parsing error near %s: expected a file's name", ptx_shown(p));
     const char *name = kiln__arena_strndup(&p->module->arena, p->token.text, p->token.length);
     if (!name)
         return ptx_out_of_memory(p);
@@ -126,7 +125,7 @@ bool ptx_file_directive(ptx_parser *p)
     while (ptx_accept(p, ','))
         if (!ptx_expect_integer(p, UINT64_MAX, "a number", &unused))
             return false;
-    /* Numbers are dense in what compilers write; a far one would waste memory. */
+    /* Compilers write consecutive numbers; a very large one would waste memory. */
     if (number > p->file_count + 65536)
         return true;
     if (!ptx_grow(p, &p->files, &p->file_capacity, (size_t)number + 1, sizeof *p->files))
@@ -137,15 +136,15 @@ bool ptx_file_directive(ptx_parser *p)
     return true;
 }
 
-/* Debug sections are skipped; of .debug_str the strings are kept by their labels' names, as .loc's function_name refers
- * to them. */
+/* Debug sections are skipped; the strings of .debug_str are kept by the names of their labels, to which .loc's
+ * function_name refers. */
 bool ptx_section(ptx_parser *p)
 {
     ptx_next(p);
     bool strings = ptx_is_directive(p, "debug_str");
     while (!ptx_is(p, '{')) {
         if (p->token.kind == PTX_TOKEN_END || ptx_is(p, ';'))
-            return ptx_error(p, p->token.line, "Parsing error near %s: '{' is wanted here", ptx_shown(p));
+            return ptx_error(p, p->token.line, "Parsing error near %s: expected '{'", ptx_shown(p));
         ptx_next(p);
     }
     kiln__text text = {.mem = p->mem};

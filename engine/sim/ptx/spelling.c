@@ -1,27 +1,11 @@
-/* spelling.c - the mnemonic of an instruction: opcode and suffixes, and which of the opcode's forms they fit. Each
- * spelling of a text is read once. */
+/* spelling.c - the mnemonic of an instruction: opcode and suffixes, and the forms of the opcode that match them. Each
+ * mnemonic of a text is parsed once. */
 #include <stdio.h>
 #include <string.h>
 
 #include "ptx_internal.h"
 
-static bool ptx_forms_compile(ptx_parser *p, ptx_op op)
-{
-    const char *const *texts = ptx_op_forms(op);
-    uint8_t count = 0;
-    while (texts[count])
-        count++;
-    ptx_form *forms = kiln__arena_alloc(&p->scratch, count * sizeof *forms);
-    if (!forms)
-        return ptx_out_of_memory(p);
-    for (uint8_t i = 0; i < count; i++)
-        ptx_form_compile(texts[i], &forms[i]);
-    p->forms[op] = forms;
-    p->form_count[op] = count;
-    return true;
-}
-
-/* Do the suffixes fill the form's slots? Types in order, the others in any. */
+/* Whether the suffixes fill the form's slots: types in order, the others in any order. */
 static bool ptx_fill_slots(const ptx_form *form, const ptx_suffix *suffixes, unsigned count)
 {
     uint32_t filled = 0;
@@ -29,7 +13,7 @@ static bool ptx_fill_slots(const ptx_form *form, const ptx_suffix *suffixes, uns
         ptx_suffix suffix = suffixes[i];
         bool found = false;
         for (unsigned s = 0; s < form->slot_count && !found; s++) {
-            const ptx_slot *slot = &form->slots[s];
+            const ptx_slot *slot = &ptx_slots[form->slots[s]];
             if (filled >> s & 1)
                 continue;
             if (suffix.kind == PTX_SUFFIX_TYPE)
@@ -47,7 +31,7 @@ static bool ptx_fill_slots(const ptx_form *form, const ptx_suffix *suffixes, uns
             return false;
     }
     for (unsigned s = 0; s < form->slot_count; s++)
-        if (!(filled >> s & 1) && !form->slots[s].optional)
+        if (!(filled >> s & 1) && !ptx_slots[form->slots[s]].optional)
             return false;
     return true;
 }
@@ -68,7 +52,7 @@ static void ptx_spelling_suffix(ptx_spelling *spelling, ptx_suffix suffix, unsig
         if (suffix.value == PTX_MOD_V2 || suffix.value == PTX_MOD_V4 || suffix.value == PTX_MOD_V8)
             spelling->vector = suffix.value == PTX_MOD_V2 ? 2 : suffix.value == PTX_MOD_V4 ? 4 : 8;
     }
-    if (spelling->space == PTX_SPACE_GENERIC) /* cp.async names the destination's first */
+    if (spelling->space == PTX_SPACE_GENERIC) /* cp.async has the destination's space first */
         spelling->space = (uint8_t)space;
 }
 
@@ -90,7 +74,7 @@ static bool ptx_unknown_opcode(ptx_parser *p, uint32_t line, const char *text, s
 
 static bool has_mod(const ptx_spelling *spelling, ptx_mod mod) { return spelling->mods[mod / 64] >> mod % 64 & 1; }
 
-/* Splits "add.cc.u32" and finds the forms it fits. */
+/* Splits "add.cc.u32" and finds the forms that match. */
 static bool ptx_read_spelling(ptx_parser *p, ptx_spelling *spelling, uint32_t line)
 {
     const char *text = spelling->text, *end = text + spelling->length;
@@ -119,10 +103,9 @@ static bool ptx_read_spelling(ptx_parser *p, ptx_spelling *spelling, uint32_t li
         ptx_spelling_suffix(spelling, suffix, &types);
         at += size;
     }
-    if (!p->forms[spelling->op] && !ptx_forms_compile(p, spelling->op))
-        return false;
-    for (unsigned i = 0; i < p->form_count[spelling->op]; i++)
-        if (ptx_fill_slots(&p->forms[spelling->op][i], suffixes, count))
+    const ptx_form_list *list = &ptx_forms[spelling->op];
+    for (unsigned i = 0; i < list->count; i++)
+        if (ptx_fill_slots(&list->forms[i], suffixes, count))
             spelling->forms |= UINT64_C(1) << i;
     return spelling->forms ||
            ptx_error(p, line, "Illegal modifiers or types for instruction '%s': '%.*s'", ptx_op_name(spelling->op),
@@ -153,9 +136,7 @@ const ptx_spelling *ptx_spelling_of(ptx_parser *p, const char *text, size_t leng
 {
     if (p->spelling_count * 2 >= p->spelling_capacity && !ptx_spellings_widen(p))
         return NULL;
-    uint32_t hash = 2166136261u;
-    for (size_t i = 0; i < length; i++)
-        hash = (hash ^ (unsigned char)text[i]) * 16777619u;
+    uint32_t hash = kiln__hash_short(text, length);
     hash ^= hash >> 15;
     size_t at = hash & (p->spelling_capacity - 1);
     for (; p->spellings[at]; at = (at + 1) & (p->spelling_capacity - 1)) {
@@ -170,7 +151,7 @@ const ptx_spelling *ptx_spelling_of(ptx_parser *p, const char *text, size_t leng
     }
     *spelling = (ptx_spelling){.text = text, .length = (uint32_t)length, .hash = hash};
     if (!ptx_read_spelling(p, spelling, line))
-        return NULL; /* not kept: each use is told */
+        return NULL; /* not stored: each use is reported */
     p->spellings[at] = spelling;
     p->spelling_count++;
     return spelling;
@@ -181,11 +162,11 @@ static bool is_suffix_char(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == ':';
 }
 
-/* From the current name on: "add" and its suffixes, which may stand apart ("add .u32"). The text points into the
- * source or, if it had to be put together, into the scratch arena. */
+/* From the current name on: "add" and its suffixes, which may be separated by spaces ("add .u32"). The text points into
+ * the source or, if it had to be joined, into the scratch arena. */
 bool ptx_mnemonic(ptx_parser *p, const char **text, size_t *length)
 {
-    const char *start = p->token.text, *stop = start + p->token.length; /* of what stands together */
+    const char *start = p->token.text, *stop = start + p->token.length; /* of the part without spaces */
     bool apart = false;
     kiln__text joined = {.mem = p->mem};
     while (ptx_peek(p) == '.') {

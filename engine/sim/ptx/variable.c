@@ -38,7 +38,7 @@ bool ptx_variable_type(ptx_parser *p, ptx_type *type, unsigned *lanes)
     if (*lanes > 1)
         ptx_next(p);
     if (p->token.kind != PTX_TOKEN_DIRECTIVE)
-        return ptx_error(p, p->token.line, "Parsing error near %s: a type is wanted here", ptx_shown(p));
+        return ptx_error(p, p->token.line, "Parsing error near %s: expected a type", ptx_shown(p));
     if (ptx_is_directive(p, "texref") || ptx_is_directive(p, "samplerref") || ptx_is_directive(p, "surfref"))
         return ptx_unsupported(p, p->token.line, "type %s is not supported by the simulated device", ptx_shown(p));
     if (!ptx_type_find(p->token.text, p->token.length, type) || *type > PTX_F64)
@@ -50,7 +50,7 @@ bool ptx_variable_type(ptx_parser *p, ptx_type *type, unsigned *lanes)
 bool ptx_name_wanted(ptx_parser *p, const char *what, ptx_name **name)
 {
     if (p->token.kind != PTX_TOKEN_NAME)
-        return ptx_error(p, p->token.line, "Parsing error near %s: %s is wanted here", ptx_shown(p), what);
+        return ptx_error(p, p->token.line, "Parsing error near %s: expected %s", ptx_shown(p), what);
     *name = p->token.name;
     ptx_next(p);
     return true;
@@ -61,11 +61,11 @@ bool ptx_name_wanted(ptx_parser *p, const char *what, ptx_name **name)
 #define PTX_MAX_DIMENSIONS 16
 
 typedef struct ptx_initialiser {
-    uint64_t strides[PTX_MAX_DIMENSIONS + 1]; /* elements of what one brace at that depth holds */
+    uint64_t strides[PTX_MAX_DIMENSIONS + 1]; /* elements in one brace at that depth */
     unsigned depth, dimensions;
-    bool open; /* the first dimension is the initialiser's to set */
+    bool open; /* the initialiser determines the first dimension */
     ptx_type type;
-    uint64_t count; /* elements in all; open: seen so far */
+    uint64_t count; /* total elements; open: so far */
     unsigned char *bytes;
     size_t used, capacity;
     ptx_reloc *relocs;
@@ -75,8 +75,8 @@ typedef struct ptx_initialiser {
 static bool ptx_init_store(ptx_parser *p, ptx_initialiser *init, uint64_t at, uint64_t bits)
 {
     unsigned width = ptx_type_bytes(init->type);
-    /* An initialiser is written out item by item, so it cannot be much longer than the text; skipping items in a huge
-     * array could make it so. */
+    /* An initialiser lists its items, so it is not much longer than the text; but skipped items of a huge array could
+     * make it so. */
     uint64_t end = (at + 1) * width, limit = (UINT64_C(16) << 20) + (uint64_t)(p->end - p->start) * 16;
     if (end > limit)
         return ptx_error(p, p->token.line, "the initialiser is too large");
@@ -91,7 +91,7 @@ static bool ptx_init_store(ptx_parser *p, ptx_initialiser *init, uint64_t at, ui
     return true;
 }
 
-/* name, name+4, generic(name), generic(name)+4, and within 0xFF00(...) any of them. */
+/* name, name+4, generic(name), generic(name)+4, and any of them within 0xFF00(...). */
 static bool ptx_init_address(ptx_parser *p, ptx_reloc *reloc)
 {
     if (p->token.kind == PTX_TOKEN_NAME && p->token.length == 7 && memcmp(p->token.text, "generic", 7) == 0 &&
@@ -159,7 +159,7 @@ static bool ptx_init_item(ptx_parser *p, ptx_initialiser *init, uint64_t at)
     return true;
 }
 
-/* Nested braces fill the array's dimensions; what they leave out is zero. */
+/* Nested braces fill the array's dimensions; omitted elements are zero. */
 static bool ptx_init_braces(ptx_parser *p, ptx_initialiser *init)
 {
     uint64_t starts[PTX_MAX_DIMENSIONS + 2];
@@ -199,7 +199,7 @@ static bool ptx_init_braces(ptx_parser *p, ptx_initialiser *init)
         if (p->token.kind == PTX_TOKEN_END || !ptx_expect(p, ','))
             return p->token.kind != PTX_TOKEN_END ? false : ptx_error(p, p->token.line, "'}' is missing");
         if (ptx_is(p, '}'))
-            return ptx_error(p, p->token.line, "a value is wanted after ','");
+            return ptx_error(p, p->token.line, "expected a value after ','");
     } while (true);
 }
 
@@ -251,21 +251,21 @@ uint32_t ptx_symbol_add(ptx_parser *p, const ptx_symbol *symbol, ptx_name *name)
     return ptx_bind(p, name, PTX_BIND_SYMBOL, index) ? index : UINT32_MAX;
 }
 
-/* The dimensions after a variable's name; an empty first one is left to the initialiser. */
+/* The dimensions after a variable's name; the initialiser determines an empty first one. */
 static bool ptx_dimensions(ptx_parser *p, ptx_initialiser *init, unsigned lanes, uint64_t *elements)
 {
     uint64_t sizes[PTX_MAX_DIMENSIONS];
     unsigned count = 0;
     while (ptx_accept(p, '[')) {
         if (count == PTX_MAX_DIMENSIONS - 1)
-            return ptx_error(p, p->token.line, "an array has at most %d dimensions", PTX_MAX_DIMENSIONS - 1);
+            return ptx_error(p, p->token.line, "an array can have at most %d dimensions", PTX_MAX_DIMENSIONS - 1);
         int64_t size = 0;
         if (count == 0 && ptx_is(p, ']'))
             init->open = true;
         else if (!ptx_integer(p, &size))
             return false;
         if (size < 0 || (size == 0 && !init->open && count == 0 && !ptx_is(p, ']')))
-            return ptx_error(p, p->token.line, "an array's size is at least 0");
+            return ptx_error(p, p->token.line, "an array's size must not be negative");
         sizes[count++] = (uint64_t)size;
         if (!ptx_expect(p, ']'))
             return false;
@@ -320,7 +320,7 @@ static bool ptx_variable_one(ptx_parser *p, ptx_symbol *symbol, ptx_initialiser 
             return ptx_error(p, symbol->line, "'%s' is .extern and cannot be initialised", name->text);
         if (init->dimensions ? !ptx_is(p, '{') : ptx_is(p, '{'))
             return ptx_error(p, p->token.line, "'%s' is %s", name->text,
-                             init->dimensions ? "an array: '{' is wanted here" : "not an array");
+                             init->dimensions ? "an array: expected '{'" : "not an array");
         if (!(init->dimensions ? ptx_init_braces(p, init) : ptx_init_item(p, init, 0)))
             return false;
         elements = init->open ? (init->count + init->strides[1] - 1) / init->strides[1] * init->strides[1] : elements;
@@ -359,7 +359,7 @@ bool ptx_variable(ptx_parser *p, ptx_space space, ptx_linkage linkage)
         }
     }
     if (common.managed && space != PTX_SPACE_GLOBAL)
-        return ptx_error(p, p->token.line, "only .global variables are managed");
+        return ptx_error(p, p->token.line, "only .global variables can be managed");
     if (!ptx_variable_type(p, &type, &lanes))
         return false;
     if (type == PTX_PRED)

@@ -1,6 +1,6 @@
-/* Stream capture: what is put into a stream becomes nodes of a graph. A stream takes part in a capture because one was
- * begun on it or because it waited for an event that was recorded in one. A call that a capture does not allow ends it:
- * it stays invalid until cuStreamEndCapture says so. */
+/* capture.c - stream capture: work that is put into a stream becomes nodes of a graph. A stream takes part in a capture
+ * if the capture was started on it, or if it waits for an event that was recorded in one. A call that a capture does
+ * not allow ends the capture: it is invalid until cuStreamEndCapture reports that. */
 #include <pthread.h>
 #include <string.h>
 
@@ -11,8 +11,8 @@ typedef struct sim_capture {
     sim_graph *graph;
     sim_stream *origin; /* NULL: the stream was destroyed */
     CUstreamCaptureMode mode;
-    pthread_t thread;  /* that began it */
-    bool invalid, own; /* own: the graph is nobody else's yet */
+    pthread_t thread;  /* that started it */
+    bool invalid, own; /* own: the graph belongs to the capture only */
 } sim_capture;
 
 static _Thread_local CUstreamCaptureMode thread_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
@@ -27,7 +27,7 @@ CUresult sim_cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
     return CUDA_SUCCESS;
 }
 
-/* ---- what is not allowed ---- */
+/* ---- calls that are not allowed ---- */
 
 static sim_capture *next_capture(sim_object *object)
 {
@@ -36,8 +36,9 @@ static sim_capture *next_capture(sim_object *object)
     return (sim_capture *)object;
 }
 
-/* The modes are about calls that might wait for the device, and thereby for what is captured and never runs: in one's
- * own capture, or in anybody's (GLOBAL), unless the capture or the calling thread is RELAXED about it. */
+/* The modes are about calls that might wait for the device, and so for captured work, which never runs. Such calls are
+ * forbidden for the thread's own captures, or those of any thread (GLOBAL), unless the capture or the calling thread is
+ * RELAXED. */
 CUresult sim_forbid(sim_context *context)
 {
     CUresult result = CUDA_SUCCESS;
@@ -66,7 +67,8 @@ CUresult sim_forbid_any(sim_context *context)
     return result;
 }
 
-/* The legacy stream waits for all that are not CU_STREAM_NON_BLOCKING, which it cannot do for one that is captured. */
+/* The legacy stream waits for all streams that are not CU_STREAM_NON_BLOCKING, which is not possible for a captured
+ * one. */
 static CUresult forbid_legacy(sim_context *context, bool invalidate)
 {
     CUresult result = CUDA_SUCCESS;
@@ -141,7 +143,7 @@ CUresult sim_capture_op(sim_context *context, sim_stream *stream, sim_op *op, si
     return CUDA_SUCCESS;
 }
 
-/* ---- events lead from stream to stream ---- */
+/* ---- events between streams ---- */
 
 CUresult sim_capture_record(sim_context *context, sim_stream *stream, sim_event *event)
 {
@@ -178,9 +180,9 @@ CUresult sim_capture_wait_event(sim_context *context, CUstream handle, const sim
     if (into && into->invalid)
         return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
     if (!from) {
-        if (into && (event->recorded || event->capture)) /* of work outside of the graph */
+        if (into && (event->recorded || event->capture)) /* work outside the graph */
             return invalidate(into, CUDA_ERROR_STREAM_CAPTURE_ISOLATION);
-        return event->capture ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS; /* of a capture that has ended */
+        return event->capture ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS; /* a capture that has ended */
     }
     if (from->invalid)
         return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
@@ -273,7 +275,7 @@ CUresult sim_cuStreamBeginCaptureToGraph(CUstream stream, CUgraph handle, const 
     return sim_end(result);
 }
 
-/* True if nothing in the capture is left that the origin does not wait for in the end. */
+/* True if at the end the origin waits for all work in the capture. */
 static bool joined(const sim_context *context, const sim_capture *capture, CUresult *error)
 {
     size_t top = 0;
@@ -340,7 +342,7 @@ CUresult sim_cuStreamEndCapture(CUstream handle, CUgraph *out)
     if (capture->origin != stream)
         return sim_end(invalidate(capture, CUDA_ERROR_STREAM_CAPTURE_UNMATCHED));
     if (capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED && !pthread_equal(capture->thread, pthread_self()))
-        result = CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD; /* it ends all the same */
+        result = CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD; /* the capture ends nevertheless */
     else if (capture->invalid)
         result = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
     else
@@ -355,7 +357,7 @@ CUresult sim_cuStreamEndCapture(CUstream handle, CUgraph *out)
     return sim_end(result);
 }
 
-/* A stream that goes takes its part of the capture along: if it began it, all of it. */
+/* A stream that is destroyed leaves the capture; if it started the capture, the capture ends. */
 void sim_capture_leave(sim_context *context, sim_stream *stream)
 {
     sim_capture *capture = stream->capture;
@@ -372,7 +374,7 @@ void sim_capture_leave(sim_context *context, sim_stream *stream)
         sim_graph_close(context, graph);
 }
 
-/* ---- what is being captured ---- */
+/* ---- queries ---- */
 
 CUresult sim_cuStreamIsCapturing(CUstream handle, CUstreamCaptureStatus *status)
 {
@@ -399,7 +401,7 @@ CUresult sim_cuStreamGetCaptureInfo(CUstream handle, CUstreamCaptureStatus *stat
     *status = !capture           ? CU_STREAM_CAPTURE_STATUS_NONE
               : capture->invalid ? CU_STREAM_CAPTURE_STATUS_INVALIDATED
                                  : CU_STREAM_CAPTURE_STATUS_ACTIVE;
-    if (*status != CU_STREAM_CAPTURE_STATUS_ACTIVE) /* the rest is written for a capture only */
+    if (*status != CU_STREAM_CAPTURE_STATUS_ACTIVE) /* the other results exist only for a capture */
         return sim_end(CUDA_SUCCESS);
     size_t room = stream->tip_count + 1;
     if (!kiln__grow(sim_memory(), &stream->shown, &stream->shown_capacity, room, sizeof *stream->shown) ||

@@ -1,11 +1,11 @@
-/* Graphs: nodes, dependencies, copies, what keeps user objects alive. graph_node.c has what nodes do and
- * graph_exec.c what runs them. A graph belongs to the context that was current when it was made. */
+/* graph.c - graphs: nodes, dependencies, copies, references to user objects. graph_node.c has the kinds of nodes,
+ * graph_exec.c runs graphs. A graph belongs to the context that was current when it was created. */
 #include <stdio.h>
 #include <string.h>
 
 #include "cu_graph.h"
 
-/* Levels of child graphs within child graphs: what walks them calls itself. */
+/* Levels of nested child graphs; limited because walks over them are recursive. */
 enum { GRAPH_DEPTH = 32 };
 
 /* ---- edges ---- */
@@ -51,7 +51,7 @@ static void disconnect(sim_node *from, sim_node *to)
     edge_drop(&to->before, from);
 }
 
-/* A dependency on part of a kernel is a full one here, where kernels end before others start. */
+/* A dependency on part of a kernel is a full one here, as kernels end before others start. */
 static bool right_data(const CUgraphEdgeData *data, const sim_node *from)
 {
     static const unsigned char zeros[sizeof data->reserved];
@@ -110,7 +110,7 @@ static void node_drop(sim_object *object)
     sim_node *node = (sim_node *)object;
     kiln__free(sim_memory(), node->before.list);
     kiln__free(sim_memory(), node->after.list);
-    kiln__free(sim_memory(), node->op.owned); /* a child graph is an object of its own */
+    kiln__free(sim_memory(), node->op.owned); /* a child graph is a separate object */
 }
 
 CUresult sim_node_add(sim_context *context, sim_graph *graph, const sim_edge *before, size_t count, sim_op *op,
@@ -180,9 +180,9 @@ sim_graph *sim_graph_new(sim_context *context)
 
 void sim_graph_close(sim_context *context, sim_graph *graph)
 {
-    while (graph->last) { /* newest first: its edges are at the end of others' lists */
+    while (graph->last) { /* newest first: its edges are at the end of other nodes' lists */
         sim_node *node = graph->last;
-        node->before.count = node->after.count = 0; /* all others go too */
+        node->before.count = node->after.count = 0; /* all others are freed too */
         sim_node_close(context, node);
     }
     for (size_t i = 0; i < graph->hold_count; i++)
@@ -196,7 +196,7 @@ sim_graph *sim_graph_of(const sim_context *context, CUgraph handle)
     return graph && !graph->internal ? graph : NULL;
 }
 
-/* User objects are kept by the copy too. */
+/* The copy references the user objects too. */
 static bool copy_holds(sim_context *context, const sim_graph *from, sim_graph *to)
 {
     for (size_t i = 0; i < from->hold_count; i++) {
@@ -250,7 +250,7 @@ CUresult sim_graph_order(sim_context *context, sim_graph *graph, sim_node **orde
     size_t head = 0, tail = 0;
     (void)context;
     for (sim_node *node = graph->first; node; node = node->next) {
-        node->number = node->before.count; /* that are still to come */
+        node->number = node->before.count; /* dependencies that are still to come */
         if (node->number == 0)
             order[tail++] = node;
     }
@@ -308,7 +308,7 @@ CUresult sim_cuGraphDestroy(CUgraph handle)
     CUresult result = begin_graph(handle, &context, &graph);
     if (result != CUDA_SUCCESS)
         return result;
-    if (graph->owner || graph->capturing) /* a child graph goes with its node, one that is captured into is in use */
+    if (graph->owner || graph->capturing) /* freed with its node; in use */
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     sim_graph_close(context, graph);
     sim_end(CUDA_SUCCESS);
@@ -367,10 +367,10 @@ CUresult sim_cuGraphDestroyNode(CUgraphNode handle)
     return CUDA_SUCCESS;
 }
 
-/* ---- what is in a graph ---- */
+/* ---- queries ---- */
 
-/* Lists of handles come in two calls: with no room to ask how many there are, then to have them. What room is left is
- * filled with NULL. */
+/* Lists of handles take two calls: one without an array, for the count, and one for the handles. Unused entries of the
+ * array are set to NULL. */
 typedef struct listing {
     CUgraphNode *first, *second;
     CUgraphEdgeData *data;
@@ -504,7 +504,7 @@ CUresult sim_cuGraphNodeGetType(CUgraphNode handle, CUgraphNodeType *type)
     return sim_end(CUDA_SUCCESS);
 }
 
-/* The forms of before there was data on edges. */
+/* The older forms, without data on edges. */
 CUresult sim_cuGraphGetEdges_v1(CUgraph graph, CUgraphNode *from, CUgraphNode *to, size_t *count)
 {
     return sim_cuGraphGetEdges(graph, from, to, NULL, count);
@@ -522,7 +522,7 @@ CUresult sim_cuGraphNodeGetDependentNodes_v1(CUgraphNode node, CUgraphNode *node
 
 /* ---- dependencies ---- */
 
-/* All of the edges or none. */
+/* Adds or removes all of the edges, or none. */
 static CUresult change(CUgraph handle, const CUgraphNode *from, const CUgraphNode *to, const CUgraphEdgeData *data,
                        size_t count, bool add)
 {
@@ -555,7 +555,7 @@ static CUresult change(CUgraph handle, const CUgraphNode *from, const CUgraphNod
             disconnect(source, target);
         result = CUDA_SUCCESS;
     }
-    while (result != CUDA_SUCCESS && done-- > 0) { /* what was taken away had room, so it has room again */
+    while (result != CUDA_SUCCESS && done-- > 0) { /* edges that were removed fit again */
         sim_node *source = sim_node_of(context, from[done]), *target = sim_node_of(context, to[done]);
         if (add)
             disconnect(source, target);

@@ -1,4 +1,5 @@
-/* Executable graphs: a copy of a graph, its nodes in one order that the dependencies allow, run one after the other. */
+/* graph_exec.c - executable graphs: a copy of a graph, whose nodes run one after the other in an order that the
+ * dependencies allow. */
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -18,7 +19,7 @@ CUresult sim_exec_begin(CUgraphExec handle, sim_context **context, sim_exec **ex
             return sim_end_work(*context, CUDA_ERROR_INVALID_VALUE);
         if (!(*exec)->busy)
             return CUDA_SUCCESS;
-        sim_end_work(*context, CUDA_SUCCESS); /* another thread's launch is in a function of the host */
+        sim_end_work(*context, CUDA_SUCCESS); /* another thread's launch is in a host function */
         nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
     }
 }
@@ -42,8 +43,8 @@ static void exec_close(sim_context *context, sim_exec *exec)
 
 /* ---- instantiation ---- */
 
-/* Appends the graph's nodes in order, each child graph's in the place of its node (which is a step too: of nothing, so
- * that it can be found). */
+/* Appends the graph's nodes in order; nodes of a child graph follow its node (which is an empty step, so that it can be
+ * found). */
 static CUresult flatten(sim_context *context, sim_exec *exec, sim_graph *graph, uint64_t *error)
 {
     sim_node **order = kiln__calloc(sim_memory(), graph->count + 1, sizeof *order), *stuck = NULL;
@@ -117,7 +118,7 @@ CUresult sim_cuGraphInstantiateWithParams(CUgraphExec *exec, CUgraph graph, CUDA
     return result;
 }
 
-/* The form of before CUDA 12. */
+/* The form before CUDA 12. */
 CUresult sim_cuGraphInstantiate_v1(CUgraphExec *exec, CUgraph graph, CUgraphNode *node, char *log, size_t size)
 {
     uint64_t error = 0;
@@ -139,7 +140,7 @@ CUresult sim_cuGraphExecDestroy(CUgraphExec handle)
     if (!exec || exec->doomed)
         return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
     exec->doomed = true;
-    if (!exec->busy) /* else it goes at the end of its launch */
+    if (!exec->busy) /* otherwise it is freed at the end of its launch */
         exec_close(context, exec);
     sim_end_work(context, CUDA_SUCCESS);
     sim_bury_users();
@@ -160,7 +161,8 @@ CUresult sim_cuGraphExecGetFlags(CUgraphExec handle, cuuint64_t *flags)
 
 /* ---- launching ---- */
 
-/* What an earlier launch allocated and nobody freed is in the way, unless launches are to free it. */
+/* Memory that an earlier launch allocated and nobody freed is an error, unless the graph is set to free it at
+ * launch. */
 static CUresult clear_allocations(sim_context *context, const sim_exec *exec)
 {
     for (size_t i = 0; i < exec->step_count; i++) {
@@ -176,10 +178,10 @@ static CUresult clear_allocations(sim_context *context, const sim_exec *exec)
     return CUDA_SUCCESS;
 }
 
-/* A copy or a fill whose memory has gone since: a GPU would fault. */
+/* A copy or a fill whose memory was freed meanwhile: a GPU would fault. */
 static void lose_memory(sim_context *context, CUgraphNodeType type)
 {
-    snprintf(context->fault, sizeof context->fault, "a graph's %s node uses memory that is no longer there",
+    snprintf(context->fault, sizeof context->fault, "a graph's %s node uses memory that was freed",
              type == CU_GRAPH_NODE_TYPE_MEMCPY ? "memcpy" : "memset");
     context->sticky = CUDA_ERROR_ILLEGAL_ADDRESS;
 }
@@ -192,7 +194,7 @@ static CUresult run_steps(sim_context **context, const sim_exec *exec)
         if (node->disabled)
             continue;
         CUresult result = sim_op_run(context, &node->op);
-        if (!*context) /* and the graph with it */
+        if (!*context) /* the graph ended with it */
             return result;
         if (result == CUDA_ERROR_INVALID_VALUE &&
             (type == CU_GRAPH_NODE_TYPE_MEMCPY || type == CU_GRAPH_NODE_TYPE_MEMSET)) {
@@ -205,7 +207,7 @@ static CUresult run_steps(sim_context **context, const sim_exec *exec)
     return CUDA_SUCCESS;
 }
 
-/* Into a stream that is captured a launch goes as a child graph. */
+/* In a captured stream a launch becomes a child graph. */
 static CUresult capture_launch(sim_context *context, sim_stream *stream, const sim_exec *exec)
 {
     if (exec->graph->memory_nodes > 0)
@@ -247,7 +249,7 @@ CUresult sim_cuGraphLaunch(CUgraphExec handle, CUstream stream)
     return result;
 }
 
-/* There is no other side to upload to. */
+/* Nothing to upload here. */
 CUresult sim_cuGraphUpload(CUgraphExec handle, CUstream stream)
 {
     sim_context *context = NULL;
@@ -266,7 +268,7 @@ CUresult sim_cuGraphUpload(CUgraphExec handle, CUstream stream)
 
 /* ---- update ---- */
 
-/* New ops for the nodes of an executable graph: all are made before one is put in its place. */
+/* New ops for the nodes of an executable graph: all are created before the first one is replaced. */
 typedef struct op_change {
     sim_node *node;
     sim_op op;
@@ -285,7 +287,7 @@ static bool differs(update *u, CUgraphExecUpdateResult why, const sim_node *node
     return false;
 }
 
-/* Nodes correspond by their order of creation. Both graphs' nodes are numbered. */
+/* Nodes of both graphs correspond by order of creation, and must be numbered. */
 static bool same_edges(const sim_node *a, const sim_node *b)
 {
     if (a->before.count != b->before.count)
@@ -401,7 +403,7 @@ CUresult sim_cuGraphExecChildGraphNodeSetParams(CUgraphExec handle, CUgraphNode 
     return sim_end_work(context, result == CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE ? CUDA_ERROR_INVALID_VALUE : result);
 }
 
-/* ---- nodes that are left out ---- */
+/* ---- disabled nodes ---- */
 
 static bool can_be_left_out(const sim_node *node)
 {

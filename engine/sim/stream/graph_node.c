@@ -1,10 +1,10 @@
-/* What nodes do: the functions that make them, ask and change them, each kind by its own name and all by cuGraphAddNode
- * and its like. Everything is a CUgraphNodeParams by the time it gets to op.c. */
+/* graph_node.c - nodes: the functions that create, query and change them, for each kind by its own name, and for all by
+ * cuGraphAddNode and similar ones. They pass everything to op.c as CUgraphNodeParams. */
 #include <string.h>
 
 #include "cu_graph.h"
 
-/* ---- making ---- */
+/* ---- creating ---- */
 
 static CUresult add_node(CUgraphNode *out, CUgraph handle, const CUgraphNode *before, const CUgraphEdgeData *data,
                          size_t count, CUgraphNodeParams *what)
@@ -17,7 +17,7 @@ static CUresult add_node(CUgraphNode *out, CUgraph handle, const CUgraphNode *be
     if (!graph || !out)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     if (graph->owner && (what->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC || what->type == CU_GRAPH_NODE_TYPE_MEM_FREE))
-        return sim_end(CUDA_ERROR_NOT_SUPPORTED); /* child graphs have none */
+        return sim_end(CUDA_ERROR_NOT_SUPPORTED); /* child graphs have no such form */
     sim_edge *edges = NULL;
     sim_node *node = NULL;
     sim_op op = {0};
@@ -55,7 +55,7 @@ static void put_kernel(CUgraphNodeParams *what, const CUDA_KERNEL_NODE_PARAMS *k
     memcpy(&what->kernel, kernel, sizeof *kernel);
 }
 
-/* The first form ended before `kern`. */
+/* The first version of the struct ended before `kern`. */
 static CUDA_KERNEL_NODE_PARAMS newer(const CUDA_KERNEL_NODE_PARAMS_v1 *old)
 {
     return (CUDA_KERNEL_NODE_PARAMS){.func = old->func,
@@ -221,7 +221,7 @@ CUresult sim_cuGraphAddBatchMemOpNode(CUgraphNode *node, CUgraph graph, const CU
     return add_node(node, graph, before, NULL, count, &what);
 }
 
-/* ---- asking ---- */
+/* ---- queries ---- */
 
 /* The op of a node of that type: CUDA_SUCCESS with the state lock held. */
 static CUresult begin_op(CUgraphNode handle, CUgraphNodeType type, const void *out, sim_context **context, sim_op **op)
@@ -360,7 +360,7 @@ CUresult sim_cuGraphBatchMemOpNodeGetParams(CUgraphNode node, CUDA_BATCH_MEM_OP_
     return sim_end(CUDA_SUCCESS);
 }
 
-/* ---- changing: a node of a graph, or (with `exec`) what an executable graph made of it ---- */
+/* ---- changing: a node of a graph, or (with `exec`) its copy in an executable graph ---- */
 
 CUresult sim_op_replace(sim_context *context, sim_op *at, const CUgraphNodeParams *what)
 {
@@ -542,7 +542,7 @@ CUresult sim_cuGraphExecBatchMemOpNodeSetParams(CUgraphExec exec, CUgraphNode no
     return set_exec(exec, node, &what);
 }
 
-/* ---- attributes of kernel nodes: one has an effect, the others are kept and reported ---- */
+/* ---- attributes of kernel nodes: one has an effect, the others are stored and reported only ---- */
 
 CUresult sim_cuGraphKernelNodeGetAttribute(CUgraphNode node, CUkernelNodeAttrID attribute, CUkernelNodeAttrValue *value)
 {

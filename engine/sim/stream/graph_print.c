@@ -1,4 +1,4 @@
-/* A graph as text for Graphviz. */
+/* graph_print.c - a graph as text for Graphviz. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

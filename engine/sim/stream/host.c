@@ -1,6 +1,6 @@
-/* Memory that host and device share by one pointer, and what a pointer points to. "Pinned" memory and managed memory
- * are made here, registered memory is the program's own; kernels reach all three by the host's pointer, as with unified
- * addressing. Managed memory counts as device memory, the others do not. */
+/* host.c - memory that host and device share under one pointer, and queries of pointers. Pinned and managed memory are
+ * allocated here, registered memory is the program's own; kernels access all three by the host's pointer, as with
+ * unified addressing. Managed memory counts as device memory, the others do not. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@ sim_host *sim_host_at(const sim_context *context, uint64_t address)
                : NULL;
 }
 
-/* Notes memory that the interpreter knows already, under its pointer. */
+/* Adds memory that the interpreter knows already to the list. */
 static CUresult note(sim_context *context, void *pointer, size_t bytes, sim_sharing sharing, unsigned flags)
 {
     sim_host *made = sim_object_new(context, SIM_HOST, sizeof *made);
@@ -73,8 +73,8 @@ CUresult sim_cuMemAllocManaged(CUdeviceptr *pointer, size_t bytes, unsigned flag
     return sim_end_work(context, result);
 }
 
-/* The start of shared memory of that kind: CUDA_SUCCESS with both locks held. `unknown`: the error for memory that is not
- * shared at all. */
+/* The start of shared memory of that kind: CUDA_SUCCESS with both locks held. `unknown`: the error for memory that is
+ * not shared. */
 static CUresult begin_shared(const void *pointer, sim_sharing sharing, CUresult unknown, sim_context **context,
                              sim_host **host)
 {
@@ -112,7 +112,7 @@ CUresult sim_cuMemHostUnregister(void *pointer)
     return sim_end_work(context, CUDA_SUCCESS);
 }
 
-/* True if the process has all of [start, start + bytes), to read and, if `write`, to write. */
+/* True if the process can read (with `write`: and write) all of [start, start + bytes). */
 static bool is_mapped(uintptr_t start, size_t bytes, bool write)
 {
     FILE *maps = fopen("/proc/self/maps", "re");
@@ -149,7 +149,7 @@ CUresult sim_cuMemHostRegister(void *pointer, size_t bytes, unsigned flags)
     if (!is_mapped(start, bytes, !read_only))
         return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
     const sim_host *host = sim_host_at(context, start);
-    if (vm_overlaps(context->device, start, bytes)) /* with what was registered, or with what the driver made */
+    if (vm_overlaps(context->device, start, bytes)) /* with registered memory, or memory from the driver */
         return sim_end_work(context, host && host->sharing != SIM_REGISTERED
                                          ? CUDA_ERROR_INVALID_VALUE
                                          : CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
@@ -184,7 +184,7 @@ CUresult sim_cuMemHostGetFlags(unsigned *flags, void *pointer)
     return sim_end(CUDA_SUCCESS);
 }
 
-/* ---- managed memory: where it lies is all one ---- */
+/* ---- managed memory: its location does not matter here ---- */
 
 /* True if the range is managed memory that was allocated or is a variable of a module. */
 static bool is_managed(const sim_context *context, CUdeviceptr pointer, uint64_t bytes)
@@ -222,12 +222,12 @@ CUresult sim_cuMemPrefetchAsync(CUdeviceptr pointer, size_t bytes, CUmemLocation
     result = flags == 0 && is_managed(context, pointer, bytes) ? right_location(location) : CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS)
         result = sim_capture_enter(context, stream, &capturing);
-    if (result == CUDA_SUCCESS && capturing) /* no kind of node does it */
+    if (result == CUDA_SUCCESS && capturing) /* there is no such node */
         result = sim_capture_wait(context, stream);
     return sim_end_work(context, result);
 }
 
-/* Before CUDA 13 a place was the number of a device, or CU_DEVICE_CPU. */
+/* Before CUDA 13 a location was the number of a device, or CU_DEVICE_CPU. */
 static CUmemLocation location_of(CUdevice device)
 {
     return (CUmemLocation){.type = device == CU_DEVICE_CPU ? CU_MEM_LOCATION_TYPE_HOST : CU_MEM_LOCATION_TYPE_DEVICE,
@@ -279,7 +279,7 @@ CUresult sim_cuStreamAttachMemAsync(CUstream stream, CUdeviceptr pointer, size_t
     return sim_end_work(context, result);
 }
 
-/* ---- what is there? ---- */
+/* ---- queries of pointers ---- */
 
 typedef struct place {
     bool known, managed, vmm;
@@ -312,8 +312,7 @@ static place look(const sim_context *context, CUdeviceptr pointer)
 
 static CUresult answer(const sim_context *context, const place *at, CUpointer_attribute attribute, void *data)
 {
-    /* The types of the answers differ; `wide` are those of a pointer's size, the others are of an unsigned's, or of a
-     * bool's. */
+    /* The types of the results differ: `wide` has those of a pointer's size; the others are unsigned or bool. */
     uint64_t wide = 0;
     unsigned narrow = 0;
     bool is = false;
@@ -374,7 +373,7 @@ CUresult sim_cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CU
     return sim_end(data && at.known ? answer(context, &at, attribute, data) : CUDA_ERROR_INVALID_VALUE);
 }
 
-/* Unlike the one above it answers for pointers that it knows nothing of: with zeros. */
+/* Unlike the one above, it returns zeros for unknown pointers. */
 CUresult sim_cuPointerGetAttributes(unsigned count, CUpointer_attribute *attributes, void **data, CUdeviceptr pointer)
 {
     sim_context *context;
@@ -403,7 +402,7 @@ CUresult sim_cuPointerSetAttribute(const void *value, CUpointer_attribute attrib
     CUresult result = sim_begin(&context);
     if (result != CUDA_SUCCESS)
         return result;
-    /* whether copies wait, which they do; nothing else can be set */
+    /* whether copies wait, which they always do here; nothing else can be set */
     bool right = value && attribute == CU_POINTER_ATTRIBUTE_SYNC_MEMOPS && look(context, pointer).known;
     return sim_end(right ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
 }

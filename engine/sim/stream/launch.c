@@ -1,5 +1,5 @@
-/* Launches, and how many blocks fit. A kernel has run when the call returns; a fault shows in the next call, as on a
- * GPU, and stays the answer of every call until the context is gone. */
+/* launch.c - launches, and how many blocks fit. A kernel has run when the call returns. A fault is reported by the next
+ * call, as on a GPU, and by every later call until the context ends. */
 #include <stdio.h>
 #include <string.h>
 
@@ -17,7 +17,7 @@ static const CUdevice_attribute grid_most[3] = {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM
 static const CUdevice_attribute block_most[3] = {
     CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z};
 
-/* There are no clusters, as CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH says. */
+/* Clusters are not supported, as CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH says. */
 static CUresult no_clusters(const int *out, CUfunction handle, const CUlaunchConfig *config)
 {
     sim_context *context;
@@ -70,7 +70,7 @@ static CUresult check_shape(const sim_function *function, const shape *launch)
     return CUDA_SUCCESS;
 }
 
-/* The two ways to hand arguments over: one pointer a parameter, or the whole block in `extra`. */
+/* The two ways to pass arguments: one pointer per parameter, or the whole block in `extra`. */
 static CUresult gather(const sim_function *function, void **arguments, void **extra, unsigned char *block)
 {
     const ptx_module *ptx = vm_module_ptx(function->module->vm);
@@ -126,7 +126,7 @@ static CUresult result_of(vm_fault_kind kind)
     return CUDA_ERROR_LAUNCH_FAILED;
 }
 
-/* Of the calling thread: a limit belongs to who asks for it, not to the device. */
+/* Per thread: a limit belongs to the thread that sets it, not to the device. */
 static _Thread_local struct {
     uint64_t deadline;
     const volatile int *stop;
@@ -165,7 +165,7 @@ static CUresult run(sim_context *context, const sim_function *function, const sh
     vm_counters counters = {0};
     vm_fault fault = {.kind = VM_OK};
     uint64_t start = kiln__now_ns();
-    sim_pause(); /* `work` stays held: nothing that the kernel uses can go meanwhile */
+    sim_pause(); /* `work` stays held, so nothing that the kernel uses can be freed */
     vm_fault_kind kind = vm_run(context->device, &what, &counters, &fault);
     sim_resume();
     sim_estimate_ran(context, &estimate, kind == VM_OK);
@@ -174,9 +174,9 @@ static CUresult run(sim_context *context, const sim_function *function, const sh
     if (kind == VM_OK)
         return CUDA_SUCCESS;
     snprintf(context->fault, sizeof context->fault, "%s", fault.message);
-    if (kind == VM_FAULT_MEMORY) /* the host's shortage: nothing is wrong with the context */
+    if (kind == VM_FAULT_MEMORY) /* the host is out of memory: the context stays usable */
         return CUDA_ERROR_OUT_OF_MEMORY;
-    if (kind == VM_FAULT_STOPPED) /* nor here */
+    if (kind == VM_FAULT_STOPPED) /* the same */
         return CUDA_ERROR_TIMEOUT;
     context->sticky = result_of(kind);
     return CUDA_SUCCESS;
@@ -198,7 +198,7 @@ static shape launch_shape(const sim_op *op)
                    op->cooperative};
 }
 
-/* What an op of a kernel owns: a pointer to each parameter, then the block that they point into. */
+/* The memory of a kernel's op: a pointer to each parameter, then the block to which they point. */
 static size_t block_start(const ptx_function *source)
 {
     enum { ALIGN = 16 };
@@ -242,7 +242,7 @@ CUresult sim_kernel_make(sim_context *context, const CUDA_KERNEL_NODE_PARAMS *wh
     return CUDA_SUCCESS;
 }
 
-/* The module may be gone by now, and what the function allows may have changed. */
+/* The module may have been unloaded, and the function's limits may have changed. */
 CUresult sim_kernel_run(sim_context *context, const sim_op *op)
 {
     const sim_function *function = sim_object_find(context, op->what.kernel.func, SIM_FUNCTION);
@@ -298,7 +298,7 @@ CUresult sim_cuLaunchCooperativeKernel(CUfunction function, unsigned grid_x, uns
     return launch_kernel(function, &launch, stream, arguments, NULL);
 }
 
-/* Attributes that only advise are taken; one that would change what the kernel computes is refused. */
+/* Attributes that are only hints are accepted; one that would change the kernel's result is refused. */
 static CUresult read_attribute(const CUlaunchAttribute *attribute, shape *launch)
 {
     switch (attribute->id) {
@@ -343,12 +343,10 @@ enum { OLD_PARAM_BYTES = 4096 };
 static CUresult set_old(CUfunction handle, int offset, const void *data, unsigned bytes)
 {
     sim_context *context;
-    CUresult result = sim_begin(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
-    sim_function *function = sim_object_find(context, handle, SIM_FUNCTION);
+    CUresult result;
+    sim_function *function = sim_begin_object(&context, handle, SIM_FUNCTION, &result);
     if (!function)
-        return sim_end(CUDA_ERROR_INVALID_HANDLE);
+        return result;
     if (!data || offset < 0 || offset > OLD_PARAM_BYTES || bytes > OLD_PARAM_BYTES - (unsigned)offset)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     if (!function->old_params)
@@ -377,12 +375,10 @@ CUresult sim_cuParamSetf(CUfunction function, int offset, float value)
 CUresult sim_cuParamSetSize(CUfunction handle, unsigned bytes)
 {
     sim_context *context;
-    CUresult result = sim_begin(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
-    sim_function *function = sim_object_find(context, handle, SIM_FUNCTION);
+    CUresult result;
+    sim_function *function = sim_begin_object(&context, handle, SIM_FUNCTION, &result);
     if (!function)
-        return sim_end(CUDA_ERROR_INVALID_HANDLE);
+        return result;
     if (bytes > OLD_PARAM_BYTES)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     function->old_param_bytes = bytes;
@@ -392,12 +388,10 @@ CUresult sim_cuParamSetSize(CUfunction handle, unsigned bytes)
 CUresult sim_cuFuncSetBlockShape(CUfunction handle, int x, int y, int z)
 {
     sim_context *context;
-    CUresult result = sim_begin(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
-    sim_function *function = sim_object_find(context, handle, SIM_FUNCTION);
+    CUresult result;
+    sim_function *function = sim_begin_object(&context, handle, SIM_FUNCTION, &result);
     if (!function)
-        return sim_end(CUDA_ERROR_INVALID_HANDLE);
+        return result;
     if (x <= 0 || y <= 0 || z <= 0)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     function->old_block[0] = (unsigned)x;
@@ -409,12 +403,10 @@ CUresult sim_cuFuncSetBlockShape(CUfunction handle, int x, int y, int z)
 CUresult sim_cuFuncSetSharedSize(CUfunction handle, unsigned bytes)
 {
     sim_context *context;
-    CUresult result = sim_begin(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
-    sim_function *function = sim_object_find(context, handle, SIM_FUNCTION);
+    CUresult result;
+    sim_function *function = sim_begin_object(&context, handle, SIM_FUNCTION, &result);
     if (!function)
-        return sim_end(CUDA_ERROR_INVALID_HANDLE);
+        return result;
     function->old_shared = bytes;
     return sim_end(CUDA_SUCCESS);
 }
@@ -423,12 +415,10 @@ CUresult sim_cuLaunchGridAsync(CUfunction handle, int width, int height, CUstrea
 {
     unsigned char params[OLD_PARAM_BYTES];
     sim_context *context;
-    CUresult result = sim_begin(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
-    const sim_function *function = sim_object_find(context, handle, SIM_FUNCTION);
+    CUresult result;
+    const sim_function *function = sim_begin_object(&context, handle, SIM_FUNCTION, &result);
     if (!function)
-        return sim_end(CUDA_ERROR_INVALID_HANDLE);
+        return result;
     if (width <= 0 || height <= 0 || (function->old_param_bytes > 0 && !function->old_params))
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     size_t bytes = function->old_param_bytes;

@@ -1,4 +1,4 @@
-/* Device memory: allocation and fills, and where the sides of copies lie. Every range is checked against the
+/* memory.c - device memory: allocation, fills, and resolving the sides of copies. Every range is checked against the
  * allocations. */
 #include <string.h>
 
@@ -61,7 +61,7 @@ CUresult sim_cuMemFree(CUdeviceptr pointer)
     CUresult result = sim_begin_work(&context);
     if (result != CUDA_SUCCESS)
         return result;
-    result = sim_forbid(context); /* also of nothing, which is otherwise as free(NULL) */
+    result = sim_forbid(context); /* also for NULL, which otherwise has no effect */
     if (result == CUDA_SUCCESS && pointer != 0 && !sim_memory_free(context, pointer)) {
         vm_check_host_free(context->device, pointer);
         result = CUDA_ERROR_INVALID_VALUE;
@@ -101,7 +101,7 @@ CUresult sim_cuMemGetAddressRange(CUdeviceptr *base, size_t *bytes, CUdeviceptr 
 
 /* ---- the sides of copies (transfer.c) ---- */
 
-/* Addresses that Linux gives to no process: what lies here and in no allocation is a device address gone wrong. */
+/* Addresses that Linux gives to no process: one in this range and in no allocation is a wrong device address. */
 #define DEVICE_ONLY_END 0x400000000000ull
 
 static bool no_host(const sim_side *where)
@@ -109,7 +109,7 @@ static bool no_host(const sim_side *where)
     return where->address >= VM_GLOBAL_BASE && where->address < DEVICE_ONLY_END;
 }
 
-/* With unified addressing a device's address is one also where the call says that it is the host's. */
+/* With unified addressing a device address is one even if the call says that it is the host's. */
 static bool side_is_device(const sim_side *where)
 {
     uint64_t base, size;
@@ -138,7 +138,7 @@ void *sim_side_resolve(const sim_side *where, size_t bytes)
 
 /* ---- fills ---- */
 
-/* Bytes from the first that is written to the last; false: not what can be filled. */
+/* The number of bytes from the first to the last one written; false: this cannot be filled. */
 static bool fill_extent(const CUDA_MEMSET_NODE_PARAMS_v2 *to, size_t *bytes)
 {
     size_t row;

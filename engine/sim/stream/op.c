@@ -1,4 +1,4 @@
-/* Work as data: what is put into a stream or a node, copied with all that it points to, and run. */
+/* op.c - work as data: copies the work of a stream or a node with all memory to which it points, and runs it. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 
 /* ---- making, copying, freeing ---- */
 
-/* `bytes` of the caller's memory as the op's own; the op's pointer to it is for the caller to set. */
+/* Copies `bytes` of the caller's memory into the op; the caller sets the op's pointer to it. */
 static CUresult own(sim_op *op, const void *data, size_t bytes)
 {
     if (bytes == 0)
@@ -157,7 +157,7 @@ bool sim_graph_memory(const sim_context *context, CUdeviceptr address, uint64_t 
     return false;
 }
 
-/* ---- values in memory that a stream writes or waits for ---- */
+/* ---- values in memory that a stream writes, or for which it waits ---- */
 
 static bool is_wide(CUstreamBatchMemOpType type)
 {
@@ -217,8 +217,8 @@ static void pause_a_little(void *none)
     nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
 }
 
-/* Other threads may go on meanwhile; if none of them ever writes the value, the thread that waits here would be the one
- * that could. So the wait counts as an endless kernel after a while: 20 s, or a microsecond for each step of the budget. */
+/* Other threads may continue meanwhile. If none of them writes the value, only this thread could, but it waits. So
+ * after 20 s, or one microsecond per step of the budget, the wait counts as an endless kernel. */
 static CUresult wait_value(sim_context **context, const CUstreamBatchMemOpParams *op)
 {
     const uint64_t most = 20000000000u, start = kiln__now_ns();
@@ -235,7 +235,7 @@ static CUresult wait_value(sim_context **context, const CUstreamBatchMemOpParams
                      "enqueues it returns, so another thread must write it",
                      (uint64_t)op->waitValue.address);
             (*context)->sticky = CUDA_ERROR_LAUNCH_TIMEOUT;
-            return CUDA_SUCCESS; /* of the call; the next one has the error */
+            return CUDA_SUCCESS; /* this call succeeds; the next one gets the error */
         }
         if (!sim_call_out(*context, pause_a_little, NULL)) {
             *context = NULL;
@@ -304,7 +304,7 @@ CUresult sim_op_run(sim_context **context, const sim_op *op)
     case CU_GRAPH_NODE_TYPE_MEM_FREE:
         return sim_memory_free(*context, op->what.free.dptr) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
     case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP: return sim_memops_run(context, &op->what.memOp);
-    default: /* nothing to do: what an event marks was done before, a child graph's nodes are run one by one */
+    default: /* nothing to do: events mark work that is done, and a child graph's nodes are steps of their own */
         return CUDA_SUCCESS;
     }
 }

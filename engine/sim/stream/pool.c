@@ -1,6 +1,6 @@
-/* Stream-ordered allocation and its pools. Memory is there when the call returns and gone when it is freed: a pool keeps
- * nothing back, it counts. A stream that is captured makes nodes of graphs instead, whose memory comes and goes with the
- * graph's launches (op.c). */
+/* pool.c - stream-ordered allocation and its pools. Memory exists when the call returns, and is released when it is
+ * freed: a pool keeps no memory, it only counts. In a captured stream these calls become nodes of a graph, whose memory
+ * is allocated and freed by the graph's launches (op.c). */
 #include <string.h>
 
 #include "cu_graph.h"
@@ -80,7 +80,7 @@ CUresult sim_cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *props)
     if (!pool || !props || props->allocType != CU_MEM_ALLOCATION_TYPE_PINNED || props->usage != 0)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     if (props->handleTypes != CU_MEM_HANDLE_TYPE_NONE || props->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
-        return sim_end(CUDA_ERROR_NOT_SUPPORTED); /* nothing is shared with other processes or lies on the host */
+        return sim_end(CUDA_ERROR_NOT_SUPPORTED); /* no sharing with other processes, and no pools on the host */
     if (!is_device(&props->location))
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     sim_pool *made = sim_object_new(context, SIM_POOL, sizeof *made);
@@ -93,7 +93,7 @@ CUresult sim_cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *props)
     return sim_end(CUDA_SUCCESS);
 }
 
-/* What was allocated from it stays, and is freed as ever. */
+/* Its allocations stay valid, and are freed as usual. */
 CUresult sim_cuMemPoolDestroy(CUmemoryPool handle)
 {
     sim_context *context;
@@ -120,7 +120,7 @@ CUresult sim_cuMemPoolSetAccess(CUmemoryPool handle, const CUmemAccessDesc *map,
     for (size_t i = 0; i < count && result == CUDA_SUCCESS; i++) {
         if (!is_device(&map[i].location))
             result = CUDA_ERROR_INVALID_DEVICE;
-        else if (map[i].flags == CU_MEM_ACCESS_FLAGS_PROT_NONE) /* it cannot be taken from where the pool lies */
+        else if (map[i].flags == CU_MEM_ACCESS_FLAGS_PROT_NONE) /* the pool's own device always has access */
             result = CUDA_ERROR_INVALID_DEVICE;
         else if (map[i].flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
             result = CUDA_ERROR_INVALID_VALUE;
@@ -188,7 +188,7 @@ CUresult sim_cuMemPoolSetAttribute(CUmemoryPool handle, CUmemPool_attribute attr
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     cuuint64_t number = 0;
     switch (attribute) {
-    case CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES: /* permissions that nothing here makes use of */
+    case CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES: /* permissions that are not used here */
     case CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC:
     case CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES:
         memcpy(&pool->reuse[attribute - CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES], value, sizeof(int));
@@ -197,7 +197,7 @@ CUresult sim_cuMemPoolSetAttribute(CUmemoryPool handle, CUmemPool_attribute attr
         memcpy(&pool->threshold, value, sizeof pool->threshold);
         return sim_end(CUDA_SUCCESS);
     case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
-    case CU_MEMPOOL_ATTR_USED_MEM_HIGH: /* may be set to zero: start over */
+    case CU_MEMPOOL_ATTR_USED_MEM_HIGH: /* may be set to zero, to restart */
         memcpy(&number, value, sizeof number);
         if (number != 0)
             return sim_end(CUDA_ERROR_INVALID_VALUE);
@@ -212,7 +212,7 @@ CUresult sim_cuMemPoolSetAttribute(CUmemoryPool handle, CUmemPool_attribute attr
 void sim_pool_freed(sim_context *context, uint64_t pool, uint64_t bytes)
 {
     sim_pool *from = pool_of(context, (CUmemoryPool)(uintptr_t)pool);
-    if (from) /* or it was destroyed before */
+    if (from) /* NULL: the pool was destroyed before */
         from->used -= bytes;
 }
 
@@ -293,7 +293,7 @@ CUresult sim_cuMemFreeAsync(CUdeviceptr pointer, CUstream stream)
     return sim_end_work(context, sim_submit(&context, stream, &op, NULL));
 }
 
-/* ---- what nodes of graphs have allocated ---- */
+/* ---- memory of graphs' nodes ---- */
 
 CUresult sim_cuDeviceGetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attribute, void *value)
 {

@@ -1,7 +1,7 @@
-/* Streams and events. Work is done when the call that enqueues it returns, which is one of the orders that streams
- * allow; so there is never anything to wait for but another thread's kernel or function of the host. An event reads the
- * context's clock: the host time that the device's work has taken so far, which is the simulator's own speed and no
- * estimate of a GPU's. */
+/* stream.c - streams and events. Work is done when the call that enqueues it returns, which is one of the orders that
+ * streams allow. So the only thing to wait for is another thread's kernel or host function. An event reads the
+ * context's clock: the host time of the device's work so far, which is the speed of the simulator and not an estimate
+ * of a GPU's. */
 #include <string.h>
 
 #include "cu_graph.h"
@@ -32,7 +32,7 @@ static sim_stream *stream_new(sim_context *context, unsigned flags, int priority
     return made;
 }
 
-/* A thread's own default stream, in the context that it was last used in: all there is to it is what is captured. */
+/* A thread's own default stream, in the context in which it was last used; it is needed only for captures. */
 static _Thread_local uint64_t own_stream;
 
 sim_stream *sim_stream_at(sim_context *context, CUstream stream, bool make)
@@ -47,7 +47,7 @@ sim_stream *sim_stream_at(sim_context *context, CUstream stream, bool make)
     return own;
 }
 
-/* Priorities are kept and reported, clamped to the range as the driver does; they have nothing to decide here. */
+/* Priorities are stored and reported, clamped to the range as the driver does; they have no effect here. */
 CUresult sim_cuStreamCreateWithPriority(CUstream *stream, unsigned flags, int priority)
 {
     sim_context *context;
@@ -103,7 +103,7 @@ CUresult sim_cuStreamQuery(CUstream stream)
     return sim_end(sim_stream_known(context, stream) ? sim_capture_wait(context, stream) : CUDA_ERROR_INVALID_HANDLE);
 }
 
-/* ---- what a stream is ---- */
+/* ---- properties of a stream ---- */
 
 static CUresult begin_stream(CUstream stream, const void *out, sim_context **context)
 {
@@ -167,7 +167,7 @@ CUresult sim_cuStreamGetDevice(CUstream stream, CUdevice *device)
     return sim_end(CUDA_SUCCESS);
 }
 
-/* Attributes are kept and reported; one of another stream's can be copied, as all of them. */
+/* Attributes are stored and reported only; they can be copied from another stream, one or all. */
 CUresult sim_cuStreamGetAttribute(CUstream handle, CUstreamAttrID attribute, CUstreamAttrValue *value)
 {
     sim_context *context = NULL;
@@ -236,13 +236,13 @@ CUresult sim_cuStreamCopyAttributes(CUstream to, CUstream from)
     return sim_end(CUDA_SUCCESS);
 }
 
-/* ---- functions of the host: all work before is done, so they are called here and now, under no lock. They must not
- * call the driver, as on a GPU. ---- */
+/* ---- host functions: all work before is done, so they are called at once, without locks. They must not call the
+ * driver, as on a GPU. ---- */
 
 CUresult sim_cuLaunchHostFunc(CUstream stream, CUhostFn function, void *user)
 {
     sim_context *context;
-    CUresult result = sim_begin_work(&context); /* after whatever another thread has running */
+    CUresult result = sim_begin_work(&context); /* after work of other threads */
     if (result != CUDA_SUCCESS)
         return result;
     if (!sim_stream_known(context, stream))
@@ -318,7 +318,7 @@ static CUresult memop(CUstream stream, CUstreamBatchMemOpType type, CUdeviceptr 
 {
     CUstreamBatchMemOpParams op = {0};
     bool wide = type == CU_STREAM_MEM_OP_WAIT_VALUE_64 || type == CU_STREAM_MEM_OP_WRITE_VALUE_64;
-    op.waitValue.operation = type; /* those that write have the same members */
+    op.waitValue.operation = type; /* the write operations have the same members */
     op.waitValue.address = address;
     op.waitValue.flags = flags;
     if (wide)
@@ -366,7 +366,7 @@ static CUresult submit_event(CUstream stream, CUgraphNodeType type, CUevent even
     return sim_end_work(context, result);
 }
 
-/* What the event marks was done before this is called: only a capture has something to wait for. */
+/* The work that the event marks is done already: only a capture must record the dependency. */
 CUresult sim_cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags)
 {
     sim_context *context;
@@ -383,7 +383,7 @@ CUresult sim_cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags)
         return sim_end(sim_capture_wait_event(context, stream, found));
     result = sim_capture_enter(context, stream, &capturing);
     sim_end(result);
-    if (result != CUDA_SUCCESS || !capturing) /* the flag is about captures */
+    if (result != CUDA_SUCCESS || !capturing) /* the flag affects only captures */
         return result != CUDA_SUCCESS ? result : CUDA_ERROR_ILLEGAL_STATE;
     return submit_event(stream, CU_GRAPH_NODE_TYPE_WAIT_EVENT, event);
 }
@@ -399,7 +399,7 @@ CUresult sim_cuEventCreate(CUevent *event, unsigned flags)
     const unsigned known = CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS;
     if (!event || (flags & ~known) || ((flags & CU_EVENT_INTERPROCESS) && !(flags & CU_EVENT_DISABLE_TIMING)))
         return sim_end(CUDA_ERROR_INVALID_VALUE);
-    if (flags & CU_EVENT_INTERPROCESS) /* the device is this process's own */
+    if (flags & CU_EVENT_INTERPROCESS) /* the device belongs to this process only */
         return sim_end(CUDA_ERROR_NOT_SUPPORTED);
     sim_event *made = sim_object_new(context, SIM_EVENT, sizeof *made);
     if (!made)
@@ -413,12 +413,10 @@ CUresult sim_cuEventCreate(CUevent *event, unsigned flags)
 CUresult sim_cuEventDestroy(CUevent event)
 {
     sim_context *context;
-    CUresult result = sim_begin(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
-    sim_event *found = sim_object_find(context, event, SIM_EVENT);
+    CUresult result;
+    sim_event *found = sim_begin_object(&context, event, SIM_EVENT, &result);
     if (!found)
-        return sim_end(CUDA_ERROR_INVALID_HANDLE);
+        return result;
     sim_object_free(context, found);
     return sim_end(CUDA_SUCCESS);
 }
@@ -434,7 +432,7 @@ static CUresult record(CUevent event, CUstream stream, bool external)
     if (!found || !sim_stream_known(context, stream))
         return sim_end(CUDA_ERROR_INVALID_HANDLE);
     result = sim_capture_enter(context, stream, &capturing);
-    if (result == CUDA_SUCCESS && !capturing && external) /* the flag is about captures */
+    if (result == CUDA_SUCCESS && !capturing && external) /* the flag affects only captures */
         result = CUDA_ERROR_ILLEGAL_STATE;
     if (result == CUDA_SUCCESS && capturing && !external) {
         result = sim_capture_record(context, capturing, found);

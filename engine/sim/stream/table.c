@@ -1,4 +1,4 @@
-/* The functions by name. The library that exports them (library/libcuda.c) is made from the same lists. */
+/* table.c - the functions by name. The library that exports them (library/libcuda.c) is made from the same lists. */
 #include <string.h>
 
 #include "cu_objects.h"
@@ -21,7 +21,7 @@ static const entry entries[] = {
 #undef SIM_X
 };
 
-/* The newest form of `name` that a program for `version` knows, or NULL; *exists: there is one of another version. */
+/* The newest form of `name` for a program of CUDA `version`, or NULL; *exists: a form for another version exists. */
 static const entry *look_for(const char *name, int version, bool *exists)
 {
     const entry *best = NULL;
@@ -44,7 +44,7 @@ static void *pointer_to(const entry *found)
     return symbol;
 }
 
-/* The form that cuda.h maps the name to. */
+/* The form to which cuda.h maps the name. */
 void *kiln__sim_symbol(const char *name)
 {
     for (size_t i = 0; i < KILN__COUNT(entries); i++)
@@ -74,7 +74,7 @@ CUresult sim_cuGetProcAddress_v1(const char *name, void **function, int version,
     return sim_cuGetProcAddress(name, function, version, flags, NULL);
 }
 
-/* Tables of functions that no header describes: there are none here. */
+/* Tables of undocumented functions: not supported. */
 CUresult sim_cuGetExportTable(const void **table, const CUuuid *id)
 {
     if (!table || !id)

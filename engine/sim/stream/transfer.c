@@ -1,10 +1,10 @@
-/* Copies: in one piece, with a pitch, in two and three dimensions, between contexts, from and to arrays; all are boxes.
- * Each side's extent is checked against its allocation before a byte moves. */
+/* transfer.c - copies: contiguous, with a pitch, in two and three dimensions, between contexts, from and to arrays. All
+ * are handled as boxes. Each side's extent is checked against its allocation before any byte is copied. */
 #include <string.h>
 
 #include "cu_graph.h"
 
-/* One side of a box: its memory, and where in it the box begins. */
+/* One side of a box: its memory, and where the box starts in it. */
 typedef struct corner {
     sim_side side;
     size_t x, y, z, pitch, rows; /* rows: of a slice; x and pitch in bytes */
@@ -14,7 +14,7 @@ typedef struct box {
     size_t width, height, depth;
 } box;
 
-/* The first byte of the box on that side, or NULL if not all of it is there. */
+/* The first byte of the box on that side; NULL: not all of the box is in memory. */
 static unsigned char *locate(corner *at, const box *size)
 {
     const size_t most = (size_t)sim_profile_int(sim_current_profile(), CU_DEVICE_ATTRIBUTE_MAX_PITCH);
@@ -23,11 +23,11 @@ static unsigned char *locate(corner *at, const box *size)
         return NULL;
     if (at->pitch == 0 && size->height == 1 && at->y == 0)
         at->pitch = line;
-    if (at->rows == 0 && size->depth == 1 && at->z == 0) /* ignored then */
+    if (at->rows == 0 && size->depth == 1 && at->z == 0) /* it is not used then */
         at->rows = 1;
     else if (at->rows < at->y || at->rows - at->y < size->height)
         return NULL;
-    bool rows = size->height > 1 || size->depth > 1; /* one row may be as long as its memory is */
+    bool rows = size->height > 1 || size->depth > 1; /* a single row is limited only by its memory */
     if (at->pitch < line || (rows && at->pitch > most) || __builtin_mul_overflow(at->pitch, at->rows, &slice))
         return NULL;
     if (__builtin_mul_overflow(at->z, slice, &start) || __builtin_mul_overflow(at->y, at->pitch, &extent) ||
@@ -103,7 +103,7 @@ static bool right_type(CUmemorytype type)
 
 /* ---- copies as ops ---- */
 
-/* Finds both sides of the copy: errors that need no memory to be looked at. */
+/* Finds both sides of the copy; reports errors that can be found without their memory. */
 static CUresult sides(sim_context *context, const sim_op *op, corner *to, corner *from)
 {
     const CUDA_MEMCPY3D *what = &op->what.memcpy.copyParams;
@@ -140,18 +140,18 @@ CUresult sim_copy_run(sim_context *context, const sim_op *op)
     return result;
 }
 
-/* Whether that side of a copy is there, or will be when a graph has allocated it. */
+/* Whether the memory of that side exists, or will be allocated by a graph. */
 static CUresult will_be_there(const sim_context *context, corner *at, const box *size)
 {
     unsigned char *first;
     const uint64_t address = at->side.address;
-    at->side.write = false; /* nothing is yet */
+    at->side.write = false; /* nothing is written yet */
     CUresult result = find_corner(at, size, &first);
     bool later = result != CUDA_SUCCESS && at->side.type != CU_MEMORYTYPE_ARRAY;
     return later && sim_graph_memory(context, address, 1, false) ? CUDA_SUCCESS : result;
 }
 
-/* Of a node that is made. */
+/* For a new node. */
 CUresult sim_copy_check(sim_context *context, const sim_op *op)
 {
     const CUDA_MEMCPY3D *what = &op->what.memcpy.copyParams;
@@ -273,7 +273,7 @@ CUresult sim_cuMemcpyPeer(CUdeviceptr to, CUcontext to_context, CUdeviceptr from
     return sim_cuMemcpyPeerAsync(to, to_context, from, from_context, bytes, SIM_WAITS);
 }
 
-/* ---- copies in one piece ---- */
+/* ---- contiguous copies ---- */
 
 static CUresult copy(CUmemorytype to_type, uint64_t to, CUmemorytype from_type, uint64_t from, size_t bytes,
                      CUstream stream)
@@ -336,10 +336,10 @@ CUresult sim_cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, C
 static bool is_line(const sim_context *context, CUarray handle)
 {
     const sim_array *array = sim_object_find(context, handle, SIM_ARRAY);
-    return !array || (array->image.dims == 1 && !array->image.layers); /* a handle of nothing has its own error */
+    return !array || (array->image.dims == 1 && !array->image.layers); /* an invalid handle gets its own error later */
 }
 
-/* Arrays are NULL where that side is memory. */
+/* An array is NULL if that side is memory. */
 static CUresult copy_line(CUDA_MEMCPY3D what, size_t bytes, CUstream stream)
 {
     sim_context *context;

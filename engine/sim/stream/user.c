@@ -1,5 +1,5 @@
-/* User objects: something of the host's that lives as long as anybody refers to it, the program or a graph. Its
- * destructor is called when the last reference goes, before that call returns and under no lock. */
+/* user.c - user objects: objects of the host that live as long as the program or a graph references them. The
+ * destructor is called when the last reference is released, before that call returns, and without locks. */
 #include <limits.h>
 
 #include "cu_graph.h"
@@ -104,7 +104,7 @@ CUresult sim_cuGraphRetainUserObject(CUgraph graph_handle, CUuserObject handle, 
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     if (!kiln__grow(sim_memory(), &graph->holds, &graph->hold_capacity, graph->hold_count + 1, sizeof *graph->holds))
         return sim_end(CUDA_ERROR_OUT_OF_MEMORY);
-    if (!(flags & CU_GRAPH_USER_OBJECT_MOVE)) /* else the caller's references become the graph's */
+    if (!(flags & CU_GRAPH_USER_OBJECT_MOVE)) /* otherwise the caller's references become the graph's */
         sim_user_retain(user, count);
     graph->holds[graph->hold_count++] = (sim_hold){user->object.handle, count};
     return sim_end(CUDA_SUCCESS);
@@ -121,7 +121,7 @@ CUresult sim_cuGraphReleaseUserObject(CUgraph graph_handle, CUuserObject handle,
     uint64_t held = 0;
     for (size_t i = 0; graph && i < graph->hold_count; i++)
         held += graph->holds[i].user == user->object.handle ? graph->holds[i].count : 0;
-    if (count > held)
+    if (!graph || count > held)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     unsigned left = count;
     for (size_t i = 0; i < graph->hold_count; i++) {

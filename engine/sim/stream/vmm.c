@@ -1,6 +1,6 @@
-/* Virtual memory management: ranges of addresses, physical memory, and the one mapped to the other. A range has as many
- * of the host's addresses set aside; physical memory is a file without a name, so that it can be in several places, and
- * what is mapped side by side is side by side on the host too and is copied as one. */
+/* vmm.c - virtual memory management: ranges of addresses, physical memory, and mappings between them. A range reserves
+ * the same number of host addresses. Physical memory is a file without a name, so that it can be mapped at several
+ * places; mappings that are contiguous on the device are contiguous on the host too, and are copied together. */
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -15,7 +15,7 @@ typedef struct sim_physical {
     int file;
     uint64_t bytes;
     CUmemAllocationProp prop;
-    unsigned handles, maps; /* what keeps it; without handles the number is that of nothing */
+    unsigned handles, maps; /* its references; without handles its number is invalid */
 } sim_physical;
 
 typedef struct mapping {
@@ -147,7 +147,7 @@ CUresult sim_cuMemAddressReserve(CUdeviceptr *pointer, size_t bytes, size_t alig
     CUresult result = sim_begin(&context);
     if (result != CUDA_SUCCESS)
         return result;
-    (void)wanted; /* a wish */
+    (void)wanted; /* only a hint */
     if (!pointer || bytes == 0 || bytes % GRANULARITY != 0 || (align & (align - 1)) != 0 || flags != 0)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     uint64_t base = bytes <= RANGE_MOST && align <= RANGE_MOST
@@ -195,7 +195,7 @@ CUresult sim_cuMemAddressFree(CUdeviceptr pointer, size_t bytes)
 
 /* ---- mapping ---- */
 
-/* The first mapping that ends behind the address. */
+/* The first mapping that ends after the address. */
 static size_t find(const sim_range *range, uint64_t address)
 {
     size_t low = 0, high = range->count;
@@ -237,7 +237,7 @@ CUresult sim_cuMemMap(CUdeviceptr pointer, size_t bytes, size_t offset, CUmemGen
     return sim_end_work(context, CUDA_SUCCESS);
 }
 
-/* The mappings that make up [pointer, pointer + bytes) exactly: the first, and how many. False: they do not. */
+/* The mappings that cover [pointer, pointer + bytes) exactly: the first, and their number. False: none do. */
 static bool whole(const sim_range *range, uint64_t pointer, uint64_t bytes, size_t *first, size_t *count)
 {
     uint64_t reached = pointer;
@@ -253,7 +253,7 @@ static bool whole(const sim_range *range, uint64_t pointer, uint64_t bytes, size
     return reached == pointer + bytes;
 }
 
-/* True if nothing is mapped in [pointer, pointer + bytes), in whole units of the range. */
+/* True if nothing is mapped in [pointer, pointer + bytes), rounded to units of the range. */
 static bool bare(const sim_range *range, uint64_t pointer, uint64_t bytes)
 {
     if (!range || bytes == 0 || bytes % GRANULARITY != 0 || pointer % GRANULARITY != 0)

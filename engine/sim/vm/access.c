@@ -1,5 +1,5 @@
-/* access.c - memory lane by lane: every window, every size, and the faults. The fast paths of ops/vm_exec_memory.inc come
- * here when lanes touch several allocations or something is wrong. */
+/* access.c - memory accesses lane by lane: all windows, all sizes, and the faults. The fast paths of
+ * ops/vm_exec_memory.inc call this when lanes touch several allocations or an access may be invalid. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -84,7 +84,7 @@ unsigned char *vm_reach(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t sp
     return host;
 }
 
-/* One element, as wide as it is. Accesses that order others are single host atomics; a b128 is two halves. */
+/* Reads one element. Accesses with ordering are single host atomics; a b128 is two halves. */
 VM_RACY static uint64_t get(const unsigned char *p, unsigned size, bool strong)
 {
     if (strong) {
@@ -130,7 +130,7 @@ static uint64_t extend(uint64_t value, unsigned size, uint8_t flags)
     return flags & VM_REG16 ? (uint16_t)value : value;
 }
 
-/* A spin loop reads what another path or block writes: after a few of these the warp gives way. */
+/* A spin loop reads what another path or block writes: after a few such reads the warp yields. */
 static void note_spin(vm_warp *w, const vm_code *i)
 {
     if (i->flags & VM_STRONG && (++w->spins & 63) == 0)
@@ -176,7 +176,7 @@ void vm_store_slow(vm_warp *w, const vm_code *i, uint32_t m)
 }
 
 /* .param space inside functions: the callee's own parameters (b: 0) or the variables of its calls (b: 1). Addresses are
- * known when the module loads, so they are checked there. Kernel parameters come here for the rarer sizes. */
+ * known when the module is loaded, and are checked then. Kernel parameters of the rarer sizes are read here too. */
 void vm_op_load_param(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const uint32_t *slots = i->extra;
@@ -232,9 +232,9 @@ void vm_op_isspacep(vm_warp *w, const vm_code *i, uint32_t m)
     vm_set_pred(w, i->d, result, m);
 }
 
-/* cp.async completes at once: waiting for it then never waits, which every correct program allows for.
- * d: shared address, a: global address, b: source size or 0; count: 0, or the predicate c (2: its opposite) says that the
- * source is ignored; imm: offset of a; extra: offset of d. */
+/* cp.async completes at once, so waiting for it never blocks; a correct program cannot tell the difference.
+ * d: shared address, a: global address, b: source size or 0; count: 0, or 1 (2: negated) if the predicate c says that
+ * the source is ignored; imm: offset of a; extra: offset of d. */
 void vm_op_cp_async(vm_warp *w, const vm_code *i, uint32_t m)
 {
     static const unsigned char zero[16];

@@ -4,7 +4,7 @@
 
 #include "vm_hooks.h"
 
-#define SLICE 32768u /* instructions a warp runs before the next has its turn */
+#define SLICE 32768u /* instructions that a warp runs before the next one's turn */
 
 vm_block *vm_block_new(vm_runner *runner)
 {
@@ -46,7 +46,7 @@ static void drop_frames(vm_block *block)
 {
     for (uint32_t k = 0; k < block->warp_count; k++) {
         vm_warp *w = &block->warps[k];
-        /* After a fault paths are still inside calls: frames form a tree whose leaves the paths hold. */
+        /* After a fault paths may still be inside calls: frames form a tree, and paths hold its leaves. */
         for (uint32_t p = 0; p < w->path_count; p++) {
             vm_frame *frame = w->paths[p].frame;
             while (frame && frame->caller) {
@@ -54,7 +54,7 @@ static void drop_frames(vm_block *block)
                 for (uint32_t q = p + 1; q < w->path_count; q++)
                     for (vm_frame *f = w->paths[q].frame; f; f = f->caller)
                         if (f == frame)
-                            goto shared; /* the last path that is inside frees it */
+                            goto shared; /* the last path inside frees it */
                 vm_frame_free(w, frame);
                 frame = caller;
                 continue;
@@ -121,7 +121,7 @@ bool vm_block_start(vm_block *block, uint64_t number)
     }
     if (run->hooks)
         run->hooks->block_start(block);
-    /* A block costs something even if its kernel is empty, and its memory was cleared. */
+    /* Even a block of an empty kernel has a cost, as its memory was cleared. */
     uint64_t cleared = run->shared_end + (uint64_t)run->local_bytes * run->warps_per_block * VM_LANES;
     spend(block, &block->warps[0], 1 + (cleared >> 16));
     return true;
@@ -129,7 +129,7 @@ bool vm_block_start(vm_block *block, uint64_t number)
 
 /* ---- barriers ---- */
 
-/* Lets all paths go that wait at the barrier, and hands out what bar.red found. */
+/* Releases all paths that wait at the barrier, and writes the result of bar.red. */
 static void open_barrier(vm_block *block, uint32_t id)
 {
     vm_barrier *barrier = &block->barriers[id];
@@ -201,7 +201,7 @@ void vm_op_bar(vm_warp *w, const vm_code *i, uint32_t m)
         barrier->all = barrier->all && p == m;
         barrier->any = barrier->any || p != 0;
     }
-    /* With a count, a warp that is whole as far as it lives stands for 32 threads. */
+    /* With a thread count, a warp whose live threads have all arrived counts as 32 threads. */
     barrier->arrived += need && (m | w->dead) == VM_ALL ? VM_LANES : (uint32_t)__builtin_popcount(m);
     if (!(i->flags & 2)) {
         vm_path *path = &w->paths[w->current];
@@ -216,7 +216,7 @@ void vm_op_bar(vm_warp *w, const vm_code *i, uint32_t m)
         open_barrier(block, id);
 }
 
-/* No warp can move: says where each waits. */
+/* No warp can continue: raises a fault that says where each waits. */
 static void deadlock(vm_block *block)
 {
     if (block->runner->run->hooks)
@@ -241,7 +241,7 @@ static void deadlock(vm_block *block)
         }
     }
     vm_path root = {.pc = block->runner->run->kernel->code, .mask = 1};
-    /* lanes that live are in a path; but a launch must end */
+    /* not reached; but a launch must end */
     for (uint32_t k = 0; !first && k < block->warp_count; k++)
         if (block->warps[k].root)
             first = &block->warps[k], at = &root, root.frame = first->root;
@@ -260,7 +260,8 @@ static bool block_ready(const vm_block *block)
     return false;
 }
 
-/* Lanes that wait for others at a post-dominator need not: these may stand at a barrier that needs those. */
+/* Releases lanes that wait for others at a reconvergence point: those others may wait at a barrier that needs these
+ * lanes. */
 static bool part_all(vm_block *block)
 {
     bool any = false;
@@ -271,7 +272,8 @@ static bool part_all(vm_block *block)
     return any;
 }
 
-/* Counts work against the launch's budget; a launch that has spent it, is late, or is asked to stop, ends. */
+/* Counts work against the launch's budget. Ends a launch that has used it up, is past its deadline, or was asked to
+ * stop. */
 static void spend(vm_block *block, vm_warp *w, uint64_t steps)
 {
     vm_run_state *run = block->runner->run;

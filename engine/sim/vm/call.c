@@ -1,14 +1,16 @@
-/* call.c - calls: each has a frame with the callee's registers, its parameter blocks (one a lane) and the .param
- * variables of the calls it makes. Lanes that call together return together. */
+/* call.c - calls: each has a frame with the callee's registers, its parameter blocks (one per lane) and the .param
+ * variables of the calls that it makes. Lanes that call together return together. */
 #include <string.h>
 
 #include "vm_machine.h"
 
-/* Frames come and go in any order, since paths of one warp take turns: blocks of powers of two, kept for reuse. */
+/* Frames are allocated and freed in any order, since paths of one warp take turns: chunks of powers of two, kept for
+ * reuse. Large ones are not kept: most of their pages are never touched, and fresh ones from the system are zero. */
 struct vm_chunk {
     struct vm_chunk *next;
 };
 #define POOL_MOST ((size_t)1 << 32) /* bytes of frames that one host thread may hold */
+#define POOL_LARGE ((size_t)4 << 20)
 
 static unsigned size_class(size_t bytes)
 {
@@ -20,30 +22,38 @@ static unsigned size_class(size_t bytes)
 
 void *vm_pool_get(vm_runner *runner, size_t bytes)
 {
-    unsigned n = size_class(bytes);
+    const kiln_allocator *mem = runner->run->device->mem;
+    const unsigned n = size_class(bytes);
     if (n >= KILN__COUNT(runner->pool.free))
         return NULL;
+    const size_t size = (size_t)64 << n;
     struct vm_chunk *chunk = runner->pool.free[n];
-    if (!chunk) {
-        if (runner->pool.bytes + ((size_t)64 << n) > POOL_MOST)
-            return NULL;
-        if (!vm_hold(runner->run->family, (uint64_t)64 << n))
-            return NULL;
-        chunk = kiln__alloc(runner->run->device->mem, (size_t)64 << n);
-        if (chunk)
-            runner->pool.bytes += (size_t)64 << n;
-        else
-            vm_let_go(runner->run->family, (uint64_t)64 << n);
-        return chunk;
+    if (chunk) {
+        runner->pool.free[n] = chunk->next;
+        return memset(chunk, 0, bytes);
     }
-    runner->pool.free[n] = chunk->next;
-    return chunk;
+    if (runner->pool.bytes + size > POOL_MOST || !vm_hold(runner->run->family, size))
+        return NULL;
+    chunk = size >= POOL_LARGE ? kiln__calloc(mem, 1, bytes) : kiln__alloc(mem, size);
+    if (!chunk) {
+        vm_let_go(runner->run->family, size);
+        return NULL;
+    }
+    runner->pool.bytes += size;
+    return size >= POOL_LARGE ? (void *)chunk : memset(chunk, 0, bytes);
 }
 
 void vm_pool_put(vm_runner *runner, void *pointer, size_t bytes)
 {
-    unsigned n = size_class(bytes);
+    const unsigned n = size_class(bytes);
+    const size_t size = (size_t)64 << n;
     struct vm_chunk *chunk = pointer;
+    if (size >= POOL_LARGE) {
+        kiln__free(runner->run->device->mem, chunk);
+        vm_let_go(runner->run->family, size);
+        runner->pool.bytes -= size;
+        return;
+    }
     chunk->next = runner->pool.free[n];
     runner->pool.free[n] = chunk;
 }
@@ -56,7 +66,7 @@ void vm_pool_clear(vm_runner *runner)
             runner->pool.free[n] = chunk->next;
             kiln__free(runner->run->device->mem, chunk);
         }
-    vm_let_go(runner->run->family, runner->pool.bytes); /* frames of paths that a fault ended are among the free ones */
+    vm_let_go(runner->run->family, runner->pool.bytes); /* frames of paths that a fault ended are free too */
     runner->pool.bytes = 0;
 }
 
@@ -70,7 +80,6 @@ vm_frame *vm_frame_new(vm_warp *w, const vm_function *function, vm_frame *caller
     vm_frame *frame = vm_pool_get(w->runner, bytes);
     if (!frame)
         return NULL;
-    memset(frame, 0, sizeof *frame);
     frame->bytes = bytes;
     frame->caller = caller;
     frame->function = function;
@@ -81,9 +90,8 @@ vm_frame *vm_frame_new(vm_warp *w, const vm_function *function, vm_frame *caller
     frame->vars = frame->params + params;
     frame->local_base = caller ? caller->local_top : 0;
     frame->local_top = frame->local_base + function->local_bytes;
-    memset(frame->regs, 0, function->reg_bytes + params + vars); /* so that runs repeat */
+    memset(frame->regs, 0xff, 4); /* the predicate that is always true; the rest is zero, so that runs are repeatable */
     vm_charge(w, bytes >> 14);
-    memset(frame->regs, 0xff, 4); /* the predicate that always holds */
     return frame;
 }
 
@@ -133,7 +141,8 @@ static void enter(vm_warp *w, const vm_code *i, const vm_call *call, const vm_fu
         vm_fault_raise(w, i, lane, VM_FAULT_INSTRUCTION, 0, 0, "call of '%s', which has no body", callee->ptx->name);
         return;
     }
-    if (caller->depth + 1 >= VM_DEPTH_MAX || caller->chain > VM_FRAMES_MAX ||
+    const vm_device *device = w->runner->run->device;
+    if (caller->depth + 1 >= VM_DEPTH_MAX || caller->chain > vm_frames_most(device) || !vm_frame_fits(device, callee) ||
         (callee->local_bytes && caller->local_top + callee->local_bytes > w->runner->run->local_bytes)) {
         vm_fault_raise(w, i, lane, VM_FAULT_STACK, 0, 0, "stack overflow: call of '%s' at depth %u", callee->ptx->name,
                        caller->depth + 1);
@@ -153,7 +162,7 @@ static void enter(vm_warp *w, const vm_code *i, const vm_call *call, const vm_fu
     vm_warp_select(w, &w->paths[w->current]);
 }
 
-/* The lanes that wait at the return go on without the rest. */
+/* The lanes that wait at the return continue without the others. */
 void vm_frame_return(vm_warp *w, vm_frame *frame)
 {
     uint32_t lanes = frame->join.waiting;
@@ -165,7 +174,7 @@ void vm_frame_return(vm_warp *w, vm_frame *frame)
     vm_path_add(w, frame->back, lanes, frame->join.parent, frame->caller);
 }
 
-/* All lanes of a call have returned (or left the kernel). `resume`: as the running path, whose lanes they are. */
+/* All lanes of a call have returned (or left the kernel). `resume`: they continue as the running path. */
 void vm_frame_finish(vm_warp *w, vm_frame *frame, bool resume)
 {
     uint32_t lanes = frame->join.waiting;
@@ -201,7 +210,7 @@ void vm_op_ret(vm_warp *w, const vm_code *i, uint32_t m)
         vm_path_drop(w);
 }
 
-/* An indirect call's lists against the function that the pointer names. */
+/* Whether an indirect call's prototype fits the function that the pointer names. */
 static bool fits(const vm_function *callee, const vm_call *call)
 {
     const ptx_function *f = callee->ptx;
@@ -222,7 +231,7 @@ void vm_op_call(vm_warp *w, const vm_code *i, uint32_t m)
         vm_builtin_run(w, i, m);
         return;
     }
-    /* Lanes outside the guard, or with another target, wait at the return like any others that parted. */
+    /* Lanes outside the guard, or with another target, wait at the return like other divergent lanes. */
     uint32_t lanes = m;
     const vm_function *callee = call->callee;
     if (!callee) {
@@ -233,7 +242,7 @@ void vm_op_call(vm_warp *w, const vm_code *i, uint32_t m)
         uint64_t index = (want - VM_CODE_BASE) / 16;
         if (want < VM_CODE_BASE || want % 16 || index >= module->ptx->function_count ||
             module->ptx->functions[index].entry) {
-            vm_fault_raise(w, i, first, VM_FAULT_INSTRUCTION, want, 0, "call through 0x%llx, which is no function",
+            vm_fault_raise(w, i, first, VM_FAULT_INSTRUCTION, want, 0, "call through 0x%llx, which is not a function",
                            (unsigned long long)want);
             return;
         }
@@ -249,7 +258,7 @@ void vm_op_call(vm_warp *w, const vm_code *i, uint32_t m)
                 lanes &= ~(1u << lane);
     }
     const vm_code *back = w->pc;
-    if (lanes != w->mask) { /* the instruction after such a call is a meeting point */
+    if (lanes != w->mask) { /* the instruction after such a call is a reconvergence point */
         uint32_t others = m & ~lanes, passed = w->mask & ~m;
         w->sync = vm_part(w, back);
         w->mask = lanes;
@@ -261,7 +270,7 @@ void vm_op_call(vm_warp *w, const vm_code *i, uint32_t m)
     enter(w, i, call, callee, lanes, back);
 }
 
-/* At the head of a function: parameters whose address it takes move into its local memory. */
+/* At the start of a function: copies parameters whose address it takes into its local memory. */
 void vm_op_home(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const vm_function *function = w->frame->function;

@@ -1,9 +1,9 @@
-/* child.c - what kernels launch: parameter buffers, launches, copies and fills, streams and events of a block.
+/* child.c - work that kernels launch: parameter buffers, launches, copies and fills, streams and events of a block.
  *
- * What a block launches waits in the block's list and runs, in the order of the calls, when the block has ended (or
- * when it synchronises): one of the orders that streams, events and the absence of either allow, and the same in every
- * run.
- * What goes into a grid's tail stream waits in the grid's list until all its blocks, with theirs, have ended. */
+ * Work of a block is put into the block's list, and runs in the order of the calls when the block has ended (or
+ * synchronises). This is one of the orders that streams and events allow, and the same in every run.
+ * Work in a grid's tail stream is put into the grid's list until all its blocks, with the work that they launched, have
+ * ended. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,29 +13,29 @@
 
 #define PENDING_DEFAULT 2048u /* cudaLimitDevRuntimePendingLaunchCount */
 #define SYNC_DEPTH_DEFAULT 2u /* cudaLimitDevRuntimeSyncDepth */
-#define HANDLES_MOST 4096u    /* streams and events of a block that live at once */
-#define LAUNCH_STEPS 64u      /* what a launch counts against the step budget */
+#define HANDLES_MOST 4096u    /* streams and events of a block that exist at once */
+#define LAUNCH_STEPS 64u      /* steps that a launch counts */
 
-/* Memory that a kernel writes a launch's parameters into. */
+/* Memory into which a kernel writes the parameters of a launch. */
 typedef struct vm_buffer {
     uint64_t address;
-    uint32_t bytes; /* what there is room for */
+    uint32_t bytes; /* its size */
     bool taken;
-    bool shaped;                     /* cudaGetParameterBufferV2: what to launch is known already */
-    uint32_t wanted, kernel, shared; /* wanted: bytes that were asked for */
+    bool shaped;                     /* cudaGetParameterBufferV2: the kernel and shape are known already */
+    uint32_t wanted, kernel, shared; /* wanted: requested bytes */
     uint32_t grid[3], block[3];
 } vm_buffer;
 
 struct vm_children {
     vm_task *first, **last;
     uint32_t pending; /* tasks in the list */
-    uint32_t taken;   /* buffers that await their launch */
+    uint32_t taken;   /* buffers whose launch has not come yet */
     vm_buffer *buffers;
     size_t buffer_count, buffer_capacity;
     uint64_t *handles;
     size_t handle_count, handle_capacity;
     uint64_t next_handle;
-    uint32_t *errors; /* cudaGetLastError, by thread; NULL: none so far */
+    uint32_t *errors; /* cudaGetLastError, by thread; NULL: no errors so far */
 };
 
 static struct vm_children *children_of(vm_block *block)
@@ -122,7 +122,7 @@ uint64_t vm_child_limit(const vm_run_state *run, uint32_t which)
 
 /* ---- parameter buffers ---- */
 
-/* A buffer of the block for `bytes` of parameters; NULL with *error. */
+/* A buffer of the block for `bytes` of parameters; NULL: failed, with *error. */
 static vm_buffer *take_buffer(vm_warp *w, uint64_t bytes, uint32_t *error)
 {
     enum { PARAMETERS_MOST = 32764, GRAIN = 64 };
@@ -141,7 +141,9 @@ static vm_buffer *take_buffer(vm_warp *w, uint64_t bytes, uint32_t *error)
         return NULL;
     uint32_t size = ((uint32_t)bytes / GRAIN + 1) * GRAIN;
     vm_buffer *found = NULL;
-    for (size_t k = c->buffer_count; k-- > 0 && !found;)
+    /* Under checks each launch has a buffer of its own: a thread's writes to one that another thread used before would
+     * look like a race. */
+    for (size_t k = device->hooks ? 0 : c->buffer_count; k-- > 0 && !found;)
         if (!c->buffers[k].taken && c->buffers[k].bytes == size)
             found = &c->buffers[k];
     vm_charge(w, c->buffer_count >> 6);
@@ -214,7 +216,7 @@ uint64_t vm_child_buffer_for(vm_warp *w, uint32_t lane, uint64_t pointer, const 
 
 /* ---- launches ---- */
 
-/* Whether the grid may be launched at all: the device's own limits, the kernel's directives, what a run needs. */
+/* Checks a launch: the limits of the device, the kernel's directives, the resources that it needs. */
 static uint32_t check_launch(const vm_run_state *parent, const vm_launch *launch)
 {
     enum { GRID_YZ = 65535, BLOCK_Z = 64 };
@@ -251,7 +253,7 @@ static void enqueue(vm_block *block, vm_task *task, uint64_t stream)
     pthread_mutex_unlock(&run->family->lock);
 }
 
-/* The tail streams of all blocks are one, so its length is bounded for the grid. */
+/* All blocks share one tail stream, so its length is limited for the whole grid. */
 static uint32_t check_stream(vm_warp *w, uint64_t stream)
 {
     vm_run_state *run = w->runner->run;
@@ -267,7 +269,7 @@ static uint32_t check_stream(vm_warp *w, uint64_t stream)
     for (size_t k = 0; c && k < c->handle_count; k++)
         if (c->handles[k] == stream && vm_is_stream(stream))
             return VM_CUDA_SUCCESS;
-    return VM_CUDA_INVALID_VALUE; /* as of an H200, rather than an invalid handle */
+    return VM_CUDA_INVALID_VALUE; /* as on an H200, and not an invalid handle */
 }
 
 static uint32_t try_launch(vm_warp *w, const vm_code *i, const vm_buffer *buffer, uint64_t stream)
@@ -311,7 +313,7 @@ static uint32_t try_launch(vm_warp *w, const vm_code *i, const vm_buffer *buffer
     return VM_CUDA_SUCCESS;
 }
 
-/* The buffer goes back, whether the launch succeeds or not. */
+/* The buffer is freed, whether the launch succeeds or not. */
 static uint32_t launch_buffer(vm_warp *w, const vm_code *i, uint32_t lane, vm_buffer *buffer, uint64_t stream)
 {
     uint32_t error = try_launch(w, i, buffer, stream);
@@ -441,7 +443,7 @@ static void move_fault(vm_run_state *run, const vm_task *task, vm_fault_kind kin
         const char *what = task->source ? "copy" : "fill";
         if (kind == VM_FAULT_STEPS || kind == VM_FAULT_TIME || kind == VM_FAULT_STOPPED)
             snprintf(fault->message, sizeof fault->message, "the launch %s in a %s by kernel '%.80s'",
-                     kind == VM_FAULT_STEPS  ? "has spent its budget"
+                     kind == VM_FAULT_STEPS  ? "has used up its budget"
                      : kind == VM_FAULT_TIME ? "has not ended within its time limit, and was"
                                              : "was stopped on request",
                      what, fault->kernel);
@@ -508,18 +510,18 @@ static void run_task(vm_run_state *run, const vm_task *task)
                           .depth = run->depth + 1,
                           .launcher = run->kernel->ptx->name};
     vm_fault fault;
-    if (vm_launch_prepare(&child, &fault) == VM_OK) /* as it was when it was launched */
+    if (vm_launch_prepare(&child, &fault) == VM_OK) /* checked already at its launch */
         vm_grid_run(&child);
 }
 
-/* The host's stack grows by one grid a level, and VM_NEST_MAX bounds the levels. */
+/* The host's stack grows with each level of grids; VM_NEST_MAX limits the levels. */
 void vm_children_run(vm_block *block)
 {
     struct vm_children *c = block->children;
     vm_runner *runner = block->runner;
     if (!c || !c->first)
         return;
-    atomic_store(&runner->generation, UINT64_MAX); /* nothing in its caches will be used before they are cleared */
+    atomic_store(&runner->generation, UINT64_MAX); /* its caches are cleared before they are used */
     while (c->first && !atomic_load(&runner->run->family->stop)) {
         vm_task *task = c->first;
         c->first = task->next;

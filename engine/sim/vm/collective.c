@@ -1,5 +1,5 @@
-/* collective.c - operations in which lanes of a warp see each other. All take the lanes that the member mask names,
- * wait until those that live are there (vm_gather), and then run once for all of them. */
+/* collective.c - operations between lanes of a warp. All use the lanes in the member mask, wait until the live ones of
+ * them have arrived (vm_gather), and then run once for all. */
 #include <string.h>
 
 #include "vm_math.h"

@@ -1,4 +1,4 @@
-/* fault.c - a fault says what, where in the source, and which thread. The first one of a launch is kept. */
+/* fault.c - faults: what happened, where in the source, and in which thread. The first fault of a launch is kept. */
 #include <stdio.h>
 #include <string.h>
 
@@ -58,7 +58,7 @@ void vm_fault_raise(vm_warp *w, const vm_code *i, uint32_t lane, vm_fault_kind k
                              fault->block[0], fault->block[1], fault->block[2], fault->thread[0], fault->thread[1],
                              fault->thread[2], launcher);
         if (wrote < 0)
-            fault->message[0] = '\0'; /* one that is cut short still says the most */
+            fault->message[0] = '\0'; /* a truncated message still has the beginning */
     }
     pthread_mutex_unlock(&run->family->lock);
     atomic_store(&run->family->stop, 1);

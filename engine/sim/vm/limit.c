@@ -1,11 +1,11 @@
-/* limit.c - what ends a launch that does not end by itself, and what bounds the host memory that its blocks take. */
+/* limit.c - ends launches that do not end by themselves, and limits the host memory of their blocks. */
 #include <stdio.h>
 #include <string.h>
 
 #include "vm_machine.h"
 
-#define LOOK 32768u   /* instructions of a host thread between two looks at the clock, some 0.1 ms */
-#define TURN_COST 32u /* what a turn counts besides: warps that only wait for each other take very short ones */
+#define LOOK 32768u   /* instructions of a host thread between two checks of the clock, about 0.1 ms */
+#define TURN_COST 32u /* extra steps per turn: warps that only wait for each other have very short turns */
 #define HOLD_LEAST ((uint64_t)1 << 30)
 
 /* ---- host memory ---- */
@@ -33,7 +33,7 @@ void vm_let_go(vm_family *family, uint64_t bytes) { atomic_fetch_sub(&family->he
 
 void vm_limit_begin(vm_runner *runner)
 {
-    runner->unlooked = LOOK; /* at once, for a chain of grids may be endless though each is short */
+    runner->unlooked = LOOK; /* check at once: a chain of short grids may be endless */
 }
 
 vm_fault_kind vm_limit_ask(const vm_family *family)
@@ -52,7 +52,7 @@ vm_fault_kind vm_limit_look(vm_runner *runner, uint64_t steps)
     return vm_limit_ask(runner->run->family);
 }
 
-/* The instruction that the lanes of `frame` are at: that of the path, or the call that they are in. */
+/* The current instruction of the lanes in `frame`: that of the path, or the call in which they are. */
 static uint32_t position(const vm_frame *frame, const vm_path *path)
 {
     if (frame == path->frame)
@@ -71,7 +71,8 @@ static bool is_branch(const ptx_insn *insn, uint32_t *target)
     return true;
 }
 
-/* The innermost loop about the path, in its function or else in a caller: the shortest branch back that goes over it. */
+/* The innermost loop around the path's position, in its function or else in a caller: the shortest backward branch
+ * across it. */
 static bool find_loop(const vm_path *path, vm_loop *loop)
 {
     for (const vm_frame *frame = path->frame; frame; frame = frame->caller) {
@@ -143,7 +144,7 @@ void vm_limit_explain(vm_run_state *run)
     size_t used = strlen(fault->message), left = sizeof fault->message - used;
     unsigned running = atomic_load(&family->running), inside = atomic_load(&family->inside);
     if (!family->loop.function) {
-        snprintf(fault->message + used, left, "; %u warp%s ran, in no loop", running, running == 1 ? "" : "s");
+        snprintf(fault->message + used, left, "; %u running warp%s, not in a loop", running, running == 1 ? "" : "s");
         return;
     }
     const ptx_module *ptx = family->loop.function->module->ptx;
@@ -160,6 +161,6 @@ void vm_limit_explain(vm_run_state *run)
                         : "line ",
                  file ? ":" : "", loc->line);
     }
-    snprintf(fault->message + used, left, "; %u of the %u warps that ran were in the loop at %s", inside, running,
+    snprintf(fault->message + used, left, "; %u of the %u running warps were in the loop at %s", inside, running,
              place);
 }

@@ -1,5 +1,5 @@
-/* memory.c - global memory: allocations with their own host memory, found by address. Most have an address of the
- * device's own; memory that host and device share is known under the host's pointer (vm_alloc_host, vm_adopt). */
+/* memory.c - global memory: allocations with their own host memory, found by address. Most have an address in the
+ * device's address space; memory that host and device share has the host's address (vm_alloc_host, vm_adopt). */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,9 +8,9 @@
 
 #define HOST_ALIGN 64u /* at least what the widest access of a kernel needs */
 #define RED_ZONE 512u
-#define CHECKED_ZONE (1u << 26) /* of addresses alone: an index that is far off still finds no neighbour */
+#define CHECKED_ZONE (1u << 26) /* addresses only: a wrong index, even a large one, does not reach a neighbour */
 #define ADDRESS_ALIGN 512u
-#define PAGE 4096u /* alignment of memory that the host shares, as of an operating system's pages */
+#define PAGE 4096u /* alignment of memory shared with the host: a page of the operating system */
 #define LARGE_BYTES (2u << 20)
 
 vm_device *vm_device_new(const kiln_allocator *mem, const vm_limits *limits)
@@ -75,7 +75,8 @@ void vm_device_free(vm_device *device)
     kiln__free(device->mem ? &mem : NULL, device);
 }
 
-/* The allocation that holds `address`, or the one before it: index + 1, 0 if all lie behind. Under the lock. */
+/* The allocation that holds `address`, or the one before it: index + 1; 0 if all are at higher addresses. Under the
+ * lock. */
 static size_t search(const vm_device *device, uint64_t address)
 {
     size_t low = 0, high = device->live_count;
@@ -99,13 +100,13 @@ static vm_allocation *lookup(const vm_device *device, uint64_t address, uint64_t
     return offset <= found->bytes && bytes <= found->bytes - offset && offset + bytes > 0 ? found : NULL;
 }
 
-/* Address space that nothing has had before; 0 if there is none left. Under the lock. */
+/* Address space that was never used before; 0 if none is left. Under the lock. */
 static uint64_t claim(vm_device *device, uint64_t bytes, uint64_t align)
 {
     uint64_t base = device->next_address, zone = device->hooks ? CHECKED_ZONE : RED_ZONE, past;
     if (bytes > VM_GLOBAL_END - VM_GLOBAL_BASE)
         return 0;
-    do { /* around memory of the host that happens to lie there */
+    do { /* skip host memory that happens to be there */
         base = (base + align - 1) & ~(align - 1);
         if (base >= VM_GLOBAL_END || bytes + zone > VM_GLOBAL_END - base)
             return 0;
@@ -117,7 +118,7 @@ static uint64_t claim(vm_device *device, uint64_t bytes, uint64_t align)
     return base;
 }
 
-/* True if [base, base + bytes) is free and no window of another address space. Under the lock. */
+/* True if [base, base + bytes) is free and not in a window of another address space. Under the lock. */
 static bool is_free(const vm_device *device, uint64_t base, uint64_t bytes)
 {
     uint64_t end;
@@ -127,7 +128,8 @@ static bool is_free(const vm_device *device, uint64_t base, uint64_t bytes)
     return at == 0 || device->live[at - 1]->base + device->live[at - 1]->bytes <= base;
 }
 
-/* Lists `made`, whose base and bytes are set and free. Under the lock; false: no memory, and nothing changed. */
+/* Adds `made`, whose base and bytes are set and free, to the list. Under the lock. False: out of memory, nothing
+ * changed. */
 static bool insert(vm_device *device, vm_allocation *made)
 {
     if (!kiln__grow(device->mem, &device->live, &device->live_capacity, device->live_count + 1, sizeof *device->live))
@@ -137,14 +139,14 @@ static bool insert(vm_device *device, vm_allocation *made)
     device->live[at] = made;
     device->live_count++;
     device->used += made->counted;
-    for (size_t k = 0; k < KILN__COUNT(device->freed); k++) /* the host's allocator uses addresses again */
+    for (size_t k = 0; k < KILN__COUNT(device->freed); k++) /* the host's allocator reuses addresses */
         if (device->freed[k].base < made->base + made->bytes &&
             made->base < device->freed[k].base + device->freed[k].bytes)
             device->freed[k].bytes = 0;
     return true;
 }
 
-/* Where an allocation's address comes from. */
+/* How an allocation gets its address. */
 typedef enum placing { PLACE_NEW, PLACE_AT, PLACE_HOST } placing;
 
 static vm_allocation *allocate(vm_device *device, placing how, uint64_t address, uint64_t bytes, bool counts,
@@ -170,7 +172,7 @@ static vm_allocation *allocate(vm_device *device, placing how, uint64_t address,
         made->shared = how == PLACE_HOST;
         made->name = name;
         if (device->hooks)
-            /* the host writes unseen */
+            /* the host may write */
             made->shadow = device->hooks->shadow_new(device, bytes, name || how == PLACE_HOST);
         placed = made->base != 0 && (made->shadow || !device->hooks) && is_free(device, made->base, bytes) &&
                  insert(device, made);
@@ -189,7 +191,7 @@ vm_allocation *vm_allocate(vm_device *device, uint64_t bytes, const char *name)
     return allocate(device, PLACE_NEW, 0, bytes, true, name);
 }
 
-/* What malloc() itself takes beside the bytes asked for is not counted: no program can rely on the last of them. */
+/* malloc()'s own overhead is not counted; no program can depend on the exact limit. */
 vm_allocation *vm_allocate_heap(vm_device *device, uint64_t bytes, uint64_t limit)
 {
     enum { GRAIN = 16 };
@@ -257,9 +259,9 @@ bool vm_adopt(vm_device *device, uint64_t address, void *host, uint64_t bytes, b
     *made = (vm_allocation){
         .base = address, .bytes = bytes, .host = host, .read_only = read_only, .shared = address == (uintptr_t)host};
     pthread_rwlock_wrlock(&device->lock);
-    if (device->hooks) /* what it holds was written by others */
+    if (device->hooks) /* its contents were written by others */
         made->shadow = device->hooks->shadow_new(device, bytes, true);
-    /* What lies among the device's own addresses was reserved; the host's pointers must stay clear of them. */
+    /* Addresses in the device's own range must have been reserved; host pointers must be outside it. */
     bool clear = !made->shared || address >= device->next_address || address < VM_GLOBAL_BASE;
     bool done = clear && (made->shadow || !device->hooks) && is_free(device, address, bytes) && insert(device, made);
     pthread_rwlock_unlock(&device->lock);
@@ -297,7 +299,7 @@ bool vm_free(vm_device *device, uint64_t address)
         device->freed[device->freed_next % KILN__COUNT(device->freed)].base = found->base;
         device->freed[device->freed_next++ % KILN__COUNT(device->freed)].bytes = found->bytes;
         found->freed = atomic_fetch_add(&device->generation, 1) + 1;
-        found->next = device->graveyard; /* a running kernel may still look at it until it sees the generation */
+        found->next = device->graveyard; /* a running kernel may still use it until it sees the new generation */
         device->graveyard = found;
         vm_bury(device);
     }
@@ -334,8 +336,8 @@ void vm_runner_update(vm_runner *runner, uint64_t generation)
     pthread_rwlock_unlock(&device->lock);
 }
 
-/* True if [address, address + bytes) lies in `first` and in those that follow it without a gap, here and on the host:
- * memory that was mapped piece by piece is copied as one. */
+/* True if [address, address + bytes) lies in `first` and following allocations without a gap, on the device and on the
+ * host: memory that was mapped in parts is copied as one. */
 static bool covers(const vm_device *device, const vm_allocation *first, uint64_t address, uint64_t bytes)
 {
     size_t at = search(device, first->base);
@@ -499,7 +501,7 @@ bool vm_refill(vm_warp *w, const vm_code *i, uint64_t low, uint64_t high)
         (read_only && i->flags & VM_WRITES))
         return false;
     runner->cache[i->e] = span;
-    if (!read_only) /* what is remembered here serves stores too */
+    if (!read_only) /* the cached span is used for stores too */
         runner->recent[runner->recent_next++ % KILN__COUNT(runner->recent)] = span;
     return true;
 }

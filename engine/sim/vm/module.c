@@ -1,4 +1,4 @@
-/* module.c - what is known of a module that is loaded: its variables, kernels and what they need. */
+/* module.c - queries of a loaded module: its variables, its kernels and the resources that they need. */
 #include <string.h>
 
 #include "vm_machine.h"
@@ -39,7 +39,7 @@ int vm_module_kernel(const vm_module *module, const char *name)
     return -1;
 }
 
-/* Registers that are live at once, taking a register to live from its first mention to its last. */
+/* The most registers that are live at once, if each is live from its first to its last occurrence. */
 static uint32_t estimate_registers(const vm_module *module, const ptx_function *f)
 {
     enum { BASE = 8, LEAST = 16, MOST = 255 };
@@ -75,7 +75,8 @@ static uint32_t estimate_registers(const vm_module *module, const ptx_function *
     return most < LEAST ? LEAST : most > MOST ? MOST : most;
 }
 
-/* As ptxas keeps to .minnctapersm: it spills rather than let fewer blocks fit. Every SM since 5.0 has as many registers. */
+/* The limit that ptxas derives from .minnctapersm: it spills registers so that this many blocks fit. All SMs since 5.0
+ * have the same number of registers. */
 static uint32_t registers_for_blocks(const ptx_function *f, uint32_t registers)
 {
     enum { OF_SM = 65536, UNIT = 8, LEAST = 16 };

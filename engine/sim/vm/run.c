@@ -4,7 +4,7 @@
 
 #include "vm_hooks.h"
 
-#define QUANTUM (1u << 20) /* warp instructions of a block before the next resident one has its turn */
+#define QUANTUM (1u << 20) /* warp instructions of a block before the next resident one's turn */
 #define RESIDENT 8u        /* blocks that take turns on one host thread; more only where all must be resident */
 
 static bool runner_init(vm_runner *runner, vm_run_state *run)
@@ -47,16 +47,18 @@ static void out_of_memory(vm_run_state *run)
     if (fault->kind == VM_OK) {
         fault->kind = VM_FAULT_MEMORY;
         snprintf(fault->kernel, sizeof fault->kernel, "%s", run->kernel->ptx->name);
-        snprintf(fault->message, sizeof fault->message,
-                 "no memory for the blocks of kernel '%.80s', each of which has %llu bytes of local memory; those of a "
-                 "launch may take %llu bytes with the frames of calls",
-                 run->kernel->ptx->name, local, (unsigned long long)run->family->hold_most);
+        snprintf(
+            fault->message, sizeof fault->message,
+            "out of memory for the blocks of kernel '%.80s', each of which has %llu bytes of local memory; blocks of a "
+            "launch may use %llu bytes, frames of calls included",
+            run->kernel->ptx->name, local, (unsigned long long)run->family->hold_most);
     }
     pthread_mutex_unlock(&run->family->lock);
     atomic_store(&run->family->stop, 1);
 }
 
-/* Memory for a block, or NULL. Those that have some go on without: only where nobody has a block there is not enough. */
+/* Allocates a block, or returns NULL. A runner that has blocks continues with those; it is an error only if no runner
+ * has one. */
 static vm_block *take_block(vm_runner *runner)
 {
     vm_run_state *run = runner->run;
@@ -78,7 +80,7 @@ static vm_block *take_block(vm_runner *runner)
     return block;
 }
 
-/* One block more, if there is one to be had. */
+/* Starts one more block, if one is left. */
 static bool admit(vm_runner *runner)
 {
     vm_run_state *run = runner->run;
@@ -120,7 +122,7 @@ static void *work(void *argument)
         if (!vm_block_run(block, QUANTUM)) {
             at++;
             if (target < most && target == runner->block_count)
-                target++; /* it may wait for one that has not started */
+                target++; /* the block may wait for one that has not started */
             continue;
         }
         vm_children_run(block);
@@ -134,7 +136,7 @@ static void *work(void *argument)
     return NULL;
 }
 
-/* The same in a thread of its own, which another grid may have when it is done. */
+/* The same in a thread of its own, which another grid may use afterwards. */
 static void *help(void *argument)
 {
     vm_family *family = ((vm_runner *)argument)->run->family;
@@ -160,7 +162,7 @@ vm_fault_kind vm_launch_prepare(vm_run_state *run, vm_fault *fault)
     const vm_module *module = launch->module;
     if (launch->kernel < 0 || (uint32_t)launch->kernel >= module->ptx->function_count ||
         !module->ptx->functions[launch->kernel].entry || !module->functions[launch->kernel].code)
-        return refuse(fault, VM_FAULT_INSTRUCTION, "the module has no kernel %d", launch->kernel);
+        return refuse(fault, VM_FAULT_INSTRUCTION, "the module has no kernel number %d", launch->kernel);
     run->kernel = &module->functions[launch->kernel];
     const char *name = run->kernel->ptx->name;
     uint64_t threads = (uint64_t)launch->block[0] * launch->block[1];
@@ -180,13 +182,18 @@ vm_fault_kind vm_launch_prepare(vm_run_state *run, vm_fault *fault)
     if (launch->dynamic_shared > VM_SHARED_WINDOW || run->shared_end > VM_SHARED_WINDOW ||
         run->shared_gap + launch->dynamic_shared > run->device->limits.shared_per_block)
         return refuse(fault, VM_FAULT_INSTRUCTION,
-                      "kernel '%.80s' asks for %llu bytes of shared memory, of which there are %llu", name,
+                      "kernel '%.80s' needs %llu bytes of shared memory; %llu are available", name,
                       (unsigned long long)run->shared_gap + launch->dynamic_shared,
                       (unsigned long long)run->device->limits.shared_per_block);
     if (run->kernel->closure_local > vm_local_most(run->device))
         return refuse(fault, VM_FAULT_STACK,
-                      "kernel '%.80s' needs %llu bytes of local memory a thread, of which there are %u", name,
+                      "kernel '%.80s' needs %llu bytes of local memory per thread; %u are available", name,
                       (unsigned long long)run->kernel->closure_local, vm_local_most(run->device));
+    if (!vm_frame_fits(run->device, run->kernel))
+        return refuse(
+            fault, VM_FAULT_STACK,
+            "kernel '%.80s' needs %llu bytes of stack a thread for parameters of calls, of which there are %u", name,
+            (unsigned long long)run->kernel->ptx->frame_bytes, vm_local_most(run->device));
     run->local_bytes = ((uint32_t)run->kernel->closure_local + 15) & ~15u;
     run->cooperative = launch->cooperative;
     run->hooks = launch->hooks;
@@ -195,7 +202,7 @@ vm_fault_kind vm_launch_prepare(vm_run_state *run, vm_fault *fault)
     return VM_OK;
 }
 
-/* Takes up to `most` of the host threads that are free. */
+/* Reserves up to `most` free host threads. */
 static unsigned borrow(vm_family *family, uint64_t most)
 {
     int spare = atomic_load(&family->spare), take;
@@ -205,7 +212,7 @@ static unsigned borrow(vm_family *family, uint64_t most)
     return (unsigned)take;
 }
 
-/* What a runner has seen joins what is known of the launch. */
+/* Adds a runner's counts to those of the launch. */
 static void collect(vm_runner *runner)
 {
     vm_family *family = runner->run->family;
@@ -219,7 +226,7 @@ static void collect(vm_runner *runner)
     pthread_mutex_unlock(&family->lock);
 }
 
-/* The memory that the grid of a cooperative launch meets in: its size, then the barrier's counter. */
+/* The memory for the grid barrier of a cooperative launch: its size, then the barrier's counter. */
 static bool workspace_open(vm_run_state *run)
 {
     enum { WORKSPACE = 64 };
@@ -234,7 +241,7 @@ static bool workspace_open(vm_run_state *run)
     return true;
 }
 
-/* All blocks of a grid, and what they launch. */
+/* Runs all blocks of a grid, and the work that they launch. */
 static void run_blocks(vm_run_state *run)
 {
     const kiln_allocator *mem = run->device->mem;
@@ -280,7 +287,7 @@ static void run_blocks(vm_run_state *run)
 void vm_grid_run(vm_run_state *run)
 {
     run_blocks(run);
-    while (run->tails) { /* a chain of them may be endless, so each is run from here and not from the one before */
+    while (run->tails) { /* a chain of them may be endless, so this is a loop and not a recursion */
         vm_task *task = run->tails;
         run->tails = task->next;
         vm_run_state next = {.device = run->device,
@@ -294,7 +301,7 @@ void vm_grid_run(vm_run_state *run)
         vm_task_free(run->device->mem, task);
         if (!next.tails)
             continue;
-        vm_task **last = &next.tails; /* what it leaves comes before what the one before left */
+        vm_task **last = &next.tails; /* its own tail launches run before the older ones */
         while (*last)
             last = &(*last)->next;
         *last = run->tails;

@@ -1,5 +1,5 @@
-/* runtime.c - the functions of the device runtime (libcudadevrt) by name: both generations, cuda* and __cudaCDP2*,
- * are the same here. */
+/* runtime.c - the functions of the device runtime (libcudadevrt) by name. Both generations, cuda* and __cudaCDP2*, are
+ * the same here. */
 #include <string.h>
 
 #include "vm_runtime.h"
@@ -153,7 +153,7 @@ static uint32_t failed(const call_state *s, uint32_t error)
     return error == VM_CUDA_SUCCESS ? error : vm_child_fail(s->w, s->lane, error);
 }
 
-/* Writes what a pointer argument asks for; a bad pointer is the kernel's fault, as it is on a GPU. */
+/* Writes a result through a pointer argument; a bad pointer raises a fault in the kernel, as on a GPU. */
 static uint32_t put(const call_state *s, uint32_t index, const void *value, uint32_t bytes)
 {
     unsigned char *to = vm_reach(s->w, s->i, s->lane, PTX_SPACE_GENERIC, argument(s, index), bytes, true);
@@ -169,7 +169,7 @@ static uint32_t put_wide(const call_state *s, uint32_t index, uint64_t value)
     return put(s, index, &value, sizeof value);
 }
 
-/* ---- questions ---- */
+/* ---- queries ---- */
 
 static uint32_t get_attribute(const call_state *s)
 {
@@ -232,11 +232,11 @@ static uint32_t get_occupancy(const call_state *s)
     return put_int(s, 0, blocks);
 }
 
-/* ---- streams and events: work runs in the order of the calls, so both are only names ---- */
+/* ---- streams and events: work runs in the order of the calls, so both are only handles ---- */
 
 static uint32_t create(const call_state *s, bool stream)
 {
-    /* Nothing else is allowed in a kernel, says the manual; but a GPU takes streams without a flag, too. */
+    /* The manual allows only non-blocking streams in a kernel; but a GPU also accepts streams without a flag. */
     enum { STREAM_DEFAULT = 0, STREAM_NON_BLOCKING = 1, DISABLE_TIMING = 2 };
     uint32_t flags = narrow(s, 1);
     if (stream ? flags != STREAM_NON_BLOCKING && flags != STREAM_DEFAULT : flags != DISABLE_TIMING)
@@ -297,7 +297,7 @@ static uint32_t copy_2d(const call_state *s)
     return vm_child_move(s->w, s->i, s->lane, &t, argument(s, 7));
 }
 
-/* cudaMemcpy3DParms: the arrays have to be absent. */
+/* cudaMemcpy3DParms: its arrays must be NULL. */
 static uint32_t copy_3d(const call_state *s)
 {
     struct {
@@ -391,7 +391,7 @@ static uint64_t call_one(const call_state *s, vm_runtime function)
     case VM_RUNTIME_BUFFER_V2: return buffer_for(s);
     case VM_RUNTIME_LAUNCH: return launch_as(s);
     case VM_RUNTIME_LAUNCH_V2: return vm_child_launch(s->w, s->i, s->lane, argument(s, 0), argument(s, 1));
-    case VM_RUNTIME_SYNCHRONIZE: break; /* for all lanes at once: vm_runtime_run() */
+    case VM_RUNTIME_SYNCHRONIZE: break; /* done for all lanes together in vm_runtime_run() */
     case VM_RUNTIME_LAST_ERROR: return vm_child_error(s->w, s->lane, true);
     case VM_RUNTIME_PEEK_ERROR: return vm_child_error(s->w, s->lane, false);
     case VM_RUNTIME_ERROR_NAME: return text_of(module, narrow(s, 0), true);

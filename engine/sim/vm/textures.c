@@ -1,4 +1,4 @@
-/* textures.c - the table of textures and surfaces that kernels name by number. */
+/* textures.c - the table of textures and surfaces, to which kernels refer by number. */
 #include <string.h>
 
 #include "vm_machine.h"
@@ -61,7 +61,7 @@ unsigned vm_format_bytes(vm_format format)
     return bytes[format];
 }
 
-/* Integers of 32 bits are never made to fractions. */
+/* 32-bit integers are never read as fractions. */
 bool vm_format_is_float(const vm_texture *texture)
 {
     vm_format f = texture->image.format;

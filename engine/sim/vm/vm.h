@@ -1,16 +1,17 @@
 /* vm.h - the back half of the simulated device: memory, module images, kernels executed warp by warp.
  * sim/cuda and sim/stream build the CUDA Driver API on it.
  *
- * Device memory is apart from the host's: a device address is a number in the device's own 64-bit space and no host
- * pointer, except for memory that both sides share on purpose (vm_alloc_host, vm_adopt). Every access of a kernel is
- * checked against the allocation it falls into. */
+ * Device memory is separate from the host's: a device address is a number in the device's own 64-bit space and not a
+ * host pointer, except for memory that both share explicitly (vm_alloc_host, vm_adopt). Every access of a kernel is
+ * checked against the allocation that contains it. */
 #ifndef KILN_SIM_VM_H
 #define KILN_SIM_VM_H
 
 #include "ptx.h"
 
-/* Windows of the generic address space. Global allocations lie in [VM_GLOBAL_BASE, VM_GLOBAL_END); memory that is shared
- * with the host lies where the host has it: above, between (where those have not got to yet) or below all windows. */
+/* Windows of the generic address space. Global allocations lie in [VM_GLOBAL_BASE, VM_GLOBAL_END); memory that is
+ * shared with the host has its host address: above, below or between the windows, in a part that the device does not
+ * use yet. */
 #define VM_SHARED_BASE 0x0100000000ull /* 16 MiB window; generic address of shared offset 0 */
 #define VM_LOCAL_BASE 0x0200000000ull  /* 4 GiB window */
 #define VM_CONST_BASE 0x0400000000ull
@@ -23,14 +24,14 @@ typedef struct vm_module vm_module;
 
 struct vm_resources;
 typedef struct vm_limits {
-    uint64_t memory;           /* bytes of global memory in all */
+    uint64_t memory;           /* total bytes of global memory */
     uint64_t shared_per_block; /* with opt-in */
-    unsigned threads;          /* host threads a launch may use; 0: one a core */
+    unsigned threads;          /* host threads that a launch may use; 0: one per core */
     uint64_t step_budget;      /* warp instructions a launch may execute; 0: 2^40 */
     uint32_t local_bytes;      /* local memory of a thread; 0: 512 KiB, as on a GPU */
     int sm_count, cc;          /* %nsmid; 90 */
-    /* For kernels that ask (cudaDeviceGetAttribute, cudaOccupancyMaxActiveBlocksPerMultiprocessor): what the driver above
-     * knows. NULL: nothing. */
+    /* Answers queries of kernels (cudaDeviceGetAttribute, cudaOccupancyMaxActiveBlocksPerMultiprocessor) with the
+     * driver's data. NULL: none. */
     bool (*attribute)(const void *user, int attribute, int *value);
     bool (*occupancy)(const void *user, const struct vm_resources *kernel, int threads, uint64_t shared, int *blocks);
     const void *user;
@@ -39,51 +40,52 @@ typedef struct vm_limits {
 vm_device *vm_device_new(const kiln_allocator *mem, const vm_limits *limits);
 void vm_device_free(vm_device *device);
 
-/* Global memory. Addresses are 512-byte aligned (more for large ones), with a red zone between allocations. Fresh
- * memory reads as 0xA5-like poison, never as zeros. 0 on failure. */
+/* Global memory. Addresses are 512-byte aligned (more for large ones), with a red zone between allocations. New memory
+ * is filled with a poison pattern (0xA5...), never with zeros. 0 on failure. */
 uint64_t vm_alloc(vm_device *device, uint64_t bytes);
 bool vm_free(vm_device *device, uint64_t address); /* false: not the start of a live allocation */
-/* Memory that kernels reach by the host's own pointer; fresh: zeros. counts: as device memory. NULL on failure. */
+/* Memory that kernels access by the host's own pointer; it is zeroed. counts: it counts as device memory. NULL on
+ * failure. */
 void *vm_alloc_host(vm_device *device, uint64_t bytes, bool counts);
-/* Makes memory that the caller has and keeps alive an allocation at `address`: the host's pointer itself, or one within
- * what vm_reserve() gave. vm_free() ends it. False: out of memory, or the place is taken. */
+/* Makes memory of the caller, which must stay alive, an allocation at `address`: the host's pointer itself, or an
+ * address within a range from vm_reserve(). vm_free() ends it. False: out of memory, or the addresses are in use. */
 bool vm_adopt(vm_device *device, uint64_t address, void *host, uint64_t bytes, bool read_only);
-/* Addresses that no allocation will have but those that vm_alloc_at() and vm_adopt() put there. 0 on failure. */
+/* Reserves addresses for vm_alloc_at() and vm_adopt(); no other allocation gets them. 0 on failure. */
 uint64_t vm_reserve(vm_device *device, uint64_t bytes, uint64_t align);
 bool vm_alloc_at(vm_device *device, uint64_t address, uint64_t bytes);
-/* Device memory that the caller has made itself counts while it is there. False: there is not so much left. */
+/* Counts device memory that the caller has allocated itself, until it is given back. False: not enough is left. */
 bool vm_take(vm_device *device, uint64_t bytes);
 void vm_give(vm_device *device, uint64_t bytes);
 /* Host pointer to [address, address+bytes), which lies in one allocation or in several without a gap, for copies by the
  * driver; or NULL.
  * Valid until that allocation is freed. */
 void *vm_pointer(vm_device *device, uint64_t address, uint64_t bytes);
-/* The same for reading. The checks take what vm_pointer() gave as written. */
+/* The same for reading. The checks treat memory from vm_pointer() as written. */
 const void *vm_pointer_read(vm_device *device, uint64_t address, uint64_t bytes);
 bool vm_range(vm_device *device, uint64_t address, uint64_t *base, uint64_t *bytes);
 typedef struct vm_info {
     uint64_t base, bytes;
-    uint64_t owner; /* what vm_set_owner() noted; 0 at first */
+    uint64_t owner; /* set by vm_set_owner(); 0 at first */
     bool variable;  /* of a module */
     bool shared;    /* with the host: base is its pointer */
 } vm_info;
 bool vm_about(vm_device *device, uint64_t address, vm_info *info);
-bool vm_overlaps(vm_device *device, uint64_t address, uint64_t bytes); /* an allocation; there is no overflow */
+bool vm_overlaps(vm_device *device, uint64_t address, uint64_t bytes); /* with an allocation */
 void vm_set_owner(vm_device *device, uint64_t address, uint64_t owner);
 /* The allocation is the driver's own: never reported as leaked. */
 void vm_set_internal(vm_device *device, uint64_t address);
 uint64_t vm_memory_used(const vm_device *device);
 bool vm_heap_used(vm_device *device); /* a kernel has called malloc() */
 
-/* Textures and surfaces. Kernels name one by a number that the caller chose: bits 8 to 31 small (the place in a table),
- * the whole number never used again, so that a stale one is recognised. They come and go, and what they show is made
- * and freed, while nothing runs on the device. */
+/* Textures and surfaces. Kernels refer to one by a handle that the caller chose: bits 8 to 31 are small (the index in a
+ * table), and a handle is never reused, so that a stale one is recognised. They, and the memory that they show, may
+ * only change while nothing runs on the device. */
 typedef enum vm_format { VM_U8, VM_U16, VM_U32, VM_S8, VM_S16, VM_S32, VM_F16, VM_F32, VM_FORMATS } vm_format;
 typedef enum vm_edge { VM_EDGE_WRAP, VM_EDGE_CLAMP, VM_EDGE_MIRROR, VM_EDGE_BORDER } vm_edge; /* as CUaddress_mode */
 enum { VM_LEVELS_MAX = 18 }; /* of mipmaps: a side has at most 2^17 texels */
 typedef struct vm_level {
-    uint32_t size[3];              /* texels; 1 in dimensions that there are not */
-    uint64_t offset, pitch, slice; /* bytes: where it begins, a row, a layer or a plane */
+    uint32_t size[3];              /* texels; 1 in unused dimensions */
+    uint64_t offset, pitch, slice; /* bytes: of the start, of a row, of a layer or plane */
 } vm_level;
 typedef struct vm_image { /* texels in memory */
     unsigned char *host;  /* of an array; NULL: device memory at `address`, linear or with a pitch */
@@ -91,36 +93,36 @@ typedef struct vm_image { /* texels in memory */
     vm_format format;
     unsigned channels, dims; /* 1, 2 or 4; 1, 2 or 3 */
     uint32_t layers;         /* 0: not layered; of cubemaps six for each cube */
-    bool cube, surface;      /* surface: its array was made for loads and stores */
+    bool cube, surface;      /* surface: its array allows loads and stores */
     unsigned level_count;
     vm_level levels[VM_LEVELS_MAX];
 } vm_image;
 typedef struct vm_texture {
     vm_image image;
     bool surface, stale;                                          /* stale: its array is gone */
-    bool linear, mip_linear, normalized, integer, srgb, seamless; /* integer: 8 and 16 bits are not made to fractions */
+    bool linear, mip_linear, normalized, integer, srgb, seamless; /* integer: 8 and 16 bits are not read as fractions */
     vm_edge edge[3];
     float bias, least, most, border[4]; /* of the level of detail */
 } vm_texture;
 unsigned vm_format_bytes(vm_format format);
-bool vm_format_is_float(const vm_texture *texture); /* what it reads: floats, or integers as fractions */
+bool vm_format_is_float(const vm_texture *texture); /* whether it reads floats, or integers as fractions */
 bool vm_texture_add(vm_device *device, uint64_t handle, const vm_texture *what); /* copied; false: out of memory */
 void vm_texture_remove(vm_device *device, uint64_t handle);
 void vm_texture_lose(vm_device *device, uint64_t handle); /* it becomes stale */
-/* Memory of arrays: counted as the device's, at no address. */
+/* Memory of arrays: counts as device memory, but has no address. */
 void *vm_storage_new(vm_device *device, uint64_t bytes);
 void vm_storage_free(vm_device *device, void *storage, uint64_t bytes);
 
-/* Decodes a parsed module (taken over, also on failure) and lays out its globals. Failures go to `log`. */
+/* Decodes a parsed module (takes ownership, also on failure) and lays out its globals. Failures go to `log`. */
 ptx_result vm_module_load(vm_device *device, ptx_module *ptx, vm_module **module, kiln__text *log);
 void vm_module_unload(vm_device *device, vm_module *module);
 /* A .global or .const variable of the module: its device address and size. */
 bool vm_module_global(const vm_module *module, const char *name, uint64_t *address, uint64_t *bytes);
 const ptx_module *vm_module_ptx(const vm_module *module);
-bool vm_is_builtin(const char *function); /* one that modules may call and need not define */
+bool vm_is_builtin(const char *function); /* a function that modules may call without defining it */
 /* Index of a kernel (.entry) in ptx->functions, or -1. */
 int vm_module_kernel(const vm_module *module, const char *name);
-/* Resources of a kernel as far as PTX tells them. */
+/* Resources of a kernel, as far as PTX gives them. */
 typedef struct vm_resources {
     uint64_t static_shared, local_bytes, const_bytes, param_bytes;
     uint32_t max_threads;       /* by directives, else 1024 */
@@ -135,7 +137,7 @@ typedef enum vm_fault_kind {
     VM_FAULT_INSTRUCTION,
     VM_FAULT_ASSERT,
     VM_FAULT_TRAP,
-    VM_FAULT_STEPS,    /* the step budget is spent: an endless kernel */
+    VM_FAULT_STEPS,    /* the step budget is used up: an endless kernel */
     VM_FAULT_DEADLOCK, /* a barrier that can never complete */
     VM_FAULT_STACK,
     VM_FAULT_MEMORY,
@@ -163,16 +165,16 @@ typedef struct vm_launch {
     const void *params;           /* the kernel's parameter block, param_bytes of it */
     bool cooperative;             /* all blocks resident at once */
     const volatile int *stop;     /* NULL, or nonzero ends the launch with VM_FAULT_STOPPED */
-    uint64_t deadline;            /* kiln__now_ns() at which it ends with VM_FAULT_TIME; 0: never. Both hold for all
-                                         that it launches, too */
-    const struct vm_hooks *hooks; /* NULL, or who looks on (vm_hooks.h), */
-    struct vm_watch *watch;       /* which is all that they know of this launch */
-    const size_t *limits;         /* NULL, or what kernels see and obey, by cudaLimit: VM_LIMITS of them */
+    uint64_t deadline;            /* kiln__now_ns() at which it ends with VM_FAULT_TIME; 0: never. Both also hold
+                                         for grids that it launches */
+    const struct vm_hooks *hooks; /* NULL, or the observers (vm_hooks.h), */
+    struct vm_watch *watch;       /* and their data for this launch */
+    const size_t *limits;         /* NULL, or the limits for kernels by cudaLimit, VM_LIMITS of them */
     void (*print)(void *user, const char *text, size_t length);
     void *user; /* vprintf output; NULL: stdout */
 } vm_launch;
 
-/* Exact and repeatable; summed over the launch. More are added as the checks and the estimate need them. */
+/* Exact and repeatable; sums over the launch. */
 typedef struct vm_counters {
     uint64_t warp_instructions, lane_instructions;
     uint64_t blocks, warps;

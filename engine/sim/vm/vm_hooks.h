@@ -1,5 +1,5 @@
-/* vm_hooks.h - the one table through which the interpreter shows a launch to whoever looks on (counters, traces,
- * checks). It is all that the interpreter knows of them: a launch without a table pays nothing.
+/* vm_hooks.h - the table of functions through which observers (counters, traces, checks) follow a launch. The
+ * interpreter knows nothing else of them; a launch without a table has no overhead.
  *
  * Functions of a runner and of a block are called by the host thread that runs it, several threads at once. */
 #ifndef KILN_SIM_VM_HOOKS_H
@@ -9,7 +9,7 @@
 
 struct vm_hooks {
     /* ---- a launch by the host (vm_launch.hooks) ---- */
-    /* May set run->serial: the launch keeps to one host thread. False: out of memory. */
+    /* May set run->serial: the launch uses one host thread only. False: out of memory. */
     bool (*begin)(vm_run_state *run);
     void (*end)(vm_run_state *run);
     /* A grid is about to run. May set run->block_count and run->chosen, so that only some of its blocks run. */
@@ -24,20 +24,20 @@ struct vm_hooks {
     void (*block_free)(vm_block *block);
     void (*block_start)(vm_block *block);
     void (*block_end)(vm_block *block);
-    bool (*enough)(const vm_block *block);              /* it need not run on */
-    void (*barrier)(vm_block *block, uint32_t barrier); /* it opens; the paths still wait */
-    void (*stuck)(vm_block *block);                     /* nothing moves, lanes wait at reconvergence points */
-    void (*deadlock)(vm_block *block);                  /* nothing will ever move */
-    void (*children)(vm_block *block);                  /* what it launched has run */
+    bool (*enough)(const vm_block *block);              /* it need not continue */
+    void (*barrier)(vm_block *block, uint32_t barrier); /* it is complete; the paths still wait */
+    void (*stuck)(vm_block *block);                     /* no warp can continue, lanes wait at reconvergence points */
+    void (*deadlock)(vm_block *block);                  /* no warp will ever continue */
+    void (*children)(vm_block *block);                  /* the work that it launched has run */
 
     /* ---- a warp ---- */
-    bool (*wants)(const vm_warp *w);                    /* its next turn is shown instruction by instruction */
+    bool (*wants)(const vm_warp *w);                    /* whether to call insn() in its next turn */
     uint64_t (*slice)(const vm_warp *w, uint64_t most); /* instructions of its next turn */
-    /* Before an instruction executes; m may be 0. Returns the lanes that may execute it. One that comes to wait for
-     * other lanes is shown again when it runs: unseen() takes the first time back. */
+    /* Before an instruction executes; m may be 0. Returns the lanes that may execute it. An instruction that has to
+     * wait for other lanes is shown again when it runs: unseen() undoes the first call. */
     uint32_t (*insn)(vm_warp *w, const vm_code *i, uint32_t m);
     void (*unseen)(vm_warp *w, const vm_code *i, uint32_t m);
-    void (*met)(vm_warp *w, const vm_code *i, uint32_t lanes); /* a warp operation has all its lanes */
+    void (*met)(vm_warp *w, const vm_code *i, uint32_t lanes); /* all lanes of a warp operation have arrived */
     void (*malloced)(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t address);
 
     /* ---- memory (vm_device.hooks), under the device's lock ---- */

@@ -1,6 +1,6 @@
 /* vm_machine.h - the state of a launch that runs: device, module, grid, block, warp, instruction; and what the
- * interpreter's files share. Handlers (sim/ops), the decoder and those that look on are written against it. README.md,
- * section "Interpreter", says how they fit. */
+ * interpreter's files share. The handlers (sim/ops), the decoder and the observers use it. engine/sim/vm/README.md
+ * explains the parts. */
 #ifndef KILN_SIM_VM_MACHINE_H
 #define KILN_SIM_VM_MACHINE_H
 
@@ -14,7 +14,7 @@
 #define VM_CODE_BASE 0x0600000000ull /* "addresses" of functions: base + 16 * index */
 #define VM_LOCAL_BYTES_MAX 0x80000u  /* local memory of a thread, 512 KiB as on a GPU */
 #define VM_SHARED_WINDOW 0x1000000ull
-#define VM_FRAMES_MAX 0x1000000u /* bytes that the frames of one chain of calls may take */
+#define VM_REGISTERS_MAX 0x1000000u /* most bytes of the registers of a function */
 #define VM_POISON 0xA5
 #define VM_DEPTH_MAX 512u /* nested calls */
 #define VM_BARRIERS 16u
@@ -22,7 +22,7 @@
 #define VM_LIKELY(x) __builtin_expect(!!(x), 1)
 #define VM_UNLIKELY(x) __builtin_expect(!!(x), 0)
 
-/* A kernel's own data races are the kernel's matter, so accesses on its behalf are not instrumented. */
+/* A kernel may have data races, which are not errors of ours, so accesses for kernels are not instrumented. */
 #if defined(__SANITIZE_THREAD__)
 #define VM_RACY __attribute__((no_sanitize_thread))
 #define VM_TSAN 1
@@ -36,7 +36,7 @@
 #define VM_RACY
 #endif
 
-/* Registers and device memory are bytes that instructions view as the type they name. */
+/* Registers and device memory are bytes that each instruction reads as the type that it names. */
 #define VM_VIEW __attribute__((may_alias))
 typedef uint8_t VM_VIEW vm_u8;
 typedef uint16_t VM_VIEW vm_u16;
@@ -58,7 +58,8 @@ typedef struct vm_frame vm_frame;
 
 /* Executes one instruction for the lanes of the mask, which is never empty. */
 typedef void (*vm_handler)(vm_warp *, const vm_code *, uint32_t);
-/* `full` may compute all 32 lanes: those not in the mask have left, and nothing reads their registers again. */
+/* `full` may compute all 32 lanes: lanes that are not in the mask have exited, and their registers are never read
+ * again. */
 typedef struct vm_handlers {
     vm_handler full, masked;
 } vm_handlers;
@@ -85,11 +86,11 @@ enum {
 };
 
 /* One executable instruction. Operand slots are byte offsets: bit 0 clear, into the frame's registers; set, into the
- * function's constants, which are broadcast to 32 lanes so that a handler sees one shape. */
+ * function's constants, which are broadcast to 32 lanes so that handlers need only one form. */
 struct vm_code {
     vm_handler full, masked;
     uint32_t guard; /* slot of the predicate; bit 0: negated */
-    uint32_t insn;  /* index in the PTX function: for lines */
+    uint32_t insn;  /* index in the PTX function, for line numbers */
     uint32_t d, a, b, c, e;
     uint8_t size, count, space, flags; /* memory: bytes of an element, elements, ptx_space */
     union {
@@ -100,7 +101,7 @@ struct vm_code {
 };
 _Static_assert(sizeof(void *) != 8 || sizeof(vm_code) == 64, "an instruction is one cache line");
 
-/* Where lanes that parted meet again. */
+/* A reconvergence point and the lanes that are expected there. */
 typedef struct vm_sync {
     const vm_code *pc; /* NULL: at the return of `frame` */
     uint32_t expected, waiting;
@@ -111,12 +112,12 @@ typedef struct vm_sync {
 struct vm_frame {
     vm_frame *caller;
     const vm_function *function;
-    const vm_code *back;        /* where the caller goes on */
-    const struct vm_call *call; /* how return values travel */
+    const vm_code *back;        /* where the caller continues */
+    const struct vm_call *call; /* says how results are passed */
     vm_sync join;
     uint32_t local_base, local_top; /* of every lane's local memory */
     uint32_t depth;
-    size_t bytes, chain;          /* chain: with those of all callers */
+    size_t bytes, chain;          /* chain: including those of all callers */
     unsigned char *params, *vars; /* 32 parameter blocks; 32 sets of .param variables */
     unsigned char *regs;          /* the register file, VM_ALIGN-ed */
 };
@@ -136,47 +137,47 @@ enum { VM_EVENT_SWITCH = 1, VM_EVENT_YIELD = 2, VM_EVENT_FAULT = 4 };
 struct vm_warp {
     /* the path that runs */
     const vm_code *pc;
-    uint32_t mask, dead;    /* dead: lanes that have left or never were */
+    uint32_t mask, dead;    /* dead: lanes that have exited or never existed */
     unsigned char *base[2]; /* registers, constants */
     int event;
     uint32_t cc;              /* the carry flag of each lane */
-    uint32_t cluster_arrived; /* lanes that came to the cluster's barrier, whose phase is not complete */
+    uint32_t cluster_arrived; /* lanes that arrived at the cluster's barrier in the current phase */
     vm_sync *sync;
     vm_frame *frame, *root;
     vm_block *block;
     vm_runner *runner;
-    uint64_t issued, lanes, idle; /* counters; instructions since lanes last met */
-    uint64_t charge;              /* work beyond what instructions usually do, in steps: see vm_charge() */
+    uint64_t issued, lanes, idle; /* counters; idle: instructions since lanes last reconverged */
+    uint64_t charge;              /* extra work of instructions, in steps: see vm_charge() */
     uint32_t index, current, path_count, sync_used, spins, yields;
-    bool gave_way; /* its last turn ended in waiting for other warps */
+    bool gave_way; /* its last turn ended waiting for other warps */
     vm_path paths[VM_PATHS];
     vm_sync syncs[VM_LANES];
     uint32_t tid[3][VM_LANES];
 };
 
 typedef struct vm_barrier {
-    uint32_t arrived, need; /* threads; need 0: all that live */
-    uint32_t count;         /* bar.red: threads whose predicate holds */
+    uint32_t arrived, need; /* threads; need 0: all live ones */
+    uint32_t count;         /* bar.red: threads whose predicate is true */
     bool all, any;
 } vm_barrier;
 
 struct vm_block {
     vm_runner *runner;
     uint32_t id[3];
-    uint32_t warp_count, live; /* live: threads that have not left */
+    uint32_t warp_count, live; /* live: threads that have not exited */
     vm_warp *warps;
     unsigned char *shared, *local, *shared_raw, *local_raw;
-    uint64_t held; /* host memory, of what the launch may take */
+    uint64_t held; /* host memory taken of the launch's limit */
     uint64_t number;
     uint32_t next_warp;
-    vm_barrier barriers[VM_BARRIERS + 1]; /* the last one: of the cluster, which is this block */
+    vm_barrier barriers[VM_BARRIERS + 1]; /* the last one is the cluster's; a cluster is one block */
     struct vm_children *children;         /* child.c; NULL until it launches something */
-    /* Of those that look on. */
+    /* Of the observers. */
     struct vm_trace_warp *trace;  /* of its warps; NULL: not traced */
     struct vm_check_block *check; /* NULL: not checked */
 };
 
-/* A piece of device memory that an instruction touched last. */
+/* The device memory that an instruction accessed last. */
 typedef struct vm_span {
     uint64_t base, end;
     unsigned char *host;
@@ -193,19 +194,19 @@ typedef struct vm_loop {
     uint32_t first, last;
 } vm_loop;
 
-/* A launch by the host, with all that its kernels launch in turn. */
+/* A launch by the host, with all grids that its kernels launch. */
 typedef struct vm_family {
     atomic_ullong steps;       /* of all its grids, against one budget */
     atomic_int stop;           /* a fault was recorded, or the launch ended */
     atomic_int spare;          /* host threads that may still be started */
-    atomic_uint grids;         /* so far: %gridid */
+    atomic_uint grids;         /* grids so far: for %gridid */
     const volatile int *asked; /* vm_launch.stop and .deadline of the launch by the host */
     uint64_t deadline;
-    uint64_t hold_most; /* host memory of frames and of blocks' local memory: vm_hold() */
+    uint64_t hold_most; /* limit of host memory for frames and blocks' local memory: vm_hold() */
     atomic_ullong held;
-    const struct vm_run_state *stuck_in; /* the grid that did not end, NULL: none; the loop that it was found in */
+    const struct vm_run_state *stuck_in; /* the grid that did not end (NULL: none), and the loop in which it was */
     vm_loop loop;
-    atomic_uint running, inside; /* warps of that grid then; those in the loop */
+    atomic_uint running, inside; /* warps of that grid that were running; those of them in the loop */
     pthread_mutex_t lock;        /* fault, printing, counters, the grids' lists of tail launches */
     vm_fault *fault;
     vm_counters counters;
@@ -223,14 +224,14 @@ typedef struct vm_run_state {
     uint64_t block_count;
     atomic_ullong next_block;
     size_t resident;     /* blocks that a host thread may hold */
-    atomic_uint holders; /* host threads that hold a block, or ask for their first */
+    atomic_uint holders; /* host threads that have a block, or are getting their first */
     bool cooperative;
     uint32_t grid_id, depth; /* depth: 0 if the host launched it */
     const char *launcher;    /* the kernel that launched it, or NULL */
-    struct vm_task *tails;   /* what its kernel launched to run after it */
+    struct vm_task *tails;   /* tail launches of its kernel */
     uint32_t tail_count;
     uint64_t workspace;           /* cooperative launches: device memory for the grid's barrier */
-    const struct vm_hooks *hooks; /* NULL: nobody looks on */
+    const struct vm_hooks *hooks; /* NULL: no observers */
     bool serial;                  /* on one host thread */
     bool chosen;                  /* only the blocks that hooks->chosen() names run, block_count of them */
 } vm_run_state;
@@ -240,7 +241,7 @@ struct vm_runner {
     vm_span *cache; /* by vm_code.e of memory instructions */
     vm_span recent[4];
     unsigned recent_next;
-    atomic_ullong generation; /* of the device's allocations, as its caches know them; UINT64_MAX: has none */
+    atomic_ullong generation; /* of the allocations in its caches; UINT64_MAX: caches are empty */
     vm_runner *next;          /* of the device's runners */
     vm_pool pool;
     vm_block **blocks;
@@ -248,11 +249,11 @@ struct vm_runner {
     vm_block *spare;
     bool holds; /* it has had a block */
     uint64_t clock;
-    uint64_t unlooked; /* instructions since it looked at the time */
+    uint64_t unlooked; /* instructions since it last checked the time */
     vm_counters counters;
     bool met; /* hooks->met() and malloced() are called */
-    /* Of those that look on. */
-    struct vm_tally *tally; /* its own, added up when the launch ends; NULL: not counted */
+    /* Of the observers. */
+    struct vm_tally *tally; /* its own counts, summed when the launch ends; NULL: not counted */
     kiln_counters *sites;   /* the same for accesses and branches */
     const uint32_t *site_of;
     const bool *joined; /* by site */
@@ -264,14 +265,14 @@ typedef struct vm_allocation {
     void *raw;
     const char *name;           /* of a module variable, in the module's arena; NULL: vm_alloc() */
     bool constant;              /* a .const variable, which kernels must not write */
-    bool read_only;             /* nor this, which is global all the same */
+    bool read_only;             /* also not writable, but in global memory */
     bool shared;                /* with the host, which may write it at any time; base is its pointer */
     uint64_t counted;           /* bytes that count as device memory */
-    uint64_t heap;              /* and of the heap that kernels' malloc() takes from */
-    uint64_t owner;             /* the driver's own note, see vm_info */
+    uint64_t heap;              /* bytes that count in the heap of kernels' malloc() */
+    uint64_t owner;             /* for the driver, see vm_info */
     bool internal;              /* the simulator's own: never reported as leaked */
     struct vm_shadow *shadow;   /* made by the device's hooks; NULL: none */
-    uint64_t freed;             /* the generation that no longer has it */
+    uint64_t freed;             /* the generation since which it is freed */
     struct vm_allocation *next; /* in the graveyard */
 } vm_allocation;
 
@@ -294,17 +295,17 @@ struct vm_device {
     } freed[64]; /* the last ones, for messages */
     unsigned freed_next;
     uint64_t next_address, used;
-    uint64_t heap; /* bytes of `used` that kernels have by malloc() */
+    uint64_t heap; /* bytes of `used` from kernels' malloc() */
     bool heap_used;
-    const struct vm_hooks *hooks; /* those that shadow its memory; NULL: nobody does */
-    struct vm_check *check;       /* theirs */
+    const struct vm_hooks *hooks; /* of the observer that shadows its memory; NULL: none */
+    struct vm_check *check;       /* data of that observer */
     vm_object **objects;          /* by bits 8 to 31 of the handle; change only while nothing runs */
     size_t object_count, object_capacity;
     vm_runner *runners;       /* of the launches that run */
-    atomic_ullong generation; /* moves when an allocation goes */
+    atomic_ullong generation; /* incremented when an allocation is freed */
 };
 
-/* How the arguments and results of one call travel. */
+/* How one argument or result of a call is passed. */
 typedef struct vm_transfer {
     uint32_t from, bytes; /* offset among a lane's .param variables */
     uint32_t slot;        /* or a register, if is_register */
@@ -327,11 +328,11 @@ struct vm_function {
     unsigned char *constants;
     uint32_t constant_bytes, reg_bytes;
     uint32_t local_bytes;
-    bool has_homes;         /* parameters whose address is taken live in local memory */
-    uint64_t closure_local; /* with all that it may call */
-    uint64_t static_shared; /* entries: end of what they may reach */
+    bool has_homes;         /* it has parameters in local memory, because their address is taken */
+    uint64_t closure_local; /* local bytes including all functions that it may call */
+    uint64_t static_shared; /* kernels: end of the shared memory that they may use */
     bool uses_dynamic, recursive;
-    size_t first_tally; /* of its instructions among the module's */
+    size_t first_tally; /* index of its first instruction among the module's */
 };
 
 struct vm_module {
@@ -341,14 +342,14 @@ struct vm_module {
     vm_function *functions;
     uint64_t *address;       /* by symbol: global and const: device address; shared: offset; local: in its
                           frame */
-    bool *home;              /* by symbol: a parameter that lives in local memory, at `address` */
+    bool *home;              /* by symbol: a parameter that is in local memory, at `address` */
     vm_allocation **storage; /* by symbol, NULL if none */
     uint64_t dynamic_base;   /* where dynamic shared memory starts in every kernel */
     uint64_t const_bytes;
     uint32_t cache_count;
     size_t tally_count;          /* of all functions' instructions */
     vm_allocation *error_texts;  /* vm_runtime_texts() */
-    struct vm_check_code *check; /* of those that look on */
+    struct vm_check_code *check; /* of the observers */
 };
 
 /* ---- operands ---- */
@@ -365,8 +366,8 @@ static inline void vm_set_pred(const vm_warp *w, uint32_t slot, uint32_t value, 
     for (uint32_t lane##_left = (mask), lane = 0; lane##_left && (lane = (uint32_t)__builtin_ctz(lane##_left), true);  \
          lane##_left &= lane##_left - 1)
 
-/* What one instruction does beyond measure (a frame of megabytes cleared, a page printed) counts against the step budget,
- * though not as instructions; where it is much the path gives way, so that the budget is looked at. */
+/* Counts unusually large work of one instruction (clearing a frame of megabytes, printing a page) against the step
+ * budget, but not as instructions. If it is a lot the path yields, so that the budget is checked. */
 static inline void vm_charge(vm_warp *w, uint64_t steps)
 {
     w->charge += steps;
@@ -376,19 +377,19 @@ static inline void vm_charge(vm_warp *w, uint64_t steps)
 
 /* ---- memory.c ---- */
 vm_allocation *vm_allocate(vm_device *device, uint64_t bytes, const char *name);
-vm_allocation *vm_allocate_heap(vm_device *device, uint64_t bytes, uint64_t limit); /* NULL: the heap is full, too */
+vm_allocation *vm_allocate_heap(vm_device *device, uint64_t bytes, uint64_t limit); /* NULL also if the heap is full */
 vm_allocation *vm_allocate_shared(vm_device *device, uint64_t bytes, const char *name); /* as vm_alloc_host() */
-/* read_only: constant, or otherwise not for kernels to write. */
+/* read_only: kernels must not write it (.const, for example). */
 bool vm_find(vm_device *device, uint64_t address, vm_span *span, bool *constant, bool *read_only);
 /* Finds the allocation of [low, high) for the instruction's cache. */
 bool vm_refill(vm_warp *w, const vm_code *i, uint64_t low, uint64_t high);
 /* The allocation that holds the address, NULL: none. */
 const vm_allocation *vm_allocation_of(vm_device *device, uint64_t address);
 bool vm_was_freed(vm_device *device, uint64_t address);
-/* Gives back what was freed and no runner can still have in its caches. Under the lock. */
+/* Releases freed memory that no runner can still have in its caches. Under the lock. */
 void vm_bury(vm_device *device);
 void vm_describe(vm_device *device, uint64_t address, char *text, size_t size);
-/* A runner may keep what it found until its generation is past the one that freed it. */
+/* A runner may use cached spans until its generation is later than that of the free. */
 void vm_runner_enter(vm_device *device, vm_runner *runner);
 void vm_runner_leave(vm_device *device, vm_runner *runner);
 void vm_runner_update(vm_runner *runner, uint64_t generation);
@@ -419,12 +420,12 @@ void vm_warp_save(vm_warp *w);
 void vm_path_drop(vm_warp *w); /* the running path ends */
 bool vm_path_add(vm_warp *w, const vm_code *pc, uint32_t mask, vm_sync *sync, vm_frame *frame);
 void vm_leave(vm_warp *w, vm_sync *sync, vm_sync *until, uint32_t lanes);
-/* Blocks in a warp operation until the lanes `need` are there; 0 or the lanes that take part now. */
+/* Waits in a warp operation until the lanes `need` have arrived. Returns 0, or the lanes that take part now. */
 uint32_t vm_gather(vm_warp *w, const vm_code *i, uint32_t m, uint32_t need);
 void vm_warp_run(vm_warp *w, uint64_t quantum);
 bool vm_warp_ready(const vm_warp *w);
 bool vm_warp_part(vm_warp *w);
-/* Lanes of the running path part until `meet` (NULL: for good); sends some of them to `target`. */
+/* The lanes of the running path diverge until `meet` (NULL: permanently). vm_send() sends some of them to `target`. */
 vm_sync *vm_part(vm_warp *w, const vm_code *meet);
 void vm_send(vm_warp *w, const vm_code *target, uint32_t lanes, vm_sync *sync);
 
@@ -458,7 +459,7 @@ void vm_op_activemask(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_elect(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_warp_sync(vm_warp *w, const vm_code *i, uint32_t m);
 
-/* ---- print.c ---- */
+/* ---- builtin.c ---- */
 typedef enum vm_builtin {
     VM_BUILTIN_PRINTF,
     VM_BUILTIN_ASSERT,
@@ -471,24 +472,25 @@ void vm_builtin_run(vm_warp *w, const vm_code *i, uint32_t m);
 
 /* ---- child.c: the device runtime ---- */
 uint32_t vm_runtime_find(const char *name); /* + 1; 0: none */
-/* Makes the errors' names and texts for a module that calls a function which returns one; false: memory is out. */
+/* Creates the names and texts of errors, for a module that calls a function which returns them. False: out of
+ * memory. */
 bool vm_runtime_texts(vm_module *module, uint32_t function);
 bool vm_runtime_fits(uint32_t function, const ptx_function *declared, const ptx_module *ptx);
 void vm_runtime_run(vm_warp *w, const vm_code *i, uint32_t m, uint32_t function);
 void vm_children_run(vm_block *block);   /* runs what the block has launched so far, to its end */
-void vm_children_reset(vm_block *block); /* for the next block; drops what has not run */
+void vm_children_reset(vm_block *block); /* for the next block; discards work that has not run */
 void vm_children_free(vm_block *block);
 void vm_task_free(const kiln_allocator *mem, struct vm_task *task);
-uint64_t vm_argument(vm_warp *w, const vm_call *call, uint32_t lane, uint32_t index); /* of a call of a builtin */
+uint64_t vm_argument(vm_warp *w, const vm_call *call, uint32_t lane, uint32_t index); /* of a call to a builtin */
 void vm_argument_bytes(const vm_warp *w, const vm_call *call, uint32_t lane, uint32_t index, void *out, size_t bytes);
 void vm_answer(vm_warp *w, const vm_call *call, uint32_t lane, uint64_t value);
 uint32_t vm_max_threads(const ptx_function *f); /* of a block, by the directives */
-/* What a launch asks for, checked; `fault` says what is wrong with it. */
+/* Checks a launch's requirements; `fault` says what is wrong. */
 vm_fault_kind vm_launch_prepare(vm_run_state *run, vm_fault *fault);
-/* Runs a prepared grid to its end, with all that it launches. */
+/* Runs a prepared grid to its end, with the work that it launches. */
 void vm_grid_run(vm_run_state *run);
 
-/* A kernel, or a piece of memory to be copied or filled, that waits for its turn. */
+/* A queued kernel launch, copy or fill. */
 typedef struct vm_task {
     struct vm_task *next;
     bool is_launch;
@@ -503,21 +505,31 @@ typedef struct vm_task {
 
 /* ---- limit.c: launches that do not end, and the host memory that blocks take ---- */
 void vm_limit_init(vm_family *family, const vm_device *device, const vm_launch *launch);
-/* Host memory for what a kernel makes the simulator keep beside device memory. False: the launch has had its share. */
+/* Counts host memory that the simulator needs for a kernel besides device memory. False: the launch's limit is
+ * reached. */
 bool vm_hold(vm_family *family, uint64_t bytes);
 void vm_let_go(vm_family *family, uint64_t bytes);
 void vm_limit_begin(vm_runner *runner);
 vm_fault_kind vm_limit_ask(const vm_family *family); /* VM_OK, VM_FAULT_STOPPED or VM_FAULT_TIME */
-/* Called with each turn of a warp: VM_FAULT_STOPPED or VM_FAULT_TIME where the launch has to end. */
+/* Called with each turn of a warp: VM_FAULT_STOPPED or VM_FAULT_TIME if the launch must end. */
 vm_fault_kind vm_limit_look(vm_runner *runner, uint64_t steps);
-void vm_limit_raise(vm_warp *w, vm_fault_kind kind); /* that, or VM_FAULT_STEPS; a path is there */
-/* Then, of each block of the grid before its frames go; and when its host threads have ended, once. */
+void vm_limit_raise(vm_warp *w, vm_fault_kind kind); /* raises that, or VM_FAULT_STEPS; the warp must have a path */
+/* After such a fault: called for each block of the grid before its frames are freed; the next, once, when its host
+ * threads have ended. */
 void vm_limit_count(const vm_block *block);
 void vm_limit_explain(vm_run_state *run);
 static inline uint32_t vm_local_most(const vm_device *device)
 {
     uint32_t most = device->limits.local_bytes;
     return most && most < VM_LOCAL_BYTES_MAX ? most : VM_LOCAL_BYTES_MAX;
+}
+/* A chain of calls: what its frames may take for the 32 lanes. */
+static inline uint64_t vm_frames_most(const vm_device *device) { return (uint64_t)VM_LANES * vm_local_most(device); }
+/* Those of one function: parameters of calls are on a thread's stack, as local memory is. */
+static inline bool vm_frame_fits(const vm_device *device, const vm_function *function)
+{
+    const ptx_function *f = function->ptx;
+    return f->frame_bytes <= vm_local_most(device) && (f->entry || f->param_bytes <= vm_local_most(device));
 }
 static inline uint64_t vm_budget(const vm_device *device)
 {

@@ -1,4 +1,4 @@
-/* vm_math.h - what one lane computes, in a form that compilers turn into vector code. */
+/* vm_math.h - the arithmetic of one lane, in a form that compilers vectorise. */
 #ifndef KILN_SIM_VM_MATH_H
 #define KILN_SIM_VM_MATH_H
 
@@ -34,10 +34,10 @@ VM_INLINE double vm_double(uint64_t x)
     return r;
 }
 
-/* Single-precision results that are no number have one form on the device, whatever the inputs. */
+/* All single-precision NaN results have the same bits on the device, whatever the inputs. */
 VM_INLINE float vm_canon(float x) { return vm_float(x != x ? 0x7fffffffu : vm_bits32(x)); }
 
-/* Subnormals become zero of the same sign where the instruction says .ftz. */
+/* With .ftz subnormals become zero of the same sign. */
 VM_INLINE float vm_in(float x, unsigned flags)
 {
     uint32_t b = vm_bits32(x), keep = flags & VM_FTZ ? 0x80000000u : VM_ALL;
@@ -49,8 +49,8 @@ VM_INLINE float vm_out(float x, unsigned flags)
     float s = r > 0 ? (r < 1 ? r : 1.0f) : 0.0f;
     return flags & VM_SAT ? s : r;
 }
-/* .ftz judges a result before it is rounded to the subnormal grid: `scaled` is the same result computed from operands
- * 2^24 times as large, so with all 24 bits. The scaling is exact wherever the result comes near the limit. */
+/* .ftz tests a result before it is rounded to a subnormal: `scaled` is the same result computed from operands 2^24
+ * times as large, so with all 24 bits. The scaling is exact wherever the result comes near the limit. */
 #define VM_SCALE 0x1p24f
 VM_INLINE float vm_tiny(float x, float scaled, unsigned flags)
 {
@@ -67,7 +67,7 @@ VM_INLINE float vm_fmax(float a, float b, float c, unsigned flags)
     a = vm_in(a, flags), b = vm_in(b, flags), c = vm_in(c, flags);
     return vm_out(vm_tiny(__builtin_fmaf(a, b, c), __builtin_fmaf(a * VM_SCALE, b, c * VM_SCALE), flags), flags);
 }
-/* div.approx.ftz: by more than 2^126 it gives zero, or no number for an infinite dividend. */
+/* div.approx.ftz: a divisor above 2^126 gives zero, or NaN if the dividend is infinite. */
 VM_INLINE float vm_divx(float a, float b, unsigned flags)
 {
     a = vm_in(a, flags), b = vm_in(b, flags);
@@ -80,7 +80,7 @@ VM_INLINE double vm_out64(double x, unsigned flags)
     return flags & VM_SAT ? s : x;
 }
 
-/* min and max: a number wins over no number, -0 is below +0. */
+/* min and max: a number wins over NaN, and -0 is below +0. */
 VM_INLINE float vm_min32(float a, float b)
 {
     float r = a < b || b != b ? a : b;
@@ -116,7 +116,7 @@ VM_INLINE float vm_pick32(float a, float b, unsigned flags, bool max)
     return flags & VM_NANS && none ? vm_float(0x7fffffffu) : r;
 }
 
-/* Division of integers by zero is left open by the ISA; the device gives all ones, as the remainder too. */
+/* The ISA does not define integer division by zero; on the device quotient and remainder are all ones. */
 VM_INLINE uint32_t vm_udiv32(uint32_t a, uint32_t b) { return b ? a / b : VM_ALL; }
 VM_INLINE uint32_t vm_urem32(uint32_t a, uint32_t b) { return b ? a % b : VM_ALL; }
 VM_INLINE uint64_t vm_udiv64(uint64_t a, uint64_t b) { return b ? a / b : UINT64_MAX; }
@@ -248,7 +248,7 @@ VM_INLINE uint32_t vm_prmt(uint32_t a, uint32_t b, uint32_t c)
     }
     return r;
 }
-/* The named modes as the selector that does the same. */
+/* The selector that is equivalent to a named mode. */
 VM_INLINE uint32_t vm_prmt_selector(unsigned mode, uint32_t c)
 {
     static const uint16_t table[6][4] = {{0x3210, 0x4321, 0x5432, 0x6543}, {0x5670, 0x6701, 0x7012, 0x0123},
@@ -282,7 +282,7 @@ VM_INLINE uint32_t vm_dp2(uint32_t a, uint32_t b, uint32_t c, unsigned flags)
 }
 VM_INLINE int32_t vm_24s(uint32_t x) { return (int32_t)(x << 8) >> 8; }
 
-/* Conversion to integers saturates; no number becomes 0 here (see vm_op_cvt for the other forms). */
+/* Conversion to integers saturates; NaN becomes 0 here (see vm_op_cvt for the other forms). */
 VM_INLINE int32_t vm_trunc_s32(float x)
 {
     int32_t r = x >= 2147483648.0f ? INT32_MAX : x < -2147483648.0f ? INT32_MIN : (int32_t)(x == x ? x : 0);
@@ -290,13 +290,13 @@ VM_INLINE int32_t vm_trunc_s32(float x)
 }
 VM_INLINE uint32_t vm_trunc_u32(float x) { return x >= 4294967296.0f ? VM_ALL : x > 0 ? (uint32_t)(int64_t)x : 0; }
 
-/* Approximate functions are computed in double and rounded once, so well inside the bounds that the ISA states. */
+/* Approximate functions are computed in double and rounded once, so their error is far below the ISA's bounds. */
 VM_INLINE float vm_sin(float x) { return (float)sin((double)x); }
 VM_INLINE float vm_cos(float x) { return (float)cos((double)x); }
 VM_INLINE float vm_lg2(float x) { return (float)log2((double)x); }
 VM_INLINE float vm_ex2(float x) { return (float)exp2((double)x); }
 VM_INLINE float vm_tanh(float x) { return (float)tanh((double)x); }
-/* rcp and rsqrt.approx.ftz.f64 take the upper word of a double and give one. */
+/* rcp and rsqrt.approx.ftz.f64 use the upper word of a double, and return one. */
 VM_INLINE double vm_upper(double x)
 {
     uint64_t b = vm_bits64(x) & 0xffffffff00000000ull;

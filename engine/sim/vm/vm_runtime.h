@@ -1,10 +1,10 @@
-/* vm_runtime.h - the device runtime: runtime.c has its functions by name, child.c what they lead to. */
+/* vm_runtime.h - the device runtime: runtime.c has its functions by name, child.c their implementation. */
 #ifndef KILN_SIM_VM_RUNTIME_H
 #define KILN_SIM_VM_RUNTIME_H
 
 #include "vm_machine.h"
 
-#define VM_NEST_MAX 24u /* levels of grids, the host's launch being the first */
+#define VM_NEST_MAX 24u /* levels of nested grids; the host's launch is the first */
 
 /* The results of the functions: X(name, cudaError_t, its name, its text). */
 #define VM_CUDA_MAP(X)                                                                                                 \
@@ -32,8 +32,8 @@ typedef enum vm_cuda_error {
 
 enum { VM_LIMIT_HEAP = 2, VM_LIMIT_SYNC_DEPTH = 3, VM_LIMIT_PENDING = 4 };
 
-/* Stream handles below VM_STREAM_LAST are the default streams and those of the grid; others are numbers from a base on,
- * the streams even, the events odd. */
+/* Stream handles below VM_STREAM_LAST are the default streams and those of the grid. Others are numbers above a base:
+ * streams are even, events odd. */
 enum { VM_STREAM_TAIL = 3, VM_STREAM_FORGET = 4, VM_STREAM_LAST = VM_STREAM_FORGET };
 #define VM_HANDLE_BASE 0x0800000000ull
 static inline bool vm_is_stream(uint64_t handle) { return handle % 2 == 0; }
@@ -51,7 +51,7 @@ uint32_t vm_child_launch_as(vm_warp *w, const vm_code *i, uint32_t lane, uint64_
                             const uint32_t grid[3], const uint32_t block[3], uint32_t shared, uint64_t stream);
 uint32_t vm_child_move(vm_warp *w, const vm_code *i, uint32_t lane, const vm_task *what, uint64_t stream);
 uint32_t vm_child_synchronize(vm_warp *w, uint32_t m);
-uint64_t vm_child_handle(vm_warp *w, bool stream); /* 0: there are too many */
+uint64_t vm_child_handle(vm_warp *w, bool stream); /* 0: too many */
 bool vm_child_handle_known(vm_warp *w, uint64_t handle, bool stream);
 bool vm_child_stream_known(vm_warp *w, uint64_t stream); /* or a default stream */
 bool vm_child_handle_drop(vm_warp *w, uint64_t handle, bool stream);

@@ -1,15 +1,16 @@
-/* warp.c - a warp as a set of paths. A path is lanes that run together: one pc, one mask. Where a branch parts lanes,
- * a vm_sync remembers the branch's immediate post-dominator and who is expected there; the lanes become two paths, and
- * those that reach the post-dominator wait until all expected lanes have come or left. Paths take turns, so lanes that
- * spin on other lanes let them move; and lanes that wait too long at a post-dominator go on without the rest. */
+/* warp.c - a warp as a set of paths. A path is a set of lanes that run together: one pc, one mask. When lanes diverge
+ * at a branch, a vm_sync holds the reconvergence point (the branch's immediate post-dominator) and the lanes expected
+ * there. The lanes become two paths, and those that reach the reconvergence point wait until all expected lanes have
+ * arrived or exited. Paths take turns, so lanes that spin on other lanes let them run; and lanes that wait too long at
+ * a reconvergence point continue without the others. */
 #include "vm_hooks.h"
 
-/* Instructions of a warp after which lanes that wait for others at a post-dominator go on without them: the others may
+/* Instructions of a warp after which lanes that wait at a reconvergence point continue without the others, which may
  * spin on what these do next. */
 #define PATIENCE 2000000u
-#define PATIENCE_SPINS 16u /* the same for lanes that look like spinning: times they gave way */
+#define PATIENCE_SPINS 16u /* the same for lanes that seem to spin: how often they yielded */
 #define TURN 4096u
-#define NOWHERE 256u /* the end of a span that holds no address, not below the widest access */
+#define NOWHERE 256u /* the end of an empty span; at least the widest access */
 
 void vm_warp_select(vm_warp *w, const vm_path *path)
 {
@@ -33,7 +34,7 @@ void vm_warp_save(vm_warp *w)
     path->frame = w->frame;
 }
 
-/* Lanes of different paths are disjoint, so there are never more than 32. */
+/* Paths have disjoint lanes, so there are at most 32. */
 bool vm_path_add(vm_warp *w, const vm_code *pc, uint32_t mask, vm_sync *sync, vm_frame *frame)
 {
     if (w->path_count == VM_PATHS)
@@ -75,7 +76,8 @@ static void sync_release(vm_warp *w, vm_sync *sync)
         w->sync_used &= ~(1u << (sync - w->syncs));
 }
 
-/* All that are still expected have come: they go on as one path; or nobody is expected any more. */
+/* Called when all lanes that are still expected have arrived: they continue as one path. Or no lane is expected any
+ * more. */
 static void settle(vm_warp *w, vm_sync *sync)
 {
     if (sync->waiting != sync->expected)
@@ -90,7 +92,7 @@ static void settle(vm_warp *w, vm_sync *sync)
     sync_release(w, sync);
 }
 
-/* The lanes will not come to `sync` or its parents up to `until` (not included). */
+/* The lanes will not arrive at `sync` and its parents up to `until` (exclusive). */
 void vm_leave(vm_warp *w, vm_sync *sync, vm_sync *until, uint32_t lanes)
 {
     while (sync && sync != until) {
@@ -101,7 +103,7 @@ void vm_leave(vm_warp *w, vm_sync *sync, vm_sync *until, uint32_t lanes)
     }
 }
 
-/* Where all paths come past that parted at some branch with this post-dominator. Weightless. */
+/* A reconvergence point. Not counted as an instruction. */
 void vm_op_meet(vm_warp *w, const vm_code *i, uint32_t m)
 {
     (void)m;
@@ -111,7 +113,7 @@ void vm_op_meet(vm_warp *w, const vm_code *i, uint32_t m)
             at = at->parent;
         if (!at || at->frame != w->frame || at->pc != i)
             return;
-        vm_leave(w, w->sync, at, w->mask); /* nothing, unless the flow jumped out past an inner meeting point */
+        vm_leave(w, w->sync, at, w->mask); /* has an effect only if the flow has skipped an inner reconvergence point */
         at->waiting |= w->mask;
         if (at->waiting != at->expected) {
             vm_path_drop(w);
@@ -127,10 +129,10 @@ void vm_op_meet(vm_warp *w, const vm_code *i, uint32_t m)
 vm_sync *vm_part(vm_warp *w, const vm_code *meet)
 {
     if (!meet || (w->sync && w->sync->pc == meet && w->sync->frame == w->frame))
-        return w->sync; /* a loop sheds lanes at the same branch again and again */
+        return w->sync; /* lanes leave a loop at the same branch again and again */
     vm_sync *sync = sync_new(w);
     if (!sync)
-        return w->sync; /* lanes may go on apart: only slower */
+        return w->sync; /* the lanes stay divergent: correct, only slower */
     *sync = (vm_sync){.pc = meet, .expected = w->mask, .parent = w->sync, .frame = w->frame};
     return sync;
 }
@@ -141,7 +143,7 @@ static void count_spin(vm_warp *w, const vm_code *i, const vm_code *target)
         w->event |= VM_EVENT_YIELD;
 }
 
-/* Sends lanes to `target`: to wait where they are to meet, or as a path of their own. */
+/* Sends lanes to `target`: to wait at the reconvergence point, or as a path of their own. */
 void vm_send(vm_warp *w, const vm_code *target, uint32_t lanes, vm_sync *sync)
 {
     if (sync && sync->pc == target && sync->frame == w->frame)
@@ -168,13 +170,13 @@ void vm_op_bra(vm_warp *w, const vm_code *i, uint32_t m)
         count_spin(w, i, i->target);
         return;
     }
-    w->mask = rest; /* before the other path is made: a lane is in one path only */
+    w->mask = rest; /* before the other path is created: a lane is in one path only */
     vm_send(w, i->target, m, sync);
 }
 
 void vm_op_brx(vm_warp *w, const vm_code *i, uint32_t m)
 {
-    const uint32_t *targets = i->extra; /* of b entries, then the meeting point or UINT32_MAX */
+    const uint32_t *targets = i->extra; /* b entries, then the reconvergence point or UINT32_MAX */
     const vm_function *function = w->frame->function;
     const vm_u32 *index = vm_r32(w, i->a);
     const vm_code *meet = targets[i->b] == UINT32_MAX ? NULL : function->code + targets[i->b];
@@ -207,7 +209,7 @@ void vm_op_brx(vm_warp *w, const vm_code *i, uint32_t m)
     if (rest)
         vm_send(w, next, rest, sync);
     if (sync && sync->frame == w->frame && sync->pc == meet)
-        settle(w, sync); /* all targets may be where lanes meet */
+        settle(w, sync); /* all targets may be the reconvergence point */
 }
 
 void vm_op_exit(vm_warp *w, const vm_code *i, uint32_t m)
@@ -229,7 +231,7 @@ void vm_op_exit(vm_warp *w, const vm_code *i, uint32_t m)
     }
     for (uint32_t k = 0; k < w->path_count; k++)
         if (w->paths[k].state == VM_PATH_WARP && k != w->current)
-            w->paths[k].state = VM_PATH_READY; /* fewer lanes to wait for: let them look again */
+            w->paths[k].state = VM_PATH_READY; /* fewer lanes to wait for: let them check again */
     vm_barriers_check(block);
 }
 
@@ -289,7 +291,7 @@ static bool next_path(vm_warp *w)
     return false;
 }
 
-/* Lanes at meeting points go on alone; the rest will do so too when it comes. False if there are none. */
+/* Lanes at reconvergence points continue without the others, which later do so too. False if there are none. */
 bool vm_warp_part(vm_warp *w)
 {
     uint32_t before = w->path_count;
@@ -336,7 +338,7 @@ static inline __attribute__((always_inline)) uint64_t run_loop(vm_warp *w, uint6
 static uint64_t run_path(vm_warp *w, uint64_t turn) { return run_loop(w, turn, false); }
 static uint64_t run_watched(vm_warp *w, uint64_t turn) { return run_loop(w, turn, true); }
 
-/* What was freed since the last look must not be found in the caches. */
+/* Removes memory that was freed meanwhile from the caches. */
 static void refresh(vm_runner *runner)
 {
     uint64_t generation = atomic_load_explicit(&runner->run->device->generation, memory_order_acquire);
@@ -374,7 +376,7 @@ void vm_warp_run(vm_warp *w, uint64_t quantum)
             vm_warp_part(w);
         w->gave_way = yield && w->path_count <= 1;
         if (w->gave_way)
-            break; /* alone in the warp: other warps and blocks move */
+            break; /* alone in the warp: let other warps and blocks run */
         if (yield)
             spent += TURN;
     }

@@ -19,7 +19,7 @@ static bool same_model(const kiln_device_info *a, const kiln_device_info *b)
            a->sm_count == b->sm_count && a->memory_bus_bits == b->memory_bus_bits;
 }
 
-/* A GPU stands there once; simulated devices may stand there as often as there are cores to interpret on. */
+/* A GPU may be named once; a simulated device as often as there are cores. */
 static kiln_status check_devices(kiln__crew *crew, const kiln_tune_options *options, kiln_error **error)
 {
     kiln_engine *engine = crew->engine;
@@ -51,7 +51,7 @@ static kiln_status await_all(kiln__crew *crew, kiln_error **error)
         ready = 0;
         for (size_t i = 0; i < crew->count; i++) {
             bool ends;
-            if (kiln__runner_step(crew->runners[i])) /* without a sample: it could not be opened */
+            if (kiln__runner_step(crew->runners[i])) /* without a sample, so opening failed */
                 return kiln__runner_take(crew->runners[i], NULL, NULL, &ends, error);
             ready += kiln__runner_is_idle(crew->runners[i]);
         }
@@ -122,5 +122,5 @@ void kiln__crew_wait(const kiln__crew *crew, int fd, double seconds)
     }
     crew->fds[crew->count] = (struct pollfd){.fd = fd, .events = POLLIN};
     int limit = until <= now ? 0 : (int)((until - now + 999999) / 1000000);
-    poll(crew->fds, crew->count + 1, limit); /* whatever woke us, all of them are looked at */
+    poll(crew->fds, crew->count + 1, limit); /* whatever woke us, all of them are checked */
 }

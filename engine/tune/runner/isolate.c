@@ -1,5 +1,5 @@
-/* isolate.c - measuring in another process, from the sweep's side: starting it, time limits, its end, its successor.
- * Nothing here waits but kiln__runner_run(), so that one thread can look after several (crew.c). */
+/* isolate.c - the sweep's side of measuring in another process: starting it, time limits, its end, replacing it. Only
+ * kiln__runner_run() waits, so that one thread can serve several processes (crew.c). */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -7,13 +7,13 @@
 #include "runner.h"
 
 #define READY_SECONDS 120    /* opening a device of a host with many of them takes a while */
-#define PREPARE_SECONDS 3600 /* inputs and expected answers, which large problems compute on the host */
+#define PREPARE_SECONDS 3600 /* inputs and expected answers, which the host computes */
 #define TICK_NS 100000000u
 
-/* How long a sample may take from its first launch on, where the caller does not say: before anything has worked, and
- * from then on, when it is known what working takes. */
+/* The default time limit of a sample, from its first launch on: before any sample has worked, and after that, when the
+ * time of working ones is known. */
 #define FIRST 60.0
-#define GRACE 5.0 /* for the simulated device to end a kernel by itself, and to say where it was */
+#define GRACE 5.0 /* for the simulated device to end a kernel itself, and to report its position */
 #define AFTER_FLOOR 5.0
 #define AFTER_TIMES 50.0
 
@@ -23,7 +23,7 @@ typedef enum runner_state {
     READY,     /* it waits for a sample */
     PREPARING, /* it is sent one, or makes inputs and expected answers */
     LAUNCHED,  /* the time limit runs */
-    ENDED      /* the outcome is there to be taken */
+    ENDED      /* the outcome can be taken */
 } runner_state;
 
 struct kiln__runner {
@@ -34,19 +34,19 @@ struct kiln__runner {
     kiln__child child;
     runner_state state;
     kiln__text opening; /* the message that every process is opened with */
-    kiln__text request; /* that of the sample under way; empty: none is */
-    size_t sent;        /* of whichever of the two is being sent */
+    kiln__text request; /* that of the running sample; empty: none */
+    size_t sent;        /* bytes sent of the current message */
     kiln__incoming in;  /* the answer */
     bool worked;        /* a process was opened successfully */
-    bool told;          /* the log, that it waits for another process */
-    unsigned tries;     /* at the sample under way, that ended with their process */
+    bool told;          /* it was logged that it waits for another process */
+    unsigned tries;     /* tries of the current sample that ended with their process */
     uint64_t deadline, begun;
-    double limit;    /* seconds that the deadline stands for */
+    double limit;    /* seconds from which the deadline was computed */
     double shortest; /* seconds of the fastest good sample so far, from its first launch on; negative: none */
     /* the outcome */
     kiln_status status;
     kiln_error *why;
-    bool ends;                  /* it is not the sample's */
+    bool ends;                  /* the failure is not the sample's */
     kiln__runner_answer answer; /* where status is KILN_OK; points into the answer's body */
 };
 
@@ -56,7 +56,7 @@ static kiln_status check_possible(const kiln_engine *engine, const kiln_run_opti
 {
     if (!engine->owns_context)
         return kiln__fail(engine->mem, error, KILN_ERROR_UNSUPPORTED,
-                          "a sweep on the caller's own context cannot measure in another process");
+                          "a sweep with the caller's own context cannot measure in another process");
     const char *own = kiln__engine_own_host(engine);
     if (own)
         return kiln__fail(engine->mem, error, KILN_ERROR_UNSUPPORTED,
@@ -69,9 +69,9 @@ static kiln_status check_possible(const kiln_engine *engine, const kiln_run_opti
                           "cannot measure in another process");
     if (!engine->worker)
         return kiln__fail(engine->mem, error, KILN_ERROR_NOT_FOUND,
-                          "measuring in another process takes the program "
+                          "measuring in another process needs the program "
                           "kiln-worker, which %s",
-                          engine->flags & KILN_NO_WORKERS ? "this engine was told not to use"
+                          engine->flags & KILN_NO_WORKERS ? "this engine does not use (KILN_NO_WORKERS)"
                                                           : "was not found; set KILN_WORKER to its path");
     return KILN_OK;
 }
@@ -115,7 +115,7 @@ static void forget_answer(kiln__runner *r)
     r->in = (kiln__incoming){0};
 }
 
-/* From now on a message is sent, and then its answer awaited. */
+/* Starts to send a message, after which its answer is awaited. */
 static void post(kiln__runner *r, runner_state state, double limit)
 {
     forget_answer(r);
@@ -135,8 +135,8 @@ static void start(kiln__runner *r)
         post(r, OPENING, READY_SECONDS);
     else
         conclude(r,
-                 kiln__fail(r->engine->mem, &r->why, KILN_ERROR_IO, "the runner %s cannot be started: %s",
-                            r->engine->worker, strerror(failed)),
+                 kiln__fail(r->engine->mem, &r->why, KILN_ERROR_IO, "cannot start the runner %s: %s", r->engine->worker,
+                            strerror(failed)),
                  true);
 }
 
@@ -194,13 +194,13 @@ static kiln_status explain_start(kiln__runner *r, kiln__io what, const char *how
         return kiln__fail(mem, &r->why, KILN_ERROR_IO, "the runner %s ended at once: %s", worker, how);
     default:
         return kiln__fail(mem, &r->why, KILN_ERROR_IO,
-                          "the runner %s does not answer as one; is it the kiln-worker of "
+                          "the runner %s sent an invalid answer; is it the kiln-worker of "
                           "this version?",
                           worker);
     }
 }
 
-/* The process is of no more use; what that means for the sample. */
+/* The error of a sample whose process ended or must be ended. */
 static kiln_status explain_end(kiln__runner *r, kiln__io what, const char *how, runner_state state)
 {
     const kiln_allocator *mem = r->engine->mem;
@@ -218,12 +218,13 @@ static kiln_status explain_end(kiln__runner *r, kiln__io what, const char *how, 
                           state == LAUNCHED ? "running it" : "making inputs and expected answers", r->limit);
     default:
         return kiln__fail(mem, &r->why, KILN_ERROR_INTERNAL,
-                          "the process that measured this configuration answered "
-                          "with something else than a result");
+                          "the process that measured this configuration sent an "
+                          "invalid answer");
     }
 }
 
-/* A first end of its own, in mid-sample or when it had worked before, asks for another try. */
+/* If the process ended by itself for the first time, during a sample or after it had worked before, the sample is
+ * retried once. */
 static void lose(kiln__runner *r, kiln__io what)
 {
     runner_state state = r->state;
@@ -234,8 +235,8 @@ static void lose(kiln__runner *r, kiln__io what)
         kiln__child_end(&r->child);
     if (what == KILN__IO_CLOSED && r->request.length > 0 && r->worked && r->tries++ == 0) {
         kiln__logf(&r->engine->log, KILN_LOG_WARNING,
-                   "the process that measured ended, and the configuration is tried "
-                   "once more: %s",
+                   "the process that measured ended; retrying the configuration "
+                   "once: %s",
                    how);
         start(r);
     } else if (state == OPENING) {
@@ -262,8 +263,8 @@ static void take_answer(kiln__runner *r, bool launched)
 {
     const kiln__runner_answer *answer = &r->answer;
     double seconds = launched ? (double)(kiln__now_ns() - r->begun) * 1e-9 : 0;
-    /* After a fault its context is lost; a process without memory or without its device can do nothing more. Where the
-     * device is gone for good, the next process says so, and the device takes no further part. */
+    /* After a fault its context is lost; a process without memory or without its device can do nothing more. If the
+     * device is permanently gone the next process reports it, and the device is no longer used. */
     if (answer->lost || answer->status == KILN_ERROR_MEMORY || answer->status == KILN_ERROR_NO_DEVICE)
         kiln__child_end(&r->child);
     if (answer->status != KILN_OK)
@@ -275,7 +276,7 @@ static void take_answer(kiln__runner *r, bool launched)
     conclude(r, answer->status, false);
 }
 
-/* A whole message has arrived. KILN__IO_MALFORMED: not one that was due. */
+/* Handles a complete message. KILN__IO_MALFORMED: an unexpected one. */
 static kiln__io hear(kiln__runner *r)
 {
     uint32_t kind = r->in.header.kind;
@@ -300,7 +301,7 @@ static kiln__io hear(kiln__runner *r)
         if (*why && !r->told)
             kiln__logf(&r->engine->log, KILN_LOG_WARNING, "%s", why);
         r->told = r->told || *why;
-        /* whoever measures there takes as long as it takes */
+        /* there is no limit on the other process's measurement */
         r->deadline = *why ? 0 : kiln__deadline_in(PREPARE_SECONDS);
         forget_answer(r);
         return KILN__IO_DONE;
@@ -324,12 +325,9 @@ bool kiln__runner_is_idle(const kiln__runner *r) { return r->state == OFF || r->
 kiln_status kiln__runner_begin(kiln__runner *r, const kiln_sample *sample, const kiln__trial *trial,
                                const kiln__code *code, kiln_error **error)
 {
-    kiln__runner_request request = {.variant = sample->variant,
-                                    .params = sample->params,
-                                    .param_count = sample->param_count,
-                                    .trial = *trial,
-                                    .unit = code->unit};
-    double limit = r->engine->info.simulated ? time_limit(r) : 0; /* a GPU's kernel ends with the process alone */
+    kiln__runner_request request = {
+        .variant = sample->variant, .params = KILN__PARAMS(sample), .trial = *trial, .unit = code->unit};
+    double limit = r->engine->info.simulated ? time_limit(r) : 0; /* a GPU's kernel ends only with the process */
     request.trial.timeout = limit > 0 ? limit : -1;
     kiln__runner_write_run(&r->request, &request);
     if (r->request.failed) {
@@ -338,7 +336,7 @@ kiln_status kiln__runner_begin(kiln__runner *r, const kiln_sample *sample, const
         return kiln__fail_memory(error);
     }
     r->tries = 0;
-    if (r->child.socket >= 0 && kiln__child_is_gone(&r->child)) { /* between two samples: no fault of this one */
+    if (r->child.socket >= 0 && kiln__child_is_gone(&r->child)) { /* between two samples: not caused by this one */
         kiln__logf(&r->engine->log, KILN_LOG_INFO, "the process that measures ended while it was idle");
         kiln__child_end(&r->child);
     }

@@ -6,12 +6,12 @@
 
 /* ---- settings ---- */
 
-static void write_settings(kiln__text *out, const kiln_setting *settings, size_t count)
+static void write_settings(kiln__text *out, kiln__settings settings)
 {
-    kiln__wire_number(out, count);
-    for (size_t i = 0; i < count; i++) {
-        const kiln_value *value = &settings[i].value;
-        kiln__wire_string(out, settings[i].name);
+    kiln__wire_number(out, settings.count);
+    for (size_t i = 0; i < settings.count; i++) {
+        const kiln_value *value = &settings.items[i].value;
+        kiln__wire_string(out, settings.items[i].name);
         kiln__wire_number(out, (uint64_t)value->kind);
         if (value->kind == KILN_TEXT)
             kiln__wire_string(out, value->as.text);
@@ -22,11 +22,11 @@ static void write_settings(kiln__text *out, const kiln_setting *settings, size_t
     }
 }
 
-static const kiln_setting *read_settings(kiln__wire *in, kiln__arena *arena, size_t *count)
+static kiln__settings read_settings(kiln__wire *in, kiln__arena *arena)
 {
-    *count = kiln__wire_read_count(in);
-    kiln_setting *list = kiln__arena_alloc(arena, (*count + 1) * sizeof *list);
-    for (size_t i = 0; list && i < *count && !in->failed; i++) {
+    size_t count = kiln__wire_read_count(in);
+    kiln_setting *list = kiln__arena_alloc(arena, (count + 1) * sizeof *list);
+    for (size_t i = 0; list && i < count && !in->failed; i++) {
         list[i].name = kiln__wire_read_string(in);
         uint64_t kind = kiln__wire_read_number(in);
         if (kind > KILN_TEXT)
@@ -39,7 +39,7 @@ static const kiln_setting *read_settings(kiln__wire *in, kiln__arena *arena, siz
         else
             list[i].value.as.i = (int64_t)kiln__wire_read_number(in);
     }
-    return list;
+    return (kiln__settings){count, list};
 }
 
 /* A number that is at most `most`. */
@@ -66,7 +66,7 @@ void kiln__runner_write_open(kiln__text *message, const kiln__runner_setup *setu
     kiln__wire_bytes(message, setup->text, setup->text_length);
     kiln__wire_number(message, setup->choice.size_set != NULL);
     kiln__wire_string(message, setup->choice.size_set ? setup->choice.size_set : "");
-    write_settings(message, setup->choice.sizes, setup->choice.size_count);
+    write_settings(message, KILN__SIZES(&setup->choice));
     kiln__wire_number(message, run->flags);
     kiln__wire_real(message, run->budget);
     kiln__wire_real(message, run->precision);
@@ -95,7 +95,9 @@ bool kiln__runner_read_open(const char *body, size_t length, kiln__arena *arena,
     bool has_set = read_small(&in, 1) == 1;
     const char *set = kiln__wire_read_string(&in);
     setup->choice.size_set = has_set ? set : NULL;
-    setup->choice.sizes = read_settings(&in, arena, &setup->choice.size_count);
+    const kiln__settings sizes = read_settings(&in, arena);
+    setup->choice.sizes = sizes.items;
+    setup->choice.size_count = sizes.count;
     run->flags = (unsigned)read_small(&in, UINT_MAX);
     run->budget = kiln__wire_read_real(&in);
     run->precision = kiln__wire_read_real(&in);
@@ -134,7 +136,7 @@ void kiln__runner_write_run(kiln__text *message, const kiln__runner_request *req
     const kiln__unit *unit = &request->unit;
     kiln__wire_begin(message, KILN__RUNNER_RUN);
     kiln__wire_string(message, request->variant);
-    write_settings(message, request->params, request->param_count);
+    write_settings(message, request->params);
     kiln__wire_real(message, request->trial.stop_early_above);
     kiln__wire_real(message, request->trial.timeout);
     kiln__wire_number(message, request->trial.again);
@@ -150,7 +152,7 @@ bool kiln__runner_read_run(const char *body, size_t length, kiln__arena *arena, 
     *request = (kiln__runner_request){0};
     kiln__unit *unit = &request->unit;
     request->variant = kiln__wire_read_string(&in);
-    request->params = read_settings(&in, arena, &request->param_count);
+    request->params = read_settings(&in, arena);
     request->trial.stop_early_above = kiln__wire_read_real(&in);
     request->trial.timeout = kiln__wire_read_real(&in);
     request->trial.again = (unsigned)read_small(&in, UINT_MAX);

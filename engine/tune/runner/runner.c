@@ -1,5 +1,5 @@
-/* runner.c - the process that measures for a sweep: one device, one spec, one sample after another. A fault, a hang or
- * an end of this process is for the other side to notice and to note. */
+/* runner.c - the process that measures for a sweep: one device, one spec, one sample after another. The sweep's process
+ * notices and records a fault, a hang or the end of this process. */
 #include <string.h>
 
 #include "compile.h"
@@ -7,13 +7,13 @@
 
 typedef struct server {
     int fd;
-    kiln__arena arena; /* of what `setup` points to, with `body` */
+    kiln__arena arena; /* for what `setup` points to, as `body` is */
     char *body;
     kiln__runner_setup setup;
     kiln_engine *engine;
     kiln_spec *spec;
-    kiln__config **bases; /* of each of the spec's variants: its sizes, resolved; NULL until it is asked for */
-    kiln__shared *shared; /* inputs and expected answers: once a process */
+    kiln__config **bases; /* of each of the spec's variants: its sizes, resolved; NULL until it is needed */
+    kiln__shared *shared; /* inputs and expected answers: created once per process */
     bool closed;          /* the other side is gone */
 } server;
 
@@ -43,7 +43,7 @@ static kiln_status open_all(server *s, kiln_error **error)
 {
     const kiln__runner_setup *setup = &s->setup;
     if (strcmp(setup->version, KILN_VERSION) != 0)
-        return kiln__fail(NULL, error, KILN_ERROR_UNSUPPORTED, "it is of version %s, not %s", KILN_VERSION,
+        return kiln__fail(NULL, error, KILN_ERROR_UNSUPPORTED, "its version is %s, not %s", KILN_VERSION,
                           setup->version);
     kiln_options options = {.size = sizeof options,
                             .device = setup->device,
@@ -87,9 +87,9 @@ static bool greet(server *s)
 /* The params of a request are all of its variant's, in order: the sweep has them from a space of the same spec. */
 static bool has_all_params(const kiln__variant *variant, const kiln__runner_request *request)
 {
-    bool all = variant && request->param_count == variant->param_count;
+    bool all = variant && request->params.count == variant->param_count;
     for (size_t i = 0; all && i < variant->param_count; i++)
-        all = strcmp(variant->params[i].name, request->params[i].name) == 0;
+        all = strcmp(variant->params[i].name, request->params.items[i].name) == 0;
     return all;
 }
 
@@ -101,13 +101,13 @@ static kiln_status make_config(server *s, const kiln__runner_request *request, k
     if (!has_all_params(variant, request))
         return kiln__fail(NULL, error, KILN_ERROR_ARGUMENT,
                           "the runner's spec has no variant '%s' with the params it "
-                          "was asked for",
+                          "of the request",
                           request->variant);
     kiln__config **base = &s->bases[variant - s->spec->variants];
     kiln_choice choice = s->setup.choice;
     choice.variant = request->variant;
     kiln_status status = *base ? KILN_OK : kiln__config_open(s->engine, s->spec, &choice, base, error);
-    return status == KILN_OK ? kiln__config_at(*base, request->params, config, error) : status;
+    return status == KILN_OK ? kiln__config_at(*base, request->params.items, config, error) : status;
 }
 
 static kiln_status run(server *s, const kiln__runner_request *request, kiln_result *result, kiln_plan **made,
@@ -124,7 +124,7 @@ static kiln_status run(server *s, const kiln__runner_request *request, kiln_resu
         kiln__config_free(config);
         return status;
     }
-    status = kiln__plan_make(s->engine, config, &code, &plan, error); /* takes both over */
+    status = kiln__plan_make(s->engine, config, &code, &plan, error); /* takes ownership of both */
     if (status != KILN_OK)
         return status;
     kiln__plan_share(plan, s->shared);
@@ -133,7 +133,7 @@ static kiln_status run(server *s, const kiln__runner_request *request, kiln_resu
     status = kiln_plan_run(plan, &how, &ran, error);
     if (status == KILN_OK)
         *result = *ran;
-    *made = plan; /* has the times */
+    *made = plan; /* it has the times */
     return status;
 }
 
@@ -170,7 +170,7 @@ int kiln__runner_serve(int fd)
     kiln__message_header header;
     char *body = NULL;
     bool good = greet(&s);
-    while (good && kiln__socket_message(fd, &header, &body)) { /* the end of the connection is the normal end */
+    while (good && kiln__socket_message(fd, &header, &body)) { /* ends normally when the connection closes */
         good = header.kind == KILN__RUNNER_RUN && answer(&s, body, (size_t)header.length);
         kiln__free(NULL, body);
     }

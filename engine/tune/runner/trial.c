@@ -1,7 +1,8 @@
 /* trial.c - how long a sample is measured: one that is clearly slower than the best so far is stopped early. */
 #include "tune_internal.h"
 
-/* Far enough above the best that no noise of a few repetitions makes up for it; near enough that most of a space lies above. */
+/* Far enough above the best to be outside the noise of a few repetitions; near enough that most of a space is above
+ * it. */
 #define STOP_EARLY_FACTOR 1.5
 
 const kiln_run_options *kiln__tune_run(const kiln_tune_options *options)
@@ -20,10 +21,10 @@ bool kiln__trial_stops_early(const kiln_tune_options *options)
 
 double kiln__trial_bound(const kiln_tune_options *options, const kiln_sample *best)
 {
-    /* an estimate says nothing of host times */
-    if (!best || best->result.estimated || !kiln__trial_stops_early(options))
+    /* an estimate cannot be compared with host times */
+    if (!best || best->result->estimated || !kiln__trial_stops_early(options))
         return 0;
-    return STOP_EARLY_FACTOR * kiln__result_seconds(&best->result);
+    return STOP_EARLY_FACTOR * kiln__result_seconds(best->result);
 }
 
 kiln_run_options kiln__trial_run(const kiln_run_options *sweep, const kiln__trial *trial)

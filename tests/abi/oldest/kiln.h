@@ -1,7 +1,7 @@
 /* kiln.h - a runtime-compiled CUDA kernel engine: YAML problem specs in, tuned launches out.
  *
- * This is the engine, specs, plans, runs. kiln_tune.h has sweeps, the store of samples and best-known configurations;
- * kiln_sim.h what the simulated device alone can do, which is experimental. Both include this one.
+ * This header has the engine, specs, plans and runs. kiln_tune.h has sweeps, the store of samples and best-known
+ * configurations; kiln_sim.h has what only the simulated device can do, which is experimental. Both include this one.
  *
  * The objects, and who owns them
  *   kiln_engine   a device (GPU or simulated), a compiler, a cache. Everything else is made from one and must be
@@ -16,36 +16,42 @@
  * Errors
  *   Every function that can fail returns a kiln_status and takes a `kiln_error **`. Pass NULL to ignore the message;
  *   otherwise it must point to a NULL pointer, and on failure receives an object that the caller frees with
- *   kiln_error_free(). On failure output parameters are left untouched. The library prints nothing, installs no
- *   signal handler and never exits; what it has to say goes to the log callback of kiln_options.
+ *   kiln_error_free(). On failure output parameters are left untouched. The library prints nothing, installs no signal
+ *   handler and never exits; what it has to say goes to the log callback of kiln_options.
  *
  * Arguments
- *   Where nothing else is said, no pointer may be NULL but `error`, `user`, and options, choices and filters (NULL: all
- *   defaults). A function with a status answers a NULL, an unknown flag, a value outside of an enum, a count without its
- *   array, a number that is negative or no number and the like with KILN_ERROR_ARGUMENT and a message that names the
- *   function and the argument ("kiln_plan_bind: buffer is NULL"). One without a status then returns NULL, 0, "" where it
- *   says so, or -1 for an index, and zeroes the struct that it would have filled. What frees or closes takes NULL.
+ *   Where nothing else is said, no pointer may be NULL except `error`, `user`, options, choices and filters (NULL: all
+ *   defaults). A function with a status answers a NULL, an unknown flag, a value outside of an enum, a count without
+ *   its array, a negative number, NaN and the like with KILN_ERROR_ARGUMENT and a message that names the function and
+ *   the argument ("kiln_plan_bind: buffer is NULL"). One without a status then returns NULL, 0, ""
+ *   where it says so, or -1 for an index. What frees or closes takes NULL.
  *
  * Structs that the caller fills and that begin with `size_t size`
- *   Zero-initialise and set `size` to sizeof of the struct; every zero member means its default. A size of an older header
- *   is fine, the members that it lacks are zero. So is one of a newer header, as long as what this library does not know
- *   is all zero; else the answer is KILN_ERROR_UNSUPPORTED. A size of 0, one that ends within a member and one that no
- *   header can have are KILN_ERROR_ARGUMENT. No such struct
- *   is a member of another; what refers to one (`run` of kiln_tune_options) is a pointer, NULL: the defaults.
+ *   Zero-initialise and set `size` to sizeof of the struct; every zero member means its default. A size of an older
+ *   header is fine, the members that it lacks are zero. So is one of a newer header, as long as what this library does
+ *   not know is all zero; else the answer is KILN_ERROR_UNSUPPORTED. A size of 0, one that ends within a member and one
+ *   that no header can have are KILN_ERROR_ARGUMENT. No such struct is a member of another; what refers to one (`run`
+ *   of kiln_tune_options) is a pointer, NULL: the defaults.
  *
- * Structs that the library hands out as a pointer to const
- *   They are the library's, and end with their owner or, in a callback, with the call. A later version may add members at
- *   the end, so do not keep them by value or in arrays across versions. (One in another, as a kiln_result in a kiln_sample,
- *   grows only with a new minor version of 0.x.)
+ * Structs that the library fills and that begin with `size_t size` (kiln_space_info, kiln_occupancy_info, kiln_score)
+ *   Set `size` to sizeof of the struct before the call. The library fills the members that it knows and sets the others
+ *   to zero. A size of 0, one that ends within a member and one that no header can have are KILN_ERROR_ARGUMENT.
+ *
+ * Structs that the library returns as a pointer to const
+ *   They belong to the library, and live as long as their owner or, in a callback, until it returns. A later version
+ *   may add members at the end, so do not keep them by value or in arrays across versions. None in kiln.h and
+ *   kiln_tune.h contains another: what belongs to it (the kiln_result of a kiln_sample) is a pointer, with the same
+ *   lifetime.
  *
  * All other structs
- *   They stay as they are: kiln_value, kiln_setting, kiln_choice, kiln_array, kiln_param_info and so on. What there is more
- *   to say gets a function of its own.
+ *   They never change: kiln_value, kiln_setting, kiln_choice, kiln_array, kiln_allocator and kiln_file_binding. What
+ *   there is more to say gets a function of its own.
  *
  * Names
- *   open goes with close; make, load, parse and what fills a result (kiln_tune, kiln_profile) with free. A callback returns an
- *   int: 0 to go on, nonzero to be called no more, which is an error only where it says so. Two are none of that kind: the log
- *   callback, which cannot end anything, and a host function, which is an operation and returns its status.
+ *   open goes with close; make, load, parse and what fills a result (kiln_tune, kiln_profile) with free. A callback
+ *   returns an int: 0 to go on, nonzero to be called no more, which is an error only where it says so. Two are none of
+ *   that kind: the log callback, which cannot end anything, and a host function, which is an operation and returns its
+ *   status.
  *
  * Strings returned as `const char *` belong to the object they came from and live as long as it does.
  */
@@ -80,26 +86,26 @@ typedef CUdeviceptr_v2 CUdeviceptr;
 /* ---- status and errors ------------------------------------------------------------------------------------- */
 
 /* X(name, value, text, exit code of the command). Values are stable. */
-#define KILN_STATUS_MAP(X)                                                                                            \
-    X(OK, 0, "success", 0)                                                                                            \
-    X(ERROR_MEMORY, 1, "out of host memory", 70)                                                                      \
-    X(ERROR_ARGUMENT, 2, "a bad argument", 2)                                                                         \
-    X(ERROR_SPEC, 3, "an error in a spec", 3)                                                                         \
-    X(ERROR_NOT_FOUND, 4, "nothing of that name", 4)                                                                  \
-    X(ERROR_IO, 5, "a file could not be read or written", 5)                                                          \
-    X(ERROR_REFUSED, 6, "refused for safety", 6)                                                                      \
-    X(ERROR_NO_DEVICE, 7, "no usable device", 7)                                                                      \
-    X(ERROR_NO_COMPILER, 8, "no usable NVRTC", 8)                                                                     \
-    X(ERROR_COMPILE, 9, "the kernel does not compile", 9)                                                             \
-    X(ERROR_TIMEOUT, 10, "a time limit was reached", 10)                                                              \
-    X(ERROR_LAUNCH, 11, "a launch was refused", 11)                                                                   \
-    X(ERROR_DEVICE, 12, "the device reported an error", 12)                                                           \
-    X(ERROR_DEVICE_MEMORY, 13, "out of device memory", 13)                                                            \
-    X(ERROR_WRONG_ANSWER, 14, "the answer is wrong", 14)                                                              \
-    X(ERROR_CONSTRAINT, 15, "the configuration is outside the search space", 15)                                      \
-    X(ERROR_INTERRUPTED, 16, "interrupted", 130)                                                                      \
-    X(ERROR_HOST_FUNCTION, 17, "a host function failed", 17)                                                          \
-    X(ERROR_UNSUPPORTED, 18, "not supported", 18)                                                                     \
+#define KILN_STATUS_MAP(X)                                                                                             \
+    X(OK, 0, "success", 0)                                                                                             \
+    X(ERROR_MEMORY, 1, "out of host memory", 70)                                                                       \
+    X(ERROR_ARGUMENT, 2, "a bad argument", 2)                                                                          \
+    X(ERROR_SPEC, 3, "an error in a spec", 3)                                                                          \
+    X(ERROR_NOT_FOUND, 4, "nothing of that name", 4)                                                                   \
+    X(ERROR_IO, 5, "a file could not be read or written", 5)                                                           \
+    X(ERROR_REFUSED, 6, "refused for safety", 6)                                                                       \
+    X(ERROR_NO_DEVICE, 7, "no usable device", 7)                                                                       \
+    X(ERROR_NO_COMPILER, 8, "no usable NVRTC", 8)                                                                      \
+    X(ERROR_COMPILE, 9, "the kernel does not compile", 9)                                                              \
+    X(ERROR_TIMEOUT, 10, "a time limit was reached", 10)                                                               \
+    X(ERROR_LAUNCH, 11, "a launch was refused", 11)                                                                    \
+    X(ERROR_DEVICE, 12, "the device reported an error", 12)                                                            \
+    X(ERROR_DEVICE_MEMORY, 13, "out of device memory", 13)                                                             \
+    X(ERROR_WRONG_ANSWER, 14, "the answer is wrong", 14)                                                               \
+    X(ERROR_CONSTRAINT, 15, "the configuration is outside the search space", 15)                                       \
+    X(ERROR_INTERRUPTED, 16, "interrupted", 130)                                                                       \
+    X(ERROR_HOST_FUNCTION, 17, "a host function failed", 17)                                                           \
+    X(ERROR_UNSUPPORTED, 18, "not supported", 18)                                                                      \
     X(ERROR_INTERNAL, 19, "a defect in kiln", 70)
 
 typedef enum kiln_status {
@@ -114,83 +120,97 @@ KILN_API const char *kiln_status_text(kiln_status status);
 
 typedef struct kiln_error kiln_error;
 
-KILN_API kiln_status kiln_error_status(const kiln_error *error);
+KILN_API kiln_status kiln_error_status(const kiln_error *error); /* KILN_OK for NULL */
 /* The whole message, possibly of several lines (caret lines, a compile log), without a trailing newline. */
 KILN_API const char *kiln_error_message(const kiln_error *error);
-/* The CUresult behind it, 0 where there is none. */
+/* The CUresult that caused it; 0: there is none. */
 KILN_API int kiln_error_cuda(const kiln_error *error);
-KILN_API void kiln_error_free(kiln_error *error); /* NULL is fine */
+KILN_API void kiln_error_free(kiln_error *error); /* NULL is allowed */
 
 /* ---- the engine -------------------------------------------------------------------------------------------- */
 
-/* realloc-like: size 0 frees and returns NULL; pointer NULL allocates. Must be callable from any thread. */
+/* `resize` is like realloc(): size 0 frees and returns NULL, pointer NULL allocates. Must be callable from any
+ * thread. */
 typedef struct kiln_allocator {
     void *(*resize)(void *user, void *pointer, size_t size);
     void *user;
 } kiln_allocator;
 
 typedef enum kiln_log_level { KILN_LOG_DEBUG, KILN_LOG_INFO, KILN_LOG_WARNING } kiln_log_level;
-/* May be called from any thread that is inside a kiln function. `message` has no trailing newline. */
+/* May be called from any thread that is inside a kiln function. `message` has no trailing newline, and lives for the
+ * call. */
 typedef void (*kiln_log_fn)(void *user, kiln_log_level level, const char *message);
 
-#define KILN_NO_CACHE 1u        /* neither read nor write the disk cache */
-#define KILN_READ_ANYWHERE 2u   /* specs may name files outside their own folder and the search path */
-#define KILN_NO_WORKERS 4u      /* compile inside this process: unconfined, without limits, and a crash of NVRTC ends it (TRUST.md) */
+#define KILN_NO_CACHE 1u      /* neither read nor write the disk cache */
+#define KILN_READ_ANYWHERE 2u /* specs may name files outside their own folder and the search path */
+/* Compile inside this process: unconfined, without limits, and a crash of NVRTC ends the process (engine/TRUST.md). */
+#define KILN_NO_WORKERS 4u
 
-/* Zero-initialise and set `size`; every zero field means its default. Strings are copied. */
+/* Zero-initialise and set `size`; every zero member means its default. Strings are copied. */
 typedef struct kiln_options {
-    size_t size;                    /* sizeof(kiln_options) */
-    const char *device;             /* "cuda:0", "sim", "sim:PROFILE", "sim:FILE.profile"; NULL: $KILN_DEVICE, else the first GPU, else sim */
-    CUcontext context;              /* the caller's context, referenced, never destroyed: the device is its; `device`
-                                       then only says whether it is the simulated driver's ("sim") or libcuda's */
-    const char *cache_dir;          /* NULL: $KILN_CACHE_DIR, else $XDG_CACHE_HOME/kiln, else ~/.cache/kiln */
-    const char *search_path;        /* folders of specs and sources, ':' between; before $KILN_PATH and the installed ones */
-    const char *worker;             /* the compile worker program; NULL: $KILN_WORKER, else the installed one */
-    unsigned jobs;                  /* compile workers at once; 0: one a core */
-    unsigned flags;                 /* KILN_NO_CACHE ... */
-    double compile_timeout;         /* seconds a single compile may take; 0: 120 */
-    uint64_t memory_limit;          /* bytes of buffers a plan may ask for on each side; 0: what device and host have */
-    const kiln_allocator *allocator; /* copied; NULL: malloc */
-    kiln_log_fn log;
+    size_t size;             /* sizeof(kiln_options) */
+    const char *device;      /* "cuda:0", "sim", "sim:PROFILE", "sim:FILE.profile"; NULL: $KILN_DEVICE, else the first
+                                GPU, else "sim" */
+    CUcontext context;       /* the caller's context, on whose device the engine works; never destroyed, and must live
+                                until the engine is closed. `device` then only says whose it is: of the simulated
+                                driver ("sim") or of libcuda */
+    const char *cache_dir;   /* NULL: $KILN_CACHE_DIR, else $XDG_CACHE_HOME/kiln, else ~/.cache/kiln */
+    const char *search_path; /* folders of specs and sources, with ':' between; searched before those of $KILN_PATH
+                                and the installed ones */
+    const char *worker;      /* the compile worker program; NULL: $KILN_WORKER, else the installed one */
+    unsigned jobs;           /* compile workers at once; 0: one per core */
+    unsigned flags;          /* KILN_NO_CACHE ... */
+    double compile_timeout;  /* seconds that one compile may take; 0: 120 */
+    uint64_t memory_limit; /* bytes that the buffers of one plan may take, on the host and on the device each; 0: all */
+    const kiln_allocator *allocator; /* the struct is copied; NULL: malloc */
+    kiln_log_fn log;                 /* NULL: nothing is logged */
     void *log_user;
+    const volatile int *stop; /* NULL, or an int that a signal handler or another thread sets to end work on a store:
+                                 waiting for another process's lock, and an import, end with
+                                 KILN_ERROR_INTERRUPTED. Referenced until the engine is closed. What ends a run is
+                                 `stop` of kiln_run_options */
 } kiln_options;
 
 typedef struct kiln_engine kiln_engine;
 
-/* Opens an engine. The device is opened here when `context` is given, else on first need. options may be NULL. */
+/* Opens an engine; `options` may be NULL. This needs neither a device nor NVRTC, unless `context` is given: the first
+ * call that needs the device opens it. If there is none, that call returns KILN_ERROR_NO_DEVICE; without NVRTC it is
+ * KILN_ERROR_NO_COMPILER. */
 KILN_API kiln_status kiln_engine_open(const kiln_options *options, kiln_engine **engine, kiln_error **error);
-KILN_API void kiln_engine_close(kiln_engine *engine); /* NULL is fine; after all that was made from it */
+/* Ends the engine's processes and frees it. Free all that was made from it before. NULL is allowed. */
+KILN_API void kiln_engine_close(kiln_engine *engine);
 
 typedef struct kiln_device_info {
     char name[128];
-    char id[32];                    /* "cuda:0", "sim:generic" */
-    int simulated;
-    int cc_major, cc_minor;
+    char id[32];            /* "cuda:0", "sim:generic" */
+    int simulated;          /* 1: the simulated device */
+    int cc_major, cc_minor; /* compute capability */
     int sm_count, warp_size, max_threads_per_block, max_threads_per_sm;
     int registers_per_block, registers_per_sm;
-    uint64_t shared_per_block;      /* bytes without opting in */
+    uint64_t shared_per_block; /* bytes without opting in */
     uint64_t shared_per_block_optin, shared_per_sm;
     uint64_t l2_bytes, memory_bytes;
     double clock_hz, memory_clock_hz;
     int memory_bus_bits;
-    double peak_flops;              /* fp32 fused multiply-adds x 2, a second, from cores and clock */
-    double peak_bandwidth;          /* bytes a second, from bus width and clock */
-    int driver_version;             /* 13000 for 13.0; 0 for the simulated device */
+    double peak_flops;     /* fp32 fused multiply-adds x 2, a second, from cores and clock */
+    double peak_bandwidth; /* bytes a second, from bus width and clock */
+    int driver_version;    /* 13000 for 13.0; 0 for the simulated device */
 } kiln_device_info;
 
-/* The engine's own device; opens it if it is not open. `*info` is the engine's. */
+/* The engine's own device; opens it if it is not open. `*info` lives as long as the engine. */
 KILN_API kiln_status kiln_engine_device(kiln_engine *engine, const kiln_device_info **info, kiln_error **error);
-/* Every device of this machine, the simulated ones last. `info` lives for the call. Return nonzero to be called no more. */
+/* Calls `each` for every device of this machine, the simulated ones last. `info` lives until it returns. Return nonzero
+ * to be called no more. */
 typedef int (*kiln_device_fn)(void *user, const kiln_device_info *info);
 KILN_API kiln_status kiln_devices(kiln_engine *engine, kiln_device_fn each, void *user, kiln_error **error);
 
-/* What was found on this machine. One finding a line of `kiln doctor`. */
+/* What kiln_doctor() found on this machine: driver, NVRTC, cache and so on, one finding each. */
 typedef struct kiln_finding {
-    const char *topic;              /* "driver", "nvrtc", "cache", ... */
-    int ok;                         /* 0: missing or broken */
-    int needed;                     /* 1: nothing works without it; 0: something is poorer */
-    const char *found;              /* "libnvrtc.so.13, version 13.0" */
-    const char *remedy;             /* what to do, "" if ok */
+    const char *topic;  /* "driver", "nvrtc", "cache", ... */
+    int ok;             /* 0: missing or broken */
+    int needed;         /* 1: nothing works without it; 0: Kiln works, but can do less */
+    const char *found;  /* "libnvrtc.so.13, version 13.0" */
+    const char *remedy; /* what to do, "" if ok */
 } kiln_finding;
 /* Return nonzero to be called no more. */
 typedef int (*kiln_finding_fn)(void *user, const kiln_finding *finding);
@@ -203,9 +223,9 @@ typedef enum kiln_kind { KILN_INT, KILN_FLOAT, KILN_BOOL, KILN_TEXT } kiln_kind;
 typedef struct kiln_value {
     kiln_kind kind;
     union {
-        int64_t i;                  /* KILN_INT, KILN_BOOL (0 or 1) */
-        double f;                   /* KILN_FLOAT */
-        const char *text;           /* KILN_TEXT: referenced */
+        int64_t i;        /* KILN_INT, KILN_BOOL (0 or 1) */
+        double f;         /* KILN_FLOAT */
+        const char *text; /* KILN_TEXT: not copied; see what has the value */
     } as;
 } kiln_value;
 
@@ -215,21 +235,30 @@ typedef struct kiln_setting {
 } kiln_setting;
 
 /* Element types of buffers and arrays. X(name, bytes, numpy code) */
-#define KILN_TYPE_MAP(X)                                                                                              \
-    X(i8, 1, "i1") X(u8, 1, "u1") X(i16, 2, "i2") X(u16, 2, "u2") X(i32, 4, "i4") X(u32, 4, "u4")                     \
-    X(i64, 8, "i8") X(u64, 8, "u8") X(f16, 2, "f2") X(f32, 4, "f4") X(f64, 8, "f8")
+#define KILN_TYPE_MAP(X)                                                                                               \
+    X(i8, 1, "i1")                                                                                                     \
+    X(u8, 1, "u1")                                                                                                     \
+    X(i16, 2, "i2")                                                                                                    \
+    X(u16, 2, "u2")                                                                                                    \
+    X(i32, 4, "i4")                                                                                                    \
+    X(u32, 4, "u4")                                                                                                    \
+    X(i64, 8, "i8")                                                                                                    \
+    X(u64, 8, "u8")                                                                                                    \
+    X(f16, 2, "f2")                                                                                                    \
+    X(f32, 4, "f4")                                                                                                    \
+    X(f64, 8, "f8")
 typedef enum kiln_type {
 #define KILN_X(name, bytes, code) KILN_##name,
     KILN_TYPE_MAP(KILN_X)
 #undef KILN_X
-    KILN_TYPE_COUNT
+        KILN_TYPE_COUNT
 } kiln_type;
 
 #define KILN_MAX_DIMS 8
 /* A dense row-major array in host memory. */
 typedef struct kiln_array {
     kiln_type type;
-    int dims;                       /* 0: a scalar */
+    int dims; /* 0: a scalar */
     uint64_t shape[KILN_MAX_DIMS];
     void *data;
 } kiln_array;
@@ -239,22 +268,26 @@ typedef struct kiln_array {
 /* A call of a host function: what the spec gave it, and where its results go. */
 typedef struct kiln_call kiln_call;
 
-/* Arguments by name. They fail (and note why for the spec's author) if the argument is missing or of another kind,
- * unless `fallback` is not NULL and the argument is missing. KILN_ERROR_ARGUMENT, noted too: a pointer is NULL. */
+/* The argument `name`. `fallback` (may be NULL) is the value of one that is missing. KILN_ERROR_HOST_FUNCTION: it is
+ * missing or of another kind; KILN_ERROR_ARGUMENT: a pointer is NULL. The reason is noted for the author of the spec:
+ * return the status. Texts belong to the call. */
 KILN_API kiln_status kiln_call_int(kiln_call *call, const char *name, const int64_t *fallback, int64_t *value);
 KILN_API kiln_status kiln_call_float(kiln_call *call, const char *name, const double *fallback, double *value);
 KILN_API kiln_status kiln_call_text(kiln_call *call, const char *name, const char *fallback, const char **value);
-/* An array argument: read it, or for an output write it in place. Never NULL data unless it has no elements. */
+/* An array argument, to be read; an output, to be written in place. Both belong to the call. `data` is NULL only if
+ * there are no elements. */
 KILN_API kiln_status kiln_call_array(kiln_call *call, const char *name, const kiln_array **array);
 KILN_API kiln_status kiln_call_output(kiln_call *call, const char *name, kiln_array **array);
-/* Opens a file that the spec names, under the rules of what a spec may read; the resolved path, owned by the call. */
+/* The resolved path of a file that the spec names, after a check that a spec may read it (engine/TRUST.md). *path
+ * belongs to the call. */
 KILN_API kiln_status kiln_call_file(kiln_call *call, const char *name, const char **path);
-/* Exports for `inputs:`: a scalar, or an array made by kiln (zeroed) that the function fills. Names may have dots. */
+/* For `inputs:`: exports a number, or an array that Kiln makes, zeroed, and the function fills: `dims` sizes in `shape`
+ * (not read where dims is 0). *array belongs to the call. Names may have dots. */
 KILN_API kiln_status kiln_call_export_int(kiln_call *call, const char *name, int64_t value);
 KILN_API kiln_status kiln_call_export_float(kiln_call *call, const char *name, double value);
 KILN_API kiln_status kiln_call_export_array(kiln_call *call, const char *name, kiln_type type, int dims,
                                             const uint64_t *shape, kiln_array **array);
-/* Notes why the function failed and returns KILN_ERROR_HOST_FUNCTION. */
+/* Notes why the function failed, as printf() would print it, and returns KILN_ERROR_HOST_FUNCTION. */
 KILN_API kiln_status kiln_call_fail(kiln_call *call, const char *format, ...)
 #ifdef __GNUC__
     __attribute__((format(printf, 2, 3)))
@@ -263,13 +296,14 @@ KILN_API kiln_status kiln_call_fail(kiln_call *call, const char *format, ...)
 
 typedef kiln_status (*kiln_host_fn)(void *user, kiln_call *call);
 
-#define KILN_HOST_REFERENCE 1u /* may stand in verify: {host: NAME}: reads the buffers, writes the expected outputs */
-#define KILN_HOST_INPUT 2u     /* may stand in inputs: */
-#define KILN_HOST_STEP 4u      /* may stand in steps: */
+#define KILN_HOST_REFERENCE 1u /* for `verify: {host: NAME}`: reads the buffers, writes the expected outputs */
+#define KILN_HOST_INPUT 2u     /* for `inputs:` */
+#define KILN_HOST_STEP 4u      /* for `steps:` */
 
-/* Makes `function` callable from specs of this engine as `name`. Call it before the specs are loaded. `user` is
- * referenced. The function may be called from any thread that uses the engine, and must not call the engine.
- * A reference gets every buffer and size of the spec as arguments under its own name. */
+/* Makes `function` callable from specs of this engine as `name`, for `uses` (KILN_HOST_...). Call it before the specs
+ * are loaded. `user` is passed on, and must live as long as the engine. The function may be called from any thread that
+ * uses the engine, and must not call the engine. A reference gets every buffer and size of the spec as arguments under
+ * its own name. */
 KILN_API kiln_status kiln_register_host(kiln_engine *engine, const char *name, unsigned uses, kiln_host_fn function,
                                         void *user, kiln_error **error);
 
@@ -277,71 +311,102 @@ KILN_API kiln_status kiln_register_host(kiln_engine *engine, const char *name, u
 
 typedef struct kiln_spec kiln_spec;
 
-/* Loads a spec: a path, or a name that is looked up as NAME.yaml in the search path. */
-KILN_API kiln_status kiln_spec_load(kiln_engine *engine, const char *path_or_name, kiln_spec **spec, kiln_error **error);
-/* The same from memory. `name` stands in messages, and its folder is where sources and files are looked for. */
+/* Loads a spec: a path, or a name that is looked up as NAME.yaml in the search path. KILN_ERROR_NOT_FOUND: there is
+ * none; KILN_ERROR_SPEC: it has errors, and the message has each with its line and column. Needs no device. Free it
+ * with kiln_spec_free(), after all plans of it. */
+KILN_API kiln_status kiln_spec_load(kiln_engine *engine, const char *path_or_name, kiln_spec **spec,
+                                    kiln_error **error);
+/* The same from `length` bytes in memory, which are copied. `name` stands in messages; sources and files are looked for
+ * in its folder. */
 KILN_API kiln_status kiln_spec_parse(kiln_engine *engine, const char *text, size_t length, const char *name,
                                      kiln_spec **spec, kiln_error **error);
-KILN_API void kiln_spec_free(kiln_spec *spec); /* NULL is fine */
+KILN_API void kiln_spec_free(kiln_spec *spec); /* NULL is allowed */
 
+/* What these return belongs to the spec. Variants, params, constraints, size sets and buffers have numbers from 0; of a
+ * number past the last, names and infos are NULL and counts 0. */
 KILN_API const char *kiln_spec_name(const kiln_spec *spec);
 KILN_API const char *kiln_spec_title(const kiln_spec *spec);
-KILN_API const char *kiln_spec_about(const kiln_spec *spec);   /* prose, "" if there is none */
-KILN_API const char *kiln_spec_path(const kiln_spec *spec);
+KILN_API const char *kiln_spec_about(const kiln_spec *spec); /* prose, "" if there is none */
+KILN_API const char *kiln_spec_path(const kiln_spec *spec);  /* of its file; the name where it was parsed from memory */
 
 KILN_API size_t kiln_spec_variant_count(const kiln_spec *spec);
 KILN_API const char *kiln_spec_variant_name(const kiln_spec *spec, size_t variant);
 KILN_API const char *kiln_spec_variant_about(const kiln_spec *spec, size_t variant);
-/* 1: may be called the best. 0: it is there to compare with (a bound, a pattern) and does not do the spec's work. */
+/* 1: may be called the best. 0: it is only there to compare with (a bound, a pattern), and does not do the spec's
+ * work. */
 KILN_API int kiln_spec_variant_contender(const kiln_spec *spec, size_t variant);
-/* The index of the one that is taken where none is named: the first contender. */
+/* The number of the variant that is used where none is named: the first contender. */
 KILN_API size_t kiln_spec_variant_first(const kiln_spec *spec);
-/* The index of a variant, or -1. */
+/* The number of a variant; -1: there is none of that name. */
 KILN_API int kiln_spec_variant_find(const kiln_spec *spec, const char *name);
 
 typedef struct kiln_param_info {
     const char *name;
-    size_t count;
+    size_t count; /* of the values; at least 1 */
     const kiln_value *values;
-    size_t initial;                 /* index of the default value */
+    size_t initial; /* the number of the default among them */
 } kiln_param_info;
 KILN_API size_t kiln_spec_param_count(const kiln_spec *spec, size_t variant);
-KILN_API void kiln_spec_param(const kiln_spec *spec, size_t variant, size_t param, kiln_param_info *info);
+KILN_API const kiln_param_info *kiln_spec_param(const kiln_spec *spec, size_t variant, size_t param);
+/* The constraints (`where:`) as they are written in the spec. */
 KILN_API size_t kiln_spec_constraint_count(const kiln_spec *spec, size_t variant);
 KILN_API const char *kiln_spec_constraint(const kiln_spec *spec, size_t variant, size_t constraint);
 
 typedef struct kiln_size_set {
-    const char *name;               /* "default", "tiny", ... */
+    const char *name; /* "default", "tiny", ... */
     size_t count;
     const kiln_setting *settings;
 } kiln_size_set;
 KILN_API size_t kiln_spec_size_set_count(const kiln_spec *spec);
-KILN_API void kiln_spec_size_set(const kiln_spec *spec, size_t set, kiln_size_set *info);
+KILN_API const kiln_size_set *kiln_spec_size_set(const kiln_spec *spec, size_t set);
 
 typedef struct kiln_buffer_info {
     const char *name;
     kiln_type type;
-    const char *shape;              /* as written: "[M, N]" */
-    int output;
-    const char *type_text;          /* NULL, or the expression that chooses the type; `type` says nothing then */
+    const char *shape;     /* as written: "[M, N]" */
+    int output;            /* 1: an output (`out: true`) */
+    const char *type_text; /* NULL, or the expression that chooses the type; then `type` has no meaning */
 } kiln_buffer_info;
 KILN_API size_t kiln_spec_buffer_count(const kiln_spec *spec);
-KILN_API void kiln_spec_buffer(const kiln_spec *spec, size_t buffer, kiln_buffer_info *info);
+KILN_API const kiln_buffer_info *kiln_spec_buffer(const kiln_spec *spec, size_t buffer);
 
-/* The specs of the search path, by name. The callback's strings live for the call; return nonzero to be called no more. */
+/* The specs of the search path, by name. The callback's strings live for the call; return nonzero to be called no
+ * more. */
 typedef int (*kiln_list_fn)(void *user, const char *name, const char *title, const char *path);
 KILN_API kiln_status kiln_spec_list(kiln_engine *engine, kiln_list_fn each, void *user, kiln_error **error);
 
+/* ---- the keys of the spec format --------------------------------------------------------------------------- */
+
+typedef enum kiln_spec_key_need {
+    KILN_KEY_OPTIONAL,
+    KILN_KEY_REQUIRED,
+    KILN_KEY_ONE_OF, /* exactly one of the keys of its mapping that have this */
+    KILN_KEY_ANY     /* `name` stands for every other key */
+} kiln_spec_key_need;
+typedef struct kiln_spec_key_info {
+    const char *mapping;       /* where it stands: "spec", "launch", ... */
+    const char *mapping_about; /* one line, the same for all keys of the mapping; so is */
+    const char *mapping_rule;  /* which of its keys go together: a JSON schema that the mapping meets too */
+    const char *name;          /* "grid" */
+    kiln_spec_key_need need;
+    const char *value;   /* what stands behind it: "expression", "list of steps" */
+    const char *schema;  /* the same as a JSON schema, in which the mapping NAME is #/$defs/NAME */
+    const char *about;   /* one line */
+    const char *changes; /* what changes with it, and so, which samples of a store are not reused: "code", ... */
+} kiln_spec_key_info;
+/* The keys by number, those of a mapping one after the other; NULL past the last. */
+KILN_API const kiln_spec_key_info *kiln_spec_key(size_t number);
+
 /* ---- a choice: which variant, which configuration, which sizes ---------------------------------------------- */
 
-/* Zero means: the first contender, each param's default, the first size set (`tiny` on the simulator). Referenced
- * for the duration of the call it is passed to. */
+/* Zero members mean: the first contender, each param's default, the first size set (`tiny` on the simulated device).
+ * All that it points to is read during the call, and not kept. */
 typedef struct kiln_choice {
     const char *variant;
-    const kiln_setting *params;     /* any subset, by name */
+    const kiln_setting *params; /* any subset, by name */
     size_t param_count;
     const char *size_set;
-    const kiln_setting *sizes;      /* override single sizes of the set, by name */
+    const kiln_setting *sizes; /* override single sizes of the set, by name */
     size_t size_count;
 } kiln_choice;
 
@@ -349,68 +414,75 @@ typedef struct kiln_choice {
 
 typedef struct kiln_plan kiln_plan;
 
-/* Compiles (or takes from the cache) and loads what `choice` needs on the engine's device. Allocates no buffers.
- * KILN_ERROR_CONSTRAINT where the configuration breaks a constraint. The spec is referenced. */
+/* Compiles the code for `choice` (or takes it from the cache) and loads it on the engine's device. Allocates no
+ * buffers. The plan refers to the spec, which must live as long. KILN_ERROR_CONSTRAINT: the configuration breaks a
+ * constraint; KILN_ERROR_COMPILE: the message has the compiler's log. */
 KILN_API kiln_status kiln_plan_open(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
                                     kiln_plan **plan, kiln_error **error);
-KILN_API void kiln_plan_close(kiln_plan *plan); /* NULL is fine. Frees engine-made buffers, never bound ones. */
+/* Frees the plan and the buffers that it allocated, never bound ones. NULL is allowed. */
+KILN_API void kiln_plan_close(kiln_plan *plan);
 
-/* Uses the caller's device memory for a buffer. Referenced; `bytes` is checked against the buffer's size. */
+/* Uses the caller's device memory for a buffer. It must hold `bytes` bytes, at least the buffer's size, and live until
+ * the plan is closed or another pointer is bound. */
 KILN_API kiln_status kiln_plan_bind(kiln_plan *plan, const char *buffer, CUdeviceptr pointer, size_t bytes,
                                     kiln_error **error);
-/* Changes sizes of an open plan. Compiles again only where a size is baked into the source. Drops bindings and
- * engine-made buffers whose size changes. */
+/* Changes `count` sizes of an open plan. Compiles again only where the code depends on a size. Buffers whose size
+ * changes are freed, and their bindings dropped. */
 KILN_API kiln_status kiln_plan_resize(kiln_plan *plan, const kiln_setting *sizes, size_t count, kiln_error **error);
 /* The size in bytes of a buffer of the plan. */
 KILN_API kiln_status kiln_plan_buffer_bytes(const kiln_plan *plan, const char *buffer, uint64_t *bytes,
                                             kiln_error **error);
-/* The device pointer of a buffer; allocates and fills engine-made buffers that are not there yet. */
+/* The device pointer of a buffer. Allocates and fills, as the spec says, those that are not bound and not there yet. It
+ * stays valid until the plan is closed or the buffer resized. */
 KILN_API kiln_status kiln_plan_buffer(kiln_plan *plan, const char *buffer, CUdeviceptr *pointer, kiln_error **error);
-/* Copies between the host and a buffer of the plan, on the plan's context, synchronously; bytes must be its size. */
+/* Copies a whole buffer from or to the host, and waits for it; `bytes` must be its size. */
 KILN_API kiln_status kiln_plan_write(kiln_plan *plan, const char *buffer, const void *data, size_t bytes,
                                      kiln_error **error);
 KILN_API kiln_status kiln_plan_read(kiln_plan *plan, const char *buffer, void *data, size_t bytes, kiln_error **error);
 
-/* Enqueues the variant's steps on `stream` (NULL: the default stream) and returns. Variants with host steps or
- * data-dependent loops synchronise the stream inside. before_each is not run: that is kiln_plan_reset(). */
+/* kiln_plan_launch() enqueues the variant's steps on `stream` (NULL: the default stream) and returns; a variant with
+ * steps on the host, or with loops that depend on data, waits for the stream inside. Errors of the kernels themselves
+ * come with a later call, as in CUDA. kiln_plan_reset() enqueues the steps of `before_each`, which a launch does not.
+ * The stream must be of the engine's context. */
 KILN_API kiln_status kiln_plan_launch(kiln_plan *plan, CUstream stream, kiln_error **error);
 KILN_API kiln_status kiln_plan_reset(kiln_plan *plan, CUstream stream, kiln_error **error);
 
 typedef struct kiln_kernel_info {
-    const char *name;               /* as the spec names it */
-    CUfunction function;
-    unsigned grid[3], block[3];     /* of its first launch in the plan */
-    unsigned dynamic_shared;        /* bytes */
-    int from_cache;                 /* its code came from the disk cache */
+    const char *name;           /* as the spec names it */
+    CUfunction function;        /* the plan's */
+    unsigned grid[3], block[3]; /* of its first launch in the plan */
+    unsigned dynamic_shared;    /* bytes */
+    int from_cache;             /* its code came from the disk cache */
 } kiln_kernel_info;
 KILN_API size_t kiln_plan_kernel_count(const kiln_plan *plan);
-KILN_API void kiln_plan_kernel(const kiln_plan *plan, size_t kernel, kiln_kernel_info *info);
+/* NULL past the last. It lives until the plan is resized or closed. */
+KILN_API const kiln_kernel_info *kiln_plan_kernel(kiln_plan *plan, size_t kernel);
 
 /* ---- capture: a launch written down as a problem of its own ----------------------------------------------------
  *
- * A captured launch is a folder, FOLDER/SPEC-000 (-001, ...), with a spec that `kiln tune FOLDER/SPEC-000/SPEC.yaml` runs
- * as it stands: the sizes as they were, the buffers' contents before the launch as .npy files, what the outputs were
- * after it as what they are compared with, sources and headers, the configuration as the defaults, every variant and
- * every param that can still be varied. engine/plan/capture/CAPTURE.md says what is written, and when. What is captured are
- * launches of plans, not those of other CUDA code. A captured launch is waited for; without a capture a launch costs
- * one comparison more. */
+ * A captured launch is a folder, FOLDER/SPEC-000 (-001, ...), with a spec that `kiln tune FOLDER/SPEC-000/SPEC.yaml`
+ * runs as it stands: the sizes as they were, the buffers' contents before the launch as .npy files, what the outputs
+ * were after it as what they are compared with, sources and headers, the configuration as the defaults, every variant
+ * and every param that can still be varied. engine/plan/capture/CAPTURE.md says what is written, and when. What is
+ * captured are launches of plans, not those of other CUDA code. A captured launch is waited for; without a capture a
+ * launch costs one comparison more. */
 
 typedef struct kiln_capture_options { /* zero-initialise, set `size`; every zero field means its default */
-    size_t size;                    /* sizeof(kiln_capture_options) */
-    const char *what;               /* the name of a kernel (of a template also without its arguments) or of a spec;
-                                       NULL or "*": any */
-    const char *folder;             /* made where it is missing; NULL: $KILN_CAPTURE_DIR, else "kiln-capture" */
-    unsigned count;                 /* how many launches; 0: 1 */
-    uint64_t limit;                 /* bytes of contents that a capture may have; 0: $KILN_CAPTURE_LIMIT, else 4 GiB */
+    size_t size;                      /* sizeof(kiln_capture_options) */
+    const char *what;                 /* the name of a kernel (of a template also without its arguments) or of a
+                                         spec; NULL or "*": any */
+    const char *folder;               /* made where it is missing; NULL: $KILN_CAPTURE_DIR, else "kiln-capture" */
+    unsigned count;                   /* how many launches; 0: 1 */
+    uint64_t limit; /* bytes of contents that a capture may have; 0: $KILN_CAPTURE_LIMIT, else 4 GiB */
 } kiln_capture_options;
 
-/* The next `count` calls of kiln_plan_launch() on any plan of the engine that launch `what` are written down; NULL ends
- * that. The environment asks for the same: KILN_CAPTURE=WHAT or WHAT:COUNT, where WHAT may be '*', is looked at when the
- * engine is opened. Where a launch cannot be written down, a warning in the log says why, and it goes on. From any
- * thread. */
+/* Captures the next `count` calls of kiln_plan_launch() that launch `what`, on any plan of the engine; `options` NULL:
+ * no more. The environment variable KILN_CAPTURE=WHAT or WHAT:COUNT (WHAT may be '*'), read by kiln_engine_open(), does
+ * the same. If a launch cannot be captured, the log has a warning with the reason, and the launch goes on. May be
+ * called from any thread. */
 KILN_API kiln_status kiln_capture(kiln_engine *engine, const kiln_capture_options *options, kiln_error **error);
-/* The next launch of this plan, or the checked run of its next kiln_plan_run(), is written down below `folder` (NULL: as
- * above), and fails where that cannot be done. */
+/* Captures the next launch of this plan, or the checked run of its next kiln_plan_run(), below `folder` (NULL: as
+ * above). That launch or run fails if it cannot be captured. */
 KILN_API kiln_status kiln_plan_capture(kiln_plan *plan, const char *folder, kiln_error **error);
 /* The folder of this plan's last captured launch; NULL: none. Lives until the next one. */
 KILN_API const char *kiln_plan_captured(const kiln_plan *plan);
@@ -424,50 +496,53 @@ typedef int (*kiln_check_fn)(void *user, const kiln_check_finding *finding);
 
 typedef struct kiln_file_binding {
     const char *buffer;
-    const char *path;               /* .npy */
+    const char *path; /* .npy */
 } kiln_file_binding;
 
-#define KILN_RUN_NO_VERIFY 1u
-#define KILN_RUN_NO_MEASURE 2u
-#define KILN_RUN_KEEP_L2 4u     /* never flush the L2 between repetitions */
-#define KILN_RUN_FLUSH_L2 8u    /* always flush; default: where the buffers fit in it */
-#define KILN_RUN_CHECK 16u      /* the launches are checked (KILN_CHECK_MAP), and `check` is called with what was found;
-                                   KILN_ERROR_UNSUPPORTED on a GPU. An access that would fault is found and skipped, so
-                                   that one run finds all; the answer may then be wrong */
-#define KILN_RUN_ENERGY 32u     /* measure energy too, where the GPU has a counter of it: about a second more, because the
-                                   counter moves some ten times a second */
+#define KILN_RUN_NO_VERIFY 1u  /* do not compare the answer */
+#define KILN_RUN_NO_MEASURE 2u /* run once, measure nothing */
+#define KILN_RUN_KEEP_L2 4u    /* never flush the L2 between repetitions */
+#define KILN_RUN_FLUSH_L2 8u   /* always flush it; default: where the buffers fit in it */
+/* Check the launches (KILN_CHECK_MAP) and call `check` with each finding; KILN_ERROR_UNSUPPORTED on a GPU. An access
+ * that would fault is reported and skipped, so that one run finds all; the answer may then be wrong. */
+#define KILN_RUN_CHECK 16u
+/* Measure energy too, where the GPU has a counter of it. Takes about a second more, because the counter changes only
+ * some ten times a second. */
+#define KILN_RUN_ENERGY 32u
 
-typedef struct kiln_run_options {
-    size_t size;                    /* sizeof(kiln_run_options) */
-    unsigned flags;
-    double budget;                  /* seconds to measure for at most; 0: 1 on a GPU, one repetition on the simulator */
-    double precision;               /* half-width of the median's 95 % interval to stop at, relative; 0: 0.01 */
+typedef struct kiln_run_options { /* zero-initialise, set `size`; every zero member means its default */
+    size_t size;                  /* sizeof(kiln_run_options) */
+    unsigned flags;               /* KILN_RUN_... */
+    double budget;                /* seconds to measure for at most; 0: 1 on a GPU, one repetition on the simulator */
+    double precision;             /* half-width of the median's 95 % interval to stop at, relative; 0: 0.01 */
     unsigned min_repetitions, max_repetitions; /* 0: 7 (on the simulator 1) and 1000; at most 1,000,000 */
-    const kiln_file_binding *inputs;
+    const kiln_file_binding *inputs;           /* buffers that are filled from files, instead of as the spec says */
     size_t input_count;
-    const kiln_file_binding *outputs; /* written after the verified run */
+    const kiln_file_binding *outputs; /* buffers that are written to files after the verified run */
     size_t output_count;
-    kiln_check_fn check;            /* with KILN_RUN_CHECK: called in the calling thread when the run is over, also where
-                                       it failed, with each finding in the order it was found in. Its strings live for
-                                       the call */
+    kiln_check_fn check; /* with KILN_RUN_CHECK: called in the calling thread when the run is over, also
+                            where it failed, with each finding in the order it was found in. Its strings
+                            live for the call */
     void *check_user;
-    double stop_early_above;           /* seconds; 0: never. Measuring ends early where the configuration is sure to take
-                                       longer than that: engine/plan/README.md says when. The answer is checked all the
-                                       same, and the result says `stopped_early` */
-    double sample_timeout;          /* seconds of wall time that the configuration may take from its first launch on; 0: 60,
-                                       and twice the budget, and four times the first run for each of min_repetitions; below
-                                       0: no limit. Then KILN_ERROR_TIMEOUT. A simulated kernel is ended, and the message
-                                       says in which loop it was; a GPU's goes on until the process ends: the engine is of
-                                       no more use then, and the process should end soon. Where the steps run a reference,
-                                       it has the same time for itself */
-    const volatile int *stop;       /* NULL, or what ends the run with KILN_ERROR_INTERRUPTED when it is no longer 0: a signal
-                                       handler or another thread may set it. A simulated kernel ends at once and its context
-                                       stays whole; one on a GPU is waited for, for a second. Referenced for the call */
+    double stop_early_above;  /* seconds; 0: never. Measuring ends early if the configuration is sure to take longer
+                                 (engine/plan/measure/README.md). The answer is verified nevertheless, and the result
+                                 has `stopped_early` */
+    double sample_timeout;    /* seconds of wall time that the configuration may take from its first launch on, then
+                                 KILN_ERROR_TIMEOUT. 0: 60, plus twice the budget, plus four times the first run for
+                                 each of min_repetitions. Below 0: no limit. A reference among the steps has the same
+                                 time for itself. A simulated kernel is ended, and the message names the loop that it
+                                 was in. A kernel on a GPU cannot be ended: the engine is then unusable, and the
+                                 process should end soon */
+    const volatile int *stop; /* NULL, or an int that a signal handler or another thread sets to nonzero to end the run
+                                 with KILN_ERROR_INTERRUPTED. A simulated kernel ends at once, and its context stays
+                                 usable; a kernel on a GPU is waited for, at most a second. Read during the call */
 } kiln_run_options;
 
 /* What held a GPU's clocks down while it was measured. X(name, value, text) */
-#define KILN_THROTTLE_MAP(X)                                                                                          \
-    X(POWER, 1u, "power limit") X(THERMAL, 2u, "temperature") X(HARDWARE, 4u, "hardware slowdown")                    \
+#define KILN_THROTTLE_MAP(X)                                                                                           \
+    X(POWER, 1u, "power limit")                                                                                        \
+    X(THERMAL, 2u, "temperature")                                                                                      \
+    X(HARDWARE, 4u, "hardware slowdown")                                                                               \
     X(SETTING, 8u, "clock setting")
 enum {
 #define KILN_X(name, value, text) KILN_THROTTLE_##name = value,
@@ -501,15 +576,17 @@ enum {
 /* From clock_hz on: of the device while it was measured, through NVML (libnvidia-ml.so.1); 0 where that is missing or
  * does not tell. */
 #define KILN_RESULT_MAP_2(X)                                                                                           \
-    X(FLAG, stopped_early, "", "1: clearly slower than stop_early_above, so `seconds` is of fewer repetitions")           \
-    X(MICROSECONDS, finals, "us since 1970", "when the finals began that `seconds` is from, the same for all that "    \
+    X(FLAG, stopped_early, "", "1: clearly slower than stop_early_above, so `seconds` is of fewer repetitions")        \
+    X(MICROSECONDS, finals, "us since 1970",                                                                           \
+      "when the finals began that `seconds` is from, the same for all that "                                           \
       "took part; 0: it was not measured again")                                                                       \
     X(KNOWN, first_seconds, "s", "what was measured before those finals; 0: none")                                     \
     X(KNOWN, clock_hz, "Hz", "of the SMs: the mean of what was seen between repetitions")                              \
     X(KNOWN, memory_clock_hz, "Hz", "of the memory: the mean of what was seen between repetitions")                    \
     X(THROTTLE, throttle, "KILN_THROTTLE_...", "all that was seen")                                                    \
     X(KNOWN, temperature, "degrees Celsius", "of the GPU")                                                             \
-    X(KNOWN, power_watts, "W", "of the board: with KILN_RUN_ENERGY the mean while only the steps ran; else what the "  \
+    X(KNOWN, power_watts, "W",                                                                                         \
+      "of the board: with KILN_RUN_ENERGY the mean while only the steps ran; else what the "                           \
       "driver says at the end, which may be a mean over the last second")                                              \
     X(KNOWN, energy_joules, "J", "of the board, a repetition, with what it takes when idle; with KILN_RUN_ENERGY")
 
@@ -528,7 +605,9 @@ typedef struct kiln_result {
 #undef KILN_X
 } kiln_result;
 
-/* options and result may be NULL. `*result` is the plan's, until its next run. */
+/* Fills the buffers, runs the steps once, compares the outputs with what the spec says, then measures repetitions.
+ * Waits for all of it; measurements of one engine wait for each other. `options` and `result` may be NULL. `*result`
+ * belongs to the plan, and lives until its next run. KILN_ERROR_WRONG_ANSWER: the message has the first differences. */
 KILN_API kiln_status kiln_plan_run(kiln_plan *plan, const kiln_run_options *options, const kiln_result **result,
                                    kiln_error **error);
 
@@ -537,71 +616,85 @@ KILN_API kiln_status kiln_plan_run(kiln_plan *plan, const kiln_run_options *opti
 typedef struct kiln_inspection kiln_inspection;
 
 typedef struct kiln_inspected_kernel {
-    const char *name, *symbol;      /* as the spec names it; as the module does */
-    int registers;                  /* a thread */
-    uint64_t static_shared, dynamic_shared, local_bytes, constant_bytes;
+    const char *name, *symbol;              /* in the spec; in the module */
+    int registers;                          /* a thread */
+    uint64_t static_shared, dynamic_shared; /* bytes a block */
+    uint64_t local_bytes;                   /* a thread */
+    uint64_t constant_bytes;
     int64_t spill_store_bytes, spill_load_bytes; /* a thread, as ptxas counts them; -1: it did not say */
     unsigned block[3];
     int blocks_per_sm;
-    double occupancy;               /* resident warps over the most an SM holds */
-    const char *limited_by;         /* "registers", "shared memory", "threads", "blocks" */
+    double occupancy;       /* resident warps over the most an SM holds */
+    const char *limited_by; /* "registers", "shared memory", "threads", "blocks" */
 } kiln_inspected_kernel;
 
-/* Compiles `choice` for `arch` ("sm_90"; NULL: the engine's device). */
+/* Compiles `choice` for `arch` ("sm_90"; NULL: that of the engine's device). With `arch` no device is needed. Free
+ * *inspection with kiln_inspection_free(). */
 KILN_API kiln_status kiln_inspect(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
                                   const char *arch, kiln_inspection **inspection, kiln_error **error);
-/* How many blocks of so many threads an SM of `arch` holds, each thread with so many registers and each block with so
- * many bytes of shared memory. */
-typedef struct kiln_occupancy_info { int blocks_per_sm; double occupancy; const char *limited_by; } kiln_occupancy_info;
+typedef struct kiln_occupancy_info {
+    size_t size; /* set by the caller: sizeof(kiln_occupancy_info) */
+    int blocks_per_sm;
+    double occupancy;       /* resident warps over the most an SM holds */
+    const char *limited_by; /* "registers", "shared memory", "threads", "blocks"; never freed */
+} kiln_occupancy_info;
+/* How many blocks of `threads` threads an SM of `arch` holds, with `registers` registers a thread and `shared` bytes of
+ * shared memory a block. */
 KILN_API kiln_status kiln_occupancy(kiln_engine *engine, const char *arch, unsigned threads, int registers,
                                     uint64_t shared, kiln_occupancy_info *info, kiln_error **error);
-KILN_API void kiln_inspection_free(kiln_inspection *inspection);
-KILN_API const char *kiln_inspection_arch(const kiln_inspection *inspection);
-KILN_API const char *kiln_inspection_source(const kiln_inspection *inspection);
-KILN_API const char *kiln_inspection_ptx(const kiln_inspection *inspection);
+
+/* What these return belongs to the inspection. */
+KILN_API void kiln_inspection_free(kiln_inspection *inspection);                /* NULL is allowed */
+KILN_API const char *kiln_inspection_arch(const kiln_inspection *inspection);   /* "sm_90" */
+KILN_API const char *kiln_inspection_source(const kiln_inspection *inspection); /* as the compiler got it */
+KILN_API const char *kiln_inspection_ptx(const kiln_inspection *inspection);    /* "" if there is none */
+/* NULL if there is none; *bytes (may be NULL): its length. */
 KILN_API const void *kiln_inspection_cubin(const kiln_inspection *inspection, size_t *bytes);
-KILN_API const char *kiln_inspection_log(const kiln_inspection *inspection);
+KILN_API const char *kiln_inspection_log(const kiln_inspection *inspection); /* the compiler's; "" if it is empty */
 KILN_API size_t kiln_inspection_kernel_count(const kiln_inspection *inspection);
 KILN_API const kiln_inspected_kernel *kiln_inspection_kernel(const kiln_inspection *inspection, size_t kernel);
 
 /* ---- the disk cache ------------------------------------------------------------------------------------------- */
 
 typedef struct kiln_cache_entry {
-    const char *id;                 /* 32 hexadecimal digits */
-    const char *source;             /* the source's name */
+    const char *id;     /* 32 hexadecimal digits */
+    const char *source; /* the source's name */
     const char *arch;
-    const char *compiler;           /* "nvrtc 13.0" */
-    const char *options;            /* joined by spaces */
+    const char *compiler; /* "nvrtc 13.0" */
+    const char *options;  /* joined by spaces */
     uint64_t bytes;
-    int64_t used;                   /* seconds since 1970, last use */
-    int intact;                     /* only set by verify: checksum and key agree */
+    int64_t used; /* seconds since 1970, last use */
+    int intact;   /* only set by verify: checksum and key agree */
 } kiln_cache_entry;
 /* Return nonzero to be called no more. */
 typedef int (*kiln_cache_fn)(void *user, const kiln_cache_entry *entry);
 
 KILN_API const char *kiln_cache_dir(kiln_engine *engine); /* NULL where the cache is off */
 KILN_API kiln_status kiln_cache_list(kiln_engine *engine, kiln_cache_fn each, void *user, kiln_error **error);
-/* Checks every entry and removes the damaged ones; `each` is called for each that was looked at; where
- * it ends the visit, the rest is not checked. */
+/* Checks every entry and removes the damaged ones. `each` is called for each; if it returns nonzero, the rest is not
+ * checked. */
 KILN_API kiln_status kiln_cache_verify(kiln_engine *engine, kiln_cache_fn each, void *user, kiln_error **error);
-/* Calls back once with the entry and its PTX; `id` may be any unique prefix. What the callback returns is not looked at. */
+/* Calls `show` once with an entry, its source and its PTX; `id` may be any unique prefix of its id. The callback's
+ * return value has no effect. */
 typedef int (*kiln_cache_show_fn)(void *user, const kiln_cache_entry *entry, const char *source_text, const char *ptx,
                                   size_t cubin_bytes);
 KILN_API kiln_status kiln_cache_show(kiln_engine *engine, const char *id, kiln_cache_show_fn show, void *user,
                                      kiln_error **error);
-/* Removes least recently used entries until at most `max_bytes` are left. *removed, *kept_bytes: each may be NULL. */
+/* Removes the least recently used entries until at most `max_bytes` bytes are left. *removed (entries) and *kept_bytes
+ * may be NULL. */
 KILN_API kiln_status kiln_cache_gc(kiln_engine *engine, uint64_t max_bytes, uint64_t *removed, uint64_t *kept_bytes,
                                    kiln_error **error);
 KILN_API kiln_status kiln_cache_clear(kiln_engine *engine, uint64_t *removed, kiln_error **error);
 
 /* ---- files ------------------------------------------------------------------------------------------------------ */
 
-/* Writes a whole file as Kiln writes all of its own: to a temporary file in the same folder, synced, then renamed, so
- * that no failure damages an older file. Refuses whatever is there and no regular file (a device, a FIFO, a link); an
- * older file's mode is kept. Where the size of files is limited (RLIMIT_FSIZE), writing ends a process that does not
- * ignore SIGXFSZ: the library sets no signal handlers. */
+/* Writes a whole file as Kiln writes its own: to a temporary file in the same folder, synced, then renamed, so that no
+ * failure damages an older file, whose mode is kept. KILN_ERROR_IO if something other than a regular file is there (a
+ * device, a FIFO, a link). Where the size of files is limited (RLIMIT_FSIZE), the process must ignore SIGXFSZ, or
+ * writing ends it. */
 KILN_API kiln_status kiln_file_write(const char *path, const void *data, size_t size, kiln_error **error);
 
+/* The version of the library that runs, "0.1.0"; KILN_VERSION is that of this header. */
 KILN_API const char *kiln_version(void);
 
 #ifdef __cplusplus

@@ -18,131 +18,136 @@
 extern "C" {
 #endif
 
-/* ---- search spaces ------------------------------------------------------------------------------------------------ */
+/* ---- search spaces ----------------------------------------------------------------------------------------------- */
 
 typedef struct kiln_space_info {
-    uint64_t raw;                   /* configurations before constraints; UINT64_MAX: that many or more */
-    uint64_t valid;                 /* after them */
-    int counted;                    /* 0: the time was over before, and `valid` is how many there are at least */
+    size_t size;    /* set by the caller: sizeof(kiln_space_info) */
+    uint64_t raw;   /* configurations before constraints; UINT64_MAX: that many or more */
+    uint64_t valid; /* after them */
+    int counted;    /* 0: the time was over before all were counted; there are at least `valid` */
 } kiln_space_info;
 
 typedef struct kiln_space_options { /* zero-initialise, set `size` */
     size_t size;
-    double max_seconds;             /* 0: 5 */
-    int (*stop)(void *user);        /* asked now and then; nonzero: end with KILN_ERROR_INTERRUPTED. NULL: nobody is */
+    double max_seconds;      /* 0: 5 */
+    int (*stop)(void *user); /* called now and then; nonzero: end with KILN_ERROR_INTERRUPTED. NULL: not called */
     void *user;
 } kiln_space_options;
 
-/* The number of configurations; variant NULL: all of the spec. options NULL: the defaults. */
+/* The number of configurations that `choice` allows: of its variant (NULL: of all), with its sizes. Needs no
+ * compiler. */
 KILN_API kiln_status kiln_space_count(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
                                       const kiln_space_options *options, kiln_space_info *info, kiln_error **error);
-/* The same with the defaults, before and after constraints. KILN_ERROR_TIMEOUT: they could not be counted. */
+/* The same with default options: before (*raw) and after (*valid) constraints. KILN_ERROR_TIMEOUT: they could not be
+ * counted in that time. */
 KILN_API kiln_status kiln_space_size(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
                                      uint64_t *raw, uint64_t *valid, kiln_error **error);
 
 /* ---- tune ---------------------------------------------------------------------------------------------------- */
 
+/* A configuration that was tried. */
 typedef struct kiln_sample {
     const char *variant;
     const kiln_setting *params;
     size_t param_count;
-    kiln_status status;             /* KILN_OK, or how it failed */
-    const char *message;            /* why it failed, "" if it did not */
-    kiln_result result;             /* valid where status is KILN_OK */
-    int reused;                     /* 1: not made now but taken from the store */
-    const char *device;             /* which one made it, as kiln_device_info.id; "" where it came to none */
-    int tied;                       /* 1: the best, or cannot be told apart from it (kiln_tuning_verdict) */
-    double at;                      /* seconds from the start of the sweep until it was there */
-    const double *objectives;       /* the value of each of the options' objectives; NULL: it failed, or there are none */
-    int front;                      /* 1: of several objectives, and no other contender is as good in all and better in
-                                       one */
-    int contender;                  /* 0: of a variant that is none, and ranked behind those that are; in a sweep of such
-                                       variants alone all are */
+    kiln_status status;        /* KILN_OK, or how it failed */
+    const char *message;       /* why it failed, "" if it did not */
+    const kiln_result *result; /* never NULL; all zero where status is not KILN_OK. It lives as long as the sample */
+    int reused;                /* 1: taken from the store, not measured now */
+    const char *device;        /* the device that made it, as kiln_device_info.id; "": it did not get that far */
+    int tied;                  /* 1: the best, or cannot be told apart from it (kiln_tuning_verdict) */
+    double at;                 /* seconds from the start of the sweep until it was complete */
+    const double *objectives;  /* the value of each objective of the options; NULL: it failed, or there are none */
+    int front;                 /* 1: there are several objectives, and no other contender is as good in all of them and
+                                  better in one */
+    int contender;             /* 0: its variant is no contender (kiln_spec_variant_contender), and it is ranked after
+                                  those that are; in a sweep of such variants alone all count as contenders */
 } kiln_sample;
 
 typedef struct kiln_progress {
-    uint64_t done, total;           /* total UINT64_MAX: not known */
+    uint64_t done, total; /* total UINT64_MAX: not known */
     uint64_t failed;
-    double elapsed, remaining;      /* seconds; remaining < 0: not known yet */
-    const kiln_sample *best;        /* NULL: none yet */
+    double elapsed, remaining; /* seconds; remaining < 0: not known yet */
+    const kiln_sample *best;   /* NULL: none yet */
 } kiln_progress;
 
-/* Called in the calling thread after each sample, and about ten times a second between them with sample == NULL.
- * Return nonzero to end the sweep with what there is (status KILN_ERROR_INTERRUPTED). */
+/* Called in the thread that called kiln_tune(), after each sample, and about ten times a second between them with
+ * sample NULL. `progress` and `sample` live until it returns. Return nonzero to end the sweep with what there is
+ * (KILN_ERROR_INTERRUPTED). */
 typedef int (*kiln_tune_fn)(void *user, const kiln_progress *progress, const kiln_sample *sample);
 
-/* Where samples are measured: in this process, or in one that kiln-worker runs, so that a fault of the device, an
- * endless kernel or a crash of the driver costs one sample. That cannot be where the engine has a caller's context,
- * host functions of the application or no worker program, nor where the run has outputs or KILN_RUN_CHECK. */
+/* Where samples are measured: in this process, or isolated in a kiln-worker process, so that a fault of the device, an
+ * endless kernel or a crash of the driver costs one sample. Isolation is not possible if the engine has a caller's
+ * context, host functions of the application or no worker program, or if the run has outputs or KILN_RUN_CHECK. */
 typedef enum kiln_isolation {
-    KILN_ISOLATE_NEVER,             /* here. After a fault, or an endless kernel, a sweep on a GPU ends */
-    KILN_ISOLATE_GPU,               /* elsewhere on a GPU, here with a warning if it cannot be; here on the simulator */
-    KILN_ISOLATE_ALWAYS             /* elsewhere; an error where it cannot be */
+    KILN_ISOLATE_NEVER, /* in this process. A fault or an endless kernel ends a sweep on a GPU */
+    KILN_ISOLATE_GPU,   /* on a GPU isolated if possible, else here with a warning; simulated: in this process */
+    KILN_ISOLATE_ALWAYS /* isolated; an error if that is not possible */
 } kiln_isolation;
 
 /* A database that samples are kept in; see below. */
 typedef struct kiln_store kiln_store;
 
-#define KILN_TUNE_FRESH 1u      /* make every sample anew; the store is written to all the same */
-#define KILN_TUNE_NO_STOP_EARLY 2u /* measure clearly slower configurations as long as the others, too. The sweep sets
-                                   stop_early_above of `run` itself */
-#define KILN_TUNE_NO_FINALS 4u  /* the fastest are not measured again */
+#define KILN_TUNE_FRESH 1u /* take no sample from the store; new ones are written to it nevertheless */
+/* Measure clearly slower configurations as long as the others. Without it the sweep ends them early: it sets
+ * `stop_early_above` of `run` itself. */
+#define KILN_TUNE_NO_STOP_EARLY 2u
+#define KILN_TUNE_NO_FINALS 4u /* do not measure the fastest again */
 
 typedef struct kiln_tune_options {
-    size_t size;                    /* sizeof(kiln_tune_options) */
-    const char *const *variants;    /* NULL: all */
+    size_t size;                 /* sizeof(kiln_tune_options) */
+    const char *const *variants; /* NULL: all */
     size_t variant_count;
-    const kiln_setting *params;     /* fixes these params where a variant has them */
+    const kiln_setting *params; /* fixes these params where a variant has them */
     size_t param_count;
-    const char *size_set;
+    const char *size_set; /* as in kiln_choice */
     const kiln_setting *sizes;
     size_t size_count;
-    const kiln_run_options *run;    /* how each sample is run; NULL: the defaults. Referenced for the call */
-    uint64_t max_configurations;    /* to make anew: those taken from the store come on top; 0: all */
-    double max_seconds;             /* 0: no limit */
+    const kiln_run_options *run; /* how each sample is run; NULL: the defaults. Read during the call */
+    uint64_t max_configurations; /* how many to measure, without those taken from the store; 0: all */
+    double max_seconds;          /* wall time of the sweep; 0: no limit */
     kiln_tune_fn callback;
     void *user;
     kiln_isolation isolation;
-    double sample_timeout;          /* seconds a sample may take from its first launch on; 0: that of `run`. Where that is 0,
-                                       too, a sample measured elsewhere may take 60 and, once one has worked, 5 and 50 times
-                                       what the shortest took, if that is less; either with twice the budget added. Below
-                                       0: no limit */
-    kiln_store *store;              /* where samples are written as they are made and taken from where all that determined
-                                       them is unchanged; NULL: nowhere. Referenced for the call */
-    unsigned flags;                 /* KILN_TUNE_FRESH ... */
-    const char *strategy;           /* by name (kiln_strategy_name); NULL: everything in order ("exhaustive") where
-                                       there is no budget or with KILN_RUN_CHECK, else kiln_strategy_name(0) */
-    uint64_t seed;                  /* the same seed and the same answers in the same order search the same way */
-    const char *const *devices;     /* measure on each of these at once, in a process each, whatever `isolation`
-                                       says; named as in kiln_options. They must be of the engine's device's model. A
-                                       GPU may stand there once, a simulated device may be repeated. NULL: on the
-                                       engine's device */
+    double sample_timeout;      /* seconds that a sample may take from its first launch on; 0: that of `run`. If that is
+                                   0 too, an isolated sample may take 60, or once one has worked, 5 plus 50 times the
+                                   shortest if that is less; plus twice the budget. Below 0: no limit */
+    kiln_store *store;          /* samples are written to it as they are made, and taken from it if all that determines
+                                   them is unchanged; NULL: none. It must live during the call */
+    unsigned flags;             /* KILN_TUNE_FRESH ... */
+    const char *strategy;       /* a name (kiln_strategy_name); NULL: kiln_strategy_name(0), or all in order
+                                   ("exhaustive") if there is no budget or with KILN_RUN_CHECK */
+    uint64_t seed;              /* with the same seed, and the same times in the same order, the search is the same */
+    const char *const *devices; /* measure on all of these at once, in a process each, whatever `isolation` says; names
+                                   as in kiln_options. All must be of the same model as the engine's device. A GPU may
+                                   be named once, a simulated device several times. NULL: the engine's device */
     size_t device_count;
-    unsigned finalists;             /* how many of the fastest are measured again, for at most 7 % of the sweep's time or
-                                       half a second, after it; 0: 5 on a GPU, none elsewhere; at most 16 */
-    double max_roofline;            /* end when a sample has come so near the roofline, 0..1; 0: never */
-    uint64_t stagnation;            /* end when so many samples, one after the other, were no better; 0: never */
-    double improvement;             /* better by less than this share of the best is no better; 0: 0.01 */
-    const char *const *objectives;  /* what to look for; NULL: "time". Each is an expression of specs (engine/expr/README.md)
-                                       over what was measured (time in seconds, gflops, gbs, roofline, energy in joules and
-                                       power in watts, which imply KILN_RUN_ENERGY, compile in seconds), the spec's
-                                       metrics, params, lets, sizes and device.*, with "min:" or "max:" before it;
-                                       without, gflops, gbs and roofline are to be large, and all else small. The ranking
-                                       goes by the first; a strategy searches for the least geometric mean of them, those
-                                       to be large counting as 1 / value */
+    unsigned finalists;            /* how many of the fastest are measured again after the sweep, for at most 7 % of its
+                                      time or half a second; 0: 5 on a GPU, none elsewhere; at most 16 */
+    double max_roofline;           /* end when a sample reaches this share of the roofline, 0..1; 0: never */
+    uint64_t stagnation;           /* end after so many samples in a row that were not better; 0: never */
+    double improvement;            /* the share of the best time by which a better one must be better; 0: 0.01 */
+    const char *const *objectives; /* what to optimise; NULL: "time". Each is an expression (engine/expr/README.md) over
+                                      what was measured (time and compile in seconds, gflops, gbs, roofline; energy in
+                                      joules and power in watts, which imply KILN_RUN_ENERGY), the spec's metrics,
+                                      params, lets, sizes and device.*. "min:" or "max:" stands before it; without,
+                                      gflops, gbs and roofline are maximised and all others minimised. The ranking goes
+                                      by the first. A strategy minimises their geometric mean, with 1 / value for those
+                                      that are maximised */
     size_t objective_count;
 } kiln_tune_options;
 
 typedef struct kiln_tuning kiln_tuning;
 
-/* Sweeps. Where a sweep that has begun ends early (KILN_ERROR_INTERRUPTED, a lost device or compiler), `*tuning` holds
- * what was done until then, so set it to NULL before and look at it after. A failing configuration is a sample
- * with a status, not a failure of the sweep. */
+/* Sweeps: tries configurations of the spec, and ranks them. A configuration that fails is a sample with a status, not
+ * an error of the sweep. If a sweep that has begun ends early (KILN_ERROR_INTERRUPTED, a lost device or compiler),
+ * *tuning has what was done until then: set it to NULL before the call, and free it after it in any case. */
 KILN_API kiln_status kiln_tune(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *options,
                                kiln_tuning **tuning, kiln_error **error);
-KILN_API void kiln_tuning_free(kiln_tuning *tuning);
+KILN_API void kiln_tuning_free(kiln_tuning *tuning); /* NULL is allowed */
 KILN_API size_t kiln_tuning_count(const kiln_tuning *tuning);
-/* Samples ranked: fastest first, then the failed ones. */
+/* The samples by rank, from 0: the fastest first, the failed ones last. NULL past the last. They belong to the
+ * tuning. */
 KILN_API const kiln_sample *kiln_tuning_sample(const kiln_tuning *tuning, size_t rank);
 
 /* Why a sweep ended. X(name, text) */
@@ -153,7 +158,7 @@ KILN_API const kiln_sample *kiln_tuning_sample(const kiln_tuning *tuning, size_t
     X(ROOFLINE, "the best is as near the roofline as was asked for")                                                   \
     X(STAGNATION, "nothing better came for as long as was asked for")                                                  \
     X(EARLY, "interrupted, or by an error")                                                                            \
-    X(SEARCHED, "no further valid configuration was found in the time there is to look for one")
+    X(SEARCHED, "no further valid configuration was found in the given time")
 typedef enum kiln_end {
 #define KILN_X(name, text) KILN_END_##name,
     KILN_END_MAP(KILN_X)
@@ -161,63 +166,66 @@ typedef enum kiln_end {
 } kiln_end;
 
 typedef struct kiln_tuning_totals {
-    uint64_t configurations, failed, verified;
-    uint64_t cache_hits, cache_misses;
-    uint64_t reused;                /* of the configurations: taken from the store */
-    uint64_t stopped_early;         /* clearly slower than the best at the time */
-    uint64_t throttled;             /* measured while power, temperature or hardware held the clocks down */
+    uint64_t configurations, failed, verified; /* samples; those of them that failed; whose answer was verified */
+    uint64_t cache_hits, cache_misses;         /* codes that came from the cache; that were compiled */
+    uint64_t reused;                           /* of the configurations: taken from the store */
+    uint64_t stopped_early;                    /* clearly slower than the best at the time */
+    uint64_t throttled;                        /* measured while power, temperature or hardware held the clocks down */
     kiln_end end;
-    double seconds;                 /* wall time */
-    double compile_seconds;         /* wall time for code: the cache, starting compiles, waiting for them */
-    double compile_work_seconds;    /* summed over workers */
-    double run_seconds;             /* filling, launching, verifying, measuring; summed over devices */
-    int uncounted;                  /* 1: the space has too many configurations to count in a short time */
-    int sampled;                    /* 1: so that they were drawn at random, not all of them equally likely */
+    double seconds;              /* wall time */
+    double compile_seconds;      /* wall time for code: the cache, starting compiles, waiting for them */
+    double compile_work_seconds; /* summed over workers */
+    double run_seconds;          /* filling, launching, verifying, measuring; summed over devices */
+    int uncounted;               /* 1: the space has too many configurations to count in a short time */
+    int sampled;                 /* 1: therefore they were drawn at random, not all with the same probability */
 } kiln_tuning_totals;
 KILN_API const kiln_tuning_totals *kiln_tuning_sum(const kiln_tuning *tuning);
 
-/* How sure it is that the first is the best. The fastest of a sweep (finalists) are measured again, in turn and in many
- * rounds; they are ranked before all others then, by the median of the rounds (engine/tune/README.md). */
+/* How certain it is that the first is the best. The fastest of a sweep (the finalists) are measured again, in turn, in
+ * many rounds. They are then ranked before all others, by the median of their rounds (engine/tune/FINALS.md). */
 typedef struct kiln_verdict {
-    size_t finalists;               /* that were measured again; 1: no other came near; 0: there were no finals */
-    size_t tied;                    /* how many cannot be told apart from the best, with itself; 0: it is not known */
-    unsigned rounds;                /* 0: nothing was measured again */
-    double margin;                  /* relative: by less than that nothing is called slower */
-    double near;                    /* relative: finalists are at most so much slower than the best of the sweep */
-    double seconds;                 /* wall time that it took; it is not part of kiln_tuning_totals */
-    int reused;                     /* 1: finals of an earlier sweep, whose samples were all taken from the store */
-    const char *why_not;            /* "", or why nothing was measured again: "estimates are the same every time" */
+    size_t finalists;    /* how many were measured again; 1: no other was close; 0: there were no finals */
+    size_t tied;         /* how many cannot be told apart from the best, which is counted; 0: not known */
+    unsigned rounds;     /* 0: nothing was measured again */
+    double margin;       /* relative; a smaller difference is not called slower */
+    double near;         /* relative; finalists are at most so much slower than the best of the sweep */
+    double seconds;      /* wall time of the finals, which kiln_tuning_totals does not contain */
+    int reused;          /* 1: the finals of an earlier sweep; all its samples were taken from the store */
+    const char *why_not; /* "", or why nothing was measured again: "estimates are the same every time" */
 } kiln_verdict;
 KILN_API const kiln_verdict *kiln_tuning_verdict(const kiln_tuning *tuning);
 
-/* ---- the store: samples kept -------------------------------------------------------------------------------------- */
+/* ---- the store: samples kept ------------------------------------------------------------------------------------- */
 
 /* Files that samples are kept in. X(NAME, word, what it is) */
-#define KILN_FORMAT_MAP(X)                                                                                            \
-    X(AUTO, "auto", "by the name of the file") X(CSV, "csv", "comma-separated values")                                \
-    X(T4, "t4", "T4 results") X(KERNEL_TUNER, "kernel-tuner", "Kernel Tuner's cache file")
+#define KILN_FORMAT_MAP(X)                                                                                             \
+    X(AUTO, "auto", "by the name of the file")                                                                         \
+    X(CSV, "csv", "comma-separated values")                                                                            \
+    X(T4, "t4", "T4 results")                                                                                          \
+    X(KERNEL_TUNER, "kernel-tuner", "Kernel Tuner's cache file")
 typedef enum kiln_format {
 #define KILN_X(name, word, text) KILN_FORMAT_##name,
     KILN_FORMAT_MAP(KILN_X)
 #undef KILN_X
-    KILN_FORMAT_COUNT
+        KILN_FORMAT_COUNT
 } kiln_format;
 /* The format of a word; -1: none. */
 KILN_API int kiln_format_find(const char *word);
 
-#define KILN_STORE_READ 1u      /* only read: nothing is made, nothing moved; works on read-only media */
+#define KILN_STORE_READ 1u /* only read: no file is made or moved; works on read-only media */
 
-/* Opens a store, a SQLite database, and makes it with its folder where there is none. `path` NULL: $KILN_STORE, else
- * $XDG_DATA_HOME/kiln/samples.db, else ~/.local/share/kiln/samples.db. A damaged one is moved aside, which the engine's
- * log is told as a warning, and a new one made. Many processes may have one open; a kiln_store may be used by many
- * threads. No device is opened. KILN_ERROR_NOT_FOUND: only to be read, and not there. KILN_ERROR_TIMEOUT: another process
- * has had it locked for 10 s. KILN_ERROR_REFUSED: the file has other tables than a store. */
+/* Opens a store, a SQLite database; makes it, and its folder, if there is none. `path` NULL: $KILN_STORE, else
+ * $XDG_DATA_HOME/kiln/samples.db, else ~/.local/share/kiln/samples.db. A damaged one is renamed, with a warning in the
+ * log, and a new one made. Many processes may have the same store open, and many threads may use a kiln_store. Needs no
+ * device. KILN_ERROR_NOT_FOUND: with KILN_STORE_READ, there is none. KILN_ERROR_TIMEOUT: another process had it locked
+ * for 10 s. KILN_ERROR_REFUSED: the file has tables that are not a store's. */
 KILN_API kiln_status kiln_store_open(kiln_engine *engine, const char *path, unsigned flags, kiln_store **store,
                                      kiln_error **error);
-KILN_API void kiln_store_close(kiln_store *store); /* NULL is fine */
+KILN_API void kiln_store_close(kiln_store *store); /* NULL is allowed */
 KILN_API const char *kiln_store_path(const kiln_store *store);
 
-/* The texts of a record that say what was run, and of what it was made. X(kind, name, unit, text), as of a result. */
+/* The texts of a record that say what was run, and what determined it. X(kind, name, unit, text), as
+ * KILN_RESULT_MAP. */
 #define KILN_RECORD_SUBJECT_MAP(X)                                                                                     \
     X(TEXT, key, "", "32 hexadecimal digits: of all that determined it")                                               \
     X(TEXT, spec, "", "its name")                                                                                      \
@@ -234,7 +242,7 @@ KILN_API const char *kiln_store_path(const kiln_store *store);
     X(TEXT, kiln, "", "its version")                                                                                   \
     X(TEXT, source_key, "", "32 hexadecimal digits: of source, headers, options, compiler; \"\" if it got not so far")
 
-/* A sample with all that determined it. Strings and arrays live for the callback. */
+/* A sample with all that determined it. All that it points to lives until the callback returns. */
 typedef struct kiln_record {
 #define KILN_X(kind, name, unit, text) KILN_FIELD_##kind name;
     KILN_RECORD_SUBJECT_MAP(KILN_X)
@@ -246,53 +254,56 @@ typedef struct kiln_record {
 #undef KILN_X
     kiln_status status;
     const char *message;
-    int reusable;                   /* 0: it failed in a way that may differ the next time, and is tried again */
-    kiln_result result;
-    const double *times;            /* seconds of each repetition, in order; on the simulated device of the host's time */
+    int reusable;              /* 0: it failed in a way that may not happen again, so a sweep tries it again */
+    const kiln_result *result; /* never NULL; valid where status is KILN_OK */
+    const double *times;       /* seconds of each repetition, in order; on the simulated device the host's time */
     size_t time_count;
-    int64_t made;                   /* microseconds since 1970 */
+    int64_t made; /* microseconds since 1970 */
 } kiln_record;
 /* Return nonzero to be shown no more. */
 typedef int (*kiln_record_fn)(void *user, const kiln_record *record);
 
-/* Which records; NULL and 0 mean any. */
-typedef struct kiln_store_filter {
-    size_t size;                    /* sizeof(kiln_store_filter) */
+/* Which records: those that meet all members. NULL and 0 mean any. */
+typedef struct kiln_store_filter { /* zero-initialise, set `size` */
+    size_t size;                   /* sizeof(kiln_store_filter) */
     const char *spec, *variant;
-    const char *device;             /* a part of the name in any case, or the id, or the uuid */
-    int failed;                     /* 1: only failed ones; -1: only others */
-    int64_t before;                 /* microseconds since 1970: only those made earlier */
-    const kiln_setting *sizes;      /* only those made at these sizes, and any others that there may be */
+    const char *device;        /* a part of the device's name, in any case; or its id, or its uuid */
+    int failed;                /* 1: only failed ones; -1: only those that did not fail */
+    int64_t before;            /* only those made earlier; microseconds since 1970 */
+    const kiln_setting *sizes; /* only those made at these sizes; other sizes may have any value */
     size_t size_count;
 } kiln_store_filter;
 
-/* In the order in which they were made. `filter` may be NULL. The callback must not use the store. */
-KILN_API kiln_status kiln_store_list(kiln_store *store, const kiln_store_filter *filter, kiln_record_fn each, void *user,
-                                     kiln_error **error);
-/* Removes what the filter lets through. *removed (may be NULL): how many. */
+/* Calls `each` for the records that match `filter` (NULL: all), in the order in which they were made. The callback must
+ * not use the store. */
+KILN_API kiln_status kiln_store_list(kiln_store *store, const kiln_store_filter *filter, kiln_record_fn each,
+                                     void *user, kiln_error **error);
+/* Removes the records that match `filter`; NULL: all. *removed (may be NULL): how many. */
 KILN_API kiln_status kiln_store_prune(kiln_store *store, const kiln_store_filter *filter, uint64_t *removed,
                                       kiln_error **error);
-/* To a file. KILN_FORMAT_AUTO goes by its name: T4 for .json and .json.gz, else CSV. *written (may be NULL): how many.
- *   CSV           everything, with a heading
- *   T4, KERNEL_TUNER  the samples of one spec at one set of sizes on one device, which a recorded space holds (the filter has
- *                 to see to it), and beside what others read all that an import needs to make the same records of it */
+/* Writes the records that match `filter` (NULL: all) to a file. *written (may be NULL): how many. KILN_FORMAT_AUTO
+ * chooses by the file's name: T4 for .json and .json.gz, else CSV.
+ *   CSV: everything, with a heading.
+ *   T4, KERNEL_TUNER: a recorded space, so samples of one spec at one set of sizes on one device, which the filter must
+ *   ensure. The file also has all that kiln_store_import() needs to make the same records of it. */
 KILN_API kiln_status kiln_store_export(kiln_store *store, const kiln_store_filter *filter, const char *path,
                                        kiln_format format, uint64_t *written, kiln_error **error);
-/* From a file in any of the formats, which it shows by itself. Of two records with one key the one made later stays. All of
- * the file is taken or, where something in it is wrong (the message says where), nothing. Recorded spaces that others made
- * become records that lookups find and sweeps do not take: engine/store/README.md says how. *read and *taken (may be
- * NULL): how many there were, and how many of them were taken. */
+/* Reads records from a file, whose content tells the format. Of two records with one key the later one is kept. If
+ * anything in the file is wrong (the message says where), nothing of it is taken. Recorded spaces of other programs
+ * become records that kiln_best_find() finds and sweeps do not reuse (engine/store/EXCHANGE.md). *read and *taken (may
+ * be NULL): how many there were, and how many of them were taken. KILN_ERROR_INTERRUPTED: by `stop` of kiln_options;
+ * nothing was taken. */
 KILN_API kiln_status kiln_store_import(kiln_store *store, const char *path, uint64_t *read, uint64_t *taken,
                                        kiln_error **error);
 
-/* ---- best-known configurations --------------------------------------------------------------------------------------- */
+/* ---- best-known configurations ----------------------------------------------------------------------------------- */
 
-/* What is known of many problems, to be looked up: the latest sample of each configuration on each kind of device at each
- * set of sizes. May be used by many threads at once. */
+/* What is known of many problems: the latest sample of each configuration, for each kind of device and each set of
+ * sizes. May be used by many threads at once. */
 typedef struct kiln_knowledge kiln_knowledge;
 
-/* From a text file as kiln_knowledge_save() writes it, for a program to ship. It is YAML; all errors in it are said, each
- * with its line and column. No device is opened. */
+/* From a text file as kiln_knowledge_save() writes it, which a program can ship. It is YAML; the message has all errors
+ * in it, with line and column. Needs no device. */
 KILN_API kiln_status kiln_knowledge_load(kiln_engine *engine, const char *path, kiln_knowledge **knowledge,
                                          kiln_error **error);
 /* The same from memory; `name` stands in messages. */
@@ -301,33 +312,36 @@ KILN_API kiln_status kiln_knowledge_parse(kiln_engine *engine, const char *text,
 /* From the samples of a store; `filter` may be NULL. */
 KILN_API kiln_status kiln_knowledge_collect(kiln_engine *engine, kiln_store *store, const kiln_store_filter *filter,
                                             kiln_knowledge **knowledge, kiln_error **error);
-KILN_API void kiln_knowledge_free(kiln_knowledge *knowledge); /* NULL is fine */
+KILN_API void kiln_knowledge_free(kiln_knowledge *knowledge); /* NULL is allowed */
 KILN_API size_t kiln_knowledge_count(const kiln_knowledge *knowledge);
-/* Writes the best configuration of each variant, for each spec, device and set of sizes, in a fixed order. *written (may
- * be NULL): how many. */
+/* Writes the best configuration of each variant, for each spec, device and set of sizes, in a fixed order. *written
+ * (may be NULL): how many. */
 KILN_API kiln_status kiln_knowledge_save(const kiln_knowledge *knowledge, const char *path, uint64_t *written,
                                          kiln_error **error);
 
-/* Where an answer comes from, the best first. X(NAME, text) */
-#define KILN_BEST_MAP(X)                                                                                              \
-    X(EXACT, "these sizes on this device") X(TUNED, "tuned now") X(NEAREST, "the nearest sizes on this device")       \
-    X(OTHER_DEVICE, "another device") X(DEFAULT, "the defaults")
+/* Where a best-known configuration comes from, the best first. X(NAME, text) */
+#define KILN_BEST_MAP(X)                                                                                               \
+    X(EXACT, "these sizes on this device")                                                                             \
+    X(TUNED, "tuned now")                                                                                              \
+    X(NEAREST, "the nearest sizes on this device")                                                                     \
+    X(OTHER_DEVICE, "another device")                                                                                  \
+    X(DEFAULT, "the defaults")
 typedef enum kiln_best_from {
 #define KILN_X(name, text) KILN_BEST_##name,
     KILN_BEST_MAP(KILN_X)
 #undef KILN_X
-    KILN_BEST_COUNT
+        KILN_BEST_COUNT
 } kiln_best_from;
 KILN_API const char *kiln_best_text(kiln_best_from from);
 
-typedef struct kiln_best_options { /* zero-initialise, set `size` */
-    size_t size;                    /* sizeof(kiln_best_options) */
-    kiln_store *store;              /* looked through if given */
-    const kiln_knowledge *knowledge; /* looked through with it: of a configuration that both know the later sample counts */
+typedef struct kiln_best_options {   /* zero-initialise, set `size` */
+    size_t size;                     /* sizeof(kiln_best_options) */
+    kiln_store *store;               /* searched; NULL: none */
+    const kiln_knowledge *knowledge; /* searched too; of a configuration that both have, the later sample counts */
     /* Only for kiln_plan_open_best(): */
-    double tune_seconds;            /* above 0: where these sizes on this device are not known, kiln_tune() for at most so
-                                       long first. The samples go into `store`, so that the next call finds them */
-    const kiln_run_options *run;    /* the rest as for kiln_tune(): a nonzero answer of the callback ends the tuning */
+    double tune_seconds;         /* above 0: if these sizes are not known on this device, first kiln_tune() for at most
+                                    so long. The samples go into `store`, so that the next call finds them */
+    const kiln_run_options *run; /* this and the rest as in kiln_tune_options */
     kiln_isolation isolation;
     kiln_tune_fn callback;
     void *user;
@@ -336,40 +350,41 @@ typedef struct kiln_best_options { /* zero-initialise, set `size` */
 typedef struct kiln_best {
     kiln_best_from from;
     const char *variant;
-    const kiln_setting *params;     /* the whole configuration, valid for the sizes asked for on the engine's device */
+    const kiln_setting *params; /* all params, valid for these sizes on the engine's device */
     size_t param_count;
-    const kiln_setting *sizes;      /* those asked for, whole */
+    const kiln_setting *sizes; /* all sizes that were asked for */
     size_t size_count;
-    /* Where it was the best; of DEFAULT none of these says anything. */
+    /* Where it was the best. With KILN_BEST_DEFAULT these have no meaning. */
     const kiln_setting *known_sizes;
     size_t known_size_count;
-    const char *device, *cc;        /* "NVIDIA H200", "9.0" */
-    double distance;                /* between the sizes: 1 where one of them is doubled (engine/tune/README.md) */
-    double seconds;                 /* there */
+    const char *device, *cc;           /* "NVIDIA H200", "9.0" */
+    double distance;                   /* between the sizes: 1 where one of them is doubled (engine/best/README.md) */
+    double seconds;                    /* there */
     int measured, estimated, verified; /* as in kiln_result */
-    int64_t made;                   /* microseconds since 1970 */
+    int64_t made;                      /* microseconds since 1970 */
 } kiln_best;
 
-/* The best known configuration for the sizes of `choice` (as for kiln_plan_open(); its variant and its params narrow the
- * answer) on the engine's device: of these very sizes; else of the nearest ones on this kind of device; else of another
- * device, the same compute capability first; else the defaults, or where they break a constraint the first configuration
- * that does not. What the spec no longer has, and what breaks a constraint at these sizes on this device, is passed over.
- * Whether the source has changed since does not matter: an answer is a suggestion, and no promise. options NULL: the
- * defaults. KILN_ERROR_CONSTRAINT: there is no configuration for these sizes. */
+/* The best known configuration for the sizes of `choice` on the engine's device. Its variant and params, if given, must
+ * match. In this order: that of the same sizes on this kind of device; of the nearest sizes on this kind of device; of
+ * another device, first of the same compute capability; the defaults, or if they break a constraint, the first
+ * configuration that breaks none. Configurations that the spec no longer has, and those that break a constraint at
+ * these sizes on this device, are skipped. Changes of the source are not looked at: the answer is a suggestion.
+ * Compiles nothing. Free *best with kiln_best_free(). KILN_ERROR_CONSTRAINT: there is no configuration for these
+ * sizes. */
 KILN_API kiln_status kiln_best_find(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
                                     const kiln_best_options *options, kiln_best **best, kiln_error **error);
-KILN_API void kiln_best_free(kiln_best *best); /* NULL is fine */
+KILN_API void kiln_best_free(kiln_best *best); /* NULL is allowed */
 
-/* kiln_plan_open() with the best known configuration. A configuration that this device or compiler refuses is passed over
- * for the next best. Where tuning was asked for and comes to nothing, that is told to the log and the suggestion is taken.
- * *best (may be NULL) is what the plan was opened with; free it with kiln_best_free(). */
+/* kiln_plan_open() with the best known configuration; if this device or compiler refuses it, with the next best. If
+ * tuning was asked for and gives nothing, the log says so and the suggestion is used. *best (may be NULL) is what the
+ * plan was opened with; free it with kiln_best_free(). */
 KILN_API kiln_status kiln_plan_open_best(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
                                          const kiln_best_options *options, kiln_plan **plan, kiln_best **best,
                                          kiln_error **error);
 
 /* ---- recorded spaces: searching without a device ---------------------------------------------------------------- */
 
-/* Strategies by number; NULL past the last. The first is the default. */
+/* The search strategies by number, from 0, and one line about each; NULL past the last. The first is the default. */
 KILN_API const char *kiln_strategy_name(size_t number);
 KILN_API const char *kiln_strategy_about(size_t number);
 
@@ -377,61 +392,66 @@ KILN_API const char *kiln_strategy_about(size_t number);
 typedef struct kiln_recording kiln_recording;
 KILN_API kiln_status kiln_recording_load(kiln_engine *engine, const char *path, kiln_recording **recording,
                                          kiln_error **error);
-KILN_API void kiln_recording_free(kiln_recording *recording); /* NULL is fine */
+KILN_API void kiln_recording_free(kiln_recording *recording); /* NULL is allowed */
 
-/* Writes a recorded space (Kernel Tuner's file or T4, gzipped or not) to another file, gzipped where its name ends in .gz,
- * in T4 or Kernel Tuner's format; KILN_FORMAT_AUTO keeps the format, unless the name has ".t4." in it. Nothing is lost:
- * what the other format has no place for is kept beside it, and comes back when it is converted back. Of a file that was
- * cut off what is there is written, with its end. */
+/* Writes a recorded space (Kernel Tuner's file or T4, gzipped or not) to another file: in T4 or Kernel Tuner's format,
+ * gzipped if its name ends in .gz. KILN_FORMAT_AUTO keeps the format, unless the name has ".t4." in it. Nothing is
+ * lost: what the other format has no place for is stored beside it, and restored when the file is converted back. Of a
+ * truncated file, what is there is written, with a proper end. */
 KILN_API kiln_status kiln_recording_convert(kiln_engine *engine, const char *from, const char *to, kiln_format format,
                                             kiln_error **error);
 
 typedef struct kiln_recording_info {
-    const char *path, *format;      /* "Kernel Tuner", "T4" */
-    const char *kernel, *device;    /* "" where the file does not say */
-    int cut_off;                    /* the file ends early: what is there was read */
+    const char *path, *format;   /* "Kernel Tuner", "T4" */
+    const char *kernel, *device; /* "" where the file does not say */
+    int cut_off;                 /* 1: the file is truncated; what is there was read */
     size_t params, configurations, failed;
-    double optimum, median, worst;  /* seconds, of those that ran; 0 where none did */
-    double mean_cost;               /* seconds that trying one took: compiling, checking, measuring */
-    double budget;                  /* seconds in which random search comes within 5 % of the way from the optimum to
-                                       the median; 0 where strategies cannot be compared */
-    size_t draws;                   /* the configurations that it tries in that time */
+    double optimum, median, worst; /* seconds, of those that ran; 0 where none did */
+    double mean_cost;              /* seconds that trying one took: compiling, checking, measuring */
+    double budget;                 /* seconds that random search needs until its best is at most 5 % of the way from
+                                      the optimum to the median; 0: strategies cannot be compared */
+    size_t draws;                  /* how many configurations it tries in that time */
 } kiln_recording_info;
-KILN_API void kiln_recording_describe(const kiln_recording *recording, kiln_recording_info *info);
+/* Belongs to the recording. NULL if the recording is NULL. */
+KILN_API const kiln_recording_info *kiln_recording_describe(const kiln_recording *recording);
 
 typedef struct kiln_replay_options { /* zero-initialise, set `size`; every zero field means its default */
-    size_t size;                    /* sizeof(kiln_replay_options) */
-    const char *strategy;           /* NULL: the default */
+    size_t size;                     /* sizeof(kiln_replay_options) */
+    const char *strategy;            /* NULL: the default */
     uint64_t seed;
-    uint64_t max_configurations;    /* 0: no limit */
-    double max_seconds;             /* on the replay's clock; 0: no limit */
+    uint64_t max_configurations; /* 0: no limit */
+    double max_seconds;          /* on the replay's clock; 0: no limit */
 } kiln_replay_options;
 
 typedef struct kiln_replay_step {
-    uint64_t number;                /* from 1 */
-    double clock;                   /* seconds that the search has taken, this configuration's cost with it */
-    double seconds;                 /* its time; 0: it failed */
-    const char *failure;            /* the file's word for why, NULL */
-    int best;                       /* the best so far */
+    uint64_t number;     /* from 1 */
+    double clock;        /* seconds that the search has taken, with the cost of this configuration */
+    double seconds;      /* the configuration's time; 0: it failed */
+    const char *failure; /* why it failed, as the file says; NULL: it did not */
+    int best;            /* 1: the best so far */
     const kiln_setting *params;
     size_t param_count;
 } kiln_replay_step;
-/* Non-zero ends the replay, which is no error. */
+/* Return nonzero to end the replay, which is no error. `step` lives until it returns. */
 typedef int (*kiln_replay_fn)(void *user, const kiln_replay_step *step);
 
-/* Searches the recorded space on a simulated clock: trying a configuration takes as long as it took. */
+/* Searches the recorded space on a simulated clock, which each configuration advances by the time that trying it took.
+ * Nothing is compiled or run. */
 KILN_API kiln_status kiln_replay(const kiln_recording *recording, const kiln_replay_options *options,
                                  kiln_replay_fn each, void *user, kiln_error **error);
 
-/* How much better than random search a strategy is over the time `budget` (engine/search/README.md defines it). */
+/* How much better than random search a strategy is, over the time `budget` of kiln_recording_info
+ * (engine/recording/README.md has the definition). */
 #define KILN_SCORE_STEPS 100
 typedef struct kiln_score {
+    size_t size;                    /* set by the caller: sizeof(kiln_score) */
     double score;                   /* 0: random search, 1: the optimum at once */
-    double curve[KILN_SCORE_STEPS]; /* the same at equal parts of the budget; `score` is their mean */
+    double curve[KILN_SCORE_STEPS]; /* the same at equal parts of the budget; `score` is the mean of these */
     double best[KILN_SCORE_STEPS];  /* seconds of the best so far, the mean over the seeds */
     double share;                   /* optimum / best after 100 configurations, the median over the seeds */
 } kiln_score;
-/* Seeds 1 to `seeds` (at least 1); strategy NULL: the default. An error where nothing can be compared: all failed or are equally fast. */
+/* The mean score over the seeds 1 to `seeds`, at least 1; `strategy` NULL: the default. KILN_ERROR_ARGUMENT if nothing
+ * can be compared: all configurations failed, or all are equally fast. */
 KILN_API kiln_status kiln_recording_score(const kiln_recording *recording, const char *strategy, unsigned seeds,
                                           kiln_score *score, kiln_error **error);
 

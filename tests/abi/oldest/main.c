@@ -105,7 +105,7 @@ static void tune(kiln_engine *engine, const kiln_spec *spec, seen *s)
     CHECK(s->samples == 2 && kiln_tuning_count(tuning) == 2);
     const kiln_tuning_totals *totals = kiln_tuning_sum(tuning);
     CHECK(totals && totals->configurations == 2 && totals->verified == 2 && totals->end == KILN_END_CONFIGURATIONS);
-    CHECK(kiln_tuning_sample(tuning, 0)->result.verified && !kiln_tuning_sample(tuning, 2));
+    CHECK(kiln_tuning_sample(tuning, 0)->result->verified && !kiln_tuning_sample(tuning, 2));
     kiln_tuning_free(tuning);
 }
 
@@ -117,7 +117,7 @@ int main(int count, char **arguments)
     kiln_engine *engine = NULL;
     kiln_spec *spec = NULL;
     const kiln_device_info *device = NULL;
-    kiln_param_info param;
+    kiln_space_info space = {.size = sizeof space};
     kiln_options options = {.size = sizeof options, .device = "sim", .flags = KILN_NO_CACHE | KILN_NO_WORKERS,
                             .log = on_log, .log_user = &s};
     snprintf(name, sizeof name, "%s/twice.yaml", count > 1 ? arguments[1] : ".");
@@ -126,8 +126,10 @@ int main(int count, char **arguments)
     CHECK(kiln_spec_parse(engine, text, sizeof text - 1, name, &spec, &error) == KILN_OK);
     if (!spec)
         return 1;
-    kiln_spec_param(spec, 0, 0, &param);
-    CHECK(param.count == 3 && param.values[1].kind == KILN_INT && param.values[1].as.i == 64);
+    const kiln_param_info *param = kiln_spec_param(spec, 0, 0);
+    CHECK(param && param->count == 3 && param->values[1].kind == KILN_INT && param->values[1].as.i == 64);
+    CHECK(kiln_space_count(engine, spec, NULL, NULL, &space, &error) == KILN_OK && space.valid == 3);
+    CHECK(space.size == sizeof space && space.counted == 1);
     CHECK(kiln_engine_device(engine, &device, &error) == KILN_OK && device->simulated && device->warp_size == 32);
     CHECK(kiln_spec_list(engine, on_spec, &specs, &error) == KILN_OK && specs <= 1);
     kiln_plan *plan = NULL;

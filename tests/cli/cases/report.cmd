@@ -10,5 +10,5 @@ kiln report add -s N=127 -v wide -o small.html --json | grep -v bytes
 python3 "$TOOLS/page.py" small.html | tail -2
 kiln report "$SPECS/add.yaml" -o - --device sim > same.html && cmp report.html same.html
 kiln tune wrong >/dev/null
-kiln report wrong -o wrong.html && python3 "$TOOLS/page.py" wrong.html | grep -E 'what went wrong|samples'
+kiln report wrong -o wrong.html && python3 "$TOOLS/page.py" wrong.html | grep -E 'failure|samples'
 ls

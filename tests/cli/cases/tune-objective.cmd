@@ -6,7 +6,7 @@ tune --objective time | best
 tune --objective max:time | best
 tune --objective gflops | best
 tune --objective 'max:BLOCK * ITEMS' | best
-tune --objective time --objective 'max:float(ITEMS) / N' | sed -n '/^The front/,/^$/p'
+tune --objective time --objective 'max:float(ITEMS) / N' | sed -n '/^Pareto front/,/^$/p'
 tune --objective time --objective max:ITEMS --json | grep -c '"front": true'
 tune --objective 'flops / time' --json | sed -n '/"objectives"/,/]/p' | head -n 3
 # Budgets, and which of them ended it.

@@ -1,4 +1,4 @@
-/* cli.h - what the subcommands of `kiln` share. Stands on the public header alone.
+/* cli.h - what the subcommands of `kiln` share. It uses the public headers only.
  *
  * A subcommand is one file with one `cli_command`: its words, its options as a table, and the function that does it.
  * The tables drive the parser, --help, the completion scripts and the man page, so these cannot disagree. */
@@ -19,13 +19,13 @@
 #define CLI_COUNT(array) (sizeof(array) / sizeof *(array))
 #define CLI_USAGE 2 /* the exit code of a wrong command line */
 
-/* ---- memory: lives until the command ends, which ends with a message where there is none left ---- */
+/* ---- memory: freed when the command ends; if no memory is left the command ends with a message ---- */
 
 void *cli_alloc(size_t size); /* zeroed */
 char *cli_strndup(const char *text, size_t length);
 char *cli_printf(const char *format, ...) CLI_PRINTF(1, 2);
 char *cli_vprintf(const char *format, va_list arguments);
-/* What was allocated since a mark can be given back early: for what is done again and again. */
+/* Memory that was allocated since a mark can be freed early, for work that is repeated often. */
 void *cli_mark(void);
 void cli_release(void *mark);
 void cli_free_all(void);
@@ -46,7 +46,7 @@ typedef enum cli_kind {
     CLI_COMMAS,   /* cli_list: split at commas, every use adds */
     CLI_WHOLE,    /* uint64_t, at least 1 */
     CLI_NUMBER,   /* double, above 0 */
-    CLI_LIMIT,    /* double, above 0; 0, which means none, is stored as -1 */
+    CLI_LIMIT,    /* double, above 0; 0 means none and is stored as -1 */
     CLI_BYTES,    /* uint64_t: 64M, 1.5GiB */
     CLI_WORD      /* const char *: one of `words` */
 } cli_kind;
@@ -71,7 +71,7 @@ typedef struct cli_option {
     const char *value; /* "NAME" in help; NULL for flags */
     cli_completes completes;
     const char *words; /* "auto always never": for CLI_WORD */
-    const char *help;  /* sentences; the first one stands alone in completions */
+    const char *help;  /* sentences; completions show only the first one */
 } cli_option;
 
 typedef struct cli_group {
@@ -84,13 +84,13 @@ typedef struct cli_example {
 } cli_example;
 
 typedef struct cli_args {
-    cli_list words; /* what is no option */
+    cli_list words; /* arguments that are not options */
     const char *variant, *arch, *device, *cache_dir, *worker, *log_level, *only, *csv;
     const char *over, *at_block, *store, *known, *export_to, *format;
     const char *replay, *strategy, *plot;
     const char *report_to, *gnuplot, *vega;
     const char *capture;
-    const char *source, *ptx, *cubin; /* where to write them: NULL no, "-" standard output */
+    const char *source, *ptx, *cubin; /* files to write; NULL: none, "-": standard output */
     cli_list variants, params, sizes, inputs, outputs, paths, strategies, objectives;
     bool no_verify, no_measure, flush_l2, keep_l2, no_cache, no_workers, read_anywhere, isolate, no_isolate;
     bool check, notes, json, quiet, help, names, all, show_source, show_ptx, page, schema, lines;
@@ -136,47 +136,47 @@ extern const cli_group cli_choice_group, cli_run_group, cli_engine_group, cli_ou
 #define CLI_INPUT_OPTION                                                                                               \
     {                                                                                                                  \
         "input", 'i', CLI_LIST, CLI_OPTION_FIELD(inputs), "BUFFER=FILE", CLI_FILES, NULL,                              \
-            "Fill a buffer from a .npy file instead of by the spec. Repeatable."                                       \
+            "Fill a buffer from a .npy file, in place of the fill of the spec. Repeatable."                            \
     }
 #define CLI_RUN_OPTIONS                                                                                                \
     {"no-verify", 0, CLI_FLAG, CLI_OPTION_FIELD(no_verify), NULL, CLI_NOTHING, NULL, "Do not check the answer."},      \
         {"no-measure", 0,           CLI_FLAG, CLI_OPTION_FIELD(no_measure),                                            \
-         NULL,         CLI_NOTHING, NULL,     "Run once and measure nothing."},                                        \
+         NULL,         CLI_NOTHING, NULL,     "Run once without measuring."},                                          \
         {"budget",  'b',         CLI_NUMBER, CLI_OPTION_FIELD(budget),                                                 \
-         "SECONDS", CLI_NOTHING, NULL,       "Repeat a configuration for at most so long. Default: 1 on a GPU."},      \
+         "SECONDS", CLI_NOTHING, NULL,       "Repeat a configuration for at most this long. Default: 1 on a GPU."},    \
         {"precision", 0,                                                                                               \
          CLI_NUMBER,  CLI_OPTION_FIELD(precision),                                                                     \
          "SHARE",     CLI_NOTHING,                                                                                     \
          NULL,        "Stop repeating when the median is known within this share of it. Default: 0.01."},              \
         {"repetitions", 'n',         CLI_WHOLE, CLI_OPTION_FIELD(repetitions),                                         \
-         "COUNT",       CLI_NOTHING, NULL,      "Repeat exactly so often."},                                           \
+         "COUNT",       CLI_NOTHING, NULL,      "Repeat exactly this often."},                                         \
         {"flush-l2", 0,                                                                                                \
          CLI_FLAG,   CLI_OPTION_FIELD(flush_l2),                                                                       \
          NULL,       CLI_NOTHING,                                                                                      \
-         NULL,       "Flush the L2 cache before each repetition. Default: where the buffers fit in it."},              \
+         NULL,       "Flush the L2 cache before each repetition. Default: if the buffers fit in it."},                 \
         {"keep-l2", 0, CLI_FLAG, CLI_OPTION_FIELD(keep_l2), NULL, CLI_NOTHING, NULL, "Never flush the L2 cache."},     \
     {                                                                                                                  \
         "energy", 0, CLI_FLAG, CLI_OPTION_FIELD(energy), NULL, CLI_NOTHING, NULL,                                      \
-            "Measure energy too, where the GPU has a counter of it: about a second more a configuration."              \
+            "Measure energy too, if the GPU has an energy counter: about one second more per configuration."           \
     }
 
 #define CLI_TIMEOUT_OPTION(more)                                                                                       \
     {                                                                                                                  \
         "sample-timeout", 0, CLI_LIMIT, CLI_OPTION_FIELD(sample_timeout), "SECONDS", CLI_NOTHING, NULL,                \
-            "End a configuration that runs longer from its first launch on; 0: never. Default: 60" more                \
+            "Time limit for a configuration, from its first launch on; 0: none. Default: 60" more                      \
     }
 
 #define CLI_STORE_OPTION                                                                                               \
     {                                                                                                                  \
         "store", 0, CLI_TEXT, CLI_OPTION_FIELD(store), "FILE", CLI_FILES, NULL,                                        \
-            "The file that samples are kept in. Default: $KILN_STORE, else ~/.local/share/kiln/samples.db."            \
+            "The file in which samples are stored. Default: $KILN_STORE, else ~/.local/share/kiln/samples.db."         \
     }
 // clang-format on
 
 /* ---- SIGINT and SIGTERM ---- */
 
-/* From now on the first one sets a flag, and says that the command is ending (after `what`, "" if at once); the second one
- * ends it. */
+/* From now on the first signal sets a flag and prints that the command is ending (after `what`; "": at once); the
+ * second one ends it. */
 void cli_catch_signals(const char *what);
 bool cli_interrupted(void);
 const volatile int *cli_interrupt_flag(void); /* for kiln_run_options.stop */
@@ -188,17 +188,17 @@ bool cli_parse(cli *c, int argc, char **argv);
 
 /* ---- settings: NAME=VALUE ---- */
 
-typedef struct cli_choice { /* what -v, -p and -s say, as the library wants it */
+typedef struct cli_choice { /* -v, -p and -s in the library's form */
     kiln_choice choice;
-    const char *variant; /* for printing: the variant meant, also where none was named */
+    const char *variant; /* for printing: the variant, also if it was not named */
 } cli_choice;
-/* Values take the kind that the spec's params have. `variant` NULL: of any variant. False after cli_fail(). */
+/* Values get the kinds of the spec's params. `variant` NULL: of any variant. False after cli_fail(). */
 bool cli_make_choice(cli *c, const char *variant, cli_choice *choice);
-/* What -s says where there is no spec: NAME=VALUE alone. */
+/* The sizes of -s without a spec: only NAME=VALUE. */
 bool cli_make_sizes(cli *c, const kiln_setting **sizes);
 bool cli_make_files(cli *c, const cli_list *list, const char *option, const kiln_file_binding **files);
 void cli_make_run(cli *c, kiln_run_options *options);
-/* The whole configuration that a choice comes to: params of the variant with defaults filled in. */
+/* The complete configuration of a choice: the variant's params, with defaults. */
 size_t cli_whole_params(const kiln_spec *spec, size_t variant, const kiln_choice *choice, kiln_setting **params);
 size_t cli_whole_sizes(const kiln_spec *spec, const kiln_choice *choice, bool simulated, const char **set,
                        kiln_setting **sizes);
@@ -207,7 +207,7 @@ const char *cli_settings_text(const kiln_setting *settings, size_t count); /* "A
 
 /* ---- the engine ---- */
 
-/* Each gives 0, or the exit code after it has said what failed. */
+/* Each returns 0, or the exit code after an error message. */
 int cli_engine(cli *c); /* opens it by the options */
 int cli_spec(cli *c);   /* the same, and loads the spec that the first word names */
 
@@ -219,17 +219,18 @@ typedef struct cli_devices {
 kiln_status cli_list_devices(cli *c, cli_devices *list, kiln_error **error);
 const char *cli_device_name(const kiln_device_info *info); /* says where it is simulated */
 
-/* ---- output: standard output is written whole at the end, so that an error in JSON is the only thing in it ---- */
+/* ---- output: standard output is written at the end, so that in JSON an error is the only output ---- */
 
-/* For people: controls in it are shown (\x1b), but for newlines, tabs and what out_bold() and the like give. */
+/* For people: control characters are escaped (\x1b), except newlines, tabs and the codes of out_bold() and similar
+ * functions. */
 void out_puts(const char *text);
 void out_printf(const char *format, ...) CLI_PRINTF(1, 2);
-/* A word a line, for scripts and completions: one that people cannot be shown as it is, is left out. */
+/* One word per line, for scripts and completions; a word with control characters is skipped. */
 void out_word(const char *word);
-void out_write(const void *data, size_t length); /* a file's bytes: as they are, but for people on a terminal */
+void out_write(const void *data, size_t length); /* a file's bytes, unchanged; escaped on a terminal */
 void out_wrapped(const char *text, unsigned indent, unsigned width); /* paragraphs */
 void out_flush(void);
-int out_finish(int code); /* writes what is left; the exit code: 5 where that failed */
+int out_finish(int code); /* writes the rest; returns the exit code: 5 if that failed */
 bool out_is_terminal(void);
 unsigned out_width(void); /* columns of help and prose */
 const char *out_bold(void);
@@ -239,22 +240,22 @@ const char *out_green(void);
 const char *out_plain(void);
 void out_start_json(void); /* from here on standard output gets one JSON object and nothing else */
 void out_json(const char *text);
-void out_start(void); /* looks at the terminal and the locale, once */
+void out_start(void); /* checks the terminal and the locale, once */
 bool out_utf8(void);
-/* Columns of `text` on a terminal, once it is visible. */
+/* Columns of `text` on a terminal, as it is shown. */
 size_t out_columns(const char *text);
 
-/* ---- text that others wrote (visible.c) ---- */
+/* ---- untrusted text (visible.c) ---- */
 
-/* The character at `text`, of which there are `length` bytes: its own, 0 where it is no UTF-8. */
+/* The character at `text`, which has `length` bytes. Returns its bytes; 0: not UTF-8. */
 size_t cli_utf8(const char *text, size_t length, uint32_t *code);
-bool cli_is_control(uint32_t code); /* what a terminal obeys: C0, C1, DEL, bidirectional marks */
-/* Controls but those in `as_is` ("\n\t"), and bytes that are no UTF-8, as \x1b or \u202e. From malloc(), for any
- * thread; NULL: no memory. */
+bool cli_is_control(uint32_t code); /* C0, C1, DEL, bidirectional marks */
+/* Escapes control characters except those in `as_is` ("\n\t"), and bytes that are not UTF-8, as \x1b or \u202e. From
+ * malloc(), for any thread; NULL: out of memory. */
 char *cli_escape(const char *text, size_t length, const char *as_is);
-const char *cli_visible(const char *text); /* the same as one line, kept like all of cli_alloc() */
-bool cli_is_plain(const char *text);       /* nothing in it would be shown as an escape */
-/* Bytes of the first character of a text that is visible, and its columns. */
+const char *cli_visible(const char *text); /* the same as one line, in memory of cli_alloc() */
+bool cli_is_plain(const char *text);       /* nothing in it would be escaped */
+/* Bytes of the first character of an escaped text, and its columns. */
 size_t cli_character(const char *text, size_t *columns);
 
 typedef struct cli_table {
@@ -263,7 +264,7 @@ typedef struct cli_table {
     cli_list cells;
     unsigned indent;
 } cli_table;
-/* `align` has a letter a column: l or r. The first row is the heading. */
+/* `align` has one letter per column: l or r. The first row is the heading. */
 void table_start(cli_table *table, const char *align);
 void table_cell(cli_table *table, const char *format, ...) CLI_PRINTF(2, 3);
 void table_print(const cli_table *table, bool heading);
@@ -273,17 +274,17 @@ const char *cli_seconds(double seconds);                /* "1.234 ms" */
 const char *cli_duration(double seconds);               /* "1 min 20 s" */
 const char *cli_bytes(uint64_t bytes);                  /* "1.5 MiB" */
 const char *cli_whole(uint64_t number);                 /* "116,928" */
-const char *cli_significant(double number, int digits); /* never in exponents */
-/* A unit of time in which `seconds` reads well, and its length in seconds. */
+const char *cli_significant(double number, int digits); /* never with an exponent */
+/* A suitable unit of time for `seconds`, and its length in seconds. */
 const char *cli_time_unit(double seconds, double *length);
-double cli_ratio(uint64_t a, uint64_t b);             /* 0 where b is */
-const char *cli_share(uint64_t part, uint64_t whole); /* "12.5 %", "" of nothing */
+double cli_ratio(uint64_t a, uint64_t b);             /* 0 if b is 0 */
+const char *cli_share(uint64_t part, uint64_t whole); /* "12.5 %"; "" if whole is 0 */
 const char *cli_per(uint64_t a, uint64_t b);          /* "4", "" for none */
 
-/* ---- failing ---- */
+/* ---- errors ---- */
 
 int cli_exit_code(kiln_status status);
-/* Says it (in JSON where that was asked for) and returns the exit code. */
+/* Prints the error (with --json as JSON) and returns the exit code. */
 int cli_fail(const cli *c, kiln_status status, const char *format, ...) CLI_PRINTF(3, 4);
 int cli_usage(const cli *c, const char *format, ...) CLI_PRINTF(2, 3);
 /* The same for an error of the library, which is freed. */
@@ -293,7 +294,7 @@ int cli_error(const cli *c, kiln_error *error);
 
 /* Writes a whole file by kiln_file_write(). 0, or the exit code. */
 int cli_write_file(const cli *c, const char *path, const void *data, size_t size);
-/* The same of what was printed to a stream in memory. */
+/* The same for text that was printed to a stream in memory. */
 typedef struct cli_stream {
     FILE *file;
     char *text;
@@ -301,7 +302,7 @@ typedef struct cli_stream {
 } cli_stream;
 FILE *cli_stream_open(cli_stream *stream);                                /* NULL: out of memory */
 int cli_write_stream(const cli *c, const char *path, cli_stream *stream); /* and closes it */
-/* The whole of a regular file of at most `most` bytes; NULL: errno says why. It never waits. */
+/* Reads a regular file of at most `most` bytes; NULL: see errno. Never waits. */
 const char *cli_read_file(const char *path, size_t most);
 void cli_complain(const char *text); /* "kiln: text" to standard error, past a progress line */
 
@@ -309,10 +310,10 @@ void cli_complain(const char *text); /* "kiln: text" to standard error, past a p
 
 json_t *js_object(void);
 json_t *js_array(void);
-void js_set(json_t *object, const char *key, json_t *value); /* takes value over */
+void js_set(json_t *object, const char *key, json_t *value); /* takes ownership of value */
 void js_add(json_t *array, json_t *value);
 json_t *js_text(const char *text); /* bytes that are not UTF-8 are replaced; NULL gives null */
-json_t *js_real(double value);     /* null for what JSON has no number for */
+json_t *js_real(double value);     /* null for NaN and infinities */
 json_t *js_whole(uint64_t value);
 json_t *js_value(kiln_value value);
 json_t *js_settings(const kiln_setting *settings, size_t count);
@@ -321,13 +322,13 @@ json_t *js_device(const kiln_device_info *info);
 json_t *js_error(kiln_status status, const char *message);
 char *js_dump(const json_t *object, size_t flags); /* as a text; flags of json_dumps() */
 void js_print(json_t *object);                     /* to standard output; frees it */
-/* The same JSON with the controls beyond ASCII's first ones as escapes; jansson leaves them as they are. */
+/* The same JSON with control characters outside ASCII escaped, as jansson does not escape them. */
 const char *js_visible(const char *json);
 
 /* ---- a progress line on a terminal ---- */
 
 bool progress_wanted(const cli *c);
-void progress_show(const char *left, const char *middle, const char *right); /* the middle is what gets cut */
+void progress_show(const char *left, const char *middle, const char *right); /* the middle is shortened if needed */
 void progress_clear(void);
 
 /* ---- the tables as text, for help, manual page and completion ---- */
@@ -340,12 +341,12 @@ const char *cli_option_text(const cli_option *option);
 
 /* Environment variables and their meaning, for --help and the man page. X(name, says) */
 #define CLI_ENVIRONMENT(X)                                                                                             \
-    X("KILN_DEVICE", "The device to use where --device is not given.")                                                 \
+    X("KILN_DEVICE", "The device to use without --device.")                                                            \
     X("KILN_CACHE_DIR", "The folder of the disk cache; else $XDG_CACHE_HOME/kiln, else ~/.cache/kiln.")                \
-    X("KILN_STORE", "The file that samples are kept in; else $XDG_DATA_HOME/kiln/samples.db, else "                    \
+    X("KILN_STORE", "The file in which samples are stored; else $XDG_DATA_HOME/kiln/samples.db, else "                 \
                     "~/.local/share/kiln/samples.db.")                                                                 \
     X("KILN_VEGA", "The folder of the charting library Vega, or its vega.min.js.")                                     \
-    X("KILN_PATH", "Folders with specs and sources, ':' between; looked through before the installed ones.")           \
+    X("KILN_PATH", "Folders with specs and sources, separated by ':'; searched before the installed ones.")            \
     X("KILN_NVRTC", "The NVRTC library to load (libnvrtc.so.13 for instance).")                                        \
     X("KILN_WORKER", "The compile worker program.")                                                                    \
     X("NO_COLOR", "Set to anything: no colours.")

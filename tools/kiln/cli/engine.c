@@ -1,4 +1,4 @@
-/* engine.c - from options to an engine, a spec, a choice. */
+/* engine.c - makes an engine, a spec and a choice from the options. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@ static void tell(void *user, kiln_log_level level, const char *message)
     /* No cli_printf() here: this runs in any thread. */
     char *shown = cli_escape(message, strlen(message), "\n\t");
     fprintf(stderr, "%s%s\n", prefix[level <= KILN_LOG_WARNING ? level : KILN_LOG_WARNING],
-            shown ? shown : "a message that there is no memory for");
+            shown ? shown : "out of memory for a message");
     free(shown);
 }
 
@@ -59,6 +59,7 @@ int cli_engine(cli *c)
         .memory_limit = args->memory_limit,
         .log = tell,
         .log_user = to,
+        .stop = cli_interrupt_flag(),
     };
     kiln_error *error = NULL;
     return kiln_engine_open(&options, &c->engine, &error) == KILN_OK ? 0 : cli_error(c, error);
@@ -135,8 +136,8 @@ static bool value_bool(const char *text, kiln_value *value)
     return true;
 }
 
-/* What `text` means where a value of `kind` stands; where it is no such value, what it looks like, so that the library
- * can say what is wrong with it. */
+/* `text` as a value of `kind`. If it is not one, a value of the kind that it looks like, so that the library can report
+ * the error. */
 static kiln_value value_of(const char *text, const kiln_kind *kind)
 {
     kiln_value value = {.kind = KILN_TEXT, .as.text = text};
@@ -150,12 +151,12 @@ static kiln_value value_of(const char *text, const kiln_kind *kind)
     return value;
 }
 
-/* The kind of a param of the variant (or of any), if there is one of that name. */
-static const kiln_kind *param_kind(const kiln_spec *spec, int variant, const char *name, kiln_param_info *info)
+/* The kind of the variant's (or any variant's) param of that name; NULL: none. */
+static const kiln_kind *param_kind(const kiln_spec *spec, int variant, const char *name)
 {
     for (size_t v = 0; v < kiln_spec_variant_count(spec); v++) {
         for (size_t p = 0; (variant < 0 || (size_t)variant == v) && p < kiln_spec_param_count(spec, v); p++) {
-            kiln_spec_param(spec, v, p, info);
+            const kiln_param_info *info = kiln_spec_param(spec, v, p);
             if (strcmp(info->name, name) == 0 && info->count)
                 return &info->values[0].kind;
         }
@@ -168,7 +169,7 @@ static bool split(cli *c, const char *option, const char *wants, const char *tex
 {
     const char *equals = strchr(text, '=');
     if (!equals || equals == text || !equals[1]) {
-        cli_usage(c, "%s wants %s, not '%s'", option, wants, text);
+        cli_usage(c, "%s needs %s, not '%s'", option, wants, text);
         return false;
     }
     *name = cli_strndup(text, (size_t)(equals - text));
@@ -187,10 +188,9 @@ bool cli_make_choice(cli *c, const char *variant, cli_choice *out)
     kiln_setting *params = cli_alloc((args->params.count + 1) * sizeof *params);
     for (size_t i = 0; i < args->params.count; i++) {
         const char *value;
-        kiln_param_info info;
         if (!split(c, "--param", "NAME=VALUE", args->params.items[i], &params[i].name, &value))
             return false;
-        params[i].value = value_of(value, param_kind(c->spec, index, params[i].name, &info));
+        params[i].value = value_of(value, param_kind(c->spec, index, params[i].name));
     }
     out->choice.params = params;
     out->choice.param_count = args->params.count;
@@ -260,7 +260,7 @@ void cli_make_run(cli *c, kiln_run_options *options)
 
 static const kiln_setting *find_setting(const kiln_setting *settings, size_t count, const char *name)
 {
-    for (size_t i = count; i-- > 0;) /* the last one said holds */
+    for (size_t i = count; i-- > 0;) /* the last one counts */
         if (strcmp(settings[i].name, name) == 0)
             return &settings[i];
     return NULL;
@@ -271,10 +271,9 @@ size_t cli_whole_params(const kiln_spec *spec, size_t variant, const kiln_choice
     size_t count = kiln_spec_param_count(spec, variant);
     kiln_setting *params = cli_alloc((count + 1) * sizeof *params);
     for (size_t i = 0; i < count; i++) {
-        kiln_param_info info;
-        kiln_spec_param(spec, variant, i, &info);
-        const kiln_setting *set = find_setting(choice->params, choice->param_count, info.name);
-        params[i] = (kiln_setting){info.name, set ? set->value : info.values[info.initial]};
+        const kiln_param_info *info = kiln_spec_param(spec, variant, i);
+        const kiln_setting *set = find_setting(choice->params, choice->param_count, info->name);
+        params[i] = (kiln_setting){info->name, set ? set->value : info->values[info->initial]};
     }
     *out = params;
     return count;
@@ -283,21 +282,21 @@ size_t cli_whole_params(const kiln_spec *spec, size_t variant, const kiln_choice
 size_t cli_whole_sizes(const kiln_spec *spec, const kiln_choice *choice, bool simulated, const char **set_name,
                        kiln_setting **out)
 {
-    kiln_size_set set = {0}, here;
+    const kiln_size_set *set = NULL;
     const char *wanted = choice->size_set ? choice->size_set : simulated ? "tiny" : NULL;
     for (size_t i = 0; i < kiln_spec_size_set_count(spec); i++) {
-        kiln_spec_size_set(spec, i, &here);
-        if (i == 0 || (wanted && strcmp(here.name, wanted) == 0))
+        const kiln_size_set *here = kiln_spec_size_set(spec, i);
+        if (i == 0 || (wanted && strcmp(here->name, wanted) == 0))
             set = here;
     }
-    kiln_setting *sizes = cli_alloc((set.count + 1) * sizeof *sizes);
-    for (size_t i = 0; i < set.count; i++) {
-        const kiln_setting *own = find_setting(choice->sizes, choice->size_count, set.settings[i].name);
-        sizes[i] = (kiln_setting){set.settings[i].name, own ? own->value : set.settings[i].value};
+    kiln_setting *sizes = cli_alloc((set->count + 1) * sizeof *sizes);
+    for (size_t i = 0; i < set->count; i++) {
+        const kiln_setting *own = find_setting(choice->sizes, choice->size_count, set->settings[i].name);
+        sizes[i] = (kiln_setting){set->settings[i].name, own ? own->value : set->settings[i].value};
     }
-    *set_name = set.name;
+    *set_name = set->name;
     *out = sizes;
-    return set.count;
+    return set->count;
 }
 
 /* ---- printing them ---- */

@@ -1,4 +1,4 @@
-/* fail.c - how the command says that something went wrong. */
+/* fail.c - error messages of the command. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +21,7 @@ void cli_complain(const char *text)
     progress_clear();
     char *shown = cli_escape(text, strlen(text), "\n\t");
     const char *line = shown ? cli_printf("kiln: %s\n", shown) : "kiln: out of host memory\n";
-    fputs(line, stderr); /* in one go: other threads may be at it too */
+    fputs(line, stderr); /* one write: other threads may write too */
     free(shown);
 }
 
@@ -63,7 +63,7 @@ int cli_usage(const cli *c, const char *format, ...)
 int cli_error(const cli *c, kiln_error *error)
 {
     kiln_status status = error ? kiln_error_status(error) : KILN_ERROR_INTERNAL;
-    const char *text = error ? kiln_error_message(error) : "failed without saying why";
+    const char *text = error ? kiln_error_message(error) : "failed without a message";
     int code = fail(c, status, text);
     kiln_error_free(error);
     return code;

@@ -1,4 +1,4 @@
-/* files.c - the files that the command itself writes and reads, besides the library's. */
+/* files.c - files that the command itself writes and reads, besides those of the library. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -36,7 +36,7 @@ FILE *cli_stream_open(cli_stream *stream)
 const char *cli_read_file(const char *path, size_t most)
 {
     struct stat about;
-    if (stat(path, &about) != 0) /* before it is opened: a FIFO or a device may be more than a file */
+    if (stat(path, &about) != 0) /* before opening it: a FIFO would block, a device may have side effects */
         return NULL;
     int fd = -1;
     if (S_ISREG(about.st_mode))

@@ -1,5 +1,5 @@
-/* interrupt.c - the first SIGINT or SIGTERM ends a command in an orderly way, the second one at once. The handler lives here
- * and not in the library: it sets a flag, which the library is given and the commands look at. */
+/* interrupt.c - the first SIGINT or SIGTERM ends a command in an orderly way, the second one at once. The handler is
+ * here and not in the library: it sets a flag, which is passed to the library and checked by the commands. */
 #include <signal.h>
 #include <time.h>
 #include <unistd.h>
@@ -12,8 +12,8 @@ static struct timespec interrupted_at;
 static const char *interrupted_text;
 static size_t interrupted_length;
 
-/* A second signal ends at once, unless it comes so soon after the first that it is the same one: a terminal, `timeout` and
- * the like may send a signal to a process and to its group. */
+/* A second signal ends at once, unless it comes so soon after the first that it is probably the same one: a terminal,
+ * `timeout` and similar programs may send a signal to a process and to its group. */
 static void on_signal(int number)
 {
     struct timespec now;
@@ -32,14 +32,16 @@ static void on_signal(int number)
 void cli_catch_signals(const char *what)
 {
     static const int numbers[] = {SIGINT, SIGTERM};
-    const char *text = cli_printf("\nkiln: ending%s%s; once more to end at once\n", *what ? " after " : "", what);
+    const char *text = cli_printf("\nkiln: ending%s%s; press Ctrl-C again to end at once\n", *what ? " after " : "",
+                                  what);
     interrupted_text = text;
     for (interrupted_length = 0; text[interrupted_length]; interrupted_length++)
         ;
     for (size_t i = 0; i < CLI_COUNT(numbers); i++) {
         struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART}, before;
         sigemptyset(&action.sa_mask);
-        if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN) /* nohup's wish is kept */
+        if (sigaction(numbers[i], NULL, &before) == 0 &&
+            before.sa_handler != SIG_IGN) /* nohup ignores them: keep that */
             sigaction(numbers[i], &action, NULL);
     }
 }

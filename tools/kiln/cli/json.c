@@ -1,4 +1,4 @@
-/* json.c - JSON out of what the library says: one object, numbers exact. */
+/* json.c - the library's results as JSON: one object, exact numbers. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 static json_t *need(json_t *value)
 {
-    if (!value) { /* what is passed here is valid, so only memory can have failed */
+    if (!value) { /* arguments are valid, so it can only be out of memory */
         fputs("kiln: out of host memory\n", stderr);
         exit(cli_exit_code(KILN_ERROR_MEMORY));
     }
@@ -31,7 +31,7 @@ static bool is_utf8(const char *text, size_t length)
     return true;
 }
 
-/* The text, with U+FFFD for each byte that is no UTF-8: JSON has no other. */
+/* The text, with U+FFFD for each byte that is not UTF-8, as JSON allows only UTF-8. */
 static const char *clean(const char *text)
 {
     size_t length = strlen(text);
@@ -79,7 +79,7 @@ json_t *js_settings(const kiln_setting *settings, size_t count)
     return object;
 }
 
-/* null where 0 stands for what is not known */
+/* null for 0, which means not known */
 static json_t *js_known(double value) { return value != 0 ? js_real(value) : json_null(); }
 
 static json_t *js_throttle(unsigned throttle)
@@ -93,7 +93,7 @@ static json_t *js_throttle(unsigned throttle)
     return list;
 }
 
-/* By the kind of a field; a span in nanoseconds is told in seconds, under such a name. */
+/* By the kind of a field; a time in nanoseconds is printed in seconds, and named so. */
 #define SET(kind, name, unit, text) SET_##kind(name)
 #define SET_FLAG(name) js_set(object, #name, json_boolean(result->name));
 #define SET_COUNT(name) js_set(object, #name, js_whole(result->name));
@@ -109,7 +109,7 @@ json_t *js_result(const kiln_result *result)
 {
     json_t *object = js_object();
     bool timed = result->measured || result->estimated;
-    /* Whether the answer is right comes first: a key that is there keeps its place. */
+    /* Whether the answer is right comes first, as a key keeps its place. */
     js_set(object, "verified", json_null());
     js_set(object, "worst_error", json_null());
     KILN_RESULT_MAP(SET)
@@ -154,8 +154,8 @@ json_t *js_error(kiln_status status, const char *message)
     return object;
 }
 
-/* Controls beyond ASCII's first ones are valid in JSON's texts, and a terminal obeys them: \u009b is the same text. All
- * that is outside of texts is ASCII. */
+/* Control characters outside ASCII are valid in JSON strings, but a terminal would execute them: write \u009b instead,
+ * which is the same string. Everything outside strings is ASCII. */
 const char *js_visible(const char *text)
 {
     size_t length = strlen(text);
@@ -163,7 +163,7 @@ const char *js_visible(const char *text)
     while (length) {
         uint32_t code;
         size_t size = cli_utf8(text, length, &code);
-        size = size ? size : 1; /* jansson gives UTF-8 */
+        size = size ? size : 1; /* jansson's output is UTF-8 */
         if (code >= 0x7f && cli_is_control(code)) {
             to += sprintf(to, "\\u%04x", (unsigned)code);
         } else {
@@ -176,7 +176,7 @@ const char *js_visible(const char *text)
     return made;
 }
 
-/* Not json_dumps(): where memory ends while a key is written, that leaves the key out and succeeds. */
+/* Not json_dumps(): when it runs out of memory at a key it skips the key and succeeds. */
 char *js_dump(const json_t *object, size_t flags)
 {
     size_t size = json_dumpb(object, NULL, 0, flags);

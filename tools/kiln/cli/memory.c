@@ -1,4 +1,4 @@
-/* memory.c - what the command allocates lives until it ends: it is short-lived, and its objects are few. */
+/* memory.c - memory of the command, freed when it ends: it is short-lived and has few objects. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

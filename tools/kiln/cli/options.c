@@ -1,4 +1,4 @@
-/* options.c - the command line, by the option tables. */
+/* options.c - parses the command line by the option tables. */
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>
@@ -9,7 +9,7 @@
 
 #include "cli.h"
 
-/* ---- the groups that several commands take ---- */
+/* ---- groups of options for several commands ---- */
 
 #define FIELD CLI_OPTION_FIELD
 
@@ -17,7 +17,7 @@ static const cli_option choice_options[] = {
     {"variant", 'v', CLI_TEXT, FIELD(variant), "NAME", CLI_VARIANTS, NULL,
      "The variant. Default: the spec's first contender."},
     {"param", 'p', CLI_LIST, FIELD(params), "NAME=VALUE", CLI_PARAMS, NULL,
-     "Set a param. Repeatable. Params that are not set have their defaults."},
+     "Set a param. Repeatable. Other params have their defaults."},
     CLI_SIZE_OPTION,
 };
 const cli_group cli_choice_group = {"What to run", choice_options, CLI_COUNT(choice_options)};
@@ -27,7 +27,7 @@ static const cli_option run_options[] = {
     {"output", 'o', CLI_LIST, FIELD(outputs), "BUFFER=FILE", CLI_FILES, NULL,
      "Write a buffer to a .npy file after the verified run. Repeatable."},
     CLI_RUN_OPTIONS,
-    CLI_TIMEOUT_OPTION(", and twice the budget, and four times what --repetitions take by the first one."),
+    CLI_TIMEOUT_OPTION(", plus twice the budget, plus four times the first run for each of --repetitions."),
 };
 const cli_group cli_run_group = {"Running", run_options, CLI_COUNT(run_options)};
 
@@ -35,30 +35,30 @@ static const cli_option engine_options[] = {
     {"device", 'd', CLI_TEXT, FIELD(device), "DEVICE", CLI_DEVICES, NULL,
      "cuda:0, sim, or sim:PROFILE. Default: $KILN_DEVICE, else the first GPU, else sim."},
     {"jobs", 'j', CLI_WHOLE, FIELD(jobs), "COUNT", CLI_NOTHING, NULL,
-     "How many kernels to compile at once. Default: one a core."},
-    {"no-cache", 0, CLI_FLAG, FIELD(no_cache), NULL, CLI_NOTHING, NULL, "Neither read nor write the disk cache."},
+     "How many kernels to compile at once. Default: one per core."},
+    {"no-cache", 0, CLI_FLAG, FIELD(no_cache), NULL, CLI_NOTHING, NULL, "Do not read or write the disk cache."},
     {"cache-dir", 0, CLI_TEXT, FIELD(cache_dir), "FOLDER", CLI_FOLDERS, NULL,
      "The folder of the disk cache. Default: $KILN_CACHE_DIR."},
     {"path", 'I', CLI_LIST, FIELD(paths), "FOLDER", CLI_FOLDERS, NULL,
-     "Look for specs and sources here first. Repeatable."},
+     "Search this folder first for specs and sources. Repeatable."},
     {"read-anywhere", 0, CLI_FLAG, FIELD(read_anywhere), NULL, CLI_NOTHING, NULL,
      "Let specs name files outside their own folder and the search path."},
     {"no-workers", 0, CLI_FLAG, FIELD(no_workers), NULL, CLI_NOTHING, NULL,
-     "Compile inside this process. No time limit holds then."},
+     "Compile inside this process, without a time limit."},
     {"worker", 0, CLI_TEXT, FIELD(worker), "FILE", CLI_FILES, NULL,
      "The compile worker program. Default: $KILN_WORKER, else the installed one."},
     {"compile-timeout", 0, CLI_NUMBER, FIELD(compile_timeout), "SECONDS", CLI_NOTHING, NULL,
-     "End a compile that takes longer. Default: 120."},
+     "Time limit for a compile. Default: 120."},
     {"memory-limit", 0, CLI_BYTES, FIELD(memory_limit), "BYTES", CLI_NOTHING, NULL,
-     "Refuse sizes whose buffers need more on the device or on the host, as in 512M or 4G."},
+     "Refuse sizes whose buffers need more memory than this on the device or on the host, for example 512M or 4G."},
 };
 const cli_group cli_engine_group = {"Device, compiler, cache", engine_options, CLI_COUNT(engine_options)};
 
 static const cli_option output_options[] = {
-    {"json", 0, CLI_FLAG, FIELD(json), NULL, CLI_NOTHING, NULL, "Print one JSON object, errors too."},
-    {"quiet", 'q', CLI_FLAG, FIELD(quiet), NULL, CLI_NOTHING, NULL, "No progress line and no warnings."},
+    {"json", 0, CLI_FLAG, FIELD(json), NULL, CLI_NOTHING, NULL, "Print one JSON object, for errors too."},
+    {"quiet", 'q', CLI_FLAG, FIELD(quiet), NULL, CLI_NOTHING, NULL, "Print no progress line and no warnings."},
     {"log-level", 0, CLI_WORD, FIELD(log_level), "LEVEL", CLI_WORDS, "debug info warning none",
-     "What to tell on standard error: debug, info, warning or none. Default: warning."},
+     "Messages on standard error: debug, info, warning or none. Default: warning."},
     {"help", 'h', CLI_FLAG, FIELD(help), NULL, CLI_NOTHING, NULL, "Show this help."},
 };
 const cli_group cli_output_group = {"Output", output_options, CLI_COUNT(output_options)};
@@ -82,7 +82,7 @@ const char *cli_option_text(const cli_option *option)
     return cli_printf("    --%s%s%s%s", option->name, gap, value, close);
 }
 
-/* ---- near misses ---- */
+/* ---- suggestions for misspelt names ---- */
 
 static size_t least(size_t a, size_t b, size_t c)
 {
@@ -115,13 +115,13 @@ static size_t distance(const char *a, const char *b)
 const char *cli_nearest(const char *name, const char *const *names, size_t count)
 {
     const char *best = NULL;
-    size_t limit = strlen(name) / 3 + 1; /* more edits than that, and it is another word */
+    size_t limit = strlen(name) / 3 + 1; /* with more edits it is another word */
     size_t least_score = SIZE_MAX;
     for (size_t i = 0; i < count; i++) {
         size_t edits = distance(name, names[i]), length = strlen(name);
-        if (length > 2 && strncmp(name, names[i], length) == 0) /* cut short */
+        if (length > 2 && strncmp(name, names[i], length) == 0) /* abbreviated */
             edits = edits ? 1 : 0;
-        size_t score = 2 * edits + (names[i][0] != name[0]); /* people seldom get the first letter wrong */
+        size_t score = 2 * edits + (names[i][0] != name[0]); /* the first letter is seldom wrong */
         if (edits <= limit && score < least_score) {
             best = names[i];
             least_score = score;
@@ -240,7 +240,7 @@ static bool store(cli *c, const cli_option *option, const char *as, const char *
         break;
     case CLI_BYTES:
         fits = parse_bytes(value, field);
-        wants = "a number of bytes, as in 512M or 1.5GiB";
+        wants = "a number of bytes, for example 512M or 1.5GiB";
         c->args.has_max_size |= option->offset == FIELD(max_size);
         break;
     case CLI_WORD:
@@ -250,7 +250,7 @@ static bool store(cli *c, const cli_option *option, const char *as, const char *
         break;
     }
     if (!fits)
-        cli_usage(c, "%s wants %s, not '%s'", as, wants, value);
+        cli_usage(c, "%s needs %s, not '%s'", as, wants, value);
     return fits;
 }
 
@@ -306,7 +306,7 @@ static bool parse_long(cli *c, cursor *in, const char *text)
     if (option->kind != CLI_FLAG && !value && in->at < in->argc)
         value = in->argv[in->at++];
     if (option->kind != CLI_FLAG && !value) {
-        cli_usage(c, "%s wants %s after it", as, option->value);
+        cli_usage(c, "%s needs a value: %s", as, option->value);
         return false;
     }
     return store(c, option, as, value);
@@ -326,7 +326,7 @@ static bool parse_short(cli *c, cursor *in, const char *text)
         }
         const char *value = text[1] ? text + 1 : in->at < in->argc ? in->argv[in->at++] : NULL;
         if (!value) {
-            cli_usage(c, "%s wants %s after it", as, option->value);
+            cli_usage(c, "%s needs a value: %s", as, option->value);
             return false;
         }
         return store(c, option, as, value);

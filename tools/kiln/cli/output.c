@@ -1,4 +1,4 @@
-/* output.c - standard output with its failures kept, colours, tables, numbers for people. */
+/* output.c - standard output (write errors are remembered), colours, tables, numbers for people. */
 #include <errno.h>
 #include <langinfo.h>
 #include <locale.h>
@@ -20,14 +20,15 @@ static struct {
     int error; /* errno of the first write that failed */
     size_t length;
     char data[1 << 16];
-    bool json, answered; /* under --json: what is not JSON is held, and becomes the object's text */
+    bool json, answered; /* with --json: other output is kept, and becomes the object's "text" */
     char *held;
     size_t held_length, held_room;
     char styles[5][24]; /* see style() */
 } out = {.fd = STDOUT_FILENO};
 
-/* A colour is handed about inside texts, where those of a spec stand too. So that no spec can write one, it is an escape
- * and a word that was drawn for this run; what is behind both goes to the terminal as an escape. */
+/* Colours are passed inside texts, which may also contain texts of a spec. So that a spec cannot write one, a colour is
+ * an escape character and a random word of this run; what follows these is sent to the terminal as an escape
+ * sequence. */
 enum { MARK = 17 };
 
 static void make_styles(void)
@@ -56,7 +57,7 @@ static const char *style(size_t i) { return out.colour ? out.styles[i] : ""; }
 
 void out_start(void)
 {
-    if (out.fd != STDOUT_FILENO) /* a run before this one in the same process, as in tests */
+    if (out.fd != STDOUT_FILENO) /* from an earlier run in this process, as in tests */
         close(out.fd);
     out.fd = STDOUT_FILENO;
     out.error = 0;
@@ -156,7 +157,7 @@ void out_start_json(void)
         return;
     out.json = true;
     out.colour = false;
-    int own = dup(STDOUT_FILENO); /* what kernels print goes to standard error: it is no JSON */
+    int own = dup(STDOUT_FILENO); /* output of kernels goes to standard error, as it is not JSON */
     if (own >= 0 && dup2(STDERR_FILENO, STDOUT_FILENO) >= 0)
         out.fd = own;
 }
@@ -181,7 +182,7 @@ void out_puts(const char *text)
             continue;
         }
         put_visible(from, (size_t)(at - from));
-        const char *style = at + strnlen(at, MARK); /* all of the mark is there: is_style() */
+        const char *style = at + strnlen(at, MARK); /* the mark is complete: is_style() */
         size_t length = strcspn(style, "m") + 1;
         put("\033[", 2);
         put(style, length);
@@ -215,7 +216,7 @@ int out_finish(int code)
     out_flush();
     if (!out.error)
         return code;
-    if (out.error == EPIPE) { /* the reader has seen enough: end as a program that never heard of this signal */
+    if (out.error == EPIPE) { /* the reader has closed the pipe: end as by the signal's default */
         signal(SIGPIPE, SIG_DFL);
         raise(SIGPIPE);
     }
@@ -251,7 +252,7 @@ void out_wrapped(const char *text, unsigned indent, unsigned width)
             size_t breaks = strspn(text, "\n");
             text += breaks;
             const bool verbatim = *text == ' ';
-            /* an empty line parts paragraphs; indented lines stay as they are */
+            /* an empty line separates paragraphs; indented lines are not wrapped */
             if ((breaks > 1 || verbatim) && *text) {
                 out_puts(breaks > 1 ? "\n\n" : "\n");
                 column = 0;
@@ -308,7 +309,7 @@ void table_cell(cli_table *table, const char *format, ...)
     for (char *c = cell; *c; c++)
         if (*c == '\n' || *c == '\t')
             *c = ' ';
-    cli_list_add(&table->cells, cli_visible(cell)); /* now, so that its columns are those that are shown */
+    cli_list_add(&table->cells, cli_visible(cell)); /* now, so that the columns are counted as shown */
 }
 
 void table_print(const cli_table *table, bool heading)
@@ -319,7 +320,7 @@ void table_print(const cli_table *table, bool heading)
         *width = columns > *width ? columns : *width;
     }
     for (size_t row = 0; row < rows; row++) {
-        size_t owed = table->indent; /* spaces, held back so that no line ends in them */
+        size_t owed = table->indent; /* pending spaces, so that no line ends with spaces */
         for (size_t column = 0; column < table->columns; column++) {
             const char *cell = table->cells.items[row * table->columns + column];
             size_t pad = widths[column] - out_columns(cell);

@@ -1,4 +1,4 @@
-/* progress.c - one line at the bottom of a terminal that is drawn over itself. */
+/* progress.c - one line at the bottom of a terminal, which is redrawn. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>

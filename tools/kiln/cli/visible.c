@@ -1,8 +1,8 @@
-/* visible.c - text that others wrote, as a terminal may get it.
+/* visible.c - makes untrusted text safe for a terminal.
  *
- * A terminal obeys what specs, file names, compilers and drivers say: escapes move its cursor, rename its window and
- * type for its user, and bidirectional marks show text in another order than it has. Everything for people is written
- * through output.c or cli_complain(), which come here. */
+ * A terminal executes escape sequences in texts from specs, file names, compilers and drivers: they can move the
+ * cursor, rename the window or enter input, and bidirectional marks change the order of text. All output for people
+ * goes through output.c or cli_complain(), which use this file. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -27,7 +27,7 @@ static void close_sources(sources *s)
     kiln_store_close(s->store);
 }
 
-/* 0, or an exit code. A store that is not there yet is empty. */
+/* 0, or an exit code. A missing store counts as empty. */
 static int open_sources(cli *c, sources *s, bool writes)
 {
     kiln_error *error = NULL;
@@ -65,7 +65,7 @@ static void show_text(const kiln_device_info *device, const char *spec, const ki
     out_printf("%s%s%s%s%s\n", out_bold(), best->variant, *params ? " " : "", params, out_plain());
     out_printf("for %s, %s, on %s\n", spec, sizes, cli_device_name(device));
     switch (best->from) {
-    case KILN_BEST_DEFAULT: out_puts("from the defaults: nothing that is valid here is known\n"); return;
+    case KILN_BEST_DEFAULT: out_puts("the defaults: no known configuration is valid here\n"); return;
     case KILN_BEST_TUNED: out_printf("tuned now: %s, %s\n", cli_seconds(best->seconds), how(best)); return;
     default: break;
     }
@@ -162,8 +162,8 @@ static int export_known(cli *c)
                                 .variant = c->args.variant,
                                 .device = c->args.device};
     if (c->args.known)
-        return cli_usage(c, "--export writes what the store has, and takes no --known");
-    c->args.device = NULL; /* a filter, and not the device to open */
+        return cli_usage(c, "--export writes the contents of the store; --known cannot be used with it");
+    c->args.device = NULL; /* it is a filter here, not the device to open */
     int code = cli_engine(c);
     if (!code)
         code = open_sources(c, &s, false);
@@ -201,13 +201,13 @@ static int best_run(cli *c)
 
 static const cli_option options[] = {
     {"known", 0, CLI_TEXT, CLI_OPTION_FIELD(known), "FILE", CLI_FILES, NULL,
-     "Look into this file too, which --export once wrote."},
+     "Also search this file, which --export has written."},
     {"export", 0, CLI_TEXT, CLI_OPTION_FIELD(export_to), "FILE", CLI_FILES, NULL,
-     "Write the best of each variant, for every spec (or SPEC), device and sizes that samples are kept of, to a text "
-     "file. --device then picks devices by a part of their name."},
+     "Write the best of each variant, for every spec (or SPEC), device and set of sizes in the store, to a text "
+     "file. --device then selects devices by a part of their name."},
     {"tune", 0, CLI_NUMBER, CLI_OPTION_FIELD(tune_seconds), "SECONDS", CLI_NOTHING, NULL,
-     "Where these sizes are not known on this device, sweep for at most so long first."},
-    {"no-store", 0, CLI_FLAG, CLI_OPTION_FIELD(no_store), NULL, CLI_NOTHING, NULL, "Leave the kept samples alone."},
+     "If these sizes are not known on this device, sweep first, for at most this long."},
+    {"no-store", 0, CLI_FLAG, CLI_OPTION_FIELD(no_store), NULL, CLI_NOTHING, NULL, "Do not use the store."},
     CLI_STORE_OPTION,
 };
 static const cli_group group = {"What is known", options, CLI_COUNT(options)};
@@ -218,28 +218,29 @@ static const cli_option choice_options[] = {
     CLI_SIZE_OPTION,
 };
 static const cli_group choice_group = {"For what", choice_options, CLI_COUNT(choice_options)};
-static const cli_option tune_options[] = {CLI_RUN_OPTIONS, CLI_TIMEOUT_OPTION(" and twice the budget.")};
+static const cli_option tune_options[] = {CLI_RUN_OPTIONS, CLI_TIMEOUT_OPTION(", plus twice the budget.")};
 static const cli_group tune_group = {"Tuning", tune_options, CLI_COUNT(tune_options)};
 
 const cli_command cli_best_command = {
     .name = "best",
-    .summary = "say which configuration is the best known for sizes and a device",
+    .summary = "show the best known configuration for sizes and a device",
     .arguments = "SPEC | --export FILE [SPEC]",
     .about =
-        "Looks through the samples that sweeps have kept, and through a file, for the best configuration: of these "
-        "very sizes on this kind of device; else of the nearest ones (doubling one of them is a distance of 1); else "
-        "of another device, the same compute capability first; else the defaults. It says which it was. What breaks a "
-        "constraint at these sizes is passed over, and so is what the spec no longer has; that the source has changed "
+        "Searches the stored samples of sweeps, and a file, for the best configuration: for exactly "
+        "these sizes on this kind of device; else for the nearest sizes (doubling one size is a distance of 1); else "
+        "for another device, the same compute capability first; else the defaults. It prints which it was. Configurations that break a "
+        "constraint at these sizes, or that the spec no longer has, are skipped; whether the source has changed "
         "since does not matter.\n\n"
-        "--export writes what is known as a text file, to be shipped with a program and loaded by it "
+        "--export writes the known configurations to a text file, to be shipped with a program and loaded by it "
         "(kiln_knowledge_load), or kept beside the sources.",
     .max_words = 1,
     .completes = CLI_SPECS,
     .groups = (const cli_group *const[]){&choice_group, &group, &tune_group, &cli_engine_group, NULL},
-    .examples = (const cli_example[]){{"kiln best matmul -s M=4096 -s N=64 -s K=4096", "For one shape."},
-                                      {"kiln best matmul -s n2048 --tune 60", "After a minute's sweep, if need be."},
-                                      {"kiln best --export known.yaml matmul", "All that is known of a spec."},
-                                      {"kiln best matmul --known known.yaml --no-store", "Out of that file alone."},
-                                      {0}},
+    .examples =
+        (const cli_example[]){{"kiln best matmul -s M=4096 -s N=64 -s K=4096", "For one shape."},
+                              {"kiln best matmul -s n2048 --tune 60", "After a sweep of one minute, if needed."},
+                              {"kiln best --export known.yaml matmul", "All that is known of a spec."},
+                              {"kiln best matmul --known known.yaml --no-store", "From that file only."},
+                              {0}},
     .run = best_run,
 };

@@ -47,7 +47,7 @@ static int note(void *user, const kiln_cache_entry *entry)
     l->damaged += l->verify && !entry->intact;
     js_add(l->entries, entry_json(entry, l->verify));
     if (l->verify && entry->intact)
-        return 0; /* the table shows what is worth showing */
+        return 0; /* shown in the table */
     table_cell(&l->table, "%.12s", entry->id);
     table_cell(&l->table, "%s", entry->source ? entry->source : "");
     table_cell(&l->table, "%s", entry->arch ? entry->arch : "");
@@ -88,7 +88,7 @@ static int cache_list(cli *c, bool verify)
     out_puts(kiln_cache_dir(c->engine));
     if (verify)
         out_printf("; %s damaged%s", l.damaged ? cli_whole(l.damaged) : "none",
-                   l.damaged ? " and removed; they will be made again when needed" : "");
+                   l.damaged ? " and removed; they will be compiled again when needed" : "");
     out_puts("\n");
     return 0;
 }
@@ -174,7 +174,7 @@ static int cache_run(cli *c)
     const char *action = words->items[0];
     bool is_show = strcmp(action, "show") == 0;
     if (is_show && words->count < 2)
-        return cli_usage(c, "show wants the id of an entry; 'kiln cache list' has them");
+        return cli_usage(c, "show needs the id of an entry; 'kiln cache list' lists them");
     if (!is_show && words->count > 1)
         return cli_usage(c, "one argument too many: '%s'", words->items[1]);
     size_t known = 0;
@@ -185,7 +185,7 @@ static int cache_run(cli *c)
         return cli_usage(c, "unknown action '%s'%s", action, near ? cli_printf(" (did you mean '%s'?)", near) : "");
     }
     if (strcmp(action, "gc") == 0 && !c->args.has_max_size)
-        return cli_usage(c, "gc wants --max-size, as in --max-size 256M");
+        return cli_usage(c, "gc needs --max-size, for example --max-size 256M");
     int code = cli_engine(c);
     if (code)
         return code;
@@ -202,7 +202,7 @@ static int cache_run(cli *c)
 
 static const cli_option options[] = {
     {"max-size", 0, CLI_BYTES, CLI_OPTION_FIELD(max_size), "BYTES", CLI_NOTHING, NULL,
-     "For gc: how much to keep, as in 256M."},
+     "For gc: how much to keep, for example 256M."},
     {"source", 0, CLI_FLAG, CLI_OPTION_FIELD(show_source), NULL, CLI_NOTHING, NULL,
      "For show: print the filled source."},
     {"ptx", 0, CLI_FLAG, CLI_OPTION_FIELD(show_ptx), NULL, CLI_NOTHING, NULL, "For show: print the PTX."},
@@ -211,19 +211,20 @@ static const cli_group group = {"Cache", options, CLI_COUNT(options)};
 
 const cli_command cli_cache_command = {
     .name = "cache",
-    .summary = "look at and look after the disk cache of compiled kernels",
+    .summary = "show and manage the disk cache of compiled kernels",
     .arguments = "list|show ID|gc|clear|verify",
-    .about = "What the compiler made is kept on disk, by everything that determines it, so that the same kernel is "
-             "never compiled twice.\n\n"
-             "list shows the entries, show one of them (any unique beginning of its id will do), gc removes the least "
-             "recently used ones until at most --max-size is left, clear removes all, and verify reads every entry "
-             "and removes damaged ones. Nothing is lost by removing: it is compiled again when needed.",
+    .about =
+        "The compiler's output is stored on disk under a key of everything that determines it, so that the same kernel is "
+        "never compiled twice.\n\n"
+        "list shows the entries, show prints one of them (by any unique prefix of its id), gc removes the least "
+        "recently used ones until at most --max-size is left, clear removes all, and verify reads every entry "
+        "and removes damaged ones. Removing loses nothing: kernels are compiled again when needed.",
     .min_words = 1,
     .max_words = 2,
     .completes = CLI_WORDS,
     .words = "list show gc clear verify",
     .groups = (const cli_group *const[]){&group, &cli_engine_group, NULL},
-    .examples = (const cli_example[]){{"kiln cache gc --max-size 256M", "Keeps what was used last."},
+    .examples = (const cli_example[]){{"kiln cache gc --max-size 256M", "Keeps what was used most recently."},
                                       {"kiln cache show 3f2a --ptx", "The PTX of one entry."},
                                       {0}},
     .run = cache_run,

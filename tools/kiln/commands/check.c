@@ -56,7 +56,7 @@ static void show_text(const cli *c, const check_view *view, const kiln_tuning_to
                    c->args.notes ? "" : " (--notes shows them)");
     out_puts("\n");
     if (totals->uncounted)
-        out_printf("  of more configurations than could be counted in a short time%s\n",
+        out_printf("  of a space too large to be counted in a short time%s\n",
                    totals->sampled ? ", drawn at random, not all equally likely" : "");
     if (view->failed) {
         out_printf("  %s failed, first %s:\n", cli_whole(view->failed), view->which);
@@ -126,7 +126,7 @@ static int check_run(cli *c)
     else
         show_text(c, &view, totals);
     if (status != KILN_OK && !c->args.json)
-        cli_complain(status == KILN_ERROR_INTERRUPTED ? "interrupted; what was done until then is shown"
+        cli_complain(status == KILN_ERROR_INTERRUPTED ? "interrupted; showing the results so far"
                                                       : kiln_error_message(error));
     kiln_tuning_free(tuning);
     kiln_error_free(error);
@@ -135,25 +135,24 @@ static int check_run(cli *c)
 
 static const cli_option options[] = {
     {"variants", 'v', CLI_COMMAS, CLI_OPTION_FIELD(variants), "NAMES", CLI_VARIANTS, NULL,
-     "The variants to check, commas between. Repeatable. Default: all."},
+     "The variants to check, separated by commas. Repeatable. Default: all."},
     {"variant", 0, CLI_COMMAS, CLI_OPTION_FIELD(variants), "NAMES", CLI_VARIANTS, NULL, "The same as --variants."},
     {"param", 'p', CLI_LIST, CLI_OPTION_FIELD(params), "NAME=VALUE", CLI_PARAMS, NULL,
-     "Fix a param where a variant has it. Repeatable."},
+     "Fix a param of all variants that have it. Repeatable."},
     CLI_SIZE_OPTION,
     CLI_INPUT_OPTION,
     {"max-configurations", 'm', CLI_WHOLE, CLI_OPTION_FIELD(max_configurations), "COUNT", CLI_NOTHING, NULL,
-     "Stop after so many configurations."},
+     "Stop after this many configurations."},
     {"max-seconds", 't', CLI_NUMBER, CLI_OPTION_FIELD(max_seconds), "SECONDS", CLI_NOTHING, NULL,
-     "Stop after so long."},
+     "Stop after this long."},
     {"strategy", 0, CLI_TEXT, CLI_OPTION_FIELD(strategy), "NAME", CLI_NOTHING, NULL,
-     "Which to take first, as `kiln tune` has it; random spreads them over the space. Default: exhaustive, in order."},
+     "The order, by a strategy of `kiln tune`; random spreads them over the space. Default: exhaustive, in order."},
     {"seed", 0, CLI_WHOLE, CLI_OPTION_FIELD(seed), "NUMBER", CLI_NOTHING, NULL,
-     "Of the strategy's random numbers. Default: 0."},
-    {"no-verify", 0, CLI_FLAG, CLI_OPTION_FIELD(no_verify), NULL, CLI_NOTHING, NULL,
-     "Do not check the answer as well."},
+     "The seed of the strategy's random numbers. Default: 0."},
+    {"no-verify", 0, CLI_FLAG, CLI_OPTION_FIELD(no_verify), NULL, CLI_NOTHING, NULL, "Do not verify the answer."},
     CLI_TIMEOUT_OPTION("."),
     {"notes", 0, CLI_FLAG, CLI_OPTION_FIELD(notes), NULL, CLI_NOTHING, NULL,
-     "Also show what may be meant so, such as two threads that write the same value to one place."},
+     "Also show what may be intended, such as two threads that write the same value to one place."},
 };
 static const cli_group group = {"What to check", options, CLI_COUNT(options)};
 
@@ -162,19 +161,19 @@ const cli_command cli_check_command = {
     .summary = "run configurations of a spec under all checks, on the simulated device",
     .arguments = "SPEC",
     .about =
-        "Runs every configuration of a spec that its constraints allow on the simulated device and looks for what a "
-        "GPU would not tell: accesses out of bounds, misaligned, or of freed memory; reads of what nothing has "
+        "Runs every configuration of a spec that its constraints allow on the simulated device and finds errors that a "
+        "GPU would not report: accesses out of bounds, misaligned, or to freed memory; reads of memory that was never "
         "written; races in shared memory, and between blocks in global memory; barriers that not all threads "
         "reach; warp operations whose lanes do not take part; read-only data that is written; leaks. Each place is "
         "reported once, with its source line, a thread and the allocation.\n\n"
-        "The exit code is 1 where something is found that is more than a note, else that of the first "
+        "The exit code is 1 if there are findings other than notes, else that of the first "
         "configuration that failed.",
     .min_words = 1,
     .max_words = 1,
     .completes = CLI_SPECS,
     .groups = (const cli_group *const[]){&group, &cli_engine_group, NULL},
-    .examples = (const cli_example[]){{"kiln check matmul", "All of it, at the size `tiny`."},
-                                      {"kiln check matmul -v tiled -s ragged -m 20", "A part of it, at another size."},
+    .examples = (const cli_example[]){{"kiln check matmul", "All configurations, at the size `tiny`."},
+                                      {"kiln check matmul -v tiled -s ragged -m 20", "Some of them, at another size."},
                                       {0}},
     .run = check_run,
 };

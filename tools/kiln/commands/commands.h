@@ -1,4 +1,4 @@
-/* commands.h - the subcommands, and what they give each other. */
+/* commands.h - the subcommands, and functions that they share. */
 #ifndef KILN_CLI_COMMANDS_H
 #define KILN_CLI_COMMANDS_H
 
@@ -33,6 +33,6 @@ extern const cli_command *const cli_commands[];        /* ends with NULL */
 const cli_command *cli_find_command(const char *name); /* NULL: none of that name */
 /* " (did you mean 'tune'?)" or "". */
 const char *cli_suggest_command(const char *name);
-void help_print(const cli_command *command); /* NULL: of the whole */
+void help_print(const cli_command *command); /* NULL: the overview */
 
 #endif

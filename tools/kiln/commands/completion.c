@@ -1,14 +1,14 @@
-/* completion.c - kiln completion SHELL: scripts for bash, zsh and fish, out of the option tables.
+/* completion.c - kiln completion SHELL: scripts for bash, zsh and fish, made from the option tables.
  *
- * What is completed comes from specs and files that others wrote: a param's value may be $(...), and so may the name of
- * a file. No script lets its shell expand such a text: it is compared, quoted and inserted. Kiln prints a candidate a
- * line, and leaves out those with control characters (out_word()), which no shell could show or insert as they are. */
+ * Candidates come from specs and file names, which are untrusted: a param's value or a file name may be $(...). No
+ * script lets its shell expand such a text: it is compared, quoted and inserted. Kiln prints one candidate per line,
+ * and skips those with control characters (out_word()), which a shell could not show or insert. */
 #include <stdio.h>
 #include <string.h>
 
 #include "commands.h"
 
-/* What each kind of word is completed with, as a shell command that prints candidates; "" for files and folders. */
+/* The shell command that prints the candidates for a kind of word; "" for files and folders. */
 static const char *lister(cli_completes completes)
 {
     switch (completes) {
@@ -25,7 +25,7 @@ static const char *lister(cli_completes completes)
     return "";
 }
 
-/* The first sentence of a help text, without what a shell would read in quotes. */
+/* The first sentence of a help text, without characters that have a meaning in a shell's quotes. */
 static const char *sentence(const char *help)
 {
     const char *end = strstr(help, ". ");
@@ -393,7 +393,7 @@ static int completion_run(cli *c)
             return 0;
         }
     }
-    return cli_usage(c, "no completion for '%s': there are bash, zsh and fish", wanted);
+    return cli_usage(c, "no completion for '%s': use bash, zsh or fish", wanted);
 }
 
 const cli_command cli_completion_command = {

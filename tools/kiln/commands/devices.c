@@ -48,13 +48,13 @@ static int devices_run(cli *c)
         table_cell(&table, "%s", cli_significant(info->peak_bandwidth / 1e9, 4));
     }
     table_print(&table, true);
-    out_puts("TFLOP/s (fp32) and GB/s are what cores, clock and bus width allow at most.\n");
+    out_puts("TFLOP/s (fp32) and GB/s are the upper limits by cores, clock and bus width.\n");
     return 0;
 }
 
 static const cli_option options[] = {
     {"names", 0, CLI_FLAG, CLI_OPTION_FIELD(names), NULL, CLI_NOTHING, NULL,
-     "Only the names that --device takes, one a line."},
+     "Only the names for --device, one per line."},
 };
 static const cli_group group = {"Listing", options, CLI_COUNT(options)};
 
@@ -62,11 +62,11 @@ const cli_command cli_devices_command = {
     .name = "devices",
     .summary = "list the GPUs and the simulated devices",
     .arguments = "",
-    .about = "Lists every device that can be named with --device, the simulated ones last. Those that stand in files, "
+    .about = "Lists every device for --device, the simulated ones last. Device profiles in files, "
              "NAME.profile, are found in the current folder, in the folders of --path and in `devices` beside these; "
-             "sim:FILE.profile names any other.",
+             "sim:FILE.profile names any other file.",
     .groups = (const cli_group *const[]){&group, &cli_engine_group, NULL},
-    .examples = (const cli_example[]){{"kiln devices --json", "With every limit that constraints can ask about."}, {0}},
+    .examples = (const cli_example[]){{"kiln devices --json", "With all properties that constraints can use."}, {0}},
     .run = devices_run,
 };
 
@@ -123,19 +123,20 @@ static int doctor_run(cli *c)
         out_puts(i == 0 ? "\n" : "");
         out_wrapped(f.remedies.items[i], 0, out_width());
     }
-    out_puts(f.broken               ? "\nSomething that is needed is missing.\n"
-             : f.remedies.count > 0 ? "\nAll that is needed is there.\n"
-                                    : "\nAll is there.\n");
+    out_puts(f.broken               ? "\nSomething required is missing.\n"
+             : f.remedies.count > 0 ? "\nEverything required is there.\n"
+                                    : "\nEverything is there.\n");
     return f.broken;
 }
 
 const cli_command cli_doctor_command = {
     .name = "doctor",
-    .summary = "say what was found on this machine, and how to get what is missing",
+    .summary = "show what was found on this machine, and how to install what is missing",
     .arguments = "",
-    .about = "Looks for all that kiln can use: the CUDA driver, devices, NVRTC, the CUDA headers, the compile worker, "
-             "the disk cache. What is missing comes with the command that mends it.\n\n"
-             "Ends with exit code 1 where something is missing without which nothing works.",
+    .about =
+        "Searches everything that kiln can use: the CUDA driver, devices, NVRTC, the CUDA headers, the compile worker, "
+        "the disk cache. For each missing part it prints what to do.\n\n"
+        "The exit code is 1 if something required is missing.",
     .groups = (const cli_group *const[]){&cli_engine_group, NULL},
     .run = doctor_run,
 };

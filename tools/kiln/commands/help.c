@@ -53,11 +53,11 @@ static void print_whole(void)
     CLI_ENVIRONMENT(CLI_X)
 #undef CLI_X
     out_printf("\n%sFirst steps%s\n", out_bold(), out_plain());
-    out_puts("  kiln doctor                 what this machine has, and what it lacks\n"
-             "  kiln list                   the specs that can be named\n"
+    out_puts("  kiln doctor                 what is installed on this machine, and what is missing\n"
+             "  kiln list                   the specs\n"
              "  kiln run matmul             one configuration: compile, run, check, time\n"
              "  kiln tune matmul            all configurations, the fastest first\n"
-             "  kiln help tune              all about one command\n");
+             "  kiln help tune              the help of one command\n");
 }
 
 void help_print(const cli_command *command)

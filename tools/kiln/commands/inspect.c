@@ -50,7 +50,7 @@ static void show_json(cli *c, const char *variant, const kiln_setting *params, s
     js_print(object);
 }
 
-/* What the compiler had to say, without ptxas' statistics: the table has them. */
+/* The compiler's messages, without ptxas' statistics, which the table has. */
 static void show_log(const char *log)
 {
     bool any = false;
@@ -87,7 +87,7 @@ static void show_text(cli *c, const char *variant, const kiln_setting *params, s
         table_cell(&table, "%s", cli_bytes(kernel->dynamic_shared));
         table_cell(&table, "%s", cli_bytes(kernel->local_bytes));
         if (kernel->spill_store_bytes < 0 || kernel->spill_load_bytes < 0)
-            table_cell(&table, "not said");
+            table_cell(&table, "unknown");
         else
             table_cell(&table, "%s", cli_bytes((uint64_t)(kernel->spill_store_bytes + kernel->spill_load_bytes)));
         table_cell(&table, "%d", kernel->blocks_per_sm);
@@ -97,12 +97,12 @@ static void show_text(cli *c, const char *variant, const kiln_setting *params, s
     table_print(&table, true);
     size_t cubin = 0;
     kiln_inspection_cubin(inspection, &cubin);
-    out_printf("\n%s, %s of machine code; shared memory a block, registers, local memory and spills a thread\n",
+    out_printf("\n%s, %s of machine code; shared memory per block, registers, local memory and spills per thread\n",
                kiln_inspection_arch(inspection), cli_bytes(cubin));
     show_log(kiln_inspection_log(inspection));
 }
 
-/* Writes one part where the user wants it. 0, or the exit code. */
+/* Writes one part to its file or to standard output. 0, or the exit code. */
 static int put(const cli *c, const char *path, const void *data, size_t length)
 {
     if (strcmp(path, "-") == 0) {
@@ -112,7 +112,7 @@ static int put(const cli *c, const char *path, const void *data, size_t length)
     return cli_write_file(c, path, data, length);
 }
 
-/* The parts asked for; *shown where one of them went to standard output. */
+/* Writes the requested parts; *shown: one of them went to standard output. */
 static int put_parts(const cli *c, const kiln_inspection *inspection, bool *shown)
 {
     const cli_args *args = &c->args;
@@ -135,7 +135,7 @@ static int put_parts(const cli *c, const kiln_inspection *inspection, bool *show
         if (!parts[i].path || (to_stdout && args->json && parts[i].text))
             continue;
         if (to_stdout && !parts[i].text && (args->json || out_is_terminal()))
-            return cli_usage(c, "machine code is nothing to look at here; name a file: --cubin=FILE");
+            return cli_usage(c, "machine code cannot be shown on a terminal; name a file: --cubin=FILE");
         int code = put(c, parts[i].path, parts[i].data, parts[i].length);
         if (code)
             return code;
@@ -171,23 +171,23 @@ static int inspect_run(cli *c)
 
 static const cli_option options[] = {
     {"arch", 'a', CLI_TEXT, CLI_OPTION_FIELD(arch), "ARCH", CLI_WORDS, "sm_75 sm_80 sm_86 sm_89 sm_90 sm_100 sm_120",
-     "What to compile for, as in sm_90. Default: the device's."},
+     "The architecture to compile for, for example sm_90. Default: the device's."},
     {"source", 0, CLI_OPTIONAL, CLI_OPTION_FIELD(source), "FILE", CLI_FILES, NULL,
-     "The source with the params filled in, to the file or to standard output."},
+     "Write the source with all params set, to the file or to standard output."},
     {"ptx", 0, CLI_OPTIONAL, CLI_OPTION_FIELD(ptx), "FILE", CLI_FILES, NULL,
-     "The PTX, to the file or to standard output."},
+     "Write the PTX, to the file or to standard output."},
     {"cubin", 0, CLI_OPTIONAL, CLI_OPTION_FIELD(cubin), "FILE", CLI_FILES, NULL,
-     "The machine code, to the file or to standard output."},
+     "Write the machine code, to the file or to standard output."},
 };
 static const cli_group group = {"Inspecting", options, CLI_COUNT(options)};
 
 const cli_command cli_inspect_command = {
     .name = "inspect",
-    .summary = "show what the compiler makes of a configuration, without a GPU",
+    .summary = "show the compiler's output for a configuration, without a GPU",
     .arguments = "SPEC",
     .about = "Compiles one configuration and shows, for each of its kernels, registers, shared and local memory, "
-             "spills, and the occupancy these allow with what limits it. With --source, --ptx or --cubin it writes "
-             "those instead. No GPU is needed, and any architecture that NVRTC knows will do.",
+             "spills, and the occupancy with what limits it. With --source, --ptx or --cubin it writes "
+             "those instead. No GPU is needed, and any architecture of NVRTC can be used.",
     .min_words = 1,
     .max_words = 1,
     .completes = CLI_SPECS,

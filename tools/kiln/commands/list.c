@@ -65,20 +65,20 @@ static int list_run(cli *c)
 }
 
 static const cli_option options[] = {
-    {"all", 'a', CLI_FLAG, CLI_OPTION_FIELD(all), NULL, CLI_NOTHING, NULL, "Show the files as well."},
-    {"names", 0, CLI_FLAG, CLI_OPTION_FIELD(names), NULL, CLI_NOTHING, NULL, "Only the names, one a line."},
+    {"all", 'a', CLI_FLAG, CLI_OPTION_FIELD(all), NULL, CLI_NOTHING, NULL, "Show the files too."},
+    {"names", 0, CLI_FLAG, CLI_OPTION_FIELD(names), NULL, CLI_NOTHING, NULL, "Only the names, one per line."},
 };
 static const cli_group group = {"Listing", options, CLI_COUNT(options)};
 
 const cli_command cli_list_command = {
     .name = "list",
-    .summary = "list the specs that can be named",
+    .summary = "list the specs",
     .arguments = "",
     .about = "Lists the specs of the search path: the folders of --path, of $KILN_PATH, and the installed ones. Each "
-             "can be named without its folder and its .yaml.",
+             "can be used by its name, without folder and .yaml.",
     .groups = (const cli_group *const[]){&group, &cli_engine_group, NULL},
     .examples = (const cli_example[]){{"kiln list", "Names and titles."},
-                                      {"kiln list -I ./specs --all", "Those in a folder of your own too, with files."},
+                                      {"kiln list -I ./specs --all", "Also those in a folder of your own, with files."},
                                       {0}},
     .run = list_run,
 };

@@ -1,9 +1,9 @@
-/* man.c - the manual page, as roff, out of the same tables as --help. */
+/* man.c - the manual page, as roff, from the same tables as --help. */
 #include <string.h>
 
 #include "commands.h"
 
-/* Text as roff wants it: backslashes and hyphens escaped, no line that starts with a request. */
+/* Text for roff: backslashes and hyphens are escaped, and no line starts with a request. */
 static void roff(const char *text)
 {
     bool start = true;
@@ -85,18 +85,19 @@ static void roff_command(const cli_command *command)
 static int man_run(cli *c)
 {
     (void)c;
-    out_printf(".\\\" Made by `kiln man` out of the option tables of the command.\n"
+    out_printf(".\\\" Made by `kiln man` from the option tables of the command.\n"
                ".TH KILN 1 \"\" \"kiln %s\" \"User Commands\"\n",
                kiln_version());
     out_puts(".SH NAME\nkiln \\- run, check and tune CUDA kernels that YAML specs describe\n"
              ".SH SYNOPSIS\n\\fBkiln\\fR \\fICOMMAND\\fR [\\fIarguments\\fR] [\\fIoptions\\fR]\n"
              ".SH DESCRIPTION\n");
-    roff_about("A spec names a problem, a CUDA source file and the knobs of that source. Kiln fills the knobs in, "
-               "compiles with NVRTC, keeps what the compiler made in a disk cache, launches through the CUDA Driver "
-               "API, checks the answer, times it, and finds the best setting. Without a GPU it does the same on a "
-               "simulated device; times from there are never called measurements.\n\n"
-               "Specs are found by name in the folders of --path, $KILN_PATH and the installed folder, or given as "
-               "a path.");
+    roff_about(
+        "A spec names a problem, a CUDA source file and its tuning parameters. Kiln sets the parameters, "
+        "compiles with NVRTC, stores the compiler's output in a disk cache, launches through the CUDA Driver "
+        "API, checks the answer, measures the time, and finds the best configuration. Without a GPU it does the same on a "
+        "simulated device, whose times are never called measurements.\n\n"
+        "Specs are found by name in the folders of --path, $KILN_PATH and the installed folder, or given as "
+        "a path.");
     out_puts(".SH COMMANDS\n");
     for (size_t i = 0; cli_commands[i]; i++)
         roff_command(cli_commands[i]);
@@ -120,6 +121,6 @@ const cli_command cli_man_command = {
     .summary = "print the manual page",
     .arguments = "",
     .about = "Prints the manual page in roff, made from the same text as --help.",
-    .examples = (const cli_example[]){{"kiln man | man -l -", "Reads it at once."}, {0}},
+    .examples = (const cli_example[]){{"kiln man | man -l -", "Shows it."}, {0}},
     .run = man_run,
 };

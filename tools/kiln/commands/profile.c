@@ -59,7 +59,7 @@ static json_t *kernel_json(const kiln_profiled_kernel *kernel)
     js_set(object, "occupancy", js_real(kernel->occupancy));
     js_set(object, "limited_by", js_text(kernel->limited_by));
     js_set(object, "flops", js_real(kernel->flops));
-    js_set(object, "counters", counters_json(&kernel->counters));
+    js_set(object, "counters", counters_json(kernel->counters));
     for (size_t k = 0; k < kernel->class_count; k++) {
         json_t *one = js_object();
         js_set(one, "executed", js_whole(kernel->class_executed[k]));
@@ -96,7 +96,7 @@ static void show_json(cli *c, const profile_view *view, const kiln_profiling *p)
         js_set(one, "file", js_text(line->file));
         js_set(one, "line", js_whole(line->line));
         js_set(one, "text", js_text(line->text));
-        js_set(one, "counters", counters_json(&line->counters));
+        js_set(one, "counters", counters_json(line->counters));
         js_add(lines, one);
     }
     if (c->args.lines)
@@ -130,13 +130,13 @@ static void show_classes(const kiln_profiled_kernel *kernel)
             continue;
         table_cell(&table, "  %s", kiln_class_text((kiln_class)k));
         table_cell(&table, "%s", cli_whole(kernel->class_executed[k]));
-        table_cell(&table, "%s", cli_share(kernel->class_executed[k], kernel->counters.executed));
+        table_cell(&table, "%s", cli_share(kernel->class_executed[k], kernel->counters->executed));
         table_cell(&table, "%s", cli_per(kernel->class_lanes[k], kernel->class_executed[k]));
     }
     table_cell(&table, "  all");
-    table_cell(&table, "%s", cli_whole(kernel->counters.executed));
+    table_cell(&table, "%s", cli_whole(kernel->counters->executed));
     table_cell(&table, "100 %%");
-    table_cell(&table, "%s", cli_per(kernel->counters.lanes, kernel->counters.executed));
+    table_cell(&table, "%s", cli_per(kernel->counters->lanes, kernel->counters->executed));
     table_print(&table, true);
 }
 
@@ -159,8 +159,8 @@ static void traffic_row(cli_table *table, const char *name, uint64_t requests, u
 
 static void show_traffic(const kiln_counters *c)
 {
-    static const char *const heads[] = {"memory",    "requests", "asked for", "sectors",
-                                        "a request", "lines",    "a request", "used"};
+    static const char *const heads[] = {"memory",      "requests", "requested",   "sectors",
+                                        "per request", "lines",    "per request", "used"};
     cli_table table;
     if (!c->global_load_requests && !c->global_store_requests && !c->global_atomic_requests &&
         !c->local_load_requests && !c->local_store_requests)
@@ -196,8 +196,8 @@ static void banks_row(cli_table *table, const char *name, uint64_t requests, uin
 
 static void show_banks(const kiln_counters *c)
 {
-    static const char *const heads[] = {"shared memory", "requests",  "asked for", "wavefronts",
-                                        "a request",     "conflicts", "worst"};
+    static const char *const heads[] = {"shared memory", "requests",  "requested", "wavefronts",
+                                        "per request",   "conflicts", "worst"};
     cli_table table;
     if (!c->shared_load_requests && !c->shared_store_requests && !c->shared_atomic_requests)
         return;
@@ -270,12 +270,12 @@ static void show_kernel(const kiln_profiled_kernel *k)
         out_printf("  %s floating-point operations\n", cli_whole((uint64_t)k->flops));
     out_puts("\n");
     show_classes(k);
-    show_traffic(&k->counters);
-    show_banks(&k->counters);
-    show_rest(&k->counters);
+    show_traffic(k->counters);
+    show_banks(k->counters);
+    show_rest(k->counters);
 }
 
-/* The source with the numbers beside it. Columns that nothing is counted in are left out. */
+/* The source with the counts of each line. Empty columns are omitted. */
 static void show_lines(const kiln_profiling *p, size_t kernel)
 {
     cli_table table;
@@ -283,10 +283,10 @@ static void show_lines(const kiln_profiling *p, size_t kernel)
     const char *file = NULL;
     for (size_t i = 0; i < kiln_profiling_line_count(p); i++)
         if (kiln_profiling_line(p, i)->kernel == kernel)
-            sum.global_load_requests += kiln_profiling_line(p, i)->counters.shared_load_requests +
-                                        kiln_profiling_line(p, i)->counters.shared_store_requests +
-                                        kiln_profiling_line(p, i)->counters.shared_atomic_requests,
-                sum.branches += kiln_profiling_line(p, i)->counters.branches;
+            sum.global_load_requests += kiln_profiling_line(p, i)->counters->shared_load_requests +
+                                        kiln_profiling_line(p, i)->counters->shared_store_requests +
+                                        kiln_profiling_line(p, i)->counters->shared_atomic_requests,
+                sum.branches += kiln_profiling_line(p, i)->counters->branches;
     bool shared = sum.global_load_requests > 0, branches = sum.branches > 0;
     table_start(&table, shared && branches ? "rrrrrrrl" : shared || branches ? "rrrrrrl" : "rrrrrl");
     table.indent = 2;
@@ -294,7 +294,7 @@ static void show_lines(const kiln_profiling *p, size_t kernel)
     table_cell(&table, "of warps");
     table_cell(&table, "lanes");
     table_cell(&table, "sectors");
-    table_cell(&table, "a request");
+    table_cell(&table, "per request");
     if (shared)
         table_cell(&table, "wavefronts");
     if (branches)
@@ -302,7 +302,7 @@ static void show_lines(const kiln_profiling *p, size_t kernel)
     table_cell(&table, "source");
     for (size_t i = 0; i < kiln_profiling_line_count(p); i++) {
         const kiln_profiled_line *line = kiln_profiling_line(p, i);
-        const kiln_counters *c = &line->counters;
+        const kiln_counters *c = line->counters;
         if (line->kernel != kernel)
             continue;
         uint64_t requests = c->global_load_requests + c->global_store_requests + c->global_atomic_requests;
@@ -328,13 +328,14 @@ static void show_lines(const kiln_profiling *p, size_t kernel)
     table_print(&table, true);
 }
 
-/* Opens what the options say (the simulated device unless one is named) and counts a run of it. 0, or the exit code. */
+/* Opens the configuration of the options (on the simulated device unless one is named) and counts one run. 0, or the
+ * exit code. */
 static int run_counted(cli *c, const char *variant, profile_view *view, kiln_profiling **profiling)
 {
     kiln_run_options options;
     kiln_error *error = NULL;
     if (!c->args.device && (!getenv("KILN_DEVICE") || strncmp(getenv("KILN_DEVICE"), "sim", 3) != 0))
-        c->args.device = "sim"; /* no other device counts */
+        c->args.device = "sim"; /* only a simulated device can count */
     cli_make_run(c, &options);
     if (!cli_make_files(c, &c->args.inputs, "--input", &options.inputs))
         return CLI_USAGE;
@@ -380,7 +381,8 @@ static int profile_run(cli *c)
 }
 
 static const cli_option options[] = {
-    {"lines", 'l', CLI_FLAG, CLI_OPTION_FIELD(lines), NULL, CLI_NOTHING, NULL, "Also by line, beside the source."},
+    {"lines", 'l', CLI_FLAG, CLI_OPTION_FIELD(lines), NULL, CLI_NOTHING, NULL,
+     "Also show counts by line, beside the source."},
     CLI_INPUT_OPTION,
     {"no-verify", 0, CLI_FLAG, CLI_OPTION_FIELD(no_verify), NULL, CLI_NOTHING, NULL, "Do not check the answer."},
     CLI_TIMEOUT_OPTION("."),
@@ -389,22 +391,22 @@ static const cli_group group = {"Profiling", options, CLI_COUNT(options)};
 
 const cli_command cli_profile_command = {
     .name = "profile",
-    .summary = "count what a configuration's kernels do, on the simulated device",
+    .summary = "count instructions and memory accesses of a configuration, on the simulated device",
     .arguments = "SPEC",
     .about =
         "Runs one configuration once on the simulated device and counts, exactly: instructions by kind, lanes that "
         "were active, 32-byte sectors and 128-byte lines of each access to memory and how much of them was used, "
-        "passes through the banks of shared memory, atomics that meet, divergent branches, barriers; and works out "
+        "passes through the banks of shared memory, atomics on one address, divergent branches, barriers; and computes "
         "the occupancy. The counts are the same in every run. Instructions are those of the PTX; registers are "
         "those that ptxas assigns.\n\n"
-        "No GPU is needed. `kiln help study` has tables that are made of these counts.",
+        "No GPU is needed. `kiln study` has tables that are based on these counts.",
     .min_words = 1,
     .max_words = 1,
     .completes = CLI_SPECS,
     .groups = (const cli_group *const[]){&cli_choice_group, &group, &cli_engine_group, NULL},
     .examples =
         (const cli_example[]){{"kiln profile matmul -v tiled", "By kernel."},
-                              {"kiln profile matmul -v tiled -p TILE_WIDTH=16 --lines", "And by line of the source."},
+                              {"kiln profile matmul -v tiled -p TILE_WIDTH=16 --lines", "Also by line of the source."},
                               {"kiln profile matmul -v coarsened -s M=256 -s N=256 -s K=256 --json", "For programs."},
                               {0}},
     .run = profile_run,

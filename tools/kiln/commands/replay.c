@@ -5,8 +5,8 @@
 #include "replay.h"
 #include "report.h"
 
-/* 0, or the exit code after it has said what failed. */
-static int load(cli *c, const char *path, kiln_recording **recording, kiln_recording_info *info)
+/* 0, or the exit code after an error message. */
+static int load(cli *c, const char *path, kiln_recording **recording, const kiln_recording_info **info)
 {
     kiln_error *error = NULL;
     int code = cli_engine(c);
@@ -14,7 +14,7 @@ static int load(cli *c, const char *path, kiln_recording **recording, kiln_recor
         return code;
     if (kiln_recording_load(c->engine, path, recording, &error) != KILN_OK)
         return cli_error(c, error);
-    kiln_recording_describe(*recording, info);
+    *info = kiln_recording_describe(*recording);
     return 0;
 }
 
@@ -47,9 +47,9 @@ static void info_text(const kiln_recording_info *info)
         out_puts(says);
     }
     out_printf("\n  %s configurations of %zu params, %s failed%s\n", cli_whole(info->configurations), info->params,
-               cli_whole(info->failed), info->cut_off ? "; the file is cut off: read as far as it goes" : "");
+               cli_whole(info->failed), info->cut_off ? "; the file is truncated: its complete part is used" : "");
     if (info->optimum > 0)
-        out_printf("  optimum %s, median %s; trying one took %s on average\n", cli_seconds(info->optimum),
+        out_printf("  optimum %s, median %s; one configuration took %s on average\n", cli_seconds(info->optimum),
                    cli_seconds(info->median), cli_duration(info->mean_cost));
 }
 
@@ -104,10 +104,10 @@ int replay_run(cli *c)
 {
     const cli_args *args = &c->args;
     kiln_recording *recording = NULL;
-    kiln_recording_info info;
+    const kiln_recording_info *info = NULL;
     kiln_error *error = NULL;
     if (args->words.count)
-        return cli_usage(c, "--replay searches a recorded file: there is no spec beside it");
+        return cli_usage(c, "--replay searches a recorded file: do not give a spec too");
     int code = load(c, args->replay, &recording, &info);
     if (code)
         return code;
@@ -117,7 +117,7 @@ int replay_run(cli *c)
                                    .max_configurations = args->max_configurations,
                                    .max_seconds = args->max_seconds};
     if (options.max_configurations == 0 && !(options.max_seconds > 0))
-        options.max_seconds = info.budget;
+        options.max_seconds = info->budget;
     replay_view view = {.c = c, .steps = js_array()};
     table_start(&view.table, "rrrl");
     view.table.indent = 2;
@@ -128,14 +128,14 @@ int replay_run(cli *c)
     kiln_status status = kiln_replay(recording, &options, on_step, &view, &error);
     if (status == KILN_OK && args->json) {
         json_t *object = js_object();
-        js_set(object, "recording", info_json(&info));
+        js_set(object, "recording", info_json(info));
         js_set(object, "strategy", js_text(args->strategy ? args->strategy : kiln_strategy_name(0)));
         js_set(object, "seed", js_whole(args->seed));
         js_set(object, "steps", view.steps);
         js_print(object);
     } else {
         if (status == KILN_OK)
-            replay_text(&view, &info);
+            replay_text(&view, info);
         json_decref(view.steps);
     }
     kiln_recording_free(recording);
@@ -146,8 +146,8 @@ int replay_run(cli *c)
 
 typedef struct comparison {
     size_t files, strategies;
-    const char **names;         /* of the strategies */
-    kiln_recording_info *infos; /* strings: the recordings' own */
+    const char **names;                /* of the strategies */
+    const kiln_recording_info **infos; /* the recordings' own */
     kiln_recording **recordings;
     kiln_score *scores; /* strategies x files */
 } comparison;
@@ -169,9 +169,9 @@ static const char *base_name(const char *path)
 static void compare_text(const comparison *m, uint64_t seeds)
 {
     for (size_t f = 0; f < m->files; f++) {
-        info_text(&m->infos[f]);
-        out_printf("  compared over %s: what random search needs for %zu configurations\n",
-                   cli_duration(m->infos[f].budget), m->infos[f].draws);
+        info_text(m->infos[f]);
+        out_printf("  compared over %s, in which random search tries %zu configurations\n",
+                   cli_duration(m->infos[f]->budget), m->infos[f]->draws);
     }
     out_printf("\nscore (0 is random search, 1 the optimum at once) and share of the optimum after 100 configurations; "
                "%s seeds\n\n",
@@ -185,7 +185,7 @@ static void compare_text(const comparison *m, uint64_t seeds)
     table_cell(&table, "strategy");
     table_cell(&table, "mean");
     for (size_t f = 0; f < m->files; f++) {
-        table_cell(&table, "%s", base_name(m->infos[f].path));
+        table_cell(&table, "%s", base_name(m->infos[f]->path));
         table_cell(&table, "share");
     }
     for (size_t s = 0; s < m->strategies; s++) {
@@ -203,7 +203,7 @@ static void compare_json(const comparison *m, uint64_t seeds)
 {
     json_t *object = js_object(), *files = js_array(), *strategies = js_array();
     for (size_t f = 0; f < m->files; f++)
-        js_add(files, info_json(&m->infos[f]));
+        js_add(files, info_json(m->infos[f]));
     for (size_t s = 0; s < m->strategies; s++) {
         json_t *strategy = js_object(), *scores = js_array();
         js_set(strategy, "strategy", js_text(m->names[s]));
@@ -230,7 +230,7 @@ static void compare_json(const comparison *m, uint64_t seeds)
     js_print(object);
 }
 
-/* A picture as a gnuplot script with its data in it: the score over the budget, the mean of all files. */
+/* A figure as a gnuplot script that contains its data: the score over the budget, the mean of all files. */
 static int compare_plot(const cli *c, const comparison *m, const char *path)
 {
     cli_stream stream;
@@ -266,7 +266,7 @@ static int compare_page(cli *c, const comparison *m, uint64_t seeds, const repor
 {
     const char **files = cli_alloc((m->files + 1) * sizeof *files);
     for (size_t f = 0; f < m->files; f++)
-        files[f] = base_name(m->infos[f].path);
+        files[f] = base_name(m->infos[f]->path);
     report_scores scores = {files, m->names, m->files, m->strategies, m->scores, seeds};
     return report_scores_page(c, &scores, library, path);
 }
@@ -294,14 +294,15 @@ static int score_all(cli *c, comparison *m, uint64_t seeds)
     for (size_t s = 0; s < m->strategies; s++)
         for (size_t f = 0; f < m->files; f++) {
             kiln_error *error = NULL;
-            if (cli_interrupted()) { /* the strategies that have all their scores */
+            if (cli_interrupted()) { /* only strategies with all scores */
                 m->strategies = s;
-                return s ? 0 : cli_fail(c, KILN_ERROR_INTERRUPTED, "interrupted before a strategy had all its scores");
+                return s ? 0 : cli_fail(c, KILN_ERROR_INTERRUPTED, "interrupted before any strategy had all scores");
             }
             if (progress_wanted(c))
-                progress_show(m->names[s], " on ", base_name(m->infos[f].path));
-            kiln_status status = kiln_recording_score(m->recordings[f], m->names[s], (unsigned)seeds,
-                                                      &m->scores[s * m->files + f], &error);
+                progress_show(m->names[s], " on ", base_name(m->infos[f]->path));
+            kiln_score *score = &m->scores[s * m->files + f];
+            score->size = sizeof *score;
+            kiln_status status = kiln_recording_score(m->recordings[f], m->names[s], (unsigned)seeds, score, &error);
             progress_clear();
             if (status != KILN_OK)
                 return cli_error(c, error);
@@ -314,14 +315,14 @@ static int compare_run(cli *c)
     comparison m = {.files = c->args.words.count};
     uint64_t seeds = c->args.seeds ? c->args.seeds : 100;
     if (seeds > 1000000)
-        return cli_usage(c, "--seeds: at most 1,000,000");
+        return cli_usage(c, "--seeds must be at most 1,000,000");
     choose_strategies(c, &m);
     m.infos = cli_alloc(m.files * sizeof *m.infos);
     m.recordings = cli_alloc(m.files * sizeof *m.recordings);
     m.scores = cli_alloc(m.files * m.strategies * sizeof *m.scores);
     report_library library = {0};
     bool page = is_page(c->args.plot);
-    int code = page ? report_load_library(c, &library) : 0; /* before the work: it may be missing */
+    int code = page ? report_load_library(c, &library) : 0; /* first, as it may be missing */
     code = code ? code : score_all(c, &m, seeds);
     if (code == 0 && c->args.json)
         compare_json(&m, seeds);
@@ -332,7 +333,8 @@ static int compare_run(cli *c)
     for (size_t f = 0; f < m.files; f++)
         kiln_recording_free(m.recordings[f]);
     if (code == 0 && cli_interrupted()) {
-        cli_complain(cli_printf("interrupted; the %s that had all their scores are shown", cli_whole(m.strategies)));
+        cli_complain(
+            cli_printf("interrupted; showing the %s strategies that have all scores", cli_whole(m.strategies)));
         code = cli_exit_code(KILN_ERROR_INTERRUPTED);
     }
     return code;
@@ -340,9 +342,9 @@ static int compare_run(cli *c)
 
 static const cli_option options[] = {
     {"strategies", 0, CLI_COMMAS, CLI_OPTION_FIELD(strategies), "NAMES", CLI_NOTHING, NULL,
-     "The strategies to compare, commas between. Default: all."},
+     "The strategies to compare, separated by commas. Default: all."},
     {"seeds", 0, CLI_WHOLE, CLI_OPTION_FIELD(seeds), "COUNT", CLI_NOTHING, NULL,
-     "Repeat each search with so many seeds. Default: 100."},
+     "Repeat each search with this many seeds. Default: 100."},
     {"plot", 0, CLI_TEXT, CLI_OPTION_FIELD(plot), "FILE", CLI_FILES, NULL,
      "Draw the scores over time: a page where the file's name ends in .html (with Vega, as 'kiln report'), else a gnuplot "
      "script."},
@@ -353,20 +355,21 @@ const cli_command cli_compare_command = {
     .name = "compare-strategies",
     .summary = "score search strategies on recorded spaces",
     .arguments = "FILE...",
-    .about = "Searches spaces whose configurations were all measured once (Kernel Tuner's cache files, T4 results; "
-             "gzipped or not) with each strategy and many seeds, on a simulated clock on which trying a configuration "
-             "takes as long as it took. The score compares the best found so far with what drawing at random is "
-             "expected to have found by then, over the time in which that comes within 5 % of the way from the optimum "
-             "to the median: 0 is random search, 1 the optimum at once, and less than 0 worse than random.\n\n"
-             "No device is needed.",
+    .about =
+        "Searches recorded spaces, whose configurations were all measured before (Kernel Tuner's cache files, T4 results; "
+        "gzipped or not) with each strategy and many seeds. On a simulated clock, trying a configuration "
+        "takes its recorded time. The score compares the best found so far with what random search is "
+        "expected to have found by then, over the time in which random search comes within 5 % of the way from the optimum "
+        "to the median: 0 is random search, 1 is the optimum at once, and below 0 is worse than random.\n\n"
+        "No device is needed.",
     .min_words = 1,
     .max_words = 1000,
     .completes = CLI_FILES,
     .groups = (const cli_group *const[]){&group, NULL},
     .examples =
-        (const cli_example[]){
-            {"kiln compare-strategies gemm.json.gz pnpoly.json.gz", "All strategies, 100 seeds."},
-            {"kiln compare-strategies gemm.json --strategies surrogate,random --plot score.gp", "Two, with a picture."},
-            {0}},
+        (const cli_example[]){{"kiln compare-strategies gemm.json.gz pnpoly.json.gz", "All strategies, 100 seeds."},
+                              {"kiln compare-strategies gemm.json --strategies surrogate,random --plot score.gp",
+                               "Two strategies, with a figure."},
+                              {0}},
     .run = compare_run,
 };

@@ -1,4 +1,4 @@
-/* replay.h - kiln tune --replay (replay.c), which tune.c hands over to. */
+/* replay.h - kiln tune --replay (replay.c), which tune.c calls. */
 #ifndef KILN_CLI_REPLAY_H
 #define KILN_CLI_REPLAY_H
 

@@ -1,4 +1,4 @@
-/* report.c - kiln report: a page, or files for gnuplot, of what sweeps have kept or a replay tries. */
+/* report.c - kiln report: a page, or files for gnuplot, of stored samples or of a replay. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,7 +20,7 @@ static report_time kind_of_time(const kiln_result *result)
                                       : REPORT_NONE;
 }
 
-/* Has the record each size that --size names? */
+/* Whether the record has each size of --size. */
 static bool has_sizes(const kiln_record *record, const cli_list *wanted)
 {
     for (size_t i = 0; i < wanted->count; i++) {
@@ -60,15 +60,15 @@ static int add_record(void *user, const kiln_record *record)
         .at = (double)record->made / 1e6,
     };
     if (record->status == KILN_OK) {
-        sample.time = kind_of_time(&record->result);
-        sample.seconds = sample.time == REPORT_SIMULATED ? record->result.host_seconds : record->result.seconds;
-        sample.flops = sample.time == REPORT_SIMULATED ? 0 : record->result.flops;
-        sample.bytes = sample.time == REPORT_SIMULATED ? 0 : record->result.bytes;
-        sample.share = record->result.roofline;
-        p->stopped_early += record->result.stopped_early != 0;
-        p->throttled += (record->result.throttle &
+        sample.time = kind_of_time(record->result);
+        sample.seconds = sample.time == REPORT_SIMULATED ? record->result->host_seconds : record->result->seconds;
+        sample.flops = sample.time == REPORT_SIMULATED ? 0 : record->result->flops;
+        sample.bytes = sample.time == REPORT_SIMULATED ? 0 : record->result->bytes;
+        sample.share = record->result->roofline;
+        p->stopped_early += record->result->stopped_early != 0;
+        p->throttled += (record->result->throttle &
                          (KILN_THROTTLE_POWER | KILN_THROTTLE_THERMAL | KILN_THROTTLE_HARDWARE)) != 0;
-        p->compile_seconds += (double)record->result.compile_ns / 1e9;
+        p->compile_seconds += (double)record->result->compile_ns / 1e9;
     }
     p->device_id = report_intern(r, record->device_id);
     report_add_once(&p->ids, p->device_id);
@@ -79,7 +79,7 @@ static int add_record(void *user, const kiln_record *record)
     report_add_once(&p->kilns, report_intern(r, record->kiln));
     report_add_once(&p->runs, report_intern(r, record->run));
     report_add(p, &sample);
-    return 0;
+    return cli_interrupted();
 }
 
 static const char *base_name(const char *path)
@@ -88,7 +88,7 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* The name that samples are kept under: SPEC may be a path. A spec that does not load has samples all the same. */
+/* The spec's name in the store; SPEC may be a path. A spec that cannot be loaded may still have samples. */
 static int find_spec(cli *c, report *r)
 {
     const char *word = c->args.words.items[0];
@@ -131,21 +131,21 @@ static int read_store(cli *c, report *r)
     kiln_store_close(store);
     if (status != KILN_OK)
         return cli_error(c, error);
-    if (r->problem_count == 0)
-        return cli_fail(c, KILN_ERROR_NOT_FOUND, "%s has no such samples of '%s'; 'kiln results' lists what there is",
+    if (r->problem_count == 0 && !cli_interrupted())
+        return cli_fail(c, KILN_ERROR_NOT_FOUND, "%s has no such samples of '%s'; 'kiln results' lists its samples",
                         path, r->spec);
     return 0;
 }
 
 /* ---- peaks ---- */
 
-/* By the devices of this machine and the profiles; of a GPU that is not here its profile's. */
+/* Peaks of the devices of this machine and of the profiles; for a GPU of another machine those of its profile. */
 static void find_peaks(cli *c, report *r)
 {
     kiln_error *error = NULL;
     cli_devices devices;
     if (cli_list_devices(c, &devices, &error) != KILN_OK) {
-        kiln_error_free(error); /* then the roofs are not drawn */
+        kiln_error_free(error); /* then the rooflines are not drawn */
         return;
     }
     const kiln_device_info *infos = devices.items;
@@ -190,7 +190,7 @@ static int add_step(void *user, const kiln_replay_step *step)
         .at = step->clock,
     };
     report_add(to->problem, &sample);
-    return 0;
+    return cli_interrupted();
 }
 
 /* A strategy's search of the space; without --strategy all of it, in the file's order. */
@@ -198,16 +198,15 @@ static int read_replay(cli *c, report *r)
 {
     const cli_args *args = &c->args;
     kiln_recording *recording = NULL;
-    kiln_recording_info info;
     kiln_error *error = NULL;
     if (args->words.count)
-        return cli_usage(c, "--replay reports on a recorded file: there is no spec beside it");
+        return cli_usage(c, "--replay reports on a recorded file: do not give a spec too");
     int code = cli_engine(c);
     if (code)
         return code;
     if (kiln_recording_load(c->engine, args->replay, &recording, &error) != KILN_OK)
         return cli_error(c, error);
-    kiln_recording_describe(recording, &info);
+    const kiln_recording_info *info = kiln_recording_describe(recording);
     bool search = args->strategy || args->max_configurations || args->max_seconds > 0;
     kiln_replay_options options = {.size = sizeof options,
                                    .strategy = search ? args->strategy : "exhaustive",
@@ -215,15 +214,15 @@ static int read_replay(cli *c, report *r)
                                    .max_configurations = args->max_configurations,
                                    .max_seconds = args->max_seconds};
     if (search && options.max_configurations == 0 && !(options.max_seconds > 0))
-        options.max_seconds = info.budget;
-    r->spec = *info.kernel ? report_intern(r, info.kernel) : report_intern(r, base_name(info.path));
-    r->source = cli_printf("%s (%s), %s", base_name(info.path), info.format,
+        options.max_seconds = info->budget;
+    r->spec = *info->kernel ? report_intern(r, info->kernel) : report_intern(r, base_name(info->path));
+    r->source = cli_printf("%s (%s), %s", base_name(info->path), info->format,
                            !search ? "all of it"
                                    : cli_printf("searched by %s, seed %llu",
                                                 args->strategy ? args->strategy : kiln_strategy_name(0),
                                                 (unsigned long long)args->seed));
     r->replayed = true;
-    replaying to = {r, report_find_problem(r, *info.device ? info.device : "device not named", NULL, 0)};
+    replaying to = {r, report_find_problem(r, *info->device ? info->device : "device not named", NULL, 0)};
     kiln_status status = kiln_replay(recording, &options, add_step, &to, &error);
     kiln_recording_free(recording);
     return status == KILN_OK ? 0 : cli_error(c, error);
@@ -268,7 +267,10 @@ static int make(cli *c, report *r)
     code = code ? code : args->replay ? read_replay(c, r) : read_store(c, r);
     if (code)
         return code;
-    report_finish(r);
+    if (!cli_interrupted())
+        report_finish(r);
+    if (cli_interrupted())
+        return cli_fail(c, KILN_ERROR_INTERRUPTED, "interrupted; no report was written");
     if (!args->replay)
         find_peaks(c, r);
     const char *path = args->gnuplot ? args->gnuplot : args->report_to ? args->report_to : "report.html";
@@ -282,12 +284,13 @@ static int report_run(cli *c)
     if (args->words.count == 0 && !args->replay)
         return cli_usage(c, "needs a spec, or --replay with a recorded file");
     if (!args->replay && (args->strategy || args->seed || args->max_configurations || args->max_seconds > 0))
-        return cli_usage(c, "--strategy, --seed and limits are for --replay: a store is reported on as it is");
+        return cli_usage(c, "--strategy, --seed and limits can only be used with --replay");
     if (args->gnuplot && args->report_to)
-        return cli_usage(c, "--gnuplot writes files of its own into its folder: leave out --output");
+        return cli_usage(c, "--gnuplot and --output exclude each other: --gnuplot names the folder for its files");
     if (args->json && args->report_to && strcmp(args->report_to, "-") == 0)
         return cli_usage(c, "--json and the page cannot both be standard output");
     report r = {0};
+    cli_catch_signals("");
     int code = make(c, &r);
     report_free(&r);
     return code;
@@ -295,11 +298,11 @@ static int report_run(cli *c)
 
 static const cli_option options[] = {
     {"output", 'o', CLI_TEXT, CLI_OPTION_FIELD(report_to), "FILE", CLI_FILES, NULL,
-     "Where the page goes; - is standard output. Default: report.html."},
+     "The file of the page; - is standard output. Default: report.html."},
     {"gnuplot", 0, CLI_TEXT, CLI_OPTION_FIELD(gnuplot), "FOLDER", CLI_FOLDERS, NULL,
      "Write gnuplot scripts with their data instead, for papers: best so far and the best of each variant."},
     {"vega", 0, CLI_TEXT, CLI_OPTION_FIELD(vega), "PATH", CLI_FILES, NULL,
-     "The folder of Vega, or its vega.min.js. Default: $KILN_VEGA, else where packages put it."},
+     "The folder of Vega, or its vega.min.js. Default: $KILN_VEGA, else the folder of Debian's package."},
 };
 static const cli_group group = {"Report", options, CLI_COUNT(options)};
 
@@ -318,32 +321,33 @@ static const cli_option replay_options[] = {
      "Report on a recorded space instead (Kernel Tuner's cache file, T4 results), all of it or as a strategy searches it."},
     {"strategy", 0, CLI_TEXT, CLI_OPTION_FIELD(strategy), "NAME", CLI_NOTHING, NULL,
      "The strategy that searches. Default: all of the space, in the file's order."},
-    {"seed", 0, CLI_WHOLE, CLI_OPTION_FIELD(seed), "NUMBER", CLI_NOTHING, NULL, "Of the strategy's random numbers."},
+    {"seed", 0, CLI_WHOLE, CLI_OPTION_FIELD(seed), "NUMBER", CLI_NOTHING, NULL,
+     "The seed of the strategy's random numbers."},
     {"max-configurations", 'm', CLI_WHOLE, CLI_OPTION_FIELD(max_configurations), "COUNT", CLI_NOTHING, NULL,
-     "End the search after so many."},
+     "End the search after this many configurations."},
     {"max-seconds", 0, CLI_NUMBER, CLI_OPTION_FIELD(max_seconds), "SECONDS", CLI_NOTHING, NULL,
-     "End the search after so long, on the replay's clock."},
+     "End the search after this long, on the replay's clock."},
 };
 static const cli_group replay_group = {"Replaying", replay_options, CLI_COUNT(replay_options)};
 
 const cli_command cli_report_command = {
     .name = "report",
-    .summary = "draw what sweeps have found, as one HTML page or for gnuplot",
+    .summary = "draw the results of sweeps, as one HTML page or for gnuplot",
     .arguments = "SPEC | --replay FILE",
     .about =
-        "Makes a page of the samples that 'kiln tune' has kept, also while it still runs: the best so far over time, "
-        "what each param does to the time, heat maps of pairs of params, all configurations as lines, the roofline, "
-        "failures by reason, the environment, and the fastest in tables. Where samples are of several devices or "
-        "sizes the page has each of them, side by side in a table.\n\n"
+        "Makes a page from the samples that 'kiln tune' has stored, also while it still runs: the best so far over time, "
+        "the effect of each param on the time, heat maps of pairs of params, all configurations as lines, the roofline, "
+        "failures by reason, the environment, and tables of the fastest. If the samples are of several devices or "
+        "sizes the page has a section for each, and a table that compares them.\n\n"
         "The page is one file that needs no network. Its charts are drawn by Vega, which is embedded in it: Debian's "
         "and Ubuntu's package libjs-vega, or what --vega or $KILN_VEGA names.",
     .max_words = 1,
     .completes = CLI_SPECS,
     .groups = (const cli_group *const[]){&group, &which_group, &replay_group, NULL},
-    .examples = (const cli_example[]){{"kiln report matmul -o matmul.html", "Of all devices and sizes."},
-                                      {"kiln report matmul -d h200 -s N=4096", "Of one."},
-                                      {"kiln report --replay gemm.json.gz -o gemm.html", "Of a recorded space."},
-                                      {"kiln report matmul --gnuplot figures", "For a paper."},
+    .examples = (const cli_example[]){{"kiln report matmul -o matmul.html", "All devices and sizes."},
+                                      {"kiln report matmul -d h200 -s N=4096", "One device and one size."},
+                                      {"kiln report --replay gemm.json.gz -o gemm.html", "A recorded space."},
+                                      {"kiln report matmul --gnuplot figures", "Figures for a paper."},
                                       {0}},
     .run = report_run,
 };

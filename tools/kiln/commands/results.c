@@ -1,4 +1,4 @@
-/* results.c - kiln results: the samples that sweeps have kept. */
+/* results.c - kiln results: the stored samples of sweeps. */
 #include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
@@ -39,7 +39,7 @@ static int keep(void *user, const kiln_record *r)
         .kiln = copy(r->kiln),
         .message = copy(r->message),
         .status = r->status,
-        .result = r->result,
+        .result = *r->result,
         .made = r->made,
     };
     if (list->count == list->room) {
@@ -77,7 +77,7 @@ static const char *day(int64_t made)
     return cli_printf("%s", text);
 }
 
-/* Whether the spec of that name, if there is one (it may be NULL), lets a variant be called the best. */
+/* Whether the variant is a contender in its spec (which may be NULL). */
 static bool contends(const kiln_spec *spec, const kept *k)
 {
     int variant = spec ? kiln_spec_variant_find(spec, k->variant) : -1;
@@ -107,7 +107,7 @@ static bool same_problem(const kept *a, const kept *b)
     return strcmp(a->spec, b->spec) == 0 && strcmp(a->device, b->device) == 0 && strcmp(a->sizes, b->sizes) == 0;
 }
 
-/* A row a problem: spec, sizes and device, with the best of its samples. */
+/* One row per problem (spec, sizes and device) with the best of its samples. */
 static void show_problems(const cli *c, const kept_list *list)
 {
     cli_table table;
@@ -122,7 +122,7 @@ static void show_problems(const cli *c, const kept_list *list)
         kiln_spec *spec = NULL;
         kiln_error *error = NULL;
         if (kiln_spec_load(c->engine, first->spec, &spec, &error) != KILN_OK)
-            kiln_error_free(error); /* a spec that is gone or elsewhere has samples all the same */
+            kiln_error_free(error); /* samples may be of a spec that cannot be found any more */
         for (to = from; to < list->count && same_problem(first, list->items[to]); to++) {
             failed += list->items[to]->status != KILN_OK;
             best = is_better(spec, list->items[to], best) ? list->items[to] : best;
@@ -170,7 +170,7 @@ static int add_json(void *user, const kiln_record *r)
     js_set(object, "params", js_settings(r->params, r->param_count));
     js_set(object, "sizes", js_settings(r->sizes, r->size_count));
     js_set(object, "reusable", json_boolean(r->reusable));
-    js_set(object, "result", r->status == KILN_OK ? js_result(&r->result) : json_null());
+    js_set(object, "result", r->status == KILN_OK ? js_result(r->result) : json_null());
     for (size_t i = 0; i < r->time_count; i++)
         js_add(times, js_real(r->times[i]));
     js_set(object, "times", times);
@@ -219,7 +219,7 @@ static bool contains(const char *text, const char *part)
     return false;
 }
 
-/* Is it one of those that `side` names: a device, or "driver 13.0", "nvrtc 12.9", "kiln 0.1.0"? */
+/* Whether `side` selects it: a device, or "driver 13.0", "nvrtc 12.9", "kiln 0.1.0". */
 static bool is_on(const kept *k, const char *side)
 {
     const struct {
@@ -262,8 +262,8 @@ static int by_ratio(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* The configurations that worked on both sides, each by its latest sample there, by the ratio of their times. A time
- * that was measured is held against a measured one only, and so on. */
+/* The configurations that worked on both sides, by the ratio of their times, each with its latest sample there. Only
+ * times of the same kind (measured, estimated, ...) are compared. */
 static size_t make_pairs(const kept_list *list, const char *const sides[2], pair *pairs)
 {
     size_t count = 0;
@@ -328,7 +328,7 @@ static void compare_text(const pair *pairs, size_t count, size_t top, const char
     if (count)
         out_printf("; median ratio %.3f", pairs[count / 2].ratio);
     if (count > 2 * top)
-        out_printf("; the %s lowest and highest are shown", cli_whole(top));
+        out_printf("; showing the %s lowest and highest", cli_whole(top));
     out_puts("\n");
 }
 
@@ -382,7 +382,9 @@ static int import_from(cli *c, kiln_store *store, const char *path)
     if (kiln_store_import(store, path, &read, &taken, &error) != KILN_OK)
         return cli_error(c, error);
     return say_count(c, taken, "taken",
-                     taken == read ? "taken" : cli_printf("taken of %s; the others were there", cli_whole(read)));
+                     taken == read
+                         ? "imported"
+                         : cli_printf("imported of %s; the others were in the store already", cli_whole(read)));
 }
 
 static int prune(cli *c, kiln_store *store, const kiln_store_filter *filter)
@@ -448,13 +450,13 @@ static int results_run(cli *c)
         words++;
         count--;
     }
-    size_t before = (size_t)actions[action].before, most = (size_t)(actions[action].before + 1 + actions[action].after);
+    size_t before = (size_t)actions[action].before, most = before + 1 + (size_t)actions[action].after;
     size_t least = actions[action].optional ? before : most;
     if (count < least)
         return cli_usage(c, "%s",
-                         action == ACTION_compare   ? "compare wants SPEC and two devices or versions"
-                         : action == ACTION_convert ? "convert wants two files: from, to"
-                                                    : cli_printf("%s wants a file", actions[action].name));
+                         action == ACTION_compare   ? "compare needs SPEC and two devices or versions"
+                         : action == ACTION_convert ? "convert needs two files: from, to"
+                                                    : cli_printf("%s needs a file", actions[action].name));
     if (count > most)
         return cli_usage(c, "one argument too many: '%s'", words[most]);
     kiln_store_filter filter = {.size = sizeof filter,
@@ -470,7 +472,7 @@ static int results_run(cli *c)
     if (action == ACTION_prune && !args->all && !filter.spec && !filter.variant && !filter.device && !filter.failed &&
         !filter.before && !filter.size_count)
         return cli_usage(
-            c, "prune wants to be told what to remove: SPEC, --variant, --size, --device, --failed, --older, or --all");
+            c, "prune needs to know what to remove: SPEC, --variant, --size, --device, --failed, --older, or --all");
     c->args.device = NULL; /* a filter, and not the device to open */
     int code = cli_engine(c);
     kiln_store *store = NULL;
@@ -481,6 +483,8 @@ static int results_run(cli *c)
         kiln_status status = kiln_recording_convert(c->engine, words[0], words[1], format_of(c), &error);
         return status == KILN_OK ? 0 : cli_error(c, error);
     }
+    if (action == ACTION_import)
+        cli_catch_signals("");
     if (kiln_store_open(c->engine, args->store, actions[action].writes ? 0 : KILN_STORE_READ, &store, &error) !=
         KILN_OK)
         return cli_error(c, error);
@@ -492,50 +496,50 @@ static int results_run(cli *c)
 static const cli_option options[] = {
     {"variant", 'v', CLI_TEXT, CLI_OPTION_FIELD(variant), "NAME", CLI_NOTHING, NULL, "Only samples of this variant."},
     {"size", 's', CLI_LIST, CLI_OPTION_FIELD(sizes), "NAME=VALUE", CLI_NOTHING, NULL,
-     "Only samples made at this size. Repeatable."},
+     "Only samples with this size. Repeatable."},
     {"device", 'd', CLI_TEXT, CLI_OPTION_FIELD(device), "DEVICE", CLI_NOTHING, NULL,
      "Only samples of devices with this in their name, or with this id or uuid."},
     {"failed", 0, CLI_FLAG, CLI_OPTION_FIELD(failed), NULL, CLI_NOTHING, NULL, "Only samples that failed."},
     {"older", 0, CLI_NUMBER, CLI_OPTION_FIELD(older), "DAYS", CLI_NOTHING, NULL,
-     "Only samples older than so many days."},
+     "Only samples older than this many days."},
     {"all", 0, CLI_FLAG, CLI_OPTION_FIELD(all), NULL, CLI_NOTHING, NULL, "For prune: remove every sample."},
     {"top", 0, CLI_WHOLE, CLI_OPTION_FIELD(top), "COUNT", CLI_NOTHING, NULL,
-     "For compare: how many rows of each end the table has. Default: 10."},
+     "For compare: how many of the lowest and of the highest ratios to show. Default: 10."},
     {"csv", 0, CLI_TEXT, CLI_OPTION_FIELD(csv), "FILE", CLI_FILES, NULL,
-     "Write what is listed to a file, as export does."},
+     "Write the listed samples to a file, as export does."},
     {"format", 0, CLI_WORD, CLI_OPTION_FIELD(format), "FORMAT", CLI_WORDS, "auto csv t4 kernel-tuner",
-     "For export: csv, t4 or kernel-tuner. Default: auto, t4 where the name ends in .json or .json.gz, else csv. For "
-     "convert: t4 or kernel-tuner. Default: auto, t4 where the name has '.t4.' in it, else as it is."},
+     "For export: csv, t4 or kernel-tuner. Default: auto: t4 if the name ends in .json or .json.gz, else csv. For "
+     "convert: t4 or kernel-tuner. Default: auto: t4 if the name contains '.t4.', else the format of the input."},
     CLI_STORE_OPTION,
 };
 static const cli_group group = {"Results", options, CLI_COUNT(options)};
 
 const cli_command cli_results_command = {
     .name = "results",
-    .summary = "list, compare, move and remove the samples that sweeps have kept",
+    .summary = "list, compare, export, import and remove stored samples",
     .arguments =
         "[list] [SPEC] | compare SPEC A B | export FILE [SPEC] | import FILE | prune [SPEC] | convert FILE FILE",
     .about =
-        "'kiln tune' keeps every sample in a file, as it is made. Without SPEC the problems are listed: spec, sizes "
-        "and device, with the best of each. With the name of a spec all of its samples are.\n\n"
-        "compare holds the times of two devices against each other, configuration by configuration, or of two "
+        "'kiln tune' stores every sample in a file at once. Without SPEC the problems are listed: spec, sizes "
+        "and device, with the best of each. With SPEC all of its samples are listed.\n\n"
+        "compare compares the times of two devices, configuration by configuration, or of two "
         "versions: 'driver 13.0', 'nvrtc 12.9', 'kiln 0.1.0'. export writes samples as comma-separated values, or those "
         "of one spec, at one set of sizes on one device, as T4 results or Kernel Tuner's file, which 'kiln tune --replay' "
-        "searches; everything is in each. import takes any of these files in, those of others too; of two samples of "
-        "the same thing the later one stays. "
-        "prune removes samples; they are made again when a sweep comes to them.\n\n"
-        "convert turns a recorded space (Kernel Tuner's cache file, T4 results) into the other format, without loss, or "
-        "packs it (.gz), or closes one that was cut off. No samples are looked at.",
+        "searches; each format is complete. import reads any of these files, also from other programs; of two samples of "
+        "the same configuration the later one is kept. "
+        "prune removes samples; a later sweep measures them again.\n\n"
+        "convert converts a recorded space (Kernel Tuner's cache file, T4 results) to the other format, without loss, or "
+        "compresses it (.gz), or repairs a truncated one. It does not use the store.",
     .max_words = 4,
     .completes = CLI_WORDS,
     .words = "list compare export import prune convert",
     .groups = (const cli_group *const[]){&group, NULL},
     .examples =
         (const cli_example[]){{"kiln results matmul --device h200", "All samples of a spec on one kind of device."},
-                              {"kiln results compare matmul h100 h200", "Which configurations gained."},
-                              {"kiln results export matmul.csv matmul", "For another machine's import."},
+                              {"kiln results compare matmul h100 h200", "Which configurations became faster."},
+                              {"kiln results export matmul.csv matmul", "To import on another machine."},
                               {"kiln results export matmul.t4.json matmul -s N=4096", "As T4 results."},
-                              {"kiln results prune --older 90", "Removes what is older than 90 days."},
+                              {"kiln results prune --older 90", "Removes samples older than 90 days."},
                               {"kiln results convert gemm.json.gz gemm.t4.json", "Kernel Tuner's file as T4."},
                               {0}},
     .run = results_run,

@@ -45,8 +45,9 @@ static const char *time_text(const cli *c, const run_view *view, const kiln_resu
     if (r->estimated)
         return cli_printf("%s, estimated by the simulator's model, not measured", cli_seconds(r->seconds));
     if (view->device->simulated)
-        return cli_printf("simulated: %s of the interpreter's wall time, no measurement", cli_seconds(r->host_seconds));
-    return c->args.no_measure ? "not measured, as asked" : "not measured";
+        return cli_printf("simulated: %s of the interpreter's wall time, not a measurement",
+                          cli_seconds(r->host_seconds));
+    return c->args.no_measure ? "not measured, as requested" : "not measured";
 }
 
 static const char *throttle_text(unsigned throttle)
@@ -54,7 +55,7 @@ static const char *throttle_text(unsigned throttle)
     char *text = cli_printf("%s", "");
 #define CLI_X(name, value, why)                                                                                        \
     if (throttle & value)                                                                                              \
-        text = cli_printf("%s%s %s", text, *text ? "," : "; held down by", why);
+        text = cli_printf("%s%s %s", text, *text ? "," : "; throttled by", why);
     KILN_THROTTLE_MAP(CLI_X)
 #undef CLI_X
     return text;
@@ -74,10 +75,11 @@ static void show_text(cli *c, const run_view *view, const kiln_result *r)
                view->device->cc_minor);
     table_cell(&table, "answer");
     if (r->verified)
-        table_cell(&table, "verified; largest error %s of what is allowed",
+        table_cell(&table, "verified; largest error %s of the tolerance",
                    r->worst_error == 0 ? "0" : cli_significant(r->worst_error, 3));
     else
-        table_cell(&table, "%s", c->args.no_verify ? "not checked, as asked" : "not checked: nothing to compare with");
+        table_cell(&table, "%s",
+                   c->args.no_verify ? "not checked, as requested" : "not checked: nothing to compare with");
     table_cell(&table, "time");
     table_cell(&table, "%s", time_text(c, view, r));
     bool timed = (r->measured || r->estimated) && r->seconds > 0;
@@ -100,7 +102,8 @@ static void show_text(cli *c, const run_view *view, const kiln_result *r)
     if (r->power_watts > 0) {
         table_cell(&table, "board");
         table_cell(&table, "%.0f W, %.0f degrees C%s", r->power_watts, r->temperature,
-                   r->energy_joules > 0 ? cli_printf(", %s J a repetition", cli_significant(r->energy_joules, 3)) : "");
+                   r->energy_joules > 0 ? cli_printf(", %s J per repetition", cli_significant(r->energy_joules, 3))
+                                        : "");
     }
     table_cell(&table, "code");
     table_cell(&table, "cache: %u hit%s, %u miss%s%s", r->cache_hits, r->cache_hits == 1 ? "" : "s", r->cache_misses,
@@ -121,13 +124,13 @@ static void show_text(cli *c, const run_view *view, const kiln_result *r)
 
 static const cli_option check_options[] = {
     {"check", 0, CLI_FLAG, CLI_OPTION_FIELD(check), NULL, CLI_NOTHING, NULL,
-     "Run under the checks of the simulated device, as `kiln check` does. The exit code is 1 where they find something."},
+     "Run with the checks of the simulated device, as `kiln check` does. The exit code is 1 if they find something."},
 };
 static const cli_group check_group = {"Checks", check_options, CLI_COUNT(check_options)};
 
 static const cli_option capture_options[] = {
     {"capture", 0, CLI_TEXT, CLI_OPTION_FIELD(capture), "FOLDER", CLI_FOLDERS, NULL,
-     "Write the checked run down below FOLDER, as a spec with its data that `kiln tune` takes."},
+     "Capture the verified run in a new folder in FOLDER, as a spec with its data, for `kiln tune`."},
 };
 static const cli_group capture_group = {"Capture", capture_options, CLI_COUNT(capture_options)};
 
@@ -193,8 +196,8 @@ const cli_command cli_run_command = {
     .arguments = "SPEC",
     .about = "Compiles one configuration of a spec (or takes it from the cache), fills its buffers, runs it, checks "
              "the answer and times it. A wrong answer shows the worst element and ends with exit code 14.\n\n"
-             "On the simulated device there is nothing to measure: what is printed as its time is the wall time of "
-             "the interpreter, or an estimate, and says so.",
+             "The simulated device cannot be measured: the printed time is the wall time of "
+             "the interpreter, or an estimate, and is marked as such.",
     .min_words = 1,
     .max_words = 1,
     .completes = CLI_SPECS,
@@ -203,9 +206,9 @@ const cli_command cli_run_command = {
     .examples =
         (const cli_example[]){
             {"kiln run matmul", "The first contender with its defaults."},
-            {"kiln run matmul -v tiled -p TILE_WIDTH=16 -s ragged", "One point of the space."},
-            {"kiln run matmul -s M=512 -s K=64 --device sim", "Sizes of one's own, without a GPU."},
-            {"kiln run matmul --input A=a.npy --input B=b.npy --output P=p.npy -s M=100 -s K=50", "Data of one's own."},
+            {"kiln run matmul -v tiled -p TILE_WIDTH=16 -s ragged", "One configuration."},
+            {"kiln run matmul -s M=512 -s K=64 --device sim", "Your own sizes, without a GPU."},
+            {"kiln run matmul --input A=a.npy --input B=b.npy --output P=p.npy -s M=100 -s K=50", "Your own data."},
             {"kiln run matmul -v naive --capture captures",
              "Writes captures/matmul-000, which `kiln tune captures/matmul-000/matmul.yaml` tunes."},
             {0}},

@@ -5,7 +5,7 @@
 #include "commands.h"
 
 #define COUNT_SECONDS 5.0 /* for all variants together, */
-#define COUNT_LEAST 0.25  /* but so much for each */
+#define COUNT_LEAST 0.25  /* but at least this much for each */
 
 typedef struct space {
     bool known, counted;
@@ -14,15 +14,14 @@ typedef struct space {
     const char *why;
 } space;
 
-/* How many configurations a variant has. A space that cannot be counted is said to be so. What was taken of the time and
- * counted is added to `all`. */
+/* How many configurations a variant has, or that they cannot be counted. The time and the counts are added to `all`. */
 static space space_of(cli *c, const cli_choice *asked, const char *variant, space *all)
 {
     space s = {.seconds = COUNT_SECONDS - all->seconds > COUNT_LEAST ? COUNT_SECONDS - all->seconds : COUNT_LEAST};
     kiln_error *error = NULL;
     kiln_choice choice = asked->choice;
     kiln_space_options options = {.size = sizeof options, .max_seconds = s.seconds};
-    kiln_space_info info = {0};
+    kiln_space_info info = {.size = sizeof info};
     struct timespec start, end;
     choice.variant = variant;
     clock_gettime(CLOCK_MONOTONIC, &start);
@@ -94,9 +93,8 @@ static int show_only(cli *c)
     int chosen = c->args.variant ? kiln_spec_variant_find(c->spec, c->args.variant) : -1;
     if (strcmp(what, "sizes") == 0) {
         for (size_t i = 0; i < kiln_spec_size_set_count(c->spec); i++) {
-            kiln_size_set set;
-            kiln_spec_size_set(c->spec, i, &set);
-            out_word(set.name);
+            const kiln_size_set *set = kiln_spec_size_set(c->spec, i);
+            out_word(set->name);
         }
         return 0;
     }
@@ -105,10 +103,9 @@ static int show_only(cli *c)
             out_word(kiln_spec_variant_name(c->spec, v));
         else if (chosen < 0 || (size_t)chosen == v)
             for (size_t p = 0; p < kiln_spec_param_count(c->spec, v); p++) {
-                kiln_param_info info;
-                kiln_spec_param(c->spec, v, p, &info);
-                for (size_t i = 0; i < info.count; i++)
-                    out_word(cli_printf("%s=%s", info.name, cli_value_text(info.values[i])));
+                const kiln_param_info *info = kiln_spec_param(c->spec, v, p);
+                for (size_t i = 0; i < info->count; i++)
+                    out_word(cli_printf("%s=%s", info->name, cli_value_text(info->values[i])));
             }
     }
     return 0;
@@ -123,14 +120,13 @@ static json_t *variant_json(cli *c, const cli_choice *asked, size_t v, space *al
     js_set(object, "about", js_text(kiln_spec_variant_about(c->spec, v)));
     js_set(object, "contender", json_boolean(kiln_spec_variant_contender(c->spec, v)));
     for (size_t p = 0; p < kiln_spec_param_count(c->spec, v); p++) {
-        kiln_param_info info;
-        kiln_spec_param(c->spec, v, p, &info);
+        const kiln_param_info *info = kiln_spec_param(c->spec, v, p);
         json_t *param = js_object(), *values = js_array();
-        js_set(param, "name", js_text(info.name));
-        for (size_t i = 0; i < info.count; i++)
-            js_add(values, js_value(info.values[i]));
+        js_set(param, "name", js_text(info->name));
+        for (size_t i = 0; i < info->count; i++)
+            js_add(values, js_value(info->values[i]));
         js_set(param, "values", values);
-        js_set(param, "default", js_value(info.values[info.initial]));
+        js_set(param, "default", js_value(info->values[info->initial]));
         js_add(params, param);
     }
     for (size_t i = 0; i < kiln_spec_constraint_count(c->spec, v); i++)
@@ -151,18 +147,16 @@ static void show_json(cli *c, const cli_choice *asked, int chosen)
     js_set(object, "about", js_text(kiln_spec_about(spec)));
     js_set(object, "path", js_text(kiln_spec_path(spec)));
     for (size_t i = 0; i < kiln_spec_size_set_count(spec); i++) {
-        kiln_size_set set;
-        kiln_spec_size_set(spec, i, &set);
-        js_set(sizes, set.name, js_settings(set.settings, set.count));
+        const kiln_size_set *set = kiln_spec_size_set(spec, i);
+        js_set(sizes, set->name, js_settings(set->settings, set->count));
     }
     for (size_t i = 0; i < kiln_spec_buffer_count(spec); i++) {
-        kiln_buffer_info info;
-        kiln_spec_buffer(spec, i, &info);
+        const kiln_buffer_info *info = kiln_spec_buffer(spec, i);
         json_t *buffer = js_object();
-        js_set(buffer, "name", js_text(info.name));
-        js_set(buffer, "type", js_text(type_of(&info)));
-        js_set(buffer, "shape", js_text(info.shape));
-        js_set(buffer, "output", json_boolean(info.output));
+        js_set(buffer, "name", js_text(info->name));
+        js_set(buffer, "type", js_text(type_of(info)));
+        js_set(buffer, "shape", js_text(info->shape));
+        js_set(buffer, "output", json_boolean(info->output));
         js_add(buffers, buffer);
     }
     for (size_t v = 0; v < kiln_spec_variant_count(spec); v++)
@@ -184,10 +178,9 @@ static void show_sizes(const kiln_spec *spec)
     table_start(&table, "ll");
     table.indent = 2;
     for (size_t i = 0; i < kiln_spec_size_set_count(spec); i++) {
-        kiln_size_set set;
-        kiln_spec_size_set(spec, i, &set);
-        table_cell(&table, "%s", set.name);
-        table_cell(&table, "%s", cli_settings_text(set.settings, set.count));
+        const kiln_size_set *set = kiln_spec_size_set(spec, i);
+        table_cell(&table, "%s", set->name);
+        table_cell(&table, "%s", cli_settings_text(set->settings, set->count));
     }
     table_print(&table, false);
 }
@@ -201,12 +194,11 @@ static void show_buffers(const kiln_spec *spec)
     table_start(&table, "llll");
     table.indent = 2;
     for (size_t i = 0; i < kiln_spec_buffer_count(spec); i++) {
-        kiln_buffer_info info;
-        kiln_spec_buffer(spec, i, &info);
-        table_cell(&table, "%s", info.name);
-        table_cell(&table, "%s", type_of(&info));
-        table_cell(&table, "%s", info.shape ? info.shape : "");
-        table_cell(&table, "%s", info.output ? "output" : "");
+        const kiln_buffer_info *info = kiln_spec_buffer(spec, i);
+        table_cell(&table, "%s", info->name);
+        table_cell(&table, "%s", type_of(info));
+        table_cell(&table, "%s", info->shape ? info->shape : "");
+        table_cell(&table, "%s", info->output ? "output" : "");
     }
     table_print(&table, false);
 }
@@ -220,22 +212,22 @@ static void show_variant(cli *c, const cli_choice *asked, size_t v, space *all)
     if (*about)
         out_wrapped(about, 2, out_width());
     if (!kiln_spec_variant_contender(spec, v))
-        out_wrapped("To compare with: it does not do the spec's work, and is never called the best.", 2, out_width());
+        out_wrapped("For comparison only: it does not do the spec's work, and is never called the best.", 2,
+                    out_width());
     cli_table table;
     table_start(&table, "ll");
     table.indent = 2;
     for (size_t p = 0; p < kiln_spec_param_count(spec, v); p++) {
-        kiln_param_info info;
-        kiln_spec_param(spec, v, p, &info);
-        table_cell(&table, "%s", info.name);
+        const kiln_param_info *info = kiln_spec_param(spec, v, p);
+        table_cell(&table, "%s", info->name);
         char *values = cli_printf("%s", "");
-        for (size_t i = 0; i < info.count; i++) {
-            if (info.count > 24 && i == 11 && info.initial < i)
+        for (size_t i = 0; i < info->count; i++) {
+            if (info->count > 24 && i == 11 && info->initial < i)
                 values = cli_printf("%s ...", values);
-            if (info.count > 24 && i >= 11 && i + 2 < info.count && i != info.initial)
-                continue; /* a long range: its ends and the default tell it */
-            const char *text = cli_value_text(info.values[i]);
-            values = cli_printf(i == info.initial ? "%s%s[%s]" : "%s%s%s", values, i ? " " : "", text);
+            if (info->count > 24 && i >= 11 && i + 2 < info->count && i != info->initial)
+                continue; /* of a long list show only the ends and the default */
+            const char *text = cli_value_text(info->values[i]);
+            values = cli_printf(i == info->initial ? "%s%s[%s]" : "%s%s%s", values, i ? " " : "", text);
         }
         table_cell(&table, "%s", values);
     }
@@ -295,9 +287,9 @@ static int show_run(cli *c)
 
 static const cli_option options[] = {
     {"names", 0, CLI_FLAG, CLI_OPTION_FIELD(names), NULL, CLI_NOTHING, NULL,
-     "Just the names of the variants, one a line."},
+     "Only the names of the variants, one per line."},
     {"only", 0, CLI_WORD, CLI_OPTION_FIELD(only), "WHAT", CLI_WORDS, "variants params sizes",
-     "Just the variants, the params with their values, or the size sets, one a line, for scripts."},
+     "Only the variants, the params with their values, or the size sets, one per line, for scripts."},
 };
 static const cli_group group = {"Showing", options, CLI_COUNT(options)};
 
@@ -305,14 +297,14 @@ const cli_command cli_show_command = {
     .name = "show",
     .summary = "show a spec: its variants, params, sizes, and how many configurations it has",
     .arguments = "SPEC",
-    .about = "Shows what a spec says of itself, its sizes and buffers, and each variant with its params and "
-             "constraints. The default of a param stands in brackets. Configurations are counted before and after "
-             "the constraints, which may ask about the device and the sizes; -p fixes params for the count.",
+    .about = "Shows the description of a spec, its sizes and buffers, and each variant with its params and "
+             "constraints. The default of a param is in brackets. Configurations are counted before and after "
+             "the constraints, which may depend on the device and the sizes; -p fixes params for the count.",
     .min_words = 1,
     .max_words = 1,
     .completes = CLI_SPECS,
     .groups = (const cli_group *const[]){&cli_choice_group, &group, &cli_engine_group, NULL},
-    .examples = (const cli_example[]){{"kiln show matmul", "All of it."},
+    .examples = (const cli_example[]){{"kiln show matmul", "Everything."},
                                       {"kiln show matmul -v coarsened --device sim", "One variant, counted for the "
                                                                                      "simulated device."},
                                       {0}},

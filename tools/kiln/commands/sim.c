@@ -81,7 +81,7 @@ static void page(const found *f)
 static int sim_run(cli *c)
 {
     if (strcmp(c->args.words.items[0], "coverage") != 0)
-        return cli_usage(c, "unknown action '%s'; there is: coverage", c->args.words.items[0]);
+        return cli_usage(c, "unknown action '%s'; use: coverage", c->args.words.items[0]);
     found f = {.runs = js_array(), .refused = js_array(), .registers = js_array()};
     table_start(&f.table, "lr");
     table_cell(&f.table, "instruction");
@@ -122,15 +122,15 @@ const cli_command cli_sim_command = {
     .summary = "show which instructions the simulated device runs",
     .arguments = "coverage",
     .about = "coverage lists the PTX instructions that the simulated device runs, with the number of their forms, "
-             "and those that it knows by name and refuses when a module is loaded. With --json "
-             "every form is shown: its suffixes, alternatives with | between and ? where they may be left out, and its "
+             "and those that it refuses by name when a module is loaded. With --json "
+             "every form is shown: its suffixes (alternatives are separated by |, and ? marks optional ones) and its "
              "operands.",
     .min_words = 1,
     .max_words = 1,
     .completes = CLI_WORDS,
     .words = "coverage",
     .groups = (const cli_group *const[]){&group, NULL},
-    .examples = (const cli_example[]){{"kiln sim coverage", "What runs."},
+    .examples = (const cli_example[]){{"kiln sim coverage", "The supported instructions."},
                                       {"kiln sim coverage --json", "The same with every form, for programs."},
                                       {0}},
     .run = sim_run,

@@ -1,4 +1,4 @@
-/* spec.c - kiln spec: the keys of the spec format, for people, for editors (JSON schema), and as the page KEYS.md */
+/* spec.c - kiln spec: the keys of the spec format, for people, for editors (JSON schema), and as the page engine/spec/KEYS.md */
 #include <string.h>
 
 #include "commands.h"
@@ -155,7 +155,7 @@ static int spec_run(cli *c)
 
 static const cli_option options[] = {
     {"schema", 0, CLI_FLAG, CLI_OPTION_FIELD(schema), NULL, CLI_NOTHING, NULL,
-     "Print a JSON schema (draft 2020-12), by which editors check and complete specs."},
+     "Print a JSON schema (draft 2020-12), with which editors check and complete specs."},
     {"page", 0, CLI_FLAG, CLI_OPTION_FIELD(page), NULL, CLI_NOTHING, NULL, "Print a page in Markdown."},
 };
 static const cli_group group = {"Format", options, CLI_COUNT(options)};
@@ -164,9 +164,8 @@ const cli_command cli_spec_command = {
     .name = "spec",
     .summary = "show the keys of the spec format",
     .arguments = "",
-    .about =
-        "Lists the keys that a spec may have: for each mapping the keys, whether they are required, and what stands "
-        "behind them.",
+    .about = "Lists the keys that a spec may have: for each mapping the keys, whether they are required, and their "
+             "values.",
     .groups = (const cli_group *const[]){&group, NULL},
     .examples = (const cli_example[]){{"kiln spec", "The keys."},
                                       {"kiln spec --schema > kiln.schema.json", "For an editor's YAML checker."},

@@ -1,4 +1,4 @@
-/* study.c - kiln study: what one would work out by hand for a kernel, for any spec. */
+/* study.c - kiln study: tables that one would otherwise compute by hand for a kernel, for any spec. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,7 +22,8 @@ static int study_run(cli *c)
         if (strcmp(studies[i].name, wanted) != 0)
             continue;
         c->args.words.items[0] = c->args.words.items[1]; /* the spec */
-        if (!c->args.device && (!getenv("KILN_DEVICE") || strncmp(getenv("KILN_DEVICE"), "sim", 3) != 0))
+        const char *usual = getenv("KILN_DEVICE");
+        if (!c->args.device && (!usual || strncmp(usual, "sim", 3) != 0))
             c->args.device = "sim"; /* no other device counts */
         int code = cli_spec(c);
         if (code)
@@ -43,11 +44,11 @@ static const cli_option options[] = {
     {"over", 0, CLI_TEXT, CLI_OPTION_FIELD(over), "PARAM", CLI_NOTHING, NULL,
      "For occupancy and tiles: the param to vary. Default: the first BLOCK* or TILE*, else the first."},
     {"arch", 'a', CLI_TEXT, CLI_OPTION_FIELD(arch), "ARCH", CLI_WORDS, "sm_75 sm_80 sm_86 sm_89 sm_90 sm_100 sm_120",
-     "For occupancy: what to compile for, as in sm_90. Default: the device's."},
+     "For occupancy: the architecture to compile for, for example sm_90. Default: the device's."},
     {"block", 0, CLI_TEXT, CLI_OPTION_FIELD(at_block), "NUMBER", CLI_NOTHING, NULL,
-     "For access and carveout: which block to look at, by its number in the grid. Default: 0."},
+     "For access and carveout: the block, by its number in the grid. Default: 0."},
     {"all", 0, CLI_FLAG, CLI_OPTION_FIELD(all), NULL, CLI_NOTHING, NULL,
-     "For access: shared, local and constant memory too."},
+     "For access: also show shared, local and constant memory."},
     {"no-verify", 0, CLI_FLAG, CLI_OPTION_FIELD(no_verify), NULL, CLI_NOTHING, NULL, "Do not check the answer."},
     CLI_TIMEOUT_OPTION("."),
 };
@@ -55,20 +56,20 @@ static const cli_group group = {"Studying", options, CLI_COUNT(options)};
 
 const cli_command cli_study_command = {
     .name = "study",
-    .summary = "work out for a spec what one does by hand: occupancy, tiles, accesses",
+    .summary = "explain a configuration: occupancy, tiles, memory accesses",
     .arguments = "occupancy|tiles|access|transactions|carveout SPEC",
     .about =
         "Tables that teach why a configuration is fast or slow, for any spec, without a GPU.\n\n"
-        "occupancy varies a param and shows registers, shared memory, blocks and warps of an SM of any architecture, "
-        "and where the next cliff is: the growth that costs a block.\n\n"
-        "tiles varies the width of tiles and shows loads, operations, operations a load, shared memory and the "
-        "loads that an SM has under way, worked out by hand beside what is counted.\n\n"
+        "occupancy varies a param and shows registers, shared memory, and blocks and warps per SM on any architecture, "
+        "and how much more of a resource would cost a block.\n\n"
+        "tiles varies the width of tiles and shows loads, operations, operations per load, shared memory and the "
+        "loads that an SM has in flight: computed and counted.\n\n"
         "access shows which thread of a block touches which element of which buffer in which step; choose a small "
         "size.\n\n"
         "transactions shows for each access to global memory the sectors and lines that a request moves and how "
         "much of them is used.\n\n"
-        "carveout shows, for L1 cached or not and for the split that favours L1 or shared memory, the blocks that "
-        "fit and what they read from beyond L1, to first order.",
+        "carveout shows, with and without L1 caching and for splits that favour L1 or shared memory, the blocks that "
+        "fit and what they read from L2, to first order.",
     .min_words = 2,
     .max_words = 2,
     .completes = CLI_SPECS,
@@ -76,11 +77,12 @@ const cli_command cli_study_command = {
     .groups = (const cli_group *const[]){&cli_choice_group, &group, &cli_engine_group, NULL},
     .examples =
         (const cli_example[]){
-            {"kiln study occupancy matmul -v tiled --over TILE_WIDTH --arch sm_80", "Where blocks are lost."},
-            {"kiln study tiles matmul -v tiled", "What a wider tile buys."},
+            {"kiln study occupancy matmul -v tiled --over TILE_WIDTH --arch sm_80",
+             "At which tile width fewer blocks fit."},
+            {"kiln study tiles matmul -v tiled", "The effect of wider tiles."},
             {"kiln study access matmul -v tiled -p TILE_WIDTH=8 -s M=16 -s N=16 -s K=16 --block 1",
-             "Who reads what, step by step."},
-            {"kiln study transactions matmul -v naive", "Sectors, lines and what is used of them."},
+             "Which thread reads what, step by step."},
+            {"kiln study transactions matmul -v naive", "Sectors and lines, and how much of them is used."},
             {"kiln study carveout matmul -v row_block", "L1 or shared memory."},
             {0}},
     .run = study_run,

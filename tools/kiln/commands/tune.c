@@ -1,4 +1,4 @@
-/* tune.c - kiln tune: the sweep and its progress. What it found is shown by tune_show.c. */
+/* tune.c - kiln tune: the sweep and its progress. tune_show.c shows the results. */
 #include <stdio.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@ static void show_progress(const kiln_progress *p)
                                               : cli_printf("%s/%s", cli_whole(p->done), cli_whole(p->total));
     const char *middle = "", *right = "";
     if (p->best) {
-        const kiln_result *result = &p->best->result;
+        const kiln_result *result = p->best->result;
         left = cli_printf("%s  best %s%s ", left, cli_seconds(tune_seconds(result)),
                           result->measured    ? ""
                           : result->estimated ? " (estimated)"
@@ -44,7 +44,7 @@ static int on_progress(void *user, const kiln_progress *progress, const kiln_sam
     return 0;
 }
 
-/* The params that a sweep fixes, with the variants it goes through. */
+/* The params that a sweep fixes, and its variants. */
 static int make_options(cli *c, tune_view *view, kiln_run_options *run, kiln_tune_options *options)
 {
     const cli_args *args = &c->args;
@@ -88,8 +88,8 @@ static int make_options(cli *c, tune_view *view, kiln_run_options *run, kiln_tun
 
 /* ---- several devices ---- */
 
-/* `--device A,B`: the engine's is the first. A comma is one between devices where what follows is a device's name, for
- * a profile's file may have commas of its own. */
+/* `--device A,B`: the engine's is the first. A comma separates devices only if a device's name follows, as the path of
+ * a profile may contain commas. */
 static void split_devices(cli *c, cli_list *devices)
 {
     if (!c->args.device)
@@ -128,7 +128,8 @@ static int choose_devices(cli *c, cli_list *devices)
     else
         split_devices(c, devices);
     if (c->args.no_isolate && (all || devices->count > 0))
-        return cli_usage(c, "several devices are measured on in processes of their own: --no-isolate excludes that");
+        return cli_usage(
+            c, "with several devices, each is measured by a process of its own: --no-isolate is not possible");
     int code = cli_spec(c);
     return code || !all ? code : list_gpus(c, devices);
 }
@@ -147,7 +148,8 @@ static int tune_run(cli *c)
     if (c->args.isolate && c->args.no_isolate)
         return cli_usage(c, "--isolate and --no-isolate exclude each other");
     if (c->args.replay && (c->args.objectives.count || c->args.max_roofline > 0 || c->args.stagnation))
-        return cli_usage(c, "--objective, --roofline and --stagnation are for sweeps: a recorded file has times alone");
+        return cli_usage(
+            c, "--objective, --roofline and --stagnation cannot be used with --replay: a recorded file has only times");
     if (c->args.replay)
         return replay_run(c);
     if (c->args.words.count == 0)
@@ -163,7 +165,7 @@ static int tune_run(cli *c)
         return cli_error(c, error);
     if (!c->args.no_store && kiln_store_open(c->engine, c->args.store, 0, &store, &error) != KILN_OK) {
         code = cli_exit_code(kiln_error_status(error));
-        cli_fail(c, kiln_error_status(error), "%s; --store FILE puts it elsewhere, --no-store does without",
+        cli_fail(c, kiln_error_status(error), "%s; use --store FILE for another file, or --no-store",
                  kiln_error_message(error));
         kiln_error_free(error);
         return code;
@@ -192,7 +194,7 @@ static int tune_run(cli *c)
         cli_complain(status == KILN_ERROR_INTERRUPTED ? "interrupted; what was done until then is shown" : view.ended);
     const kiln_tuning_totals *totals = kiln_tuning_sum(tuning);
     if (code == 0 && totals->configurations > 0 && totals->failed == totals->configurations)
-        code = cli_exit_code(kiln_tuning_sample(tuning, 0)->status); /* nothing worked */
+        code = cli_exit_code(kiln_tuning_sample(tuning, 0)->status); /* all failed */
     kiln_tuning_free(tuning);
     kiln_error_free(error);
     return code;
@@ -200,46 +202,47 @@ static int tune_run(cli *c)
 
 static const cli_option options[] = {
     {"variants", 'v', CLI_COMMAS, CLI_OPTION_FIELD(variants), "NAMES", CLI_VARIANTS, NULL,
-     "The variants to sweep, commas between. Repeatable. Default: all."},
+     "The variants to sweep, separated by commas. Repeatable. Default: all."},
     {"variant", 0, CLI_COMMAS, CLI_OPTION_FIELD(variants), "NAMES", CLI_VARIANTS, NULL, "The same as --variants."},
     {"param", 'p', CLI_LIST, CLI_OPTION_FIELD(params), "NAME=VALUE", CLI_PARAMS, NULL,
      "Fix a param where a variant has it. Repeatable."},
     CLI_SIZE_OPTION,
     {"max-configurations", 'm', CLI_WHOLE, CLI_OPTION_FIELD(max_configurations), "COUNT", CLI_NOTHING, NULL,
-     "Stop after so many configurations. Those taken from earlier sweeps come on top, so that the same command goes on "
-     "where it ended."},
+     "Stop after this many configurations. Those reused from earlier sweeps do not count, so that the same command continues "
+     "where the last one stopped."},
     {"max-seconds", 't', CLI_NUMBER, CLI_OPTION_FIELD(max_seconds), "SECONDS", CLI_NOTHING, NULL,
      "Stop after so long."},
     {"roofline", 0, CLI_NUMBER, CLI_OPTION_FIELD(max_roofline), "SHARE", CLI_NOTHING, NULL,
-     "Stop when a configuration comes so near the roofline, as in 0.9."},
+     "Stop when a configuration reaches this share of the roofline, for example 0.9."},
     {"stagnation", 0, CLI_WHOLE, CLI_OPTION_FIELD(stagnation), "COUNT", CLI_NOTHING, NULL,
-     "Stop when so many configurations in a row were no better."},
+     "Stop when this many configurations in a row were not better."},
     {"improvement", 0, CLI_NUMBER, CLI_OPTION_FIELD(improvement), "SHARE", CLI_NOTHING, NULL,
-     "What counts as better for --stagnation: by more than this share of the best. Default: 0.01."},
+     "For --stagnation: better means by more than this share of the best. Default: 0.01."},
     {"objective", 0, CLI_LIST, CLI_OPTION_FIELD(objectives), "EXPR", CLI_NOTHING, NULL,
-     "What to look for: time, gflops, gbs, roofline, energy, power, compile, a metric of the spec, or an expression over "
-     "them, params and sizes, with min: or max: before it. Repeatable: configurations that none other beats are then shown as a front, "
-     "and ranked by the first. Default: time."},
+     "What to optimise: time, gflops, gbs, roofline, energy, power, compile, a metric of the spec, or an expression of "
+     "these, params and sizes, with min: or max: before it. Repeatable: then the Pareto front is shown, "
+     "ranked by the first. Default: time."},
     {"strategy", 0, CLI_TEXT, CLI_OPTION_FIELD(strategy), "NAME", CLI_NOTHING, NULL,
-     "How to search: `kiln compare-strategies` shows all. Default: surrogate where there is a limit, else exhaustive, "
-     "which is everything in order."},
+     "How to search; `kiln compare-strategies` lists all. Default: surrogate if there is a limit, else exhaustive, "
+     "which tries everything in order."},
     {"seed", 0, CLI_WHOLE, CLI_OPTION_FIELD(seed), "NUMBER", CLI_NOTHING, NULL,
-     "The same seed searches the same way, as far as the same times come of it. Default: 0."},
+     "The seed of the search's random numbers: the same seed and the same times give the same search. Default: 0."},
     {"top", 0, CLI_WHOLE, CLI_OPTION_FIELD(top), "COUNT", CLI_NOTHING, NULL,
      "How many rows the table has. Default: 10."},
     {"csv", 0, CLI_TEXT, CLI_OPTION_FIELD(csv), "FILE", CLI_FILES, NULL,
      "Write every sample to a file as comma-separated values."},
     {"fresh", 0, CLI_FLAG, CLI_OPTION_FIELD(fresh), NULL, CLI_NOTHING, NULL,
-     "Make every sample anew. Default: a sample whose code, sizes, inputs, device, driver and way of running are those of "
-     "one that is kept is taken from there."},
-    {"no-store", 0, CLI_FLAG, CLI_OPTION_FIELD(no_store), NULL, CLI_NOTHING, NULL, "Keep no samples and take none."},
+     "Measure every sample again. Default: a sample whose code, sizes, inputs, device, driver and run options are those of "
+     "a stored one is reused."},
+    {"no-store", 0, CLI_FLAG, CLI_OPTION_FIELD(no_store), NULL, CLI_NOTHING, NULL,
+     "Do not store samples, and reuse none."},
     CLI_STORE_OPTION,
 };
 static const cli_option replay_options[] = {
     {"replay", 0, CLI_TEXT, CLI_OPTION_FIELD(replay), "FILE", CLI_FILES, NULL,
      "Search a recorded space instead of a spec: Kernel Tuner's cache file or T4 results, gzipped or not. No device is "
-     "needed; trying a configuration takes as long as it took, on a simulated clock. Default limit: the time that `kiln "
-     "compare-strategies` compares over."},
+     "needed; on a simulated clock, trying a configuration takes its recorded time. Default limit: the time that `kiln "
+     "compare-strategies` uses."},
 };
 static const cli_group replay_group = {"Replaying", replay_options, CLI_COUNT(replay_options)};
 static const cli_group group = {"What to sweep", options, CLI_COUNT(options)};
@@ -248,18 +251,19 @@ static const cli_option run_options[] = {
     CLI_INPUT_OPTION,
     CLI_RUN_OPTIONS,
     {"isolate", 0, CLI_FLAG, CLI_OPTION_FIELD(isolate), NULL, CLI_NOTHING, NULL,
-     "Measure in a process of its own, which a kernel that faults or never ends can lose. Default: on a GPU."},
+     "Measure in a separate process, which is replaced after a kernel that faults or never ends. Default on a GPU."},
     {"no-isolate", 0, CLI_FLAG, CLI_OPTION_FIELD(no_isolate), NULL, CLI_NOTHING, NULL,
-     "Measure inside this process. A fault ends the sweep on a GPU then."},
+     "Measure inside this process. On a GPU a fault then ends the sweep."},
     {"no-early-stop", 0, CLI_FLAG, CLI_OPTION_FIELD(no_early_stop), NULL, CLI_NOTHING, NULL,
-     "Measure a configuration that is clearly slower than the best so far as long as the others, too."},
+     "Do not stop early the measurement of configurations that are clearly slower than the best so far."},
     {"finalists", 0, CLI_WHOLE, CLI_OPTION_FIELD(finalists), "COUNT", CLI_NOTHING, NULL,
-     "How many of the fastest are measured again, in turn, before one is called the best. Default: 5 on a GPU, none "
+     "How many of the fastest are measured again, alternating, before one is called the best. Default: 5 on a GPU, none "
      "elsewhere. At most 16."},
-    {"no-finals", 0, CLI_FLAG, CLI_OPTION_FIELD(no_finals), NULL, CLI_NOTHING, NULL, "Measure none of them again."},
+    {"no-finals", 0, CLI_FLAG, CLI_OPTION_FIELD(no_finals), NULL, CLI_NOTHING, NULL,
+     "Do not measure the fastest again."},
     CLI_TIMEOUT_OPTION(
-        " and twice the budget; less once it is known what working ones take, where they are measured in a "
-        "process of their own."),
+        ", plus twice the budget; less once the time of working ones is known, if they are measured in a "
+        "separate process."),
 };
 static const cli_group run_group = {"Running", run_options, CLI_COUNT(run_options)};
 
@@ -269,21 +273,21 @@ const cli_command cli_tune_command = {
     .arguments = "SPEC | --replay FILE",
     .about =
         "Compiles, runs, checks and times every configuration of a spec that its constraints allow, and ranks "
-        "them. Compiling runs in parallel ahead of measuring, and what was compiled once comes from the disk "
-        "cache the next time. A configuration that fails costs itself only: it is counted with its reason, and "
-        "the sweep goes on. For that a GPU's configurations are measured in a process of their own, which is "
+        "them. Compiling runs in parallel ahead of measuring, and compiled kernels come from the disk "
+        "cache the next time. A configuration that fails does not stop the sweep: it is counted with its reason, and "
+        "the sweep continues. Therefore a GPU's configurations are measured in a separate process, which is "
         "replaced after a fault and ended when a kernel takes too long; --isolate does the same on the simulated "
         "device. Several GPUs of one model share a sweep with --device cuda:0,cuda:1 or --device all.\n\n"
         "On the simulated device configurations are checked but not measured. With a profile that has the figures "
-        "of a GPU (--device sim:h200) the ranking is by an estimate of its times, else by the interpreter's wall "
-        "time, and says so. An estimate alone, with --no-verify, runs a few blocks of each kernel and takes "
+        "of a GPU (--device sim:h200) the ranking is by estimated times, else by the interpreter's wall "
+        "time, and is marked so. With --no-verify an estimate runs only a few blocks of each kernel and takes "
         "little time at any size.\n\n"
-        "Every sample is kept as it is made ('kiln results' shows them), and is not made again while all that "
-        "determined it stays as it was; so a sweep that was ended, or killed, goes on where it was. --fresh makes "
-        "all of them anew.\n\n"
-        "A sweep with a limit does not go through the space in order but searches it, by a strategy that learns from "
-        "what was measured. A sweep that a limit ended exits with 0.\n\n"
-        "Ctrl-C ends the sweep and shows what there is; the exit code is then 130. Where no configuration "
+        "Every sample is stored at once ('kiln results' shows them), and is reused while everything that "
+        "determines it is unchanged; so a sweep that was stopped, or killed, continues where it was. --fresh measures "
+        "all of them again.\n\n"
+        "A sweep with a limit does not try the space in order but searches it, by a strategy that learns from "
+        "the measurements. A sweep that a limit ended exits with 0.\n\n"
+        "Ctrl-C ends the sweep and shows the results so far; the exit code is then 130. If no configuration "
         "worked, the exit code is that of the first failure.",
     .min_words = 0,
     .max_words = 1,
@@ -294,13 +298,13 @@ const cli_command cli_tune_command = {
             {"kiln tune matmul", "All variants at the default size."},
             {"kiln tune matmul --variants tiled,coarsened -p UNROLL=4 -s M=512", "A part of the space."},
             {"kiln tune matmul --device sim:h200 -s n1024 --no-verify",
-             "Ranked by an estimate for a GPU that is not here."},
+             "Ranked by estimated times of a GPU that is not installed."},
             {"kiln tune matmul --device cuda:0,cuda:1", "Two GPUs share the sweep."},
-            {"kiln tune matmul --max-seconds 60 --json > sweep.json", "What a minute gives."},
-            {"kiln tune matmul --stagnation 100 --roofline 0.9", "Until it is good enough, or gets no better."},
+            {"kiln tune matmul --max-seconds 60 --json > sweep.json", "The best of one minute."},
+            {"kiln tune matmul --stagnation 100 --roofline 0.9", "Until it is good enough, or does not improve."},
             {"kiln tune matmul -m 200 --objective time --objective 'BLOCK_X * BLOCK_Y'",
-             "Fast with few threads a block: the front of the two."},
-            {"kiln tune --replay gemm.json.gz --seed 3", "Search what was recorded."},
+             "Fast, with few threads per block: the Pareto front of both."},
+            {"kiln tune --replay gemm.json.gz --seed 3", "Search a recorded space."},
             {0}},
     .run = tune_run,
 };

@@ -17,7 +17,7 @@ typedef struct tune_view {
     double shown; /* when the progress line was drawn last, in seconds of the sweep */
 } tune_view;
 
-double tune_seconds(const kiln_result *result); /* what the ranking goes by */
+double tune_seconds(const kiln_result *result); /* the time for the ranking */
 void tune_text(cli *c, const tune_view *view, const kiln_tuning *tuning);
 void tune_json(cli *c, const tune_view *view, const kiln_tuning *tuning);
 int tune_csv(cli *c, const kiln_tuning *tuning, const char *path); /* 0, or the exit code */

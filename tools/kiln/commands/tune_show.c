@@ -1,4 +1,4 @@
-/* tune_show.c - what a sweep found: a ranked table, the best of each variant, failures by reason, totals. */
+/* tune_show.c - results of a sweep: a ranked table, the best of each variant, failures by reason, totals. */
 #include <ctype.h>
 #include <inttypes.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@ static const kiln_sample *best_of(const kiln_tuning *tuning)
     return first && first->status == KILN_OK ? first : NULL;
 }
 
-/* A word that the shell takes as it is, quoted if need be. */
+/* A word for the shell, quoted if needed. */
 static const char *shell(const char *word)
 {
     bool plain = *word != '\0';
@@ -77,17 +77,17 @@ typedef struct rows {
 
 static void start_rows(rows *r, const cli *c, const kiln_tuning *tuning, const kiln_sample *best, bool rank)
 {
-    const char *unit = cli_time_unit(tune_seconds(&best->result), &r->unit);
+    const char *unit = cli_time_unit(tune_seconds(best->result), &r->unit);
     const kiln_verdict *verdict = kiln_tuning_verdict(tuning);
     r->rank = rank;
     r->ties = verdict->tied > 1;
-    r->timed = best->result.measured || best->result.estimated;
+    r->timed = best->result->measured || best->result->estimated;
     r->flops = r->bytes = r->roofline = false;
     for (size_t i = 0; r->timed && i < kiln_tuning_count(tuning); i++) {
         const kiln_sample *sample = kiln_tuning_sample(tuning, i);
-        r->flops |= sample->status == KILN_OK && sample->result.flops > 0;
-        r->bytes |= sample->status == KILN_OK && sample->result.bytes > 0;
-        r->roofline |= sample->status == KILN_OK && sample->result.roofline > 0;
+        r->flops |= sample->status == KILN_OK && sample->result->flops > 0;
+        r->bytes |= sample->status == KILN_OK && sample->result->bytes > 0;
+        r->roofline |= sample->status == KILN_OK && sample->result->roofline > 0;
     }
     r->objectives = &c->args.objectives;
     char *align = cli_printf("r");
@@ -99,7 +99,7 @@ static void start_rows(rows *r, const cli *c, const kiln_tuning *tuning, const k
     for (size_t i = 0; i < r->objectives->count; i++)
         if (has_column(r->objectives->items[i]))
             table_cell(&r->table, "%s", r->objectives->items[i]);
-    table_cell(&r->table, "%s", time_heading(&best->result, unit));
+    table_cell(&r->table, "%s", time_heading(best->result, unit));
     table_cell(&r->table, "%s", r->flops ? "GFLOP/s" : "");
     table_cell(&r->table, "%s", r->bytes ? "GB/s" : "");
     table_cell(&r->table, "%s", r->roofline ? "roofline" : "");
@@ -109,7 +109,7 @@ static void start_rows(rows *r, const cli *c, const kiln_tuning *tuning, const k
 
 static void add_row(rows *r, const kiln_sample *sample, size_t rank)
 {
-    const kiln_result *result = &sample->result;
+    const kiln_result *result = sample->result;
     double seconds = tune_seconds(result);
     table_cell(&r->table, "%s", r->rank ? cli_printf("%s%zu", r->ties && sample->tied ? "= " : "", rank + 1) : "");
     for (size_t i = 0; i < r->objectives->count; i++)
@@ -142,11 +142,11 @@ static void show_ranked(cli *c, const kiln_tuning *tuning, const kiln_sample *be
         out_printf("  ... and %s more (--top)\n", cli_whole(right - top));
 }
 
-/* How sure it is that the first is the best. */
+/* How certain it is that the first is the best. */
 static void show_verdict(const kiln_tuning *tuning, const kiln_sample *best)
 {
     const kiln_verdict *v = kiln_tuning_verdict(tuning);
-    const char *again = cli_printf("measured again in turn, %u rounds%s", v->rounds,
+    const char *again = cli_printf("measured again, alternating, %u rounds%s", v->rounds,
                                    v->reused ? " in an earlier sweep" : "");
     if (v->tied > 1 && v->rounds)
         out_printf("  %s of them (=) cannot be told apart: %s\n", cli_whole(v->tied), again);
@@ -157,8 +157,8 @@ static void show_verdict(const kiln_tuning *tuning, const kiln_sample *best)
         out_printf("  %s of them (=) have the same estimate\n", cli_whole(v->tied));
     else if (v->finalists == 1 && kiln_tuning_count(tuning) > 1)
         out_printf("  no other is within %.0f %% of the first\n", 100 * v->near);
-    else if (best->result.measured && *v->why_not)
-        out_printf("  which is the fastest was not measured again: %s\n", v->why_not);
+    else if (best->result->measured && *v->why_not)
+        out_printf("  the fastest were not measured again: %s\n", v->why_not);
 }
 
 static void show_variants(const cli *c, const kiln_tuning *tuning, const kiln_sample *best)
@@ -182,7 +182,7 @@ static void show_variants(const cli *c, const kiln_tuning *tuning, const kiln_sa
     table_print(&r.table, true);
 }
 
-/* Of several objectives: what no other configuration beats, by the first one. */
+/* With several objectives: the Pareto front, ordered by the first one. */
 static void show_front(const cli *c, const kiln_tuning *tuning, const kiln_sample *best)
 {
     rows r;
@@ -192,7 +192,7 @@ static void show_front(const cli *c, const kiln_tuning *tuning, const kiln_sampl
     for (size_t i = 0; i < kiln_tuning_count(tuning); i++)
         if (kiln_tuning_sample(tuning, i)->front)
             add_row(&r, kiln_tuning_sample(tuning, i), i);
-    out_printf("\n%sThe front: better in one is worse in another%s\n", out_bold(), out_plain());
+    out_printf("\n%sPareto front: better in one objective is worse in another%s\n", out_bold(), out_plain());
     table_print(&r.table, true);
 }
 
@@ -204,7 +204,7 @@ typedef struct reason {
     size_t count;
 } reason;
 
-/* A message without the configuration that it may begin with: that is shown beside it. */
+/* A message without the configuration at its start, which is shown separately. */
 static const char *bare_message(const kiln_sample *sample)
 {
     const char *label = cli_printf("%s %s: ", sample->variant, cli_settings_text(sample->params, sample->param_count));
@@ -212,7 +212,7 @@ static const char *bare_message(const kiln_sample *sample)
     return strncmp(sample->message, label, length) == 0 ? sample->message + length : sample->message;
 }
 
-/* A message without what differs from one configuration to the next: its first two lines, numbers replaced. */
+/* The part of a message that is the same for all configurations: its first two lines, with numbers replaced. */
 static const char *reason_key(const kiln_sample *sample)
 {
     const char *label = cli_printf("%s %s", sample->variant, cli_settings_text(sample->params, sample->param_count));
@@ -221,7 +221,7 @@ static const char *reason_key(const kiln_sample *sample)
         message = cli_printf("%.*s%s", (int)(at - message), message, at + strlen(label));
     size_t length = strcspn(message, "\n");
     if (message[length])
-        length += 1 + strcspn(message + length + 1, "\n"); /* that it does not compile, and the first reason */
+        length += 1 + strcspn(message + length + 1, "\n"); /* "does not compile", and the first reason */
     char *key = cli_printf("%s: %.*s", kiln_status_name(sample->status), (int)(length < 300 ? length : 300), message);
     char *to = key;
     for (const char *from = key; *from;) {
@@ -273,7 +273,7 @@ static void show_failures(const kiln_tuning *tuning)
         out_printf("  %s x %s%s%s\n", cli_whole(reasons[i].count), out_red(), kiln_status_text(example->status),
                    out_plain());
         const char *line = bare_message(example);
-        for (int lines = 0; *line && lines < 6;) { /* a compile log may be long: kiln run shows it whole */
+        for (int lines = 0; *line && lines < 6;) { /* a compile log may be long: kiln run shows all of it */
             size_t length = strcspn(line, "\n");
             if (length) {
                 out_puts("      ");
@@ -326,7 +326,7 @@ static void show_totals(const kiln_tuning *tuning)
                cli_whole(t->failed), unchecked ? cli_printf(", %s not checked", cli_whole(unchecked)) : "");
     if (t->reused) {
         table_cell(&table, "kept");
-        table_cell(&table, "%s taken from earlier sweeps", cli_whole(t->reused));
+        table_cell(&table, "%s reused from earlier sweeps", cli_whole(t->reused));
     }
     if (t->stopped_early) {
         table_cell(&table, "stopped early");
@@ -334,7 +334,7 @@ static void show_totals(const kiln_tuning *tuning)
     }
     if (t->throttled) {
         table_cell(&table, "throttled");
-        table_cell(&table, "%s measured with the clocks held down", cli_whole(t->throttled));
+        table_cell(&table, "%s measured while throttled", cli_whole(t->throttled));
     }
     if (t->uncounted || t->sampled) {
         table_cell(&table, "space");
@@ -349,7 +349,7 @@ static void show_totals(const kiln_tuning *tuning)
     table_cell(&table, "%s hit%s, %s miss%s", cli_whole(t->cache_hits), t->cache_hits == 1 ? "" : "s",
                cli_whole(t->cache_misses), t->cache_misses == 1 ? "" : "es");
     table_cell(&table, "compiling");
-    table_cell(&table, "%s waited for, %s of work", cli_duration(t->compile_seconds),
+    table_cell(&table, "%s of waiting, %s of work", cli_duration(t->compile_seconds),
                cli_duration(t->compile_work_seconds));
     table_cell(&table, "running");
     table_cell(&table, "%s", cli_duration(t->run_seconds));
@@ -367,10 +367,10 @@ void tune_text(cli *c, const tune_view *view, const kiln_tuning *tuning)
     if (best) {
         out_puts("\n");
         show_ranked(c, tuning, best);
-        if (best->result.estimated)
-            out_puts("  estimated by the simulator's model, no measurement\n");
-        else if (!best->result.measured && best->result.host_seconds > 0)
-            out_puts("  simulated; wall time of the interpreter, no measurement\n");
+        if (best->result->estimated)
+            out_puts("  estimated by the simulator's model, not measured\n");
+        else if (!best->result->measured && best->result->host_seconds > 0)
+            out_puts("  simulated: wall time of the interpreter, not a measurement\n");
         show_verdict(tuning, best);
         show_variants(c, tuning, best);
         show_front(c, tuning, best);
@@ -383,7 +383,7 @@ void tune_text(cli *c, const tune_view *view, const kiln_tuning *tuning)
         out_printf("\n%sBest%s\n  %s\n", out_bold(), out_plain(), again(c, best));
 }
 
-/* `count`: of the objectives that were asked for. */
+/* `count`: of the requested objectives. */
 static json_t *sample_json(const kiln_sample *sample, size_t count)
 {
     json_t *object = js_object();
@@ -404,7 +404,7 @@ static json_t *sample_json(const kiln_sample *sample, size_t count)
     if (count > 1)
         js_set(object, "front", json_boolean(sample->front));
     if (sample->status == KILN_OK)
-        js_set(object, "result", js_result(&sample->result));
+        js_set(object, "result", js_result(sample->result));
     return object;
 }
 
@@ -434,11 +434,11 @@ void tune_json(cli *c, const tune_view *view, const kiln_tuning *tuning)
     js_set(object, "sizes", js_settings(view->sizes, view->size_count));
     js_set(object, "complete", json_boolean(view->status == KILN_OK));
     js_set(object, "ranked_by",
-           js_text(!best                           ? NULL
-                   : best->result.measured         ? "measured seconds"
-                   : best->result.estimated        ? "estimated seconds, not measured"
-                   : best->result.host_seconds > 0 ? "wall time of the simulator, not measured"
-                                                   : NULL));
+           js_text(!best                            ? NULL
+                   : best->result->measured         ? "measured seconds"
+                   : best->result->estimated        ? "estimated seconds, not measured"
+                   : best->result->host_seconds > 0 ? "wall time of the simulator, not measured"
+                                                    : NULL));
     json_t *objectives = js_array();
     for (size_t i = 0; i < c->args.objectives.count; i++)
         js_add(objectives, js_text(c->args.objectives.items[i]));
@@ -471,7 +471,7 @@ void tune_json(cli *c, const tune_view *view, const kiln_tuning *tuning)
 
 /* ---- comma-separated values ---- */
 
-/* As `kiln results export` writes texts: engine/store/README.md says what the apostrophe is for. */
+/* As `kiln results export` writes texts: engine/store/EXCHANGE.md says what the apostrophe is for. */
 static void csv_text(FILE *file, const char *text)
 {
     const size_t apostrophes = strspn(text, "'");
@@ -492,7 +492,7 @@ static void csv_text(FILE *file, const char *text)
     fputc('"', file);
 }
 
-/* A column a field of a result, and the fields that have none. */
+/* One column per field of a result, and the fields without a column. */
 #define CSV_COLUMNS(X)                                                                                                 \
     X(seconds)                                                                                                         \
     X(seconds_low)                                                                                                     \
@@ -565,7 +565,7 @@ static void csv_field(FILE *file, const struct csv_column *column, const kiln_re
     }
 }
 
-/* Before them stands what the time is; `seconds` is then that time. */
+/* The kind of time precedes them; `seconds` is that time. */
 static void csv_result(FILE *file, const kiln_result *result)
 {
     kiln_result shown = *result;
@@ -585,7 +585,7 @@ static void csv_row(FILE *file, const cli_list *names, const kiln_sample *sample
     csv_text(file, sample->variant);
     fprintf(file, ",%s", kiln_status_name(sample->status));
     if (sample->status == KILN_OK)
-        csv_result(file, &sample->result);
+        csv_result(file, sample->result);
     for (size_t i = 0; sample->status != KILN_OK && i < 1 + CLI_COUNT(csv_columns); i++)
         fputc(',', file);
     for (size_t n = 0; n < names->count; n++) {
@@ -603,7 +603,7 @@ static void csv_row(FILE *file, const cli_list *names, const kiln_sample *sample
 
 int tune_csv(cli *c, const kiln_tuning *tuning, const char *path)
 {
-    cli_list names = {0}; /* a column for each param of any variant */
+    cli_list names = {0}; /* one column for each param of any variant */
     for (size_t i = 0; i < kiln_tuning_count(tuning); i++) {
         const kiln_sample *sample = kiln_tuning_sample(tuning, i);
         for (size_t p = 0; p < sample->param_count; p++) {

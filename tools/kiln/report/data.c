@@ -9,7 +9,7 @@
 
 #define LONGEST_PAUSE 600.0 /* seconds without a sample: longer, and the sweep was not running */
 
-/* ---- taking in ---- */
+/* ---- adding samples ---- */
 
 static int by_text(const void *a, const void *b) { return strcmp(a, b); }
 
@@ -21,7 +21,7 @@ const char *report_intern(report *r, const char *text)
     if (!found)
         found = tsearch(cli_strndup(text, strlen(text)), &r->texts, by_text);
     if (!found)
-        return cli_strndup(text, strlen(text)); /* no memory for the tree: sharing is lost, not the text */
+        return cli_strndup(text, strlen(text)); /* out of memory for the tree: the text is not shared */
     return *(char *const *)found;
 }
 
@@ -62,7 +62,7 @@ static bool same_settings(const kiln_setting *a, size_t a_count, const kiln_sett
 
 report_problem *report_find_problem(report *r, const char *device, const kiln_setting *sizes, size_t size_count)
 {
-    for (size_t i = r->problem_count; i-- > 0;) { /* the last one is the likeliest */
+    for (size_t i = r->problem_count; i-- > 0;) { /* the last one is the most likely */
         report_problem *p = &r->problems[i];
         if (strcmp(p->device, device) == 0 && same_settings(p->size_list, p->size_count, sizes, size_count))
             return p;
@@ -95,7 +95,7 @@ void report_add_once(cli_list *list, const char *text)
         cli_list_add(list, text);
 }
 
-static void leave(void *text) { (void)text; /* lives with the command's memory */ }
+static void leave(void *text) { (void)text; /* freed with the command's memory */ }
 
 void report_free(report *r)
 {
@@ -281,7 +281,7 @@ static int by_levels(const void *left, const void *right, void *variant)
     for (size_t i = 0; i < ((const report_variant *)variant)->param_count; i++)
         if (a->levels[i] != b->levels[i])
             return a->levels[i] < b->levels[i] ? -1 : 1;
-    return (a->at < b->at) - (a->at > b->at); /* the latest first */
+    return (a->at < b->at) - (a->at > b->at); /* newest first */
 }
 
 static int by_speed(const void *left, const void *right)
@@ -294,7 +294,7 @@ static int by_speed(const void *left, const void *right)
     return (a->at > b->at) - (a->at < b->at);
 }
 
-/* Of one configuration the latest sample counts: the source, the driver or the way of running was another one before. */
+/* The latest sample of a configuration counts: older ones are of another source, driver or way of running. */
 static size_t leave_latest(report_variant *v)
 {
     size_t kept = 0, before = v->count;
@@ -353,7 +353,7 @@ static int by_at(const void *left, const void *right)
     return (a->at > b->at) - (a->at < b->at);
 }
 
-/* Times of one kind are held against each other, and no others. */
+/* Only times of the same kind are compared. */
 static void choose_time(report_problem *p)
 {
     size_t kept = 0;

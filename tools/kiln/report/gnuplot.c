@@ -1,4 +1,4 @@
-/* gnuplot.c - scripts for gnuplot with their data, as papers want them: one pair of files a figure. */
+/* gnuplot.c - scripts for gnuplot with their data, for papers: one pair of files per figure. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -7,9 +7,10 @@
 
 #include "report.h"
 
-#define MOST_POINTS 5000 /* of a figure: a PDF draws each */
+#define MOST_POINTS 5000 /* per figure: a PDF draws each point */
 
-/* Text in a script, in single quotes: gnuplot runs what stands between backquotes in others, and has escapes there. */
+/* Text in a script, in single quotes: in double quotes gnuplot would run text between backquotes, and interpret
+ * escapes. */
 static void put_text(FILE *to, const char *text)
 {
     fputc('\'', to);
@@ -18,7 +19,7 @@ static void put_text(FILE *to, const char *text)
     fputc('\'', to);
 }
 
-/* Text as a field of data. It has double quotes only, and no way to write one in them. */
+/* Text as a field of data. Fields have double quotes only, which cannot be escaped. */
 static void put_field(FILE *to, const char *text)
 {
     fputc('"', to);

@@ -1,15 +1,15 @@
 /* json.c - the data of the charts. Times are in the problem's unit, to six digits, so that a large sweep stays
- * small; rows are arrays, and what they hold is said beside them. */
+ * small; rows are arrays, and their columns are described at each. */
 #include <math.h>
 #include <string.h>
 
 #include "report.h"
 
-#define MOST_POINTS 4000 /* of a problem: more, and they cover each other */
+#define MOST_POINTS 4000 /* per problem: more would cover each other */
 #define MOST_LINES 500   /* of a variant, in parallel coordinates */
 #define MOST_TEXT 600    /* bytes of a message in a tooltip */
 
-/* Is the number `at` of `count` one of the `most` that stand evenly among them? */
+/* Whether number `at` of `count` is one of `most` evenly spaced ones. */
 static bool is_chosen(size_t at, size_t count, size_t most)
 {
     return count <= most || at * most / count != (at + 1) * most / count;
@@ -45,8 +45,8 @@ static void add_row(json_t *rows, const report_problem *p, const report_sample *
     js_add(rows, row);
 }
 
-/* Samples [clock, number, variant, time, configuration]: some of those that ran, evenly over time, and each that was the best so far;
- * of the failed ones [clock, number, variant, reason]. */
+/* Samples [clock, number, variant, time, configuration]: some of those that ran, evenly over time, and each that was
+ * the best so far; for failed ones [clock, number, variant, reason]. */
 static void add_samples(json_t *object, const report_problem *p, double unit, double detail)
 {
     json_t *points = js_array(), *steps = js_array(), *failures = js_array();
@@ -78,7 +78,7 @@ static void add_samples(json_t *object, const report_problem *p, double unit, do
 }
 
 /* [intensity in FLOP/byte, GFLOP/s, variant, configuration, share of the bound]: the best of each variant first, then
- * some of all. None where the spec counts no operations or no bytes. */
+ * some of all. None if the spec counts no operations or no bytes. */
 static json_t *roofline(const report_problem *p, double detail)
 {
     json_t *rows = js_array();
@@ -151,8 +151,8 @@ static json_t *pair_cells(const report_variant *v, size_t a, size_t b, double un
     return cells;
 }
 
-/* Lines of parallel coordinates [time, value of each param]: the fastest fifth of what is drawn, and some of the
- * rest; the slowest first, so that the fastest are drawn over them. */
+/* Lines of parallel coordinates [time, value of each param]: the fastest fifth of the drawn ones, and some of the
+ * others; the slowest first, so that the fastest are drawn over them. */
 static json_t *lines(const report_variant *v, double unit, double detail)
 {
     size_t most = share_of(MOST_LINES, detail), fastest = v->ran <= most ? v->ran : most / 5;

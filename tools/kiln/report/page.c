@@ -1,4 +1,4 @@
-/* page.c - the page: everything in tables for those who read it without scripts, and places for the charts. */
+/* page.c - the page: tables with all data, which need no scripts, and places for the charts. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,8 +11,8 @@
 
 /* ---- HTML ---- */
 
-/* Text that came from specs, drivers and files: nothing of it is markup, and what a browser does not show, or lets turn
- * other text round, is shown as on a terminal. */
+/* Untrusted text from specs, drivers and files: markup is escaped, and characters that are invisible or change the
+ * direction of text are shown as on a terminal. */
 void report_escape(FILE *to, const char *text)
 {
     char *shown = cli_escape(text, strlen(text), "\n\t");
@@ -66,8 +66,8 @@ static const char *cut(const char *text)
     return cli_printf("%s ... (%s bytes in all)", cli_strndup(text, length), cli_whole(strlen(text)));
 }
 
-/* A script's text: "</script" and "<!--" would end or hide it, and stand only in its strings, where a backslash is not
- * seen. The last line, which would have a debugger look for a source map, is left out. */
+/* A script's text: "</script" and "<!--" would end or hide it; they occur only in its strings, where an added backslash
+ * has no effect. The last line, which names a source map for debuggers, is omitted. */
 static void put_script(FILE *to, const char *text)
 {
     const char *map = strstr(text, "\n//# sourceMappingURL=");
@@ -79,7 +79,7 @@ static void put_script(FILE *to, const char *text)
     }
 }
 
-/* JSON within a script element: "<" stands only in texts, where it can be written as an escape. */
+/* JSON within a script element: "<" occurs only in strings, where it can be escaped. */
 static void put_json(FILE *to, const char *id, const char *text)
 {
     fprintf(to, "<script type=\"application/json\" id=\"%s\">", id);
@@ -109,7 +109,7 @@ static const char *file_text(const char *name)
 
 void report_page_start(FILE *to, const char *title, const report_library *library)
 {
-    /* The policy lets nothing be fetched, whatever the page holds. */
+    /* The policy forbids any download, whatever the page contains. */
     fprintf(to,
             "<!DOCTYPE html>\n<html lang=en>\n<head>\n<meta charset=utf-8>\n"
             "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
@@ -159,7 +159,7 @@ void report_page_end(FILE *to, const json_t *data, const report_library *library
     fprintf(to, "<script>\n%s</script>\n</body>\n</html>\n", file_text("page.js"));
 }
 
-/* ---- what a problem's tables say ---- */
+/* ---- tables of a problem ---- */
 
 static const char *share(double part) { return part > 0 ? cli_printf("%.1f %%", 100 * part) : ""; }
 
@@ -168,7 +168,7 @@ static const char *rate(double count, double seconds)
     return count > 0 ? cli_significant(count / seconds / 1e9, 4) : "";
 }
 
-/* The columns of a table of samples that anything stands in. */
+/* The non-empty columns of a table of samples. */
 typedef struct columns {
     bool flops, bytes, share, variant;
 } columns;
@@ -243,7 +243,7 @@ static void best_tables(FILE *to, const report_problem *p)
     fputs("<section><h3>The fastest</h3>\n", to);
     samples_head(to, has, "rank", name);
     size_t *next = cli_alloc((p->variant_count + 1) * sizeof *next);
-    for (; shown < MOST_ROWS && shown < p->ran; shown++) { /* the variants are ordered each: take the least in front */
+    for (; shown < MOST_ROWS && shown < p->ran; shown++) { /* merge the ordered lists of the variants */
         const report_variant *from = NULL;
         for (size_t v = 0; v < p->variant_count; v++) {
             const report_variant *it = &p->variants[v];
@@ -251,6 +251,8 @@ static void best_tables(FILE *to, const report_problem *p)
                 (!from || it->samples[next[v]]->seconds < from->samples[next[from - p->variants]]->seconds))
                 from = it;
         }
+        if (!from) /* never: fewer than p->ran are shown */
+            break;
         sample_row(to, has, from->samples[next[from - p->variants]++], cli_whole(shown + 1), unit);
     }
     fputs("</tbody></table></div></section>\n", to);
@@ -293,7 +295,7 @@ static void failure_table(FILE *to, const report_problem *p)
         fputs("<p>None.</p></section>\n", to);
         return;
     }
-    static const char *const heads[] = {"count", "what went wrong", "first of them", "its message"};
+    static const char *const heads[] = {"count", "failure", "first of them", "its message"};
     fputs("<div class=scroll tabindex=0><table>", to);
     head(to, heads, CLI_COUNT(heads), "rlll");
     fputs("<tbody>\n", to);
@@ -355,12 +357,11 @@ static void environment(FILE *to, const report *r, const report_problem *p)
              ? ""
              : cli_printf("%s of configurations sampled again later, %s with another kind of time or none",
                           cli_whole(p->older), cli_whole(p->other)));
-    fact(to, "given up early",
+    fact(to, "stopped early",
          p->stopped_early == 0
              ? ""
              : cli_printf("%s, clearly slower: their times are of fewer repetitions", cli_whole(p->stopped_early)));
-    fact(to, "clocks held down",
-         p->throttled == 0 ? "" : cli_printf("while %s were measured", cli_whole(p->throttled)));
+    fact(to, "throttled", p->throttled == 0 ? "" : cli_printf("while %s were measured", cli_whole(p->throttled)));
     if (!r->replayed) {
         fact(to, "made (UTC)", cli_printf("%s to %s", report_day(p->first), report_day(p->last)));
         fact(to, "compiling", p->compile_seconds > 0 ? cli_duration(p->compile_seconds) : "");
@@ -371,7 +372,7 @@ static void environment(FILE *to, const report *r, const report_problem *p)
     fputs("</dl></section>\n", to);
 }
 
-/* A word that a shell takes as it is. */
+/* A word for the shell, quoted if needed. */
 static const char *quoted(const char *text)
 {
     if (*text && !text[strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=.,:/@%")])
@@ -425,7 +426,7 @@ static void summary(FILE *to, const report *r, const report_problem *p)
     }
 }
 
-/* Places that page.js fills; without scripts they are not shown. */
+/* Elements that page.js fills; they are hidden without scripts. */
 static void chart(FILE *to, const char *name, const char *title)
 {
     fprintf(to, "<section class=figure data-chart=%s><h3>%s</h3></section>\n", name, title);
@@ -447,7 +448,7 @@ static void put_problem(FILE *to, const report *r, size_t number)
         param_tables(to, p);
         chart(to, "pairs", "Pairs of params");
         chart(to, "parallel", "Every configuration");
-        if (p->time != REPORT_RECORDED) /* recorded spaces count neither operations nor bytes */
+        if (p->time != REPORT_RECORDED) /* recorded spaces have no counts of operations and bytes */
             chart(to, "roofline", "Roofline");
     } else {
         fputs("<p>No configuration ran.</p>\n", to);
@@ -520,7 +521,7 @@ int report_write(cli *c, const char *path, const char *data, size_t size)
     return cli_write_file(c, path, data, size);
 }
 
-/* The data with as much detail as fits. */
+/* The data, with as much detail as the size limit allows. */
 static json_t *fitting_data(const report *r)
 {
     double detail = 1;

@@ -1,8 +1,8 @@
-/* report.h - what the files of `kiln report` share: samples put in order, and what is made of them.
+/* report.h - what the files of `kiln report` share: ordered samples and their figures.
  *
- * commands/report.c takes samples in, data.c orders them and works the figures out, json.c says them to the charts, page.c
- * writes the page, scores.c the one of kiln compare-strategies, vega.c finds the charting library, gnuplot.c writes files
- * for papers. */
+ * commands/report.c reads samples, data.c orders them and computes the figures, json.c writes the data of the charts,
+ * page.c writes the page, scores.c the one of kiln compare-strategies, vega.c finds the charting library, gnuplot.c
+ * writes files for papers. */
 #ifndef KILN_CLI_REPORT_H
 #define KILN_CLI_REPORT_H
 
@@ -10,7 +10,7 @@
 
 #include "cli.h"
 
-/* What a time is. The larger one counts where a problem has several kinds of them. */
+/* The kind of a time. If a problem has several kinds the last one in this list counts. */
 #define REPORT_TIMES(X)                                                                                                \
     X(NONE, "no time")                                                                                                 \
     X(SIMULATED, "wall time of the simulator")                                                                         \
@@ -24,11 +24,11 @@ typedef enum report_time {
 } report_time;
 
 typedef struct report_sample {
-    const char *variant;        /* in brackets where it is no contender */
-    bool aside;                 /* it is none, and does not count for the best */
+    const char *variant;        /* in brackets if it is not a contender */
+    bool aside;                 /* not a contender: never the best */
     const kiln_setting *params; /* names and texts are interned: equal ones are the same pointer */
     size_t param_count;
-    const char *reason; /* NULL: it ran; else in what way it failed */
+    const char *reason; /* NULL: it ran; else the kind of failure */
     const char *message;
     report_time time;
     double seconds, flops, bytes, share; /* share: of the roofline's bound; 0: not known */
@@ -43,7 +43,7 @@ typedef struct report_spread {
     double least, low, median, high, most;
 } report_spread;
 
-/* A param's values in order. Where there are many, neighbours share a bin; charts and tables show bins. */
+/* A param's values in order. If there are many, neighbours share a bin; charts and tables show bins. */
 #define REPORT_BINS 24
 typedef struct report_param {
     const char *name;

@@ -337,7 +337,7 @@ int study_transactions(cli *c)
             table_cell(&table, "%s", moved_heads[i]);
         for (size_t i = 0; i < kiln_profiling_insn_count(p); i++) {
             const kiln_profiled_insn *insn = kiln_profiling_insn(p, i);
-            moved m = moved_of(&insn->counters);
+            moved m = moved_of(insn->counters);
             if (insn->kernel != k || !m.requests)
                 continue;
             js_add(rows, moved_json(p, insn, &m));

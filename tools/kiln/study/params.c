@@ -6,7 +6,7 @@
 /* ---- a param that is varied ---- */
 
 typedef struct sweep {
-    kiln_param_info param;
+    const kiln_param_info *param;
     cli_choice chosen;
     kiln_setting *setting; /* of the param, in the choice */
     size_t variant;
@@ -24,10 +24,10 @@ static int sweep_start(cli *c, const char *usual, sweep *s)
     size_t count = kiln_spec_param_count(c->spec, s->variant), found = count;
     cli_list names = {0};
     for (size_t i = 0; i < count; i++) {
-        kiln_spec_param(c->spec, s->variant, i, &s->param);
-        cli_list_add(&names, s->param.name);
-        bool fits = c->args.over ? strcmp(s->param.name, c->args.over) == 0
-                                 : strncmp(s->param.name, usual, strlen(usual)) == 0;
+        s->param = kiln_spec_param(c->spec, s->variant, i);
+        cli_list_add(&names, s->param->name);
+        bool fits = c->args.over ? strcmp(s->param->name, c->args.over) == 0
+                                 : strncmp(s->param->name, usual, strlen(usual)) == 0;
         found = fits && found == count ? i : found;
     }
     if (count == 0)
@@ -37,16 +37,16 @@ static int sweep_start(cli *c, const char *usual, sweep *s)
         return cli_usage(c, "%s has no param '%s'%s", s->chosen.variant, c->args.over,
                          near ? cli_printf(" (did you mean '%s'?)", near) : "");
     }
-    kiln_spec_param(c->spec, s->variant, found == count ? 0 : found, &s->param);
+    s->param = kiln_spec_param(c->spec, s->variant, found == count ? 0 : found);
     size_t given = s->chosen.choice.param_count;
     kiln_setting *params = cli_alloc((given + 1) * sizeof *params);
     for (size_t i = 0; i < given; i++) {
         params[i] = s->chosen.choice.params[i];
-        if (strcmp(params[i].name, s->param.name) == 0)
-            return cli_usage(c, "%s is what is varied; it cannot be set too (see --over)", s->param.name);
+        if (strcmp(params[i].name, s->param->name) == 0)
+            return cli_usage(c, "%s is what is varied; it cannot be set too (see --over)", s->param->name);
     }
     s->setting = &params[given];
-    s->setting->name = s->param.name;
+    s->setting->name = s->param->name;
     s->chosen.choice.params = params;
     s->chosen.choice.param_count = given + 1;
     return 0;
@@ -58,7 +58,7 @@ static json_t *sweep_json(cli *c, const sweep *s)
     js_set(object, "spec", js_text(kiln_spec_name(c->spec)));
     js_set(object, "variant", js_text(s->chosen.variant));
     js_set(object, "params", js_settings(s->chosen.choice.params, s->chosen.choice.param_count - 1));
-    js_set(object, "over", js_text(s->param.name));
+    js_set(object, "over", js_text(s->param->name));
     return object;
 }
 
@@ -75,7 +75,7 @@ static bool find_cliff(cli *c, const char *arch, const kiln_inspected_kernel *k,
     enum { MOST_REGISTERS = 255, MOST_SHARED = 1 << 18 };
     unsigned threads = k->block[0] * k->block[1] * k->block[2];
     uint64_t shared = k->static_shared + k->dynamic_shared, low = 0, high = MOST_SHARED;
-    kiln_occupancy_info info;
+    kiln_occupancy_info info = {.size = sizeof info};
     *out = (cliff){0};
     for (int r = k->registers + 1; r <= MOST_REGISTERS && !out->registers; r++) {
         if (kiln_occupancy(c->engine, arch, threads, r, shared, &info, error) != KILN_OK)
@@ -148,11 +148,11 @@ int study_occupancy(cli *c)
     const char *arch = NULL;
     table_start(&table, "llrrrrrrlrrl");
     for (size_t i = 0; i < CLI_COUNT(occupancy_heads); i++)
-        table_cell(&table, "%s", i == 0 ? s.param.name : occupancy_heads[i]);
-    for (size_t i = 0; i < s.param.count && !code && !cli_interrupted(); i++) {
+        table_cell(&table, "%s", i == 0 ? s.param->name : occupancy_heads[i]);
+    for (size_t i = 0; i < s.param->count && !code && !cli_interrupted(); i++) {
         kiln_inspection *inspection = NULL;
-        s.setting->value = s.param.values[i];
-        const char *value = cli_value_text(s.param.values[i]);
+        s.setting->value = s.param->values[i];
+        const char *value = cli_value_text(s.param->values[i]);
         kiln_status status = kiln_inspect(c->engine, c->spec, &s.chosen.choice, c->args.arch, &inspection, &error);
         if (status == KILN_ERROR_CONSTRAINT) {
             cli_list_add(&refused, value);
@@ -175,7 +175,7 @@ int study_occupancy(cli *c)
                 break;
             }
             occupancy_cells(&table, kernel, value, &at, k == 0 ? before : -1);
-            js_add(rows, occupancy_json(kernel, s.param.values[i], &at));
+            js_add(rows, occupancy_json(kernel, s.param->values[i], &at));
             before = k == 0 ? kernel->blocks_per_sm : before;
         }
         kiln_inspection_free(inspection);
@@ -183,7 +183,7 @@ int study_occupancy(cli *c)
     if (!code && !arch && cli_interrupted())
         code = cli_fail(c, KILN_ERROR_INTERRUPTED, "interrupted before anything was done");
     else if (!code && !arch)
-        code = cli_fail(c, KILN_ERROR_CONSTRAINT, "no value of %s satisfies the constraints of %s", s.param.name,
+        code = cli_fail(c, KILN_ERROR_CONSTRAINT, "no value of %s satisfies the constraints of %s", s.param->name,
                         s.chosen.variant);
     if (code) {
         json_decref(object);
@@ -198,11 +198,11 @@ int study_occupancy(cli *c)
     }
     json_decref(object);
     out_printf("%s%s %s%s  %s, over %s\n\n", out_bold(), kiln_spec_name(c->spec), s.chosen.variant, out_plain(), arch,
-               s.param.name);
+               s.param->name);
     table_print(&table, true);
     out_puts("\nThe last two: how much more of each, a thread or a block, costs a block.\n");
     for (size_t i = 0; i < refused.count; i++)
-        out_printf("%s%s%s", i ? ", " : cli_printf("Outside the space: %s=", s.param.name), refused.items[i],
+        out_printf("%s%s%s", i ? ", " : cli_printf("Outside the space: %s=", s.param->name), refused.items[i],
                    i + 1 == refused.count ? "\n" : "");
     return 0;
 }
@@ -221,7 +221,7 @@ typedef struct tile_row {
 /* A phase is a barrier after the tile is loaded and one after it is used. */
 static tile_row tile_of(const kiln_profiled_kernel *k, kiln_value value)
 {
-    const kiln_counters *n = &k->counters;
+    const kiln_counters *n = k->counters;
     uint64_t barriers = k->warps ? n->barriers / k->warps : 0, blocks = k->blocks ? k->blocks : 1;
     tile_row row = {
         .kernel = k->name, .shared = k->static_shared + k->dynamic_shared, .blocks_per_sm = k->blocks_per_sm};
@@ -286,7 +286,7 @@ static const kiln_profiled_kernel *main_kernel(const kiln_profiling *p)
 {
     const kiln_profiled_kernel *best = kiln_profiling_kernel(p, 0);
     for (size_t i = 1; i < kiln_profiling_kernel_count(p); i++)
-        if (kiln_profiling_kernel(p, i)->counters.global_load_lanes > best->counters.global_load_lanes)
+        if (kiln_profiling_kernel(p, i)->counters->global_load_lanes > best->counters->global_load_lanes)
             best = kiln_profiling_kernel(p, i);
     return best;
 }
@@ -308,10 +308,10 @@ int study_tiles(cli *c)
     bool any = false;
     table_start(&table, "lrrrrrrr");
     for (size_t i = 0; i < CLI_COUNT(tile_heads); i++)
-        table_cell(&table, "%s", i == 0 ? s.param.name : tile_heads[i]);
-    for (size_t i = 0; i < s.param.count && !cli_interrupted(); i++) {
+        table_cell(&table, "%s", i == 0 ? s.param->name : tile_heads[i]);
+    for (size_t i = 0; i < s.param->count && !cli_interrupted(); i++) {
         kiln_profiling *profiling = NULL;
-        s.setting->value = s.param.values[i];
+        s.setting->value = s.param->values[i];
         kiln_status status = kiln_profile(c->engine, c->spec, &s.chosen.choice, &options, &profiling, &error);
         if (status == KILN_ERROR_CONSTRAINT) {
             kiln_error_free(error);
@@ -328,9 +328,9 @@ int study_tiles(cli *c)
             return cli_error(c, error);
         }
         if (kiln_profiling_kernel_count(profiling)) {
-            tile_row row = tile_of(main_kernel(profiling), s.param.values[i]);
-            tile_cells(&table, &row, cli_value_text(s.param.values[i]));
-            js_add(rows, tile_json(&row, s.param.values[i]));
+            tile_row row = tile_of(main_kernel(profiling), s.param->values[i]);
+            tile_cells(&table, &row, cli_value_text(s.param->values[i]));
+            js_add(rows, tile_json(&row, s.param->values[i]));
             any = true;
         }
         kiln_profiling_free(profiling);
@@ -340,7 +340,7 @@ int study_tiles(cli *c)
         json_decref(object);
         if (cli_interrupted())
             return cli_fail(c, KILN_ERROR_INTERRUPTED, "interrupted before anything was done");
-        return cli_fail(c, KILN_ERROR_CONSTRAINT, "no value of %s satisfies the constraints of %s", s.param.name,
+        return cli_fail(c, KILN_ERROR_CONSTRAINT, "no value of %s satisfies the constraints of %s", s.param->name,
                         s.chosen.variant);
     }
     if (c->args.json) {
@@ -349,7 +349,7 @@ int study_tiles(cli *c)
     }
     json_decref(object);
     out_printf("%s%s %s%s  over %s\n\n", out_bold(), kiln_spec_name(c->spec), s.chosen.variant, out_plain(),
-               s.param.name);
+               s.param->name);
     table_print(&table, true);
     out_puts(
         "\nOf a block in one phase: from loading a tile to having used it. 'by hand | counted', where square tiles of two\n"

@@ -1,4 +1,4 @@
-/* print.c - the functions that device code calls and no module defines: vprintf, __assertfail, malloc, free. */
+/* builtin.c - functions that device code calls without defining them: vprintf, __assertfail, malloc, free. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,7 +29,7 @@ uint64_t vm_argument(vm_warp *w, const vm_call *call, uint32_t lane, uint32_t in
 
 bool vm_is_builtin(const char *function) { return vm_builtin_find(function) != 0; }
 
-/* One that was passed as an array of bytes; zeros if it is none. */
+/* An argument that was passed as an array of bytes; zeros if it was not. */
 void vm_argument_bytes(const vm_warp *w, const vm_call *call, uint32_t lane, uint32_t index, void *out, size_t bytes)
 {
     const vm_transfer *t = &call->arguments[index];
@@ -52,7 +52,7 @@ void vm_answer(vm_warp *w, const vm_call *call, uint32_t lane, uint64_t value)
                t->bytes > 8 ? 8 : t->bytes);
 }
 
-/* The next argument: 8 bytes, or 4 for what C promotes to int; each lies at a multiple of its size. */
+/* The next argument: 8 bytes, or 4 for what C promotes to int; each is aligned to its size. */
 static bool fetch(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t block, uint64_t *at, uint32_t bytes,
                   uint64_t *value)
 {
@@ -136,7 +136,7 @@ static int convert(vm_warp *w, const vm_code *i, uint32_t lane, const char *spec
 }
 #pragma GCC diagnostic pop
 
-/* Length of the conversion at `spec` ("%" ... letter), 0 if it is none; counts its l and j z t. */
+/* The length of the conversion at `spec` ("%" ... letter), 0: not a conversion; counts its l and j z t. */
 static size_t conversion(const char *spec, unsigned *longs)
 {
     size_t n = 1, digits = 0;
@@ -145,7 +145,7 @@ static size_t conversion(const char *spec, unsigned *longs)
         n++;
     while ((spec[n] >= '0' && spec[n] <= '9') || spec[n] == '.' || spec[n] == '*') {
         digits = spec[n] >= '0' && spec[n] <= '9' ? digits + 1 : 0;
-        if (digits > 4 || n > 20) /* wider than any field that is built here */
+        if (digits > 4 || n > 20) /* wider than any field that is supported here */
             return 0;
         n++;
     }
@@ -245,12 +245,12 @@ void vm_builtin_run(vm_warp *w, const vm_code *i, uint32_t m)
         }
         return;
     default:
-        w->event |= VM_EVENT_SWITCH; /* what is freed can be given back when this warp looks at its caches */
+        w->event |= VM_EVENT_SWITCH; /* freed memory is released once this warp has refreshed its caches */
         VM_EACH(lane, m) {
             uint64_t address = vm_argument(w, call, lane, 0);
             if (address && !vm_free(device, address)) {
                 vm_fault_raise(w, i, lane, VM_FAULT_ADDRESS, address, 0,
-                               "free of 0x%" PRIx64 ", which malloc did not give", address);
+                               "free of 0x%" PRIx64 ", which is not from malloc", address);
                 return;
             }
         }

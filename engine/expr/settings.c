@@ -1,10 +1,50 @@
-/* settings.c - settings as a text that people can read and that reads back exactly. */
+/* settings.c - settings: copied, found, and as a text that people can read and that reads back exactly. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "expr.h"
-#include "store.h"
+
+static kiln_setting *copy_all(kiln__arena *arena, kiln__settings from)
+{
+    kiln_setting *copy = kiln__arena_alloc(arena, (from.count + 1) * sizeof *copy);
+    for (size_t i = 0; copy && i < from.count; i++) {
+        copy[i] = from.items[i];
+        copy[i].name = kiln__arena_strdup(arena, from.items[i].name);
+        if (copy[i].value.kind == KILN_TEXT)
+            copy[i].value.as.text = kiln__arena_strdup(arena, from.items[i].value.as.text);
+    }
+    return copy;
+}
+
+kiln__settings kiln__settings_copy(kiln__arena *arena, kiln__settings from)
+{
+    const kiln_setting *copy = copy_all(arena, from);
+    return (kiln__settings){copy ? from.count : 0, copy};
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const kiln_setting *)a)->name, ((const kiln_setting *)b)->name);
+}
+
+kiln__settings kiln__settings_sorted(kiln__arena *arena, kiln__settings from)
+{
+    kiln_setting *copy = copy_all(arena, from);
+    if (copy && !arena->failed && from.count > 1)
+        qsort(copy, from.count, sizeof *copy, by_name);
+    return (kiln__settings){copy ? from.count : 0, copy};
+}
+
+const kiln_setting *kiln__settings_find(kiln__settings settings, const char *name)
+{
+    for (size_t i = 0; i < settings.count; i++)
+        if (strcmp(settings.items[i].name, name) == 0)
+            return &settings.items[i];
+    return NULL;
+}
+
+/* ---- as a text ---- */
 
 static void print_text(kiln__text *out, const char *text)
 {
@@ -20,14 +60,15 @@ static void print_text(kiln__text *out, const char *text)
     kiln__text_puts(out, "\"");
 }
 
-void kiln__settings_print(kiln__text *out, const kiln_setting *settings, size_t count)
+void kiln__settings_print(kiln__text *out, kiln__settings settings)
 {
-    for (size_t i = 0; i < count; i++) {
-        kiln__text_printf(out, "%s%s=", i ? " " : "", settings[i].name);
-        if (settings[i].value.kind == KILN_TEXT)
-            print_text(out, settings[i].value.as.text);
+    for (size_t i = 0; i < settings.count; i++) {
+        const kiln_setting *one = &settings.items[i];
+        kiln__text_printf(out, "%s%s=", i ? " " : "", one->name);
+        if (one->value.kind == KILN_TEXT)
+            print_text(out, one->value.as.text);
         else
-            kiln__value_print(out, settings[i].value);
+            kiln__value_print(out, one->value);
     }
 }
 
@@ -86,30 +127,29 @@ static bool read_value(kiln__arena *arena, const char **at, kiln_value *value)
     return end != word && *end == '\0' && (value->kind != KILN_INT || errno == 0);
 }
 
-bool kiln__settings_read(kiln__arena *arena, const char *text, kiln_setting **settings, size_t *count)
+bool kiln__settings_read(kiln__arena *arena, const char *text, kiln__settings *settings)
 {
-    size_t room = 1;
+    size_t room = 1, count = 0;
     for (const char *at = text; *at; at++)
         room += *at == '=';
     kiln_setting *made = kiln__arena_alloc(arena, room * sizeof *made);
     if (!made)
         return false;
-    *count = 0;
     for (const char *at = text; *at;) {
         size_t length = strcspn(at, "= \"");
         if (length == 0 || at[length] != '=')
             return false;
-        kiln_setting *setting = &made[*count];
+        kiln_setting *setting = &made[count];
         setting->name = kiln__arena_strndup(arena, at, length);
         at += length + 1;
         if (!setting->name || !read_value(arena, &at, &setting->value))
             return false;
-        ++*count;
+        count++;
         if (*at == ' ' && at[1])
             at++;
         else if (*at)
             return false;
     }
-    *settings = made;
+    *settings = (kiln__settings){count, made};
     return true;
 }

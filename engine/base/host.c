@@ -1,0 +1,65 @@
+/* host.c - the machine that this process runs on, and what of it the process may use. */
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base.h"
+
+unsigned kiln__cpu_count(void)
+{
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0)
+        return (unsigned)CPU_COUNT(&set);
+    long online = sysconf(_SC_NPROCESSORS_ONLN);
+    return online > 0 ? (unsigned)online : 1;
+}
+
+static uint64_t read_limit(const char *path)
+{
+    FILE *file = fopen(path, "re");
+    unsigned long long limit = 0;
+    if (!file)
+        return UINT64_MAX;
+    if (fscanf(file, "%llu", &limit) != 1 || limit == 0) /* "max" */
+        limit = UINT64_MAX;
+    fclose(file);
+    return limit;
+}
+
+uint64_t kiln__host_memory(void)
+{
+    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    uint64_t bytes = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : (uint64_t)1 << 32;
+    uint64_t v2 = read_limit("/sys/fs/cgroup/memory.max");
+    uint64_t v1 = read_limit("/sys/fs/cgroup/memory/memory.limit_in_bytes");
+    if (v2 < bytes)
+        bytes = v2;
+    return v1 < bytes ? v1 : bytes;
+}
+
+/* The number after `key`, which starts a line, in a file in /proc or /sys; 0: not found. */
+static uint64_t read_figure(const char *path, const char *key)
+{
+    FILE *file = fopen(path, "re");
+    char line[256];
+    unsigned long long figure = 0;
+    while (file && fgets(line, sizeof line, file))
+        if (strncmp(line, key, strlen(key)) == 0 && sscanf(line + strlen(key), "%llu", &figure) == 1)
+            break;
+    if (file)
+        fclose(file);
+    return figure;
+}
+
+uint64_t kiln__host_memory_free(void)
+{
+    uint64_t all = kiln__host_memory(), bytes = 1024 * read_figure("/proc/meminfo", "MemAvailable:");
+    if (bytes == 0 || bytes > all)
+        bytes = all;
+    uint64_t limit = read_limit("/sys/fs/cgroup/memory.max"), used = read_figure("/sys/fs/cgroup/memory.current", "");
+    uint64_t cached = read_figure("/sys/fs/cgroup/memory.stat", "inactive_file ");
+    used = used > cached ? used - cached : 0;
+    uint64_t left = limit > used ? limit - used : 0;
+    return left < bytes ? left : bytes;
+}

@@ -1,0 +1,25 @@
+/* settings.h - names with values, as many as there are: the params of a configuration, sizes, lets. The structs of the
+ * public headers have the two members apart; KILN__PARAMS and KILN__SIZES make one of them. */
+#ifndef KILN_SETTINGS_H
+#define KILN_SETTINGS_H
+
+#include "base.h"
+
+typedef struct kiln__settings {
+    size_t count;
+    const kiln_setting *items;
+} kiln__settings;
+#define KILN__PARAMS(of) ((kiln__settings){(of)->param_count, (of)->params})
+#define KILN__SIZES(of) ((kiln__settings){(of)->size_count, (of)->sizes})
+
+/* A copy with names and texts of its own. Out of memory: arena->failed. */
+kiln__settings kiln__settings_copy(kiln__arena *arena, kiln__settings from);
+kiln__settings kiln__settings_sorted(kiln__arena *arena, kiln__settings from); /* the same by name */
+/* NULL: there is none of that name. */
+const kiln_setting *kiln__settings_find(kiln__settings settings, const char *name);
+/* As a text: `BLOCK=32 SCALE=0.5 FAST=true MODE="ca"`. It reads back exactly, kinds included. */
+void kiln__settings_print(kiln__text *out, kiln__settings settings);
+/* Names and texts go into the arena. False: not such a text, or out of memory (arena->failed). */
+bool kiln__settings_read(kiln__arena *arena, const char *text, kiln__settings *settings);
+
+#endif

@@ -1,0 +1,226 @@
+/* rare.c - what is rare enough to go lane by lane: carry chains, pairs of 16 bits, special registers. */
+#include <string.h>
+
+#include "vm_math.h"
+#include "vm_ops.h"
+
+/* ---- carry chains ---- */
+
+/* flags: 1 carry in, 2 carry out, 4 subtract, 8 multiply first, 16 its high half, 32 signed, 64 of 64 bits. */
+void vm_op_carry(vm_warp *w, const vm_code *i, uint32_t m)
+{
+    VM_EACH(lane, m) {
+        /* One flag serves both: subtracting is adding the complement, so a set flag means no borrow. */
+        bool wide = i->flags & 64, flag = w->cc >> lane & 1, out;
+        bool carry = i->flags & 1 && flag != ((i->flags & 4) != 0);
+        uint64_t a = wide ? vm_r64(w, i->a)[lane] : vm_r32(w, i->a)[lane];
+        uint64_t b = wide ? vm_r64(w, i->b)[lane] : vm_r32(w, i->b)[lane];
+        uint64_t r;
+        if (i->flags & 8) {
+            uint64_t c = wide ? vm_r64(w, i->c)[lane] : vm_r32(w, i->c)[lane];
+            if (!(i->flags & 16))
+                a *= b;
+            else if (wide)
+                a = i->flags & 32 ? vm_smulhi64(a, b) : vm_umulhi64(a, b);
+            else
+                a = i->flags & 32 ? (uint64_t)((int64_t)(int32_t)(uint32_t)a * (int32_t)(uint32_t)b >> 32)
+                                  : a * b >> 32;
+            a = wide ? a : (uint32_t)a;
+            b = c;
+        }
+        if (i->flags & 4) {
+            r = a - b - carry;
+            out = !(wide ? a < b || (carry && a == b) : r >> 32 != 0);
+        } else {
+            r = a + b + carry;
+            out = wide ? r < a || (carry && r == a) : r >> 32 != 0;
+        }
+        if (wide)
+            vm_r64(w, i->d)[lane] = r;
+        else
+            vm_r32(w, i->d)[lane] = (uint32_t)r;
+        if (i->flags & 2)
+            w->cc = (w->cc & ~(1u << lane)) | (uint32_t)out << lane;
+    }
+}
+
+/* size: VM_ADD, VM_MIN or VM_MAX on halves; flags: VM_SIGNED, VM_RELU. */
+void vm_op_pair16(vm_warp *w, const vm_code *i, uint32_t m)
+{
+    VM_EACH(lane, m) {
+        uint32_t a = vm_r32(w, i->a)[lane], b = vm_r32(w, i->b)[lane], r = 0;
+        for (unsigned k = 0; k < 32; k += 16) {
+            int32_t x = (int32_t)(a >> k & 0xffff), y = (int32_t)(b >> k & 0xffff), z;
+            if (i->flags & VM_SIGNED)
+                x = (int16_t)(uint16_t)x, y = (int16_t)(uint16_t)y;
+            z = i->size == VM_ADD ? x + y : (i->size == VM_MIN) == (x < y) ? x : y;
+            if (i->flags & VM_RELU && z < 0)
+                z = 0;
+            r |= (uint32_t)(uint16_t)z << k;
+        }
+        vm_r32(w, i->d)[lane] = r;
+    }
+}
+
+/* ---- movement ---- */
+
+static uint64_t read_wide(const vm_warp *w, uint32_t slot, unsigned bits, uint32_t lane)
+{
+    return bits == 64 ? vm_r64(w, slot)[lane] : vm_r32(w, slot)[lane];
+}
+
+/* mov {x, y, ..}, a: extra: slots (0: not wanted); size: bits of an element; count: elements. */
+void vm_op_split(vm_warp *w, const vm_code *i, uint32_t m)
+{
+    const uint32_t *slots = i->extra;
+    unsigned whole = i->size * i->count;
+    VM_EACH(lane, m) {
+        uint64_t low = read_wide(w, i->a, whole > 32 ? 64 : 32, lane), high = 0;
+        if (whole == 128)
+            high = vm_r64(w, i->a)[lane + VM_LANES];
+        for (unsigned k = 0; k < i->count; k++) {
+            unsigned at = k * i->size;
+            uint64_t value = at >= 64 ? high >> (at - 64) : low >> at;
+            if (!slots[k])
+                continue;
+            if (i->size == 64)
+                vm_r64(w, slots[k])[lane] = value;
+            else
+                vm_r32(w, slots[k])[lane] = (uint32_t)value & (i->size == 32 ? VM_ALL : (1u << i->size) - 1);
+        }
+    }
+}
+
+void vm_op_join(vm_warp *w, const vm_code *i, uint32_t m)
+{
+    const uint32_t *slots = i->extra;
+    unsigned whole = i->size * i->count;
+    VM_EACH(lane, m) {
+        uint64_t part[2] = {0, 0};
+        for (unsigned k = 0; k < i->count; k++) {
+            uint64_t value = read_wide(w, slots[k], i->size, lane);
+            if (i->size < 32)
+                value &= (1u << i->size) - 1;
+            part[k * i->size / 64] |= value << k * i->size % 64;
+        }
+        if (whole > 32)
+            vm_r64(w, i->d)[lane] = part[0];
+        else
+            vm_r32(w, i->d)[lane] = (uint32_t)part[0];
+        if (whole == 128)
+            vm_r64(w, i->d)[lane + VM_LANES] = part[1];
+    }
+}
+
+/* size: 0 mov, PTX_MOD_AND OR XOR; flags: 1 a negated, 2 b negated. */
+void vm_op_pred_logic(vm_warp *w, const vm_code *i, uint32_t m)
+{
+    uint32_t a = *vm_pred(w, i->a) ^ (i->flags & 1 ? VM_ALL : 0);
+    uint32_t b = *vm_pred(w, i->b) ^ (i->flags & 2 ? VM_ALL : 0);
+    uint32_t r = i->size == PTX_MOD_AND ? a & b : i->size == PTX_MOD_OR ? a | b : i->size == PTX_MOD_XOR ? a ^ b : a;
+    vm_set_pred(w, i->d, r, m);
+}
+
+static uint64_t special(vm_warp *w, unsigned which)
+{
+    const vm_launch *launch = w->runner->run->launch;
+    const vm_run_state *run = w->runner->run;
+    switch (which) {
+    case PTX_SREG_NTID_X:
+    case PTX_SREG_NTID_Y:
+    case PTX_SREG_NTID_Z: return launch->block[which - PTX_SREG_NTID_X];
+    case PTX_SREG_CTAID_X:
+    case PTX_SREG_CTAID_Y:
+    case PTX_SREG_CTAID_Z: return w->block->id[which - PTX_SREG_CTAID_X];
+    case PTX_SREG_NCTAID_X:
+    case PTX_SREG_NCTAID_Y:
+    case PTX_SREG_NCTAID_Z: return launch->grid[which - PTX_SREG_NCTAID_X];
+    case PTX_SREG_WARPID: return w->index;
+    case PTX_SREG_NWARPID: return w->block->warp_count;
+    case PTX_SREG_NSMID: return (uint64_t)(run->device->limits.sm_count > 0 ? run->device->limits.sm_count : 1);
+    case PTX_SREG_SMID: return w->block->number % special(w, PTX_SREG_NSMID);
+    case PTX_SREG_GRIDID: return run->grid_id;
+    case PTX_SREG_CLOCK:
+    case PTX_SREG_CLOCK64: return w->runner->clock += 16; /* differs at each read */
+    case PTX_SREG_CLOCK_HI: return (w->runner->clock += 16) >> 32;
+    case PTX_SREG_GLOBALTIMER:
+    case PTX_SREG_GLOBALTIMER_LO: return kiln__now_ns();
+    case PTX_SREG_GLOBALTIMER_HI: return kiln__now_ns() >> 32;
+    case PTX_SREG_CLUSTERID_X:
+    case PTX_SREG_CLUSTERID_Y:
+    case PTX_SREG_CLUSTERID_Z: return w->block->id[which - PTX_SREG_CLUSTERID_X]; /* a cluster is one block */
+    case PTX_SREG_NCLUSTERID_X:
+    case PTX_SREG_NCLUSTERID_Y:
+    case PTX_SREG_NCLUSTERID_Z: return launch->grid[which - PTX_SREG_NCLUSTERID_X];
+    case PTX_SREG_CLUSTER_NCTAID_X:
+    case PTX_SREG_CLUSTER_NCTAID_Y:
+    case PTX_SREG_CLUSTER_NCTAID_Z:
+    case PTX_SREG_CLUSTER_NCTARANK: return 1;
+    case PTX_SREG_AGGR_SMEM_SIZE:
+    case PTX_SREG_TOTAL_SMEM_SIZE: return run->shared_gap + (run->shared_end - run->shared_dynamic);
+    case PTX_SREG_DYNAMIC_SMEM_SIZE: return launch->dynamic_shared;
+    case PTX_SREG_ENVREG1: return run->workspace >> 32; /* where cooperative groups expect it */
+    case PTX_SREG_ENVREG2: return run->workspace;
+    default: return 0;
+    }
+}
+
+/* b: ptx_sreg; flags: VM_REG64. */
+void vm_op_special(vm_warp *w, const vm_code *i, uint32_t m)
+{
+    unsigned which = i->b;
+    uint64_t same = which >= PTX_SREG_LANEID && which != PTX_SREG_LANEID ? special(w, which) : 0;
+    if (which >= PTX_SREG_NTID_X && which <= PTX_SREG_NCTAID_Z)
+        same = special(w, which);
+    VM_EACH(lane, m) {
+        uint64_t value = same;
+        uint32_t bit = 1u << lane;
+        switch (which) {
+        case PTX_SREG_TID_X:
+        case PTX_SREG_TID_Y:
+        case PTX_SREG_TID_Z: value = w->tid[which - PTX_SREG_TID_X][lane]; break;
+        case PTX_SREG_LANEID: value = lane; break;
+        case PTX_SREG_LANEMASK_EQ: value = bit; break;
+        case PTX_SREG_LANEMASK_LE: value = bit | (bit - 1); break;
+        case PTX_SREG_LANEMASK_LT: value = bit - 1; break;
+        case PTX_SREG_LANEMASK_GE: value = ~(bit - 1); break;
+        case PTX_SREG_LANEMASK_GT: value = ~(bit | (bit - 1)); break;
+        default: break;
+        }
+        if (i->flags & VM_REG64)
+            vm_r64(w, i->d)[lane] = value;
+        else
+            vm_r32(w, i->d)[lane] = (uint32_t)value;
+    }
+}
+
+/* The address of a .local variable: it depends on the frame. imm: offset in the frame. */
+void vm_op_local_address(vm_warp *w, const vm_code *i, uint32_t m)
+{
+    uint64_t value = w->frame->local_base + i->imm;
+    VM_EACH(lane, m) {
+        if (i->flags & VM_REG64)
+            vm_r64(w, i->d)[lane] = value;
+        else
+            vm_r32(w, i->d)[lane] = (uint32_t)value;
+    }
+}
+
+void vm_op_nanosleep(vm_warp *w, const vm_code *i, uint32_t m)
+{
+    (void)i, (void)m;
+    w->event |= VM_EVENT_YIELD;
+}
+
+void vm_op_nop(vm_warp *w, const vm_code *i, uint32_t m) { (void)w, (void)i, (void)m; }
+
+void vm_op_createpolicy(vm_warp *w, const vm_code *i, uint32_t m)
+{
+    VM_EACH(lane, m)
+        vm_r64(w, i->d)[lane] = 0; /* cache policies have no effect here */
+}
+
+void vm_op_trap(vm_warp *w, const vm_code *i, uint32_t m)
+{
+    vm_fault_raise(w, i, (uint32_t)__builtin_ctz(m), VM_FAULT_TRAP, 0, 0, "trap");
+}

@@ -1,0 +1,172 @@
+/* Files of arrays (.npy): read, written, broken. */
+#include <unistd.h>
+
+#include "arrays.h"
+
+static char npy[4096];
+
+/* A file of version `major` with this header and data. */
+static size_t make_npy(int major, const char *header, const void *data, size_t bytes)
+{
+    size_t n = strlen(header), at = major == 1 ? 10 : 12;
+    memcpy(npy, "\x93NUMPY", 6);
+    npy[6] = (char)major;
+    npy[7] = 0;
+    npy[8] = (char)(n & 255);
+    npy[9] = (char)(n >> 8);
+    if (major > 1)
+        npy[10] = npy[11] = 0;
+    memcpy(npy + at, header, n);
+    memcpy(npy + at + n, data, bytes);
+    return at + n + bytes;
+}
+
+static void npy_fails(size_t length, const char *message)
+{
+    kiln_array array;
+    kiln_error *error = NULL;
+    char *copy = malloc(length ? length : 1); /* its own block: reading past the end is found */
+    memcpy(copy, npy, length);
+    CHECK(kiln__npy_parse(NULL, "a.npy", copy, length, 1000, &array, &error) != KILN_OK);
+    CHECK_TEXT(kiln_error_message(error), message);
+    kiln_error_free(error);
+    free(copy);
+}
+
+static void test_npy_read(void)
+{
+    const int32_t six[] = {1, 2, 3, 4, 5, 6};
+    kiln_array array;
+    kiln_error *error = NULL;
+    /* As numpy.save writes it. */
+    size_t n = make_npy(1, "{'descr': '<i4', 'fortran_order': False, 'shape': (2, 3), }          \n", six, sizeof six);
+    CHECK_OK(kiln__npy_parse(NULL, "a.npy", npy, n, 24, &array, &error), error);
+    CHECK(array.type == KILN_i32 && array.dims == 2 && array.shape[0] == 2 && array.shape[1] == 3);
+    CHECK(memcmp(array.data, six, sizeof six) == 0);
+    kiln__array_free(NULL, &array);
+    n = make_npy(2, "{\"shape\": (2L,3L), 'fortran_order':True,'descr': '<i4'}", six, sizeof six);
+    CHECK_OK(kiln__npy_parse(NULL, "a.npy", npy, n, 24, &array, &error), error);
+    CHECK(memcmp(array.data, (int32_t[]){1, 3, 5, 2, 4, 6}, sizeof six) == 0);
+    kiln__array_free(NULL, &array);
+    n = make_npy(3, "{'descr': '|b1', 'fortran_order': False, 'shape': ()}\n", "\1", 1);
+    CHECK_OK(kiln__npy_parse(NULL, "a.npy", npy, n, 24, &array, &error), error);
+    CHECK(array.type == KILN_u8 && array.dims == 0 && *(char *)array.data == 1);
+    kiln__array_free(NULL, &array);
+    n = make_npy(1, "{'descr': '<f8', 'fortran_order': True, 'shape': (0, 7)}\n", "", 0);
+    CHECK_OK(kiln__npy_parse(NULL, "a.npy", npy, n, 24, &array, &error), error);
+    CHECK(array.dims == 2 && array.shape[0] == 0);
+    kiln__array_free(NULL, &array);
+}
+
+static void test_npy_broken(void)
+{
+    const int32_t six[] = {1, 2, 3, 4, 5, 6};
+    memcpy(npy, "\x93NUMPX123456", 12);
+    npy_fails(0, "a.npy: is not a .npy file: it does not start with \\x93NUMPY");
+    npy_fails(12, "a.npy: is not a .npy file: it does not start with \\x93NUMPY");
+    size_t n = make_npy(1, "{'descr': '<i4', 'fortran_order': False, 'shape': (2, 3), }\n", six, sizeof six);
+    npy_fails(n - 1, "a.npy: is incomplete: its header describes 24 bytes of data, but it has 23");
+    npy_fails(40, "a.npy: ends within its header");
+    npy[6] = 4;
+    npy_fails(n, "a.npy: has an unknown .npy version (1.0 to 3.0 are supported)");
+#define HEADER(text, message) npy_fails(make_npy(1, text, six, sizeof six), message)
+    HEADER("", "a.npy: has a header that is not a Python dict");
+    HEADER("{", "a.npy: has a header that is not a Python dict");
+    HEADER("{'descr': '<i4'", "a.npy: has a header that is not a Python dict");
+    HEADER("{'descr': '<i4'}", "a.npy: has an incomplete header");
+    HEADER("{'descr': '<c8', 'fortran_order': False, 'shape': (2,)}",
+           "a.npy: holds elements of type '<c8'; kiln reads integers of 8 to 64 bits, f16, f32, f64");
+    HEADER("{'descr': [('a', '<i4')], 'fortran_order': False, 'shape': (2,)}",
+           "a.npy: holds records; kiln reads arrays of plain numbers");
+    HEADER("{'descr': '>i4', 'fortran_order': False, 'shape': (2,)}",
+           "a.npy: is big-endian; save it as little-endian (array.astype(dtype.newbyteorder('<')))");
+    HEADER("{'descr': '<i4', 'fortran_order': 1, 'shape': (2,)}",
+           "a.npy: has no readable 'fortran_order' in its header");
+    HEADER("{'descr': '<i4', 'fortran_order': False, 'shape': 2}", "a.npy: has no readable 'shape' in its header");
+    HEADER("{'descr': '<i4', 'fortran_order': False, 'shape': (-1,)}", "a.npy: has a malformed 'shape' in its header");
+    HEADER("{'descr': '<i4', 'fortran_order': False, 'shape': (1,,)}", "a.npy: has a malformed 'shape' in its header");
+    HEADER("{'descr': '<i4', 'fortran_order': False, 'shape': (99999999999999999999,)}",
+           "a.npy: has a malformed 'shape' in its header");
+    HEADER("{'descr': '<i4', 'fortran_order': False, 'shape': (4294967296,4294967296)}",
+           "a.npy: its header describes more elements than can be addressed");
+    HEADER("{'descr': '<i4', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,1,1)}",
+           "a.npy: has more than 8 dimensions");
+    HEADER("{'descr': '<i4', 'descr': '<i4'}", "a.npy: has an unknown key in its header");
+    HEADER("{'descr': '<i4', 'fortran_order': False, 'shape': (2,)} x", "a.npy: has an incomplete header");
+#undef HEADER
+    char big[1200] = {0};
+    npy_fails(make_npy(1, "{'descr': '<i4', 'fortran_order': False, 'shape': (300,)}", big, sizeof big),
+              "a.npy: holds 1200 bytes of data, at most 1000 are allowed here");
+}
+
+static void test_npy_files(void)
+{
+    char path[] = "/tmp/kiln-npy-XXXXXX";
+    int fd = mkstemp(path);
+    CHECK(fd >= 0);
+    kiln_error *error = NULL;
+    kiln_array out = make(KILN_f64, 2, 3, 4), in;
+    fill(&out, (kiln__fill_values){.kind = KILN__FILL_IOTA, .a = 0.5, .b = 1});
+    CHECK_OK(kiln__npy_write(NULL, path, &out, &error), error);
+    CHECK_OK(kiln__npy_read(NULL, path, 96, &in, &error), error);
+    CHECK(in.type == KILN_f64 && in.dims == 2 && in.shape[0] == 3 && in.shape[1] == 4);
+    CHECK(memcmp(in.data, out.data, 96) == 0);
+    char *text;
+    size_t length;
+    CHECK_OK(kiln__file_read(NULL, path, 0, &text, &length, &error), error);
+    CHECK(length == 128 + 96);
+    static const char head[] = "{'descr': '<f8', 'fortran_order': False, 'shape': (3, 4), }";
+    CHECK(memcmp(text + 10, head, sizeof head - 1) == 0);
+    CHECK(text[127] == '\n');
+    kiln__free(NULL, text);
+    kiln__array_free(NULL, &in);
+    CHECK(kiln__npy_read(NULL, path, 95, &in, &error) == KILN_ERROR_REFUSED);
+    kiln_error_free(error);
+    error = NULL;
+    CHECK(truncate(path, 200) == 0);
+    CHECK(kiln__npy_read(NULL, path, 96, &in, &error) == KILN_ERROR_IO);
+    CHECK(strstr(kiln_error_message(error), "is incomplete: its header describes 96 bytes of data, but it has 72"));
+    kiln_error_free(error);
+    error = NULL;
+    CHECK(truncate(path, 20) == 0);
+    CHECK(kiln__npy_read(NULL, path, 96, &in, &error) == KILN_ERROR_IO);
+    kiln_error_free(error);
+    error = NULL;
+    unlink(path);
+    close(fd);
+    CHECK(kiln__npy_read(NULL, path, 96, &in, &error) == KILN_ERROR_NOT_FOUND);
+    kiln_error_free(error);
+    error = NULL;
+    CHECK(kiln__npy_read(NULL, "/dev/zero", 96, &in, &error) == KILN_ERROR_IO);
+    kiln_error_free(error);
+    kiln__array_free(NULL, &out);
+}
+
+static void test_npy_memory(void)
+{
+    const int32_t six[] = {1, 2, 3, 4, 5, 6};
+    size_t n = make_npy(1, "{'descr': '<i4', 'fortran_order': True, 'shape': (2, 3), }\n", six, sizeof six);
+    for (long k = 0; k < 100; k++) {
+        check_oom oom = {.countdown = k};
+        kiln_allocator mem = {check_oom_resize, &oom};
+        kiln_array array;
+        kiln_error *error = NULL;
+        kiln_status status = kiln__npy_parse(&mem, "a.npy", npy, n, 24, &array, &error);
+        CHECK((status != KILN_OK) == oom.failed);
+        if (status == KILN_OK)
+            kiln__array_free(&mem, &array);
+        kiln_error_free(error);
+        CHECK(oom.live == 0);
+        if (!oom.failed)
+            return;
+    }
+    CU_FAIL("never ran through");
+}
+
+static const check_case cases[] = {
+    {"npy read", test_npy_read},
+    {"npy broken", test_npy_broken},
+    {"npy files", test_npy_files},
+    {"npy memory", test_npy_memory},
+};
+KILN_SUITE("data.npy", cases)

@@ -1,0 +1,182 @@
+/* References that multiply, against loops of their own: matmul, syrk; and the stencil. */
+#include "arrays.h"
+
+static const kiln__host *builtin(const char *name)
+{
+    for (size_t i = 0; i < kiln__builtin_host_count; i++)
+        if (strcmp(kiln__builtin_hosts[i].name, name) == 0)
+            return &kiln__builtin_hosts[i];
+    return NULL;
+}
+
+static kiln_status multiply(kiln_array *a, kiln_array *b, kiln_array *p, const kiln_allocator *mem, kiln_error **error)
+{
+    kiln__call_arg args[] = {
+        {.name = "A", .kind = KILN__CALL_ARRAY, .array = a},
+        {.name = "B", .kind = KILN__CALL_ARRAY, .array = b},
+        {.name = "P", .kind = KILN__CALL_ARRAY, .array = p, .writable = true},
+    };
+    kiln_call call = {.mem = mem, .arg_count = 3, .args = args};
+    kiln_status status = kiln__call(&call, builtin("matmul_f64"), (kiln__pos){0}, error);
+    kiln__call_free(&call);
+    return status;
+}
+
+static void check_product(kiln_type type, uint64_t m, uint64_t n, uint64_t k)
+{
+    kiln_array a = make(type, 2, m, k), b = make(type, 2, k, n), p = make(type, 2, m, n), q = make(KILN_f64, 2, m, n);
+    kiln_array r = make(type, 2, m, n);
+    fill(&a,
+         (kiln__fill_values){
+             .kind = KILN__FILL_UNIFORM, .integers = type == KILN_i32, .a = -1, .b = 1, .ia = -9, .ib = 9, .seed = 1});
+    fill(&b,
+         (kiln__fill_values){
+             .kind = KILN__FILL_UNIFORM, .integers = type == KILN_i32, .a = -1, .b = 1, .ia = -9, .ib = 9, .seed = 2});
+    for (uint64_t i = 0; i < m; i++)
+        for (uint64_t j = 0; j < n; j++)
+            for (uint64_t l = 0; l < k; l++) {
+                double x, y;
+                kiln__to_doubles(type, a.data, i * k + l, 1, &x);
+                kiln__to_doubles(type, b.data, l * n + j, 1, &y);
+                ((double *)q.data)[i * n + j] += x * y;
+            }
+    kiln__from_doubles(type, r.data, 0, (size_t)(m * n), q.data);
+    kiln_error *error = NULL;
+    kiln__difference d;
+    CHECK_OK(multiply(&a, &b, &p, NULL, &error), error);
+    kiln__array_compare("P", &p, &r, type == KILN_i32, 1e-14, 1e-14, &d);
+    if (type == KILN_f32 || type == KILN_f16)
+        kiln__array_compare("P", &p, &r, true, 0, 0, &d); /* same order of sums: the same bits after rounding */
+    if (d.wrong)
+        fprintf(stderr, "%s\n", d.text);
+    CHECK(d.wrong == 0);
+    kiln__array_free(NULL, &a);
+    kiln__array_free(NULL, &b);
+    kiln__array_free(NULL, &p);
+    kiln__array_free(NULL, &q);
+    kiln__array_free(NULL, &r);
+}
+
+static void test_matmul(void)
+{
+    check_product(KILN_f32, 64, 80, 48);
+    check_product(KILN_f32, 1, 1, 1);
+    check_product(KILN_f32, 127, 259, 263);
+    check_product(KILN_f64, 13, 7, 600);
+    check_product(KILN_f16, 6, 8, 16);
+    check_product(KILN_i32, 121, 257, 3);
+    check_product(KILN_f32, 5, 5, 0);
+    check_product(KILN_f32, 0, 5, 5);
+}
+
+static kiln_status multiply_by_itself(kiln_array *a, kiln_array *c, const kiln_allocator *mem, kiln_error **error)
+{
+    kiln__call_arg args[] = {
+        {.name = "A", .kind = KILN__CALL_ARRAY, .array = a},
+        {.name = "C", .kind = KILN__CALL_ARRAY, .array = c, .writable = true},
+    };
+    kiln_call call = {.mem = mem, .arg_count = 2, .args = args};
+    kiln_status status = kiln__call(&call, builtin("syrk_f64"), (kiln__pos){0}, error);
+    kiln__call_free(&call);
+    return status;
+}
+
+static void check_syrk(uint64_t n, uint64_t k)
+{
+    kiln_array a = make(KILN_f32, 2, n, k), c = make(KILN_f64, 2, n, n);
+    fill(&a, (kiln__fill_values){.kind = KILN__FILL_UNIFORM, .a = -1, .b = 1, .seed = 3});
+    kiln_error *error = NULL;
+    CHECK_OK(multiply_by_itself(&a, &c, NULL, &error), error);
+    const float *x = a.data;
+    size_t wrong = 0;
+    for (uint64_t i = 0; i < n; i++)
+        for (uint64_t j = 0; j < n; j++) {
+            double sum = 0;
+            for (uint64_t l = 0; l < k; l++)
+                sum += (double)x[i * k + l] * (double)x[j * k + l];
+            wrong += ((double *)c.data)[i * n + j] != sum; /* the same order of sums: the same bits */
+        }
+    CHECK(wrong == 0);
+    kiln__array_free(NULL, &a);
+    kiln__array_free(NULL, &c);
+}
+
+static void test_syrk(void)
+{
+    check_syrk(1, 1);
+    check_syrk(127, 263);
+    check_syrk(259, 31);
+    check_syrk(5, 0);
+    check_syrk(0, 5);
+    kiln_array a = make(KILN_f32, 2, 2, 3), c = make(KILN_f32, 2, 2, 3);
+    kiln_error *error = NULL;
+    CHECK(multiply_by_itself(&a, &c, NULL, &error) == KILN_ERROR_HOST_FUNCTION);
+    CHECK_TEXT(kiln_error_message(error),
+               "host function 'syrk_f64': the shapes of C = A A' do not fit: A is 2 x 3, C is 2 x 3");
+    kiln_error_free(error);
+    kiln__array_free(NULL, &a);
+    kiln__array_free(NULL, &c);
+}
+
+static void test_stencil(void)
+{
+    static const uint64_t shape[] = {2, 1, 3};
+    kiln_array x = {0}, y = {0};
+    kiln_error *none = NULL;
+    CHECK_OK(kiln__array_make(NULL, KILN_f32, 3, shape, &x, &none), none);
+    CHECK_OK(kiln__array_make(NULL, KILN_f32, 3, shape, &y, &none), none);
+    memcpy(x.data, (float[]){8, 16, 24, 0, 0, 64}, 6 * sizeof(float));
+    static const float want[][6] = {
+        {8, 16, 24, 0, 0, 64},
+        {2 + 2, 4 + 4, 6 + 2 + 8, 1, 2 + 8, 16 + 3}, /* a quarter of each and an eighth of its neighbours */
+        {1 + 1 + 0.125f, 2 + 2.5f + 1.25f, 4 + 1 + 2.375f, 0.25f + 0.5f + 1.25f, 2.5f + 1 + 2.5f, 4.75f + 2 + 1.25f},
+    };
+    for (int64_t steps = 0; steps < 3; steps++) {
+        kiln__call_arg args[] = {
+            {.name = "x", .kind = KILN__CALL_ARRAY, .array = &x},
+            {.name = "y", .kind = KILN__CALL_ARRAY, .array = &y, .writable = true},
+            {.name = "STEPS", .kind = KILN__CALL_VALUE, .value = {.kind = KILN_INT, .as.i = steps}},
+        };
+        kiln_call call = {.arg_count = 3, .args = args};
+        kiln_error *error = NULL;
+        CHECK_OK(kiln__call(&call, builtin("stencil_f64"), (kiln__pos){0}, &error), error);
+        kiln__call_free(&call);
+        CHECK(memcmp(y.data, want[steps], 6 * sizeof(float)) == 0);
+    }
+    kiln__array_free(NULL, &x);
+    kiln__array_free(NULL, &y);
+}
+
+static void test_matmul_errors(void)
+{
+    kiln_array a = make(KILN_f32, 2, 2, 3), b = make(KILN_f32, 2, 4, 5), p = make(KILN_f32, 2, 2, 5);
+    kiln_error *error = NULL;
+    CHECK(multiply(&a, &b, &p, NULL, &error) == KILN_ERROR_HOST_FUNCTION);
+    CHECK_TEXT(kiln_error_message(error), "host function 'matmul_f64': the shapes of P = A B do not fit: A is 2 x 3, "
+                                          "B is 4 x 5, P is 2 x 5");
+    kiln_error_free(error);
+    error = NULL;
+    b.dims = 1;
+    CHECK(multiply(&a, &b, &p, NULL, &error) == KILN_ERROR_HOST_FUNCTION);
+    kiln_error_free(error);
+    error = NULL;
+    b.dims = 2;
+    b.shape[0] = 3;
+    check_oom oom = {.countdown = 0};
+    kiln_allocator mem = {check_oom_resize, &oom};
+    CHECK(multiply(&a, &b, &p, &mem, &error) != KILN_OK);
+    kiln_error_free(error);
+    CHECK(oom.live == 0);
+    b.shape[0] = 4;
+    kiln__array_free(NULL, &a);
+    kiln__array_free(NULL, &b);
+    kiln__array_free(NULL, &p);
+}
+
+static const check_case cases[] = {
+    {"matmul", test_matmul},
+    {"matmul errors", test_matmul_errors},
+    {"syrk", test_syrk},
+    {"stencil", test_stencil},
+};
+KILN_SUITE("data.products", cases)

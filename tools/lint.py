@@ -1,0 +1,195 @@
+#!/usr/bin/env python3
+"""lint.py [CHECK...] [--fresh] [FILE...]: static checks of the .c files of engine/ and tools/, or of those named.
+
+  cppcheck         warning, performance, portability
+  tidy             clang-tidy: bugprone-*, cert-* (.clang-tidy says which are off, and why)
+  gcc-analyzer     gcc -fanalyzer
+  clang-analyzer   clang-tidy: clang-analyzer-*
+  quick            the first two: what tools/test.sh runs
+
+Without a CHECK: all of them. Exit 1: findings. The two analyzers are slow: they leave out a file that they found nothing
+in before, while neither its preprocessed text nor the program has changed. build/lint keeps what they need to know
+that; --fresh forgets it. KILN_JOBS: how many files at once (all cores).
+
+cppcheck and tidy find nothing with the programs of Debian 12. Other versions find other things: theirs are shown and
+fail nothing. The analyzers tell of some pointers that are not NULL for a reason that they cannot see.
+"""
+import concurrent.futures
+import hashlib
+import json
+import os
+import pathlib
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+
+TOP = pathlib.Path(__file__).resolve().parent.parent
+CACHE = TOP / "build/lint"
+FINDING = re.compile(r": (warning|error|performance|portability): ")
+CHECKS = ["cppcheck", "tidy", "gcc-analyzer", "clang-analyzer"]
+# The program of each check, and the version whose findings count.
+PROGRAMS = {"cppcheck": ("cppcheck", r"\b2\.10\b"), "tidy": ("clang-tidy", r"\b14\."),
+            "gcc-analyzer": ("gcc", r"\b12\."), "clang-analyzer": ("clang-tidy", r"\b14\.")}
+
+# What cppcheck cannot see. Arrays that a loop fills are no unset variables: compilers, valgrind and clang's analyzer look
+# for those. Macros of jansson.h, which it does not find. A macro in an argument of itself, which it does not expand.
+CPPCHECK_KNOWS = ["--suppress=uninitvar", "--suppress=legacyUninitvar",
+                  "-Djson_array_foreach(array,index,value)=for(index=0;(value=json_array_get(array,index));index++)",
+                  "-Djson_object_foreach(object,key,value)=for(key=json_key(object);(value=json_value(key));)",
+                  "--suppress=unknownMacro:*engine/spec/keys.c",
+                  "--suppress=preprocessorErrorDirective:*engine/spec/params.c"]
+
+
+def output(command, folder=TOP):
+    done = subprocess.run(command, cwd=folder, text=True, errors="replace", stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT)
+    return done.returncode, done.stdout
+
+
+def compiled(wanted):
+    """The compile command of each file, by file, as a build without optimisation would give it."""
+    build = CACHE / "cmake"
+    code, said = output(["cmake", "--preset", "dev", "-B", str(build)])
+    if code:
+        sys.exit(f"lint.py: cmake fails:\n{said}")
+    entries = {}
+    for entry in json.loads((build / "compile_commands.json").read_text()):
+        entries.setdefault(entry["file"], entry)
+    (CACHE / "compile_commands.json").write_text(json.dumps(list(entries.values()))) # each file once
+    for path in wanted:
+        if path not in entries:
+            sys.exit(f"lint.py: {path} is not compiled")
+    wanted = wanted or [path for path in entries if path.startswith((f"{TOP}/engine/", f"{TOP}/tools/"))]
+    return {path: entries[path] for path in sorted(wanted, key=os.path.getsize, reverse=True)}
+
+
+def gcc(entry, *options):
+    """The compile command of a file with other options, for gcc, without warnings of its own."""
+    words = [word for word in shlex.split(entry["command"]) if not word.startswith("-W") and "ccache" not in word]
+    words[words.index("-o"):words.index("-o") + 2] = []
+    words[words.index("-c"):words.index("-c") + 2] = []
+    return ["gcc"] + words[1:] + list(options) + [entry["file"]]
+
+
+def command_of(check, entry):
+    if check == "gcc-analyzer":
+        # Off: uninitialised values. It reports every slot of a stack machine (expr/eval.c) and every out parameter that
+        # is filled where the call succeeded; valgrind and clang's analyzer look for the same.
+        return gcc(entry, "-o", "/dev/null", "-c", "-DKILN_ANALYZER", "-fanalyzer",
+                   "-Wno-analyzer-use-of-uninitialized-value")
+    off = "-clang-analyzer-*" if check == "tidy" else "-bugprone-*,-cert-*"
+    return ["clang-tidy", "-p", str(CACHE), "--quiet", f"--checks={off}", entry["file"]]
+
+
+def stamp(check, version, entry):
+    """A file that is there if the check found nothing in this text, which is all that it reads of the sources."""
+    defines = ["-DKILN_ANALYZER"] if check == "gcc-analyzer" else []
+    code, text = output(gcc(entry, "-E", "-C", "-dD", *defines), entry["directory"])
+    if code:
+        return None
+    parts = [version, entry["command"], text] + command_of(check, entry)
+    if check != "gcc-analyzer":
+        parts.append((TOP / ".clang-tidy").read_text())
+    key = hashlib.sha256("\0".join(parts).replace(f"{TOP}/", "").encode()) # the same in another copy of the tree
+    return CACHE / check / key.hexdigest()[:32]
+
+
+def tell(told, line):
+    line = line.replace(f"{TOP}/", "")
+    if line not in told:
+        print(line, flush=True)
+    told[line] = True
+
+
+def run_each(check, version, entries, jobs, keeps):
+    """Runs a check on each file; its lines of findings, told as they come, and the number of files looked at."""
+    def one(entry):
+        mark = stamp(check, version, entry) if keeps else None
+        if mark and mark.exists():
+            mark.touch()
+            return None
+        code, said = output(command_of(check, entry), entry["directory"])
+        lines = [line for line in said.splitlines() if FINDING.search(line)]
+        if not lines and code:
+            lines = [f"{entry['file']}: error: {check} ends with {code}: {said.strip()[-300:]}"]
+        if mark and not lines:
+            mark.parent.mkdir(parents=True, exist_ok=True)
+            mark.touch()
+        return lines
+
+    told, count = {}, 0 # what is found in a header is found many times
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        for lines in pool.map(one, entries.values()):
+            count += lines is not None
+            for line in lines or ():
+                tell(told, line)
+    for old in (CACHE / check).glob("*") if keeps else ():
+        if time.time() - old.stat().st_mtime > 30 * 86400:
+            old.unlink()
+    return told, count
+
+
+def run_cppcheck(entries, jobs):
+    """cppcheck keeps by itself what it knows of unchanged files."""
+    folder, project = CACHE / "cppcheck", CACHE / "cppcheck.json"
+    folder.mkdir(parents=True, exist_ok=True)
+    # It knows -I, but not -iquote.
+    project.write_text(json.dumps([entry | {"command": entry["command"].replace("-iquote ", "-I")}
+                                   for entry in entries.values()]))
+    _, said = output(["cppcheck", f"--project={project}", f"--cppcheck-build-dir={folder}",
+                      "--enable=warning,performance,portability", "--inline-suppr", f"-j{jobs}", "--std=c11", "--quiet",
+                      *CPPCHECK_KNOWS,
+                      "--template={file}:{line}: {severity}: {message} [{id}]"])
+    told = {}
+    for line in filter(FINDING.search, said.splitlines()):
+        tell(told, line)
+    return told, len(entries)
+
+
+def main():
+    checks, wanted = [], []
+    for word in sys.argv[1:]:
+        if word in ("-h", "--help"):
+            print(__doc__.strip())
+            return 0
+        if word == "--fresh":
+            for check in CHECKS:
+                shutil.rmtree(CACHE / check, ignore_errors=True)
+        elif word == "quick":
+            checks += ["cppcheck", "tidy"]
+        elif word in CHECKS:
+            checks.append(word)
+        elif word.endswith(".c") and os.path.exists(word):
+            wanted.append(os.path.abspath(word))
+        else:
+            print(f"lint.py: '{word}' is neither a check nor a .c file; lint.py --help lists the checks", file=sys.stderr)
+            return 2
+    CACHE.mkdir(parents=True, exist_ok=True)
+    entries = compiled(wanted)
+    jobs = int(os.environ.get("KILN_JOBS") or len(os.sched_getaffinity(0)))
+    failed = False
+    for check in checks or CHECKS:
+        program, known = PROGRAMS[check]
+        if not shutil.which(program):
+            print(f"lint.py: there is no {program}: tools/setup.sh --test installs it", file=sys.stderr)
+            return 2
+        version = output([program, "--version"])[1]
+        begin = time.monotonic()
+        if check == "cppcheck":
+            told, count = run_cppcheck(entries, jobs)
+        else:
+            told, count = run_each(check, version, entries, jobs, check.endswith("-analyzer"))
+        counts = re.search(known, version)
+        kept = f", {len(entries) - count} unchanged since they had none" if count < len(entries) else ""
+        print(f"{check}: {len(told)} findings in {count} files{kept}, {time.monotonic() - begin:.0f} s" +
+              ("" if counts or not told else f"; not counted: the code is clean with another version of {program}"),
+              flush=True)
+        failed = failed or (told and counts)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
