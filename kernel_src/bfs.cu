@@ -1,9 +1,9 @@
 // bfs.cu - breadth-first search from one vertex of a graph: the number of edges of a shortest way to each vertex.
 //
-// The graph is in CSR, offsets and index (u32), each edge in both directions. A search goes level by level: the vertices
-// of a level are the *frontier*, and whoever is first found from it makes the next. An edge costs next to no
-// arithmetic; what counts is how many edges are looked at, how evenly they are shared out among threads, and on graphs
-// with many small levels (roads, grids) nothing but the latency of a level.
+// The graph is in CSR, offsets and index (u32), each edge in both directions. A search goes level by level: the
+// vertices of a level are the *frontier*, and those that are first found from it make the next. An edge costs next to
+// no arithmetic. What counts is how many edges are looked at, how evenly threads share them, and on graphs with many
+// small levels (roads, grids) nothing but the latency of a level.
 //
 // What the answer is: levels[v], 0 at the source, -1 where no way leads. A source that is no vertex reaches nothing.
 // Levels are exact and the same in every run. Nothing else would be: which of several neighbours finds a vertex, and so
@@ -29,11 +29,14 @@
 #ifndef SOLO
 #define SOLO 128 // persistent: a frontier of at most so many vertices is left to one block; 0: none is
 #endif
-#ifndef LANE
-#define LANE 8 // persistent: edges of a vertex that are left to one lane
+#ifndef GROUP
+#define GROUP 4 // persistent: lanes that look at the edges of one vertex: a power of two up to 32
+#endif
+#ifndef LONG
+#define LONG 32 // persistent: a vertex with more edges is looked at by all lanes
 #endif
 #ifndef AT_ONCE
-#define AT_ONCE 4 // persistent: edges in flight per lane
+#define AT_ONCE 1 // persistent: edges in flight per lane
 #endif
 #ifndef PIECE
 #define PIECE 1024 // persistent: edges of a piece; a vertex with more becomes several
@@ -43,6 +46,9 @@
 #endif
 #ifndef EARLY
 #define EARLY 1 // persistent: 1: read where a neighbour's edges lie before it is known whether it is new
+#endif
+#ifndef AHEAD
+#define AHEAD 0 // persistent: where the edges of vertices so much before and behind a new one lie goes to the L2; 0: no
 #endif
 #ifndef ALPHA
 #define ALPHA 14 // direction: bottom-up where the frontier has more than 1/ALPHA of the edges not yet explored
@@ -83,8 +89,8 @@ extern "C" __global__ void __launch_bounds__(256)
 // A thread a vertex, at every level; those of the frontier look at their neighbours. No atomics: whoever writes a level
 // writes the same.
 //
-// Every level reads all of levels, so that a search costs vertices times levels: a graph of few levels stands it, a road
-// or a path does not. A warp takes as long as its vertex with the most edges.
+// Every level reads all of levels, so that a search costs vertices times levels: a graph of few levels stands it, a
+// road or a path does not. A warp takes as long as its vertex with the most edges.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     bfs_vertex_parallel(const u32 *offsets, const u32 *index, volatile int *levels, volatile u32 *more, u32 *depth,
                         u32 level, u32 vertices)
@@ -223,7 +229,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 // A cooperative launch: as many blocks as there is room for, all of them there at once. Rounds take the place of
 // launches; a round is a level, or a preparation. What makes a round short:
 //
-// - A vertex has a bit that says that it was found. Its word is the only thing that blocks meet in, and only by atomics.
+// - A vertex has a bit that says that it was found. Its word is all that blocks meet in, and only by atomics.
 // - The end of a round is one addition to a word in memory for each block: the upper half counts the blocks that came,
 //   the lower half what they found. So the addition takes places in the next queue as well, and who sees all blocks
 //   there knows the length of the queue.
@@ -232,12 +238,13 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 //   says that its atomics have answered, since its count depends on them.
 // - A place holds where the edges of a vertex lie, so the next round needs not look it up; a vertex of many edges takes
 //   several places, so that its edges are shared out among warps.
-// - A small frontier is left to one block, whose queue lies in shared memory, and whose rounds end with a barrier of the
-//   block. The others wait.
+// - A small frontier is left to one block, whose queue lies in shared memory, and whose levels end with a barrier of
+//   the block. The others wait.
 
 #if defined BFS_PERSISTENT || defined BFS_DIRECTION_OPTIMISED || !defined BFS_ONE
 
-enum : u32 { ROOM = 2048 };                       // rows in a block's queue
+enum : u32 { ROOM = 2 * BLOCK };                  // rows in a block's queue; SOLO is at most half of them
+static_assert(SOLO <= BLOCK, "a frontier that is left to one block has to fit into half of its queue");
 enum : u32 { SOLO_EDGES = 8 * SOLO };             // that a frontier which is left to one block may have
 enum : u32 { SERIAL = 32 };                       // direction: edges of a vertex that a lane looks at by itself
 enum : u32 { CAME = 32 };                         // the bit of a counter from which on blocks are counted
@@ -247,9 +254,11 @@ struct row {
     u32 begin, count;
 };
 
-// What blocks share; all 0 before the first launch, and again after each but for `rounds`.
+// What blocks share; all 0 before the first launch, and again after each but for `rounds`. Each counter has a line of
+// the L2 to itself.
 struct control {
-    offset places[2], edges[2]; // of rounds in turn: blocks that came, and how many places and edges they need
+    offset places[2], line[14]; // of rounds in turn: blocks that came, and how many places they need in the next queue;
+    offset edges[2], lines[14]; // blocks that came, and how many edges leave what they found
     offset level, last_edges;   // of a round of one block: its number, the level reached, the edges of that frontier
     u32 rounds, left;           // rounds of all launches; blocks that have left
 };
@@ -273,9 +282,10 @@ struct search {
 // A block's part of a round, in shared memory.
 struct block_part {
     offset places_seen[2], edges_seen[2]; // what the counters held before the rounds that they are for
-    u32 count, spilled, base;   // rows here; whether there are more in memory; where the rows here will stand
-    u32 more;                   // places that the rows here need beyond one each
+    u32 count, more;            // rows here; places that they need beyond one each
+    u32 spilled;                // whether there are more rows in memory
     u32 edges, solo_edges;      // found in this round; of all levels, where a block is alone
+    u32 base;                   // where the rows here will stand
     u32 all_places, all_edges, level, leaving; // what thread 0 tells the others of all blocks' round
     row found[ROOM];            // one queue; a block alone has two halves that change places
 };
@@ -414,89 +424,121 @@ __device__ __forceinline__ void write_rows(const search &s, block_part &mine, co
 
 // ---- top-down ----
 
-// Whether this thread is the first to find the vertex.
-__device__ __forceinline__ bool set_bit(u32 *visited, u32 vertex)
+// Accesses of some lanes without a branch: of several in a row, all are under way before the first is waited for.
+__device__ __forceinline__ u32 load_if(bool is, const u32 *at)
 {
-    u32 *word = visited + vertex / 32, bit = 1u << vertex % 32;
-    if (PEEK && (*(volatile u32 *)word & bit))
-        return false;
-    return !(atomicOr(word, bit) & bit);
+    u32 value;
+    asm("{\n\t.reg .pred is;\n\tsetp.ne.u32 is, %1, 0;\n\tmov.u32 %0, 0;\n\t@is ld.global.nc.u32 %0, [%2];\n\t}"
+        : "=r"(value)
+        : "r"((u32)is), "l"(__cvta_generic_to_global(at)));
+    return value;
 }
 
-// Looks at up to AT_ONCE edges of each lane, `step` apart, the first of `left`; all accesses of a kind are under
-// way before the first of them is waited for.
+// What the word was; where nothing is done, all ones.
+__device__ __forceinline__ u32 or_if(bool is, u32 *word, u32 bits)
+{
+    u32 value;
+    asm volatile("{\n\t.reg .pred is;\n\tsetp.ne.u32 is, %1, 0;\n\tmov.u32 %0, -1;\n\t"
+                 "@is atom.relaxed.gpu.global.or.b32 %0, [%2], %3;\n\t}"
+                 : "=r"(value)
+                 : "r"((u32)is), "l"(__cvta_generic_to_global(word)), "r"(bits)
+                 : "memory");
+    return value;
+}
+
+__device__ __forceinline__ u32 peek_if(bool is, const u32 *word)
+{
+    u32 value;
+    asm volatile("{\n\t.reg .pred is;\n\tsetp.ne.u32 is, %1, 0;\n\tmov.u32 %0, -1;\n\t"
+                 "@is ld.relaxed.gpu.global.u32 %0, [%2];\n\t}"
+                 : "=r"(value)
+                 : "r"((u32)is), "l"(__cvta_generic_to_global(word))
+                 : "memory");
+    return value;
+}
+
+// Looks at up to AT_ONCE edges of each lane, `step` apart, the first of `left`; who sets a vertex's bit has found it.
 __device__ __forceinline__ void visit(search &s, block_part &mine, row *queue, u32 room, offset first, u32 left,
                                       u32 step)
 {
-    u32 to[AT_ONCE], begin[AT_ONCE], end[AT_ONCE];
-    bool is_new[AT_ONCE];
+    u32 to[AT_ONCE], was[AT_ONCE], begin[AT_ONCE], end[AT_ONCE];
     row found[AT_ONCE];
 #pragma unroll
     for (u32 k = 0; k < AT_ONCE; k++)
-        to[k] = k * step < left ? __ldg(s.index + first + k * step) : 0;
+        to[k] = load_if(k * step < left, s.index + first + k * step);
+#pragma unroll
+    for (u32 k = 0; PEEK && k < AT_ONCE; k++)
+        was[k] = peek_if(k * step < left, s.visited + to[k] / 32);
 #pragma unroll
     for (u32 k = 0; k < AT_ONCE; k++) {
-        is_new[k] = k * step < left && set_bit(s.visited, to[k]);
-        if (EARLY && k * step < left) {
-            begin[k] = __ldg(s.offsets + to[k]);
-            end[k] = __ldg(s.offsets + to[k] + 1);
-        }
+        const u32 bit = 1u << to[k] % 32;
+        was[k] = or_if(PEEK ? !(was[k] & bit) : k * step < left, s.visited + to[k] / 32, bit) & bit;
     }
 #pragma unroll
     for (u32 k = 0; k < AT_ONCE; k++) {
-        if (!EARLY && is_new[k]) {
-            begin[k] = __ldg(s.offsets + to[k]);
-            end[k] = __ldg(s.offsets + to[k] + 1);
-        }
+        const bool is = EARLY ? k * step < left : !was[k];
+        begin[k] = load_if(is, s.offsets + to[k]);
+        end[k] = load_if(is, s.offsets + to[k] + 1);
     }
 #pragma unroll
     for (u32 k = 0; k < AT_ONCE; k++) {
-        found[k] = {0, 0};
-        if (is_new[k]) {
-            found[k] = {begin[k], end[k] - begin[k]};
+        found[k] = {begin[k], was[k] ? 0 : end[k] - begin[k]};
+        if (!was[k]) {
             s.levels[to[k]] = (int)s.level + 1;
             prefetch_l2(s.index + begin[k]); // for who goes on from it
+            if (AHEAD) {                     // where neighbours have near numbers, the search comes there soon
+                prefetch_l2(s.offsets + (to[k] + AHEAD < s.vertices ? to[k] + AHEAD : s.vertices));
+                prefetch_l2(s.offsets + (to[k] > AHEAD ? to[k] - AHEAD : 0));
+            }
         }
     }
     push(s, mine, queue, room, found);
 }
 
-// The edges of a warp's rows: short ones by lanes, the longer ones by all lanes, one after the other.
+// The edges of a warp's rows: GROUP lanes a row; of longer rows all lanes, one row after the other.
 __device__ __forceinline__ void expand(search &s, block_part &mine, row *queue, u32 room, row r)
 {
-    const u32 alone = r.count <= LANE ? r.count : 0;
-    u32 longs = __ballot_sync(ALL_LANES, r.count > LANE), at = 0, begin = 0, count = 0;
-    bool by_lanes = __any_sync(ALL_LANES, alone > 0);
-    while (by_lanes || at < count || longs) {
-        if (by_lanes) {
-            visit(s, mine, queue, room, (offset)r.begin + at, at < alone ? alone - at : 0, 1);
-            at += AT_ONCE;
-            by_lanes = __any_sync(ALL_LANES, at < alone);
-            continue;
+    const u32 sub = lane_id() % GROUP, few = r.count <= LONG ? r.count : 0;
+    u32 longs = __ballot_sync(ALL_LANES, sub == 0 && r.count > LONG), at = sub, begin = 0, count = 0;
+    bool by_groups = __any_sync(ALL_LANES, few > 0);
+#pragma unroll 1
+    while (by_groups || longs || at < count) {
+        u32 step = GROUP;
+        offset first = (offset)r.begin + at;
+        u32 left = at < few ? few - at : 0;
+        if (!by_groups) {
+            if (at >= count) { // the same for all lanes
+                u32 from = __ffs(longs) - 1;
+                longs &= longs - 1;
+                begin = __shfl_sync(ALL_LANES, r.begin, from);
+                count = __shfl_sync(ALL_LANES, r.count, from);
+                at = 0;
+            }
+            const u32 here = at + lane_id();
+            step = WARP;
+            first = (offset)begin + here;
+            left = here < count ? count - here : 0;
         }
-        if (at >= count) {
-            u32 from = __ffs(longs) - 1;
-            longs &= longs - 1;
-            begin = __shfl_sync(ALL_LANES, r.begin, from);
-            count = __shfl_sync(ALL_LANES, r.count, from);
-            at = 0;
+        visit(s, mine, queue, room, first, left, step);
+        at += AT_ONCE * step;
+        if (by_groups) {
+            by_groups = __any_sync(ALL_LANES, at < few);
+            at = by_groups ? at : 0; // count is 0: the first long row is next
         }
-        u32 here = at + lane_id();
-        visit(s, mine, queue, room, (offset)begin + here, here < count ? count - here : 0, WARP);
-        at += WARP * AT_ONCE;
     }
 }
 
 // One level, by `warps` warps; `now` is the frontier where it lies in shared memory, else it is in memory. As many rows
-// a warp at once as make all warps busy: one, where the frontier is small, for all its edges to be looked at at once.
+// a warp at once as make all warps busy: one, where the frontier is small.
 __device__ __forceinline__ void top_down(search &s, block_part &mine, const row *now, u32 rows, u32 warp, u32 warps,
                                          row *queue, u32 room)
 {
-    const u32 each = min(max(ceil_div(rows, warps), 1), WARP);
+    const u32 each = rows <= warps ? 1 : min(ceil_div(rows, warps), WARP / GROUP), mine_of = lane_id() / GROUP;
+#pragma unroll 1
     for (offset at = (offset)warp * each; at < rows; at += (offset)warps * each) {
-        const u32 i = (u32)at + lane_id();
+        const offset i = at + mine_of;
         row r = {0, 0};
-        if (lane_id() < each && at + lane_id() < rows)
+        if (mine_of < each && i < rows)
             r = now ? now[i] : take(this_queue(s) + i, s.tag);
         __syncwarp();
         expand(s, mine, queue, room, r);
@@ -763,11 +805,14 @@ __device__ __forceinline__ bool has_neighbour(const search &s, const u32 *visite
 __device__ __forceinline__ void bottom_up(search &s, block_part &mine, const u32 *visited, u32 *next, warp_list &list)
 {
     const u32 words = (u32)ceil_div((offset)s.vertices, WARP), lane = lane_id();
-    u32 found = 0;
+    const u32 all_set = 0xffffffffu;
+    const offset step = (offset)gridDim.x * WARPS * WORDS;
+    offset first = ((offset)warp_id() * gridDim.x + blockIdx.x) * WORDS;
+    u32 found = 0, old = lane < WORDS && first + lane < words ? visited[first + lane] : all_set;
 #pragma unroll 1
-    for (offset first = ((offset)warp_id() * gridDim.x + blockIdx.x) * WORDS; first < words;
-         first += (offset)gridDim.x * WARPS * WORDS) {
-        u32 old = lane < WORDS && first + lane < words ? visited[first + lane] : 0xffffffffu, count = 0;
+    for (; first < words; first += step) {
+        const u32 coming = lane < WORDS && first + step + lane < words ? visited[first + step + lane] : all_set;
+        u32 count = 0;
         if (lane < WORDS)
             list.fresh[lane] = 0;
         if (__any_sync(ALL_LANES, ~old != 0)) {
@@ -780,6 +825,8 @@ __device__ __forceinline__ void bottom_up(search &s, block_part &mine, const u32
             }
         }
         __syncwarp();
+        if (~coming != 0) // where the edges of the next vertices lie
+            prefetch_l2(s.offsets + (first + step + lane) * 32);
 #pragma unroll 1
         for (u32 i = 0; i < count; i += WARP) {
             u32 place = i + lane < count ? list.vertices[i + lane] : 0, begin = 0, edges = 0;
@@ -798,6 +845,7 @@ __device__ __forceinline__ void bottom_up(search &s, block_part &mine, const u32
         __syncwarp();
         if (lane < WORDS && first + lane < words)
             next[first + lane] = old | list.fresh[lane];
+        old = coming;
         __syncwarp();
     }
     found = warp_sum(found);

@@ -20,6 +20,7 @@ for size; do
     *=*) arguments=$(echo ",$size" | sed 's/,/ -s /g') ;;
     *) arguments="-s $size" ;;
     esac
+    case $size in */*) arguments="$arguments --read-anywhere" ;; esac # a file of the tests
     for variant in $variants; do
         # shellcheck disable=SC2086  # a list of words
         if output=$("$kiln" run "$spec" -v "$variant" $arguments --device "$device" --no-measure 2>&1) &&

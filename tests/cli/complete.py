@@ -9,7 +9,8 @@ VALUES = ["$(touch RAN)", "`touch RAN`", "a$(touch RAN)", "b`touch RAN`", "${x[$
           "<p", "~", "~root", "#q", "!!", "r!s", "{t,u}", "v=w:x", "-y", "$HOME", "%z", "^a^b", "\\", "é€", "tail\\", "@file",
           "a,b", "(x)", "$'\\n'"]
 LEFT_OUT = ["new\nline", "tab\there", "escape\033[31m", "delete\177", "c1\u009b31m", "right\u202eleft", "mark\u200f"]
-FILES = ["n$(touch RAN)", "b`touch RAN`", "y p ace", "q'uote", 'd"ouble', "w*[r]?", "j\\slash", "e;touch RAN", "#sharp", "x!x",
+# No other spec's name, and none of the catalogue's, begins with the same letter.
+FILES = ["n$(touch RAN)", "v`touch RAN`", "y p ace", "i'nner", 'u"pper', "w*[r]?", "j\\slash", "e;touch RAN", "#sharp", "x!x",
          "{a,y}", "-minus", "f=al:s", "~tilde"]
 
 shell = sys.argv[1]

@@ -2,12 +2,13 @@
 // thread an edge looks at a neighbour (its vertex is found by bisection, so that work is even), new vertices are
 // compacted; the host reads two numbers a level. Its graphs are those of engine/data/sparse/generate.c.
 //
-// Published figures, for want of these libraries on the machine, in GTEPS (billion edges of the component a second, each
-// counted once, but for Gunrock's, where both directions count):
-//   Gunrock 34.6 on kron_g500-logn21, V100 (Wang and others, ACM TOPC 2017, and the project's page of results)
-//   cuGraph 36 on R-MAT of scale 24; road_usa, 24 million vertices: 90 ms
+// Figures that were published, for want of these libraries on the machine; not measured here, and how they count edges
+// (this file: those of the component, once) is to be looked up before anything is made of them:
+//   Gunrock  34.6 GTEPS on kron21 (V100)
+//   cuGraph  36 GTEPS on R-MAT of scale 24; road_usa in 90 ms
 #include <cub/cub.cuh>
 #include <thrust/binary_search.h>
+#include <thrust/copy.h>
 #include <thrust/device_vector.h>
 #include <thrust/extrema.h>
 #include <thrust/iterator/counting_iterator.h>
@@ -222,7 +223,7 @@ int main()
         std::vector<int> of(g.vertices);
         std::vector<u32> offsets(g.vertices + 1);
         CHECK(cudaMemcpy(of.data(), search.levels.data().get(), of.size() * sizeof(int), cudaMemcpyDeviceToHost));
-        CHECK(cudaMemcpy(offsets.data(), g.offsets.data().get(), offsets.size() * sizeof(u32), cudaMemcpyDeviceToHost));
+        thrust::copy(g.offsets.begin(), g.offsets.end(), offsets.begin());
         u64 edges = 0;
         for (u32 v = 0; v < g.vertices; v++)
             edges += of[v] >= 0 ? offsets[v + 1] - offsets[v] : 0;
