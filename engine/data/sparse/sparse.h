@@ -61,13 +61,13 @@ typedef enum kiln__matrix_kind {
 typedef struct kiln__generator {
     kiln__matrix_kind kind;
     uint64_t rows, degree,
-        seed;       /* rows as asked for; degree: entries of a row in the mean, where the kind can choose */
+        seed;       /* rows as requested; degree: entries of a row in the mean, where the kind can choose */
     uint64_t side;  /* of grids, set by kiln__generator_make() */
     unsigned scale; /* of rmat: 2^scale is the first power of two not below rows */
     bool graph;     /* no values; edges in both directions, none from a vertex to itself */
 } kiln__generator;
 bool kiln__matrix_kind_find(const char *name, kiln__matrix_kind *kind);
-/* What the generator makes; it must live as long as the entries are walked. rows may come out smaller than asked for:
+/* What the generator makes; it must live as long as the entries are walked. rows may come out smaller than requested:
  * grids are squares and cubes. */
 void kiln__generator_make(kiln__generator *generator, kiln__entries *entries);
 /* The value at a place, in [-1, 1): it depends on seed, row and column alone. */
@@ -78,7 +78,7 @@ float kiln__matrix_value(uint64_t seed, uint32_t row, uint32_t column);
 /* A matrix from a Matrix Market file (coordinate or array; real, integer or pattern; general, symmetric or
  * skew-symmetric), or an edge list (a line `from to [weight]` each, vertices from 0, `#` and `%` lines are comments);
  * gzipped or not. Which of the two it is says its first line. `graph`: as of generators; values are left out.
- * Foreign bytes: any file gives a matrix or an error with its line and column. */
+ * Untrusted input: any file gives a matrix or an error with its line and column. */
 kiln_status kiln__market_read(const kiln_allocator *mem, const char *path, bool graph, kiln__csr *matrix,
                               kiln_error **error);
 kiln_status kiln__market_parse(const kiln_allocator *mem, const char *name, const char *text, size_t length, bool graph,
