@@ -24,10 +24,11 @@ for part in $parts; do
         ;;
     release | asan | tsan)
         echo "== $part: build"
-        only='' targets=''
+        only='' targets='' options=-DKILN_WERROR=ON
+        [ "$part" != release ] || options="$options -DKILN_DEBUG_INFO=ON" # for the test abi
         [ "$part" != tsan ] || only='-L threads' targets=threads
         # shellcheck disable=SC2086  # a list of words
-        KILN_CMAKE_ARGS=-DKILN_WERROR=ON tools/build.sh "$part" $targets
+        KILN_CMAKE_ARGS=$options tools/build.sh "$part" $targets
         echo "== $part: tests"
         # shellcheck disable=SC2086  # a list of words
         ctest --test-dir "build/$part" --output-on-failure --no-tests=error -j "$tests" $only

@@ -11,7 +11,7 @@ if ! command -v abidw >/dev/null || ! command -v abidiff >/dev/null; then
     exit 77
 fi
 if ! readelf -S "$library" | grep -q '\.debug_info'; then
-    echo "abi: skipped: $library has no debug information (the preset dev builds one that has)"
+    echo "abi: skipped: $library has no debug information (the preset dev, or -DKILN_DEBUG_INFO=ON)"
     exit 77
 fi
 if ! readelf -h "$library" | grep -q 'X86-64'; then
