@@ -168,55 +168,6 @@ kiln_status kiln__diag_finish(kiln__diag *diag, kiln_status status, kiln_error *
     return status;
 }
 
-/* Optimal string alignment distance (insert, delete, replace, swap neighbours), ignoring case. Names above 63 bytes are
- * never near. */
-static unsigned distance(const char *a, const char *b)
-{
-    enum { MOST = 64 };
-    size_t n = strlen(a), m = strlen(b);
-    if (n >= MOST || m >= MOST)
-        return MOST;
-    unsigned rows[3][MOST + 1];
-    for (size_t j = 0; j <= m; j++)
-        rows[0][j] = (unsigned)j;
-    for (size_t i = 1; i <= n; i++) {
-        unsigned *row = rows[i % 3], *up = rows[(i + 2) % 3], *up2 = rows[(i + 1) % 3];
-        row[0] = (unsigned)i;
-        for (size_t j = 1; j <= m; j++) {
-            unsigned char x = (unsigned char)a[i - 1], y = (unsigned char)b[j - 1];
-            if (x >= 'A' && x <= 'Z')
-                x = (unsigned char)(x + 32);
-            if (y >= 'A' && y <= 'Z')
-                y = (unsigned char)(y + 32);
-            unsigned best = up[j - 1] + (x != y);
-            if (up[j] + 1 < best)
-                best = up[j] + 1;
-            if (row[j - 1] + 1 < best)
-                best = row[j - 1] + 1;
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && up2[j - 2] + 1 < best)
-                best = up2[j - 2] + 1;
-            row[j] = best;
-        }
-    }
-    return rows[n % 3][m];
-}
-
-const char *kiln__nearest(const char *name, const char *const *names, size_t count)
-{
-    const char *nearest = NULL;
-    unsigned least = (unsigned)(strlen(name) / 3 + 1) + 1;
-    if (strlen(name) < 2)
-        least = 1; /* all one-letter names have distance 1: accept only the other case */
-    for (size_t i = 0; i < count; i++) {
-        unsigned d = names[i] ? distance(name, names[i]) : least;
-        if (d < least) {
-            least = d;
-            nearest = names[i];
-        }
-    }
-    return nearest;
-}
-
 void kiln__logf(const kiln__log *log, kiln_log_level level, const char *format, ...)
 {
     if (!log || !log->fn)

@@ -17,7 +17,7 @@ typedef struct kiln__axis_values {
     size_t count;
 } kiln__axis_values;
 
-/* The expected result of uniform random search, computed from all configurations (score.c). A failed one counts as the
+/* The expected result of uniform random search, computed from all configurations (replay.c). A failed one counts as the
  * slowest. */
 typedef struct kiln__baseline {
     double *sorted; /* seconds of all configurations */

@@ -1,4 +1,4 @@
-/* score.c - replays a search, and scores it against random search. */
+/* replay.c - replays a search, and scores it against random search. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
