@@ -188,7 +188,8 @@ static void set_occupancy(kiln_plan *plan, const kiln__sim_kernel *from, const k
                                  .max_threads = from->max_threads < 1024 ? (int)from->max_threads : 0,
                                  .barriers = 1};
     to->limited_by = "";
-    for (size_t i = 0; i < cubins; i++)
+    /* cubin is NULL where cubins is 0 */
+    for (size_t i = 0; cubin && i < cubins; i++)
         if (strcmp(cubin[i].symbol, from->symbol) == 0) {
             kernel = cubin[i];
             to->registers_exact = 1;

@@ -149,7 +149,7 @@ CUresult sim_begin_bare(void)
     return sim.initialized ? CUDA_SUCCESS : sim_end(CUDA_ERROR_NOT_INITIALIZED);
 }
 
-CUresult sim_end(CUresult result)
+CUresult(sim_end)(CUresult result)
 {
     pthread_mutex_unlock(&sim.state);
     return result;

@@ -587,15 +587,16 @@ bool vm_count_begin(vm_runner *runner)
 void vm_count_end(vm_runner *runner)
 {
     const struct vm_watch *watch = runner->run->launch->watch;
-    size_t count = runner->tally ? vm_tally_count(runner->run->launch->module) : 0;
+    const vm_tally *tally = runner->tally;
+    size_t count = tally ? vm_tally_count(runner->run->launch->module) : 0;
     if (count == 0)
         return;
     pthread_rwlock_wrlock(&runner->run->device->lock); /* kernels that kernels launch end at the same time */
-    vm_tally *to[] = {runner->tally ? watch->tally : NULL, runner->sites ? watch->profile->tally : NULL};
+    vm_tally *to[] = {watch->tally, runner->sites ? watch->profile->tally : NULL};
     for (size_t k = 0; k < KILN__COUNT(to); k++)
         for (size_t t = 0; to[k] && t < count; t++) {
-            to[k][t].executed += runner->tally[t].executed;
-            to[k][t].lanes += runner->tally[t].lanes;
+            to[k][t].executed += tally[t].executed;
+            to[k][t].lanes += tally[t].lanes;
         }
     for (size_t s = 0; runner->sites && s < watch->profile->site_count; s++)
         vm_counters_add(&watch->profile->sites[s], &runner->sites[s]);

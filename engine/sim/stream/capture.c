@@ -174,8 +174,6 @@ CUresult sim_capture_wait_event(sim_context *context, CUstream handle, const sim
     if (sim_is_legacy(handle) && forbid_legacy(context, true) != CUDA_SUCCESS)
         return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
     sim_stream *stream = sim_stream_at(context, handle, from != NULL);
-    if (!stream && from)
-        return CUDA_ERROR_OUT_OF_MEMORY;
     sim_capture *into = stream ? stream->capture : NULL;
     if (into && into->invalid)
         return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
@@ -184,6 +182,8 @@ CUresult sim_capture_wait_event(sim_context *context, CUstream handle, const sim
             return invalidate(into, CUDA_ERROR_STREAM_CAPTURE_ISOLATION);
         return event->capture ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS; /* a capture that has ended */
     }
+    if (!stream)
+        return CUDA_ERROR_OUT_OF_MEMORY;
     if (from->invalid)
         return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
     if (into && into != from) {

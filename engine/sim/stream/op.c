@@ -123,8 +123,8 @@ CUresult sim_op_copy(sim_context *context, const sim_op *from, sim_op *to)
         result = sim_graph_clone(context, from->child, &to->child);
     if (result != CUDA_SUCCESS)
         return result;
-    void **pointers = to->owned;
-    for (size_t i = 0; i < to->pointers; i++)
+    void **pointers = to->owned; /* NULL: there are none */
+    for (size_t i = 0; pointers && i < to->pointers; i++)
         pointers[i] = (char *)to->owned + ((char *)pointers[i] - (char *)from->owned);
     if (to->what.type == CU_GRAPH_NODE_TYPE_KERNEL)
         to->what.kernel.kernelParams = pointers;

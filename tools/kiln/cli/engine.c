@@ -282,11 +282,11 @@ size_t cli_whole_params(const kiln_spec *spec, size_t variant, const kiln_choice
 size_t cli_whole_sizes(const kiln_spec *spec, const kiln_choice *choice, bool simulated, const char **set_name,
                        kiln_setting **out)
 {
-    const kiln_size_set *set = NULL;
+    const kiln_size_set *set = kiln_spec_size_set(spec, 0); /* every spec has one */
     const char *wanted = choice->size_set ? choice->size_set : simulated ? "tiny" : NULL;
-    for (size_t i = 0; i < kiln_spec_size_set_count(spec); i++) {
+    for (size_t i = 1; wanted && i < kiln_spec_size_set_count(spec); i++) {
         const kiln_size_set *here = kiln_spec_size_set(spec, i);
-        if (i == 0 || (wanted && strcmp(here->name, wanted) == 0))
+        if (strcmp(here->name, wanted) == 0)
             set = here;
     }
     kiln_setting *sizes = cli_alloc((set->count + 1) * sizeof *sizes);

@@ -210,7 +210,7 @@ static void add_commas(cli_list *list, const char *text)
     }
 }
 
-/* Stores a value; `as` is the option as the user wrote it. */
+/* Stores a value ("" of a flag); `as` is the option as the user wrote it. */
 static bool store(cli *c, const cli_option *option, const char *as, const char *value)
 {
     void *field = (char *)&c->args + option->offset;
@@ -297,15 +297,17 @@ static bool parse_long(cli *c, cursor *in, const char *text)
     if (!option)
         return unknown_option(c, cli_printf("--%s", name), name);
     const char *as = option_name(option, false);
-    if (option->kind == CLI_FLAG && value) {
+    if (option->kind == CLI_FLAG) {
+        if (!value)
+            return store(c, option, as, "");
         cli_usage(c, "%s takes no value", as);
         return false;
     }
     if (option->kind == CLI_OPTIONAL && !value)
         value = "-";
-    if (option->kind != CLI_FLAG && !value && in->at < in->argc)
+    if (!value && in->at < in->argc)
         value = in->argv[in->at++];
-    if (option->kind != CLI_FLAG && !value) {
+    if (!value) {
         cli_usage(c, "%s needs a value: %s", as, option->value);
         return false;
     }
@@ -320,7 +322,7 @@ static bool parse_short(cli *c, cursor *in, const char *text)
             return unknown_option(c, cli_printf("-%c", isprint((unsigned char)*text) ? *text : '?'), NULL);
         const char *as = option_name(option, true);
         if (option->kind == CLI_FLAG) {
-            if (!store(c, option, as, NULL))
+            if (!store(c, option, as, ""))
                 return false;
             continue;
         }

@@ -444,8 +444,8 @@ static void block_sectors(const keeper *k, const char *kernel, uint64_t *asked, 
             buffer = k->names.items[n] == row->buffer ? n + 1 : buffer;
         uint64_t key = buffer << 48 | row->address / 32;
         /* The lanes of one request follow each other, of one step and one line. */
-        const kept *before = i ? &k->rows[i - 1] : NULL;
-        if (count && (before->step != row->step || before->kernel != kernel || before->line != row->line)) {
+        const kept *before = count ? &k->rows[i - 1] : NULL; /* what is counted was there before */
+        if (before && (before->step != row->step || before->kernel != kernel || before->line != row->line)) {
             *asked += distinct(keys, count);
             count = 0;
         }
