@@ -18,7 +18,7 @@ static kiln_status null_argument(kiln_call *call, const char *function, const ch
             return null_argument(call, __func__, #argument);                                                           \
     } while (0)
 
-kiln_status kiln_call_fail(kiln_call *call, const char *format, ...)
+kiln_status(kiln_call_fail)(kiln_call *call, const char *format, ...)
 {
     if (!call)
         return KILN_ERROR_ARGUMENT;

@@ -111,6 +111,9 @@ struct kiln_call {
     kiln__arena arena;
     kiln_error *failure; /* set by kiln_call_fail */
 };
+#if defined __clang_analyzer__ || defined KILN_ANALYZER /* as for kiln__fail() */
+#define kiln_call_fail(...) (kiln_call_fail(__VA_ARGS__), KILN_ERROR_HOST_FUNCTION)
+#endif
 /* Calls the function; a failure becomes an error at `pos`. */
 kiln_status kiln__call(kiln_call *call, const kiln__host *host, kiln__pos pos, kiln_error **error);
 const kiln__export *kiln__export_find(const kiln__export *exports, const char *name); /* NULL: not there */

@@ -224,7 +224,7 @@ static kiln_status make_promised(const kiln_allocator *mem, const char *name, co
 /* Moves elements of `size` bytes from column-major `from` to row-major `to`. */
 static void to_rows(const kiln_array *array, const char *from, char *to, size_t size, uint64_t count)
 {
-    uint64_t index[KILN_MAX_DIMS] = {0}, stride[KILN_MAX_DIMS], source = 0;
+    uint64_t index[KILN_MAX_DIMS] = {0}, stride[KILN_MAX_DIMS] = {0}, source = 0;
     uint64_t step = 1;
     for (int d = 0; d < array->dims; d++) {
         stride[d] = step;

@@ -107,6 +107,9 @@ void kiln__driver_close(kiln__driver *driver);
  * device, its last fault. `what` describes the call: "cuMemAlloc of 1024 bytes for buffer A". */
 kiln_status kiln__driver_fail(const kiln__driver *driver, const kiln_allocator *mem, CUresult result,
                               kiln_error **error, const char *what, ...) KILN__PRINTF(5, 6);
+#if defined __clang_analyzer__ || defined KILN_ANALYZER /* as for kiln__fail() */
+#define kiln__driver_fail(...) (kiln__driver_fail(__VA_ARGS__), KILN_ERROR_DEVICE)
+#endif
 bool kiln__driver_is_sticky(CUresult result); /* the context is lost: illegal address, assert, launch timeout, ... */
 /* "GPU-8-4-4-4-12", as nvidia-smi prints it. False, and "": the driver has none, or the device is simulated. */
 #define KILN__UUID_TEXT 48

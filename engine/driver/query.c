@@ -41,8 +41,8 @@ static kiln_status status_of(CUresult result)
     }
 }
 
-kiln_status kiln__driver_fail(const kiln__driver *driver, const kiln_allocator *mem, CUresult result,
-                              kiln_error **error, const char *what, ...)
+kiln_status(kiln__driver_fail)(const kiln__driver *driver, const kiln_allocator *mem, CUresult result,
+                               kiln_error **error, const char *what, ...)
 {
     const char *name = NULL, *string = NULL;
     if (driver->cuGetErrorName_(result, &name) != CUDA_SUCCESS || !name)

@@ -341,8 +341,9 @@ static kiln_status launch(walk *w, const kiln__step *step, const kiln__scope *sc
     kiln_status status;
     int64_t shared = 0;
     kiln__plan_kernel *kernel = find_kernel(w, step, scope, &status);
-    if (kernel)
-        status = set_dims(w, step->as.launch.grid, scope, "grid", grid_most, op.as.launch.grid);
+    if (!kernel)
+        return status;
+    status = set_dims(w, step->as.launch.grid, scope, "grid", grid_most, op.as.launch.grid);
     if (status != KILN_OK)
         return status;
     if (op.as.launch.grid[0] == 0 || op.as.launch.grid[1] == 0 || op.as.launch.grid[2] == 0)

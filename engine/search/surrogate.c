@@ -355,8 +355,10 @@ static bool ask_about(kiln__search *s, surrogate *f)
     f->asked_count = 0;
     size_t start = f->pool_count ? (size_t)kiln__random_below(&s->random, f->pool_count) : 0;
     for (size_t i = 0; i < f->near_count + looks; i++) {
-        const uint32_t *point = i < f->near_count ? f->near + i * s->width
-                                                  : f->pool + (start + i - f->near_count) % f->pool_count * s->width;
+        const uint32_t *point = i < f->near_count
+                                    ? f->near + i * s->width
+                                    /* a look: the pool is not empty. NOLINTNEXTLINE(clang-analyzer-core.DivideZero) */
+                                    : f->pool + (start + i - f->near_count) % f->pool_count * s->width;
         if (kiln__search_find(s, point) == KILN__NO_ENTRY)
             f->asked[f->asked_count++] = point;
     }

@@ -561,7 +561,10 @@ static void pick(kiln__index *x, uint32_t first, uint64_t n)
 {
     for (uint32_t at = first; at != NONE; at = x->branches[at].sibling) {
         bool last = x->branches[at].sibling == NONE; /* n is less than its count */
-        uint64_t count = last ? UINT64_MAX : count_branch(x, at), here = n % count;
+        uint64_t count = last ? UINT64_MAX : count_branch(x, at);
+        if (!count) /* the effort or the memory ended meanwhile: the caller looks */
+            return;
+        uint64_t here = n % count;
         n /= count;
         for (size_t v = 0, cost = cost_of(x, at); v < x->space->axes[at].count && step(x, cost); v++) {
             uint64_t below = take(x, at, v) ? count_all(x, x->branches[at].first_child) : 0;

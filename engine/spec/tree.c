@@ -71,7 +71,7 @@ static bool append(builder *b, kiln__spec_node ***array, size_t count, size_t ca
         kiln__spec_node **fresh = kiln__arena_alloc(b->arena, wanted * sizeof *fresh);
         if (!fresh)
             return false;
-        if (count)
+        if (*array)
             memcpy(fresh, *array, count * sizeof *fresh);
         *array = fresh;
     }
@@ -170,6 +170,7 @@ static void deliver(builder *b, kiln__spec_node *node)
         return;
     }
     frame *top = &b->frames[b->depth - 1];
+    /* libyaml ends what it began: a frame is open. NOLINTNEXTLINE(clang-analyzer-core.NullDereference) */
     top->node->weight += node->weight;
     if (top->node->height <= node->height)
         top->node->height = node->height + 1;

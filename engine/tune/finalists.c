@@ -129,7 +129,7 @@ static kiln_status visit(finals *f, finalist *one, bool *ends, kiln_error **erro
 
 static kiln_status hold_round(finals *f, kiln_error **error)
 {
-    size_t order[FINALISTS_MOST];
+    size_t order[FINALISTS_MOST] = {0};
     bool ends = false;
     kiln_status status = KILN_OK;
     for (size_t i = 0; i < f->count; i++) {
