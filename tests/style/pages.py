@@ -141,7 +141,7 @@ def check_functions(source, bad):
         file = named.get(name) or next((patterns[p] for p in patterns if fnmatch.fnmatch(name, p)), None)
         if not file:
             bad.append(f"engine/WHERE.md: no row for {name}()")
-        elif not (engine / file).exists() or not re.search(rf"^(?!static)\w[^;\n]*\b{name}\([^;]*?\)\s*\{{",
+        elif not (engine / file).exists() or not re.search(rf"^(?!static)\w[^;\n]*\b{name}\)?\([^;]*?\)\s*\{{",
                                                            (engine / file).read_text(), re.M):
             bad.append(f"engine/WHERE.md: {file} does not define {name}()")
     bad += [f"engine/WHERE.md: there is no function {name}" for name in named if name not in functions]
