@@ -34,6 +34,8 @@
 
 typedef unsigned u32;
 
+enum : u32 { TILE = 2 * PAIRS * BLOCK }; // points of a block of bezier_two_pass
+
 struct Curve {
     float2 from, control, to;
 };
@@ -60,41 +62,54 @@ __device__ __forceinline__ float2 point(const Curve &c, u32 i, u32 n)
 // ---- where the points of a curve begin ----
 
 #if defined BEZIER_COUNT || !defined BEZIER_ONE
-// A thread a curve counts; blocks pass the sum on from one to the next. state[b] is the sum of blocks 0 to b with the
-// top bit set once it is known; the launch needs all blocks at once or in order, so a block takes its number from a
-// counter. A look-back over more than one block (scan.cu) would not be worth it: blocks are few.
+// A thread a curve counts. offsets[c] is what lies before curve c among the curves of its block, sums[b] what block b has.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    bezier_count(const Curve *curves, u32 *offsets, unsigned long long *state, u32 *turn, u32 count)
+    bezier_count(const Curve *curves, u32 *offsets, u32 *sums, u32 count)
 {
-    constexpr unsigned long long KNOWN = 1ull << 63;
-    __shared__ u32 sums[BLOCK / WARP];
-    __shared__ u32 number, before;
-    if (threadIdx.x == 0)
-        number = atomicAdd(turn, 1);
-    __syncthreads();
-    u32 block = number, c = block * BLOCK + threadIdx.x;
-    u32 mine = c < count ? point_count(curves[c]) : 0;
-    u32 sum = warp_scan<Plus<u32>>(mine);
+    __shared__ u32 warps[BLOCK / WARP];
+    u32 c = blockIdx.x * BLOCK + threadIdx.x, mine = c < count ? point_count(curves[c]) : 0;
+    u32 sum = warp_scan<Plus<u32>>(mine), before = 0;
     if (lane_id() == WARP - 1)
-        sums[warp_id()] = sum;
+        warps[warp_id()] = sum;
     __syncthreads();
-    u32 prefix = 0, total = 0;
-    for (unsigned w = 0; w < BLOCK / WARP; w++) {
-        prefix += w < warp_id() ? sums[w] : 0;
-        total += sums[w];
-    }
-    if (threadIdx.x == 0) {
-        unsigned long long known = KNOWN;
-        while (block > 0 && !((known = atomicAdd(state + block - 1, 0ull)) & KNOWN)) {
-        }
-        before = (u32)known;
-        atomicExch(state + block, KNOWN | (before + total));
-    }
-    __syncthreads();
+    for (unsigned w = 0; w < warp_id(); w++)
+        before += warps[w];
     if (c < count)
-        offsets[c] = before + prefix + sum - mine;
-    if (c + 1 == count)
-        offsets[count] = before + prefix + sum;
+        offsets[c] = before + sum - mine;
+    if (threadIdx.x == BLOCK - 1)
+        sums[blockIdx.x] = before + sum;
+}
+
+// Each block adds up what the blocks before it have, and puts that before its own curves. Blocks are few, so that reading
+// all their sums takes less than waiting for one another in a chain. Where points are then shared out in tiles, the curve
+// of a tile's first point is noted too: it would have to be searched for.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    bezier_place(u32 *offsets, const u32 *sums, u32 *first_of_tile, u32 count)
+{
+    __shared__ u32 warps[BLOCK / WARP];
+    u32 part = 0, before = 0, c = blockIdx.x * BLOCK + threadIdx.x;
+    for (u32 b = threadIdx.x; b < blockIdx.x; b += BLOCK)
+        part += sums[b];
+    part = warp_all_reduce<Plus<u32>>(part);
+    if (lane_id() == 0)
+        warps[warp_id()] = part;
+    u32 start = c < count ? offsets[c] : 0, end = sums[blockIdx.x];
+    if (threadIdx.x + 1 < BLOCK && c + 1 < count)
+        end = offsets[c + 1];
+    __syncthreads(); // all have read their neighbour's
+    for (unsigned w = 0; w < BLOCK / WARP; w++)
+        before += warps[w];
+    start += before;
+    end += before;
+    if (c < count)
+        offsets[c] = start;
+    if (c + 1 == count || (count == 0 && c == 0))
+        offsets[count] = end;
+#if defined BEZIER_TWO_PASS || !defined BEZIER_ONE
+    if (c < count)
+        for (u32 tile = ceil_div(start, TILE); tile * TILE < end; tile++)
+            first_of_tile[tile] = c;
+#endif
 }
 #endif
 
@@ -114,35 +129,24 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #endif
 
 #if defined BEZIER_TWO_PASS || !defined BEZIER_ONE
-// A block a stretch of points, whichever curves they are of: even work. The block finds its first curve by a search in
-// offsets. Each curve that begins in the stretch notes its number where its first point lies, and the largest number up
-// to a point is that point's curve.
+// A block a tile of points, whichever curves they are of: even work. Each curve that begins in the tile notes its number
+// where its first point lies, and the largest number up to a point is that point's curve.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    bezier_two_pass(const Curve *curves, const u32 *offsets, float2 *points, u32 count, u32 total)
+    bezier_two_pass(const Curve *curves, const u32 *offsets, const u32 *first_of_tile, float2 *points, u32 count,
+                    u32 total)
 {
-    constexpr u32 TILE = 2 * PAIRS * BLOCK;
     __shared__ u32 owner[TILE];
     __shared__ u32 warps[BLOCK / WARP];
-    __shared__ u32 range[2];
     u32 begin = blockIdx.x * TILE, end = min(begin + TILE, total);
-    if (threadIdx.x < 2) { // the last curve that begins at or before the first point, and before the end
-        u32 wanted = threadIdx.x ? end - 1 : begin, low = 0, high = count;
-        while (high - low > 1) {
-            u32 middle = low + (high - low) / 2;
-            if (offsets[middle] <= wanted)
-                low = middle;
-            else
-                high = middle;
-        }
-        range[threadIdx.x] = low;
-    }
+    u32 first = first_of_tile[blockIdx.x], last = end < total ? first_of_tile[blockIdx.x + 1] : count - 1;
     for (u32 i = threadIdx.x; i < TILE; i += BLOCK)
         owner[i] = 0;
     __syncthreads();
-    u32 first = range[0], last = range[1];
-    for (u32 c = first + threadIdx.x; c <= last; c += BLOCK)
-        if (offsets[c] >= begin)
-            owner[offsets[c] - begin] = c - first;
+    for (u32 c = first + threadIdx.x; c <= last; c += BLOCK) {
+        u32 start = offsets[c];
+        if (start >= begin && start < end)
+            owner[start - begin] = c - first;
+    }
     __syncthreads();
     u32 largest = 0;
 #pragma unroll
