@@ -312,6 +312,20 @@ kiln_status kiln__determine_variant(kiln_engine *engine, const kiln_spec *spec, 
     return status;
 }
 
+kiln_status kiln__determine_sizes(kiln_engine *engine, const kiln_spec *spec, kiln__settings sizes, kiln__text *out,
+                                  kiln_error **error)
+{
+    definition d = {.engine = engine, .spec = spec, .out = out};
+    for (size_t i = 0; i < sizes.count; i++)
+        if (sizes.items[i].value.kind == KILN_TEXT)
+            named_field(&d, sizes.items[i].value.as.text);
+    if (d.status != KILN_OK && error && !*error)
+        *error = d.why;
+    else
+        kiln_error_free(d.why);
+    return d.status == KILN_OK && out->failed ? kiln__fail_memory(error) : d.status;
+}
+
 /* A simulated device is determined by its figures and the version of the model. */
 void kiln__determine_device(const kiln_device_info *info, kiln__text *out)
 {

@@ -20,7 +20,8 @@ struct kiln__recorder {
     const char *run; /* how samples are made */
     recorder_device *devices;
     size_t device_count;
-    const char *sizes; /* as a text; "" until a configuration is seen */
+    const char *sizes;      /* as a text; "" until a configuration is seen */
+    const char *size_files; /* the contents of files that they name */
     char cc[16], driver[16], nvrtc[16];
     kiln__hash128 *variants; /* of each variant of the spec: a hash of what it does */
     bool *known;
@@ -112,7 +113,8 @@ kiln_status kiln__recorder_open(kiln_engine *engine, const kiln_spec *spec, cons
                           .options = options,
                           .arena.mem = engine->mem,
                           .store = options->store,
-                          .sizes = ""};
+                          .sizes = "",
+                          .size_files = ""};
     const kiln_device_info *info = &engine->info;
     int nvrtc = kiln__nvrtc_version(engine->nvrtc);
     snprintf(r->cc, sizeof r->cc, "%d.%d", info->cc_major, info->cc_minor);
@@ -171,12 +173,18 @@ kiln_status kiln__recorder_identify(kiln__recorder *r, const kiln_sample *sample
         return status;
     kiln__hash_print(hash, identity->inputs);
     if (config && !*r->sizes) { /* the same for all of a sweep */
-        kiln__text sizes = {.mem = r->engine->mem};
+        kiln__text sizes = {.mem = r->engine->mem}, files = {.mem = r->engine->mem};
+        status = kiln__determine_sizes(r->engine, r->spec, config->sizes, &files, error);
+        if (status != KILN_OK) {
+            kiln__text_free(&files);
+            return status;
+        }
         kiln__settings_print(&sizes, config->sizes);
-        const char *kept = keep_text(&r->arena, &sizes);
-        if (!kept)
+        const char *kept = keep_text(&r->arena, &sizes), *kept_files = keep_text(&r->arena, &files);
+        if (!kept || !kept_files)
             return kiln__fail_memory(error);
         r->sizes = kept;
+        r->size_files = kept_files;
     }
     if (code)
         kiln__hash_print(kiln__code_key(code), identity->source);
@@ -184,6 +192,7 @@ kiln_status kiln__recorder_identify(kiln__recorder *r, const kiln_sample *sample
     kiln__text_printf(&all, "%s\n%s\n%s\n%s\n%s\n%s\n", r->run, r->sizes, r->spec->name, sample->variant,
                       identity->inputs, identity->source);
     kiln__settings_print(&all, KILN__PARAMS(sample));
+    kiln__text_puts(&all, r->size_files);
     if (all.failed)
         status = kiln__fail_memory(error);
     else

@@ -13,7 +13,7 @@ static const char whole[] =
     "title: A title\n"
     "about: Some prose\n"
     "source: one.cu\n"
-    "sizes: {default: {N: 1024, M: 7}}\n"
+    "sizes: {default: {N: 1024, M: 7, F: 'web.mtx'}}\n"
     "params: {SHARED: [1]}\n"
     "let: {of_spec: 1}\n"
     "where: [SHARED < 2]\n"
@@ -74,7 +74,8 @@ static const struct {
     CHANGE(spec_title, "A title", "Another title"),
     CHANGE(spec_about, "Some prose", "Other prose"),
     CHANGE(spec_source, "one.cu", "two.cu"),
-    CHANGE(spec_sizes, "{N: 1024, M: 7}}", "{N: 2048, M: 8}, more: {N: 1, M: 1}}"),
+    CHANGE(spec_sizes, "{N: 1024, M: 7, F: 'web.mtx'}}",
+           "{N: 2048, M: 8, F: 'web.mtx'}, more: {N: 1, M: 1, F: 'other.mtx'}}"),
     CHANGE(spec_let, "of_spec: 1", "of_spec: 2"),
     CHANGE(spec_where, "SHARED < 2", "SHARED < 3"),
     CHANGE(spec_define, "{DEFINED: 1}", "{DEFINED: 2}"),
@@ -301,6 +302,37 @@ static void every_key(void)
 }
 
 /* The page and the schema are made of these. */
+static void write_matrix(const fixture *f, const char *content)
+{
+    char path[96];
+    snprintf(path, sizeof path, "%s/web.mtx", f->folder);
+    kiln_error *error = NULL;
+    CHECK_OK(kiln__file_write(NULL, path, content, strlen(content), &error), error);
+}
+
+/* A size may be the name of a file: another content is another sample. */
+static void a_file_that_a_size_names(void)
+{
+    fixture f;
+    kiln__identity none, one, two, again;
+    setup(&f);
+    CHECK(identify(&f, whole, &none));
+    write_matrix(&f, "0 1\n");
+    CHECK(identify(&f, whole, &one));
+    write_matrix(&f, "0 2\n");
+    CHECK(identify(&f, whole, &two));
+    write_matrix(&f, "0 1\n");
+    CHECK(identify(&f, whole, &again));
+    CHECK(strcmp(none.rest, one.rest) != 0 && strcmp(one.rest, two.rest) != 0 && strcmp(none.rest, two.rest) != 0);
+    CHECK_TEXT(again.rest, one.rest);
+    CHECK_TEXT(two.inputs, one.inputs);
+    CHECK_TEXT(two.source, one.source);
+    char path[96];
+    snprintf(path, sizeof path, "%s/web.mtx", f.folder);
+    remove(path);
+    teardown(&f);
+}
+
 static void the_table(void)
 {
     const kiln_spec_key_info *info;
@@ -315,5 +347,6 @@ static void the_table(void)
 static const check_case cases[] = {
     {"the table", the_table},
     {"every key", every_key},
+    {"a file that a size names", a_file_that_a_size_names},
 };
 KILN_SUITE("tune.keys", cases)

@@ -21,29 +21,33 @@ static float coordinate(kiln__random *random) /* of [-1, 1), 24 bits */
     return (float)((int32_t)(kiln__random_next(random) >> 40) - (1 << 23)) * 0x1p-23F;
 }
 
-static void make_curve(const char *control, kiln__random *random, float *c)
+enum { SKEWED, BENT, STRAIGHT, SAME };
+
+static void make_curve(size_t control, kiln__random *random, float *c)
 {
     for (int i = 0; i < 6; i++)
         c[i] = coordinate(random);
     float share = coordinate(random); /* of how far the middle one lies from the line */
-    if (*control == 's' && control[1] == 'k')
-        for (int i = 0; i < 2; i++) /* by its fourth power: most of them near to it */
+    for (int i = 0; i < 2; i++) {
+        if (control == SKEWED) { /* by its fourth power: most of them near to it */
             c[2 + i] = 0.5F * (c[i] + c[4 + i]) + share * share * share * share * c[2 + i];
-    else if (*control == 'b')
-        for (int i = 0; i < 2; i++)
-            c[4 + i] = c[i] + c[4 + i] * 0x1p-10F, c[2 + i] = c[i] + (i ? 1.0F : 0.5F) * 8;
-    else if (control[1] == 't')
-        for (int i = 0; i < 2; i++)
-            c[4 + i] = c[i] + 1, c[2 + i] = 0.5F * (c[i] + c[4 + i]);
-    else
-        for (int i = 0; i < 2; i++)
+        } else if (control == BENT) {
+            c[4 + i] = c[i] + c[4 + i] * 0x1p-10F;
+            c[2 + i] = c[i] + (i ? 8.0F : 4.0F);
+        } else if (control == STRAIGHT) {
+            c[4 + i] = c[i] + 1;
+            c[2 + i] = 0.5F * (c[i] + c[4 + i]);
+        } else {
             c[2 + i] = c[4 + i] = c[i];
+        }
+    }
 }
 
 kiln_status kiln__host_bezier_curves(void *user, kiln_call *call)
 {
     (void)user;
-    static const char *const controls[] = {"skewed", "bent", "straight", "same"};
+    static const char *const controls[] = {
+        [SKEWED] = "skewed", [BENT] = "bent", [STRAIGHT] = "straight", [SAME] = "same"};
     int64_t count, scale, seed;
     const char *control;
     kiln_array *curves;
@@ -64,7 +68,7 @@ kiln_status kiln__host_bezier_curves(void *user, kiln_call *call)
     int64_t total = 0;
     float *c = curves->data;
     for (int64_t i = 0; i < count; i++, c += 6) {
-        make_curve(control, &random, c);
+        make_curve(known, &random, c);
         total += point_count(c, (float)scale);
     }
     return kiln_call_export_int(call, "total", total);
