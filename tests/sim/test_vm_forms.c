@@ -1,6 +1,8 @@
 /* Instruction forms that compilers seldom write, over edge values. Each row is an instruction and what the PTX ISA says
  * it computes, written here once more in the plainest way: bit by bit, or in wider arithmetic. A kernel per row reads a,
- * b, c, each a 64-bit word, runs the instruction and writes d. */
+ * b, c, each a 64-bit word, runs the instruction and writes d.
+ *
+ * Long: a table of instructions, and beside it what each of them computes. */
 #include <fenv.h>
 #include <math.h>
 

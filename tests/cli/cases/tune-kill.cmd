@@ -1,7 +1,7 @@
 # A sweep that is killed goes on where it was.
-kiln tune "$SPECS/endless/many.yaml" --no-verify -m 100 --strategy exhaustive --no-store >/dev/null # compiled, all of them
+kiln tune "$SPECS/endless/many.yaml" --no-verify -m 300 --strategy exhaustive --no-store >/dev/null # compiled, all of them
 for round in 1 2 3 4 5 6; do
-    kiln tune "$SPECS/endless/many.yaml" --no-verify -m 100 --strategy exhaustive >/dev/null 2>&1 &
+    kiln tune "$SPECS/endless/many.yaml" --no-verify -m 300 --strategy exhaustive >/dev/null 2>&1 &
     sleep 0.0$round
     kill -KILL $! 2>/dev/null # it may have ended
     wait $! 2>/dev/null
