@@ -115,7 +115,8 @@ static void reference_row(void *user, size_t row, size_t worker)
     const reference *r = user;
     const problem *p = &r->p;
     float *to = (float *)p->energy->data + row * p->nx;
-    double y = (double)((float)(row % p->ny) * p->spacing), z = (double)((float)(row / p->ny) * p->spacing);
+    size_t slice = row / p->ny;
+    double y = (double)((float)(row % p->ny) * p->spacing), z = (double)((float)slice * p->spacing);
     for (size_t first = 0; first < p->nx; first += GROUP) {
         double x[GROUP], sums[GROUP];
         for (size_t k = 0; k < GROUP; k++)
@@ -204,8 +205,9 @@ kiln_status kiln__host_dcs_blocked(void *user, kiln_call *call)
     if (take(call, "spacing", &p) != KILN_OK)
         return KILN_ERROR_HOST_FUNCTION;
     float *to = p.energy->data;
-    for (size_t row = 0; row < p.ny * p.nz; row++, to += p.nx)
-        for (size_t first = 0; first < p.nx; first += BLOCK_POINTS)
-            block_of_row(&p, first, (float)(row % p.ny) * p.spacing, (float)(row / p.ny) * p.spacing, to);
+    for (size_t z = 0; z < p.nz; z++)
+        for (size_t y = 0; y < p.ny; y++, to += p.nx)
+            for (size_t first = 0; first < p.nx; first += BLOCK_POINTS)
+                block_of_row(&p, first, (float)y * p.spacing, (float)z * p.spacing, to);
     return KILN_OK;
 }
