@@ -1,8 +1,8 @@
 /* dcs_f64: the reference of direct Coulomb summation, in double and by all cores. dcs_scatter_c, dcs_gather_c and
  * dcs_blocked_c: three ways to do it on the host in single precision, by one core, as variants of the spec.
  *
- * A square of a distance that is below the normal numbers of single precision counts as 0, one above them as infinite: so
- * do the kernels. */
+ * A square of a distance that is below the normal numbers of single precision counts as 0, one above them as infinite:
+ * so do the kernels. */
 #include <math.h>
 #include <string.h>
 

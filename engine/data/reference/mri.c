@@ -1,7 +1,7 @@
 /* mri_samples: samples in k-space as inputs. mri_f64: the reference of F^H d and Q, in double and by all cores.
  *
- * exp(i 2 pi (kx x + ky y + kz z)) is a product of three factors that depend on one coordinate each. So a sample needs a
- * sine and a cosine for each column, row and slice of a group of voxels, and a pair one complex multiplication. */
+ * exp(i 2 pi (kx x + ky y + kz z)) is a product of three factors that depend on one coordinate each. So a sample needs
+ * a sine and a cosine for each column, row and slice of a group of voxels, and a pair one complex multiplication. */
 #include <math.h>
 #include <string.h>
 
