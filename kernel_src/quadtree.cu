@@ -129,45 +129,64 @@ struct Votes {
     }
 };
 
+enum : u32 { AHEAD = 4 }; // rows of 32 points that a warp reads at once
+
+__device__ __forceinline__ void read_rows(item (&points)[AHEAD], const item *items, u32 first, u32 end)
+{
+#pragma unroll
+    for (u32 k = 0; k < AHEAD; k++)
+        points[k] = first + k * WARP + lane_id() < end ? items[first + k * WARP + lane_id()] : 0;
+}
+
 // How many of the points begin to end - 1 each quadrant has.
 __device__ __forceinline__ void count_quadrants(u32 (&counts)[4], const item *items, u32 begin, u32 end, u32 depth)
 {
     counts[0] = counts[1] = counts[2] = counts[3] = 0;
-#pragma unroll 4
-    for (u32 i = begin; i < end; i += WARP) {
-        const bool there = i + lane_id() < end;
-        const Votes votes(there ? quadrant_of(items[i + lane_id()], depth) : 0, there);
+#pragma unroll 1
+    for (u32 first = begin; first < end; first += AHEAD * WARP) {
+        item points[AHEAD];
+        read_rows(points, items, first, end);
 #pragma unroll
-        for (u32 q = 0; q < 4; q++)
-            counts[q] += __popc(votes.of[q]);
+        for (u32 k = 0; k < AHEAD; k++) {
+            const Votes votes(quadrant_of(points[k], depth), first + k * WARP + lane_id() < end);
+#pragma unroll
+            for (u32 q = 0; q < 4; q++)
+                counts[q] += __popc(votes.of[q]);
+        }
     }
 }
 
 // Moves them in their order, each quadrant from its own place on: to `to`, or, where no further level will come, to
-// order.
+// order, and to codes unless that is null.
 __device__ __forceinline__ void move_to_quadrants(const u32 (&start)[4], const item *items, item *to, u32 *order,
                                                   u32 *codes, u32 begin, u32 end, u32 depth)
 {
     u32 at[4] = {start[0], start[1], start[2], start[3]};
-#pragma unroll 4
-    for (u32 i = begin; i < end; i += WARP) {
-        const bool there = i + lane_id() < end;
-        const item point = there ? items[i + lane_id()] : 0;
-        const u32 quadrant = quadrant_of(point, depth);
-        const Votes votes(quadrant, there);
-        u32 place = 0;
+#pragma unroll 1
+    for (u32 first = begin; first < end; first += AHEAD * WARP) {
+        item points[AHEAD];
+        read_rows(points, items, first, end);
 #pragma unroll
-        for (u32 q = 0; q < 4; q++) {
-            if (q == quadrant)
-                place = at[q] + __popc(votes.of[q] & lanes_before());
-            at[q] += __popc(votes.of[q]);
-        }
-        if (there && depth + 1 < DEPTH)
-            to[place] = point;
-        if (there && depth + 1 == DEPTH) {
-            order[place] = (u32)point;
-            if (codes)
-                codes[place] = (u32)(point >> 32);
+        for (u32 k = 0; k < AHEAD; k++) {
+            const bool there = first + k * WARP + lane_id() < end;
+            const u32 quadrant = quadrant_of(points[k], depth);
+            const Votes votes(quadrant, there);
+            u32 place = 0;
+#pragma unroll
+            for (u32 q = 0; q < 4; q++) {
+                if (q == quadrant)
+                    place = at[q] + __popc(votes.of[q] & lanes_before());
+                at[q] += __popc(votes.of[q]);
+            }
+            if (!there)
+                continue;
+            if (depth + 1 < DEPTH) {
+                to[place] = points[k];
+            } else {
+                order[place] = (u32)points[k];
+                if (codes)
+                    codes[place] = (u32)(points[k] >> 32);
+            }
         }
     }
 }
