@@ -195,7 +195,7 @@ __device__ __forceinline__ void move_to_quadrants(const u32 (&start)[4], const i
 // ---- level by level ----
 
 #if defined QUADTREE_LEVELS || !defined QUADTREE_ONE
-// The host goes down the levels; each has seven launches. The nodes of a level that have children are in a list. Their
+// The host goes down the levels; each has eight launches. The nodes of a level that have children are in a list. Their
 // points are cut into pieces of PIECE, a warp each, and what a piece has of each quadrant is counted. A scan over these
 // counts, node by node, within a node quadrant by quadrant, within a quadrant piece by piece, tells each piece where
 // its points go, and where children begin. A second scan over the children numbers those that have children themselves.
