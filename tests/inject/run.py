@@ -12,6 +12,7 @@ function in every kind of process first, then another of each, and so on. The or
 run with --from N continues where one of the same build ended after N cases. Exit code 77: there is no NVRTC here."""
 import argparse
 import concurrent.futures
+import csv
 import errno
 import json
 import os
@@ -282,8 +283,8 @@ class Slot:
         except (ValueError, KeyError) as problem:
             return [f"exit code 0, and its output is not whole: {problem}: {out[-200:]!r}"]
         if os.path.exists(self.path("out.csv")):
-            with open(self.path("out.csv")) as file:
-                lines = file.read().splitlines()
+            with open(self.path("out.csv"), newline="") as file:
+                lines = list(csv.reader(file)) # a message may have several lines
             if len(lines) != len(told) + 1:
                 return [f"exit code 0, and its CSV file has {len(lines)} lines for {len(told)} samples"]
         kept = len(self.samples())
