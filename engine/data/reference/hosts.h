@@ -14,6 +14,9 @@
     X(histogram_exact, KILN_HOST_REFERENCE, kiln__host_histogram)                                                      \
     X(matmul_f64, KILN_HOST_REFERENCE, kiln__host_matmul)                                                              \
     X(outer_product, KILN_HOST_INPUT, kiln__host_outer_product)                                                        \
+    X(quadtree_exact, KILN_HOST_REFERENCE, kiln__host_quadtree)                                                        \
+    X(quadtree_host, KILN_HOST_STEP, kiln__host_quadtree_build)                                                        \
+    X(quadtree_points, KILN_HOST_INPUT, kiln__host_quadtree_points)                                                    \
     X(reduction_f64, KILN_HOST_REFERENCE, kiln__host_reduction)                                                        \
     X(scan_f64, KILN_HOST_REFERENCE, kiln__host_scan)                                                                  \
     X(sort_exact, KILN_HOST_REFERENCE, kiln__host_sort)                                                                \
