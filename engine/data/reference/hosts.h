@@ -11,6 +11,11 @@
     X(bezier_f64, KILN_HOST_REFERENCE, kiln__host_bezier)                                                              \
     X(captured, KILN_HOST_INPUT, kiln__host_captured)                                                                  \
     X(convolution_f64, KILN_HOST_REFERENCE, kiln__host_convolution)                                                    \
+    X(dcs_atoms, KILN_HOST_INPUT, kiln__host_dcs_atoms)                                                                \
+    X(dcs_blocked_c, KILN_HOST_STEP, kiln__host_dcs_blocked)                                                           \
+    X(dcs_f64, KILN_HOST_REFERENCE, kiln__host_dcs)                                                                    \
+    X(dcs_gather_c, KILN_HOST_STEP, kiln__host_dcs_gather)                                                             \
+    X(dcs_scatter_c, KILN_HOST_STEP, kiln__host_dcs_scatter)                                                           \
     X(histogram_exact, KILN_HOST_REFERENCE, kiln__host_histogram)                                                      \
     X(matmul_f64, KILN_HOST_REFERENCE, kiln__host_matmul)                                                              \
     X(outer_product, KILN_HOST_INPUT, kiln__host_outer_product)                                                        \
