@@ -11,6 +11,15 @@
     X(bezier_f64, KILN_HOST_REFERENCE, kiln__host_bezier)                                                              \
     X(captured, KILN_HOST_INPUT, kiln__host_captured)                                                                  \
     X(convolution_f64, KILN_HOST_REFERENCE, kiln__host_convolution)                                                    \
+    X(cutoff_atoms, KILN_HOST_INPUT, kiln__host_cutoff_atoms)                                                          \
+    X(cutoff_bins, KILN_HOST_STEP, kiln__host_cutoff_bins)                                                             \
+    X(cutoff_blocked_c, KILN_HOST_STEP, kiln__host_cutoff_blocked)                                                     \
+    X(cutoff_f64, KILN_HOST_REFERENCE, kiln__host_cutoff)                                                              \
+    X(cutoff_gather_c, KILN_HOST_STEP, kiln__host_cutoff_gather)                                                       \
+    X(cutoff_near, KILN_HOST_INPUT, kiln__host_cutoff_near)                                                            \
+    X(cutoff_overflow, KILN_HOST_STEP, kiln__host_cutoff_overflow)                                                     \
+    X(cutoff_scatter_c, KILN_HOST_STEP, kiln__host_cutoff_scatter)                                                     \
+    X(cutoff_shares, KILN_HOST_INPUT, kiln__host_cutoff_shares)                                                        \
     X(dcs_atoms, KILN_HOST_INPUT, kiln__host_dcs_atoms)                                                                \
     X(dcs_blocked_c, KILN_HOST_STEP, kiln__host_dcs_blocked)                                                           \
     X(dcs_f64, KILN_HOST_REFERENCE, kiln__host_dcs)                                                                    \
