@@ -10,6 +10,7 @@
     X(bezier_curves, KILN_HOST_INPUT, kiln__host_bezier_curves)                                                        \
     X(bezier_f64, KILN_HOST_REFERENCE, kiln__host_bezier)                                                              \
     X(captured, KILN_HOST_INPUT, kiln__host_captured)                                                                  \
+    X(convnet_f64, KILN_HOST_REFERENCE, kiln__host_convnet)                                                            \
     X(convolution_f64, KILN_HOST_REFERENCE, kiln__host_convolution)                                                    \
     X(cutoff_atoms, KILN_HOST_INPUT, kiln__host_cutoff_atoms)                                                          \
     X(cutoff_bins, KILN_HOST_STEP, kiln__host_cutoff_bins)                                                             \
