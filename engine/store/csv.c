@@ -14,7 +14,10 @@
 
 #define NAME(kind, name, unit, text) #name,
 static const char *const columns[] = {KILN__STORE_COLUMNS(NAME) "times"};
-enum { COLUMNS_1 = sizeof((const char *const[]){KILN__STORE_COLUMNS_1(NAME)}) / sizeof(char *) };
+enum {
+    COLUMNS_1 = sizeof((const char *const[]){KILN__STORE_COLUMNS_1(NAME)}) / sizeof(char *),
+    COLUMNS_2 = sizeof((const char *const[]){KILN__STORE_COLUMNS_2(NAME)}) / sizeof(char *) + COLUMNS_1
+};
 #undef NAME
 
 /* ---- writing ---- */
@@ -130,7 +133,7 @@ typedef struct reader {
     const char *path;
     char *at;          /* position in the file's text; fields are split in place */
     unsigned line;     /* of `at` */
-    bool first;        /* a file of version 1 */
+    int version;       /* of the schema that the file was written with */
     kiln__arena arena; /* of one row */
 } reader;
 
@@ -227,8 +230,12 @@ static kiln_status read_row(reader *r, kiln__store_row *row, kiln_error **error)
 #define REAL(name) FIELD(name, read_real(field, &row->name), "a number")
     *row = (kiln__store_row){0};
     KILN__STORE_COLUMNS_1(KILN__COLUMN)
-    if (!r->first) {
+    row->features = "";
+    if (r->version >= 2) {
         KILN__STORE_COLUMNS_2(KILN__COLUMN)
+    }
+    if (r->version >= 3) {
+        KILN__STORE_COLUMNS_3(KILN__COLUMN)
     }
     FIELD(times, read_times(r, field, row), "numbers separated by spaces")
 #undef TEXT
@@ -248,9 +255,10 @@ static kiln_status read_heading(reader *r, kiln_error **error)
     bool last = false;
     for (size_t i = 0; i < KILN__COUNT(columns); i++) {
         const char *field = last ? NULL : next_field(r, &last);
-        r->first = field && i == COLUMNS_1 && strcmp(field, "times") == 0;
-        if (r->first)
+        if (field && (i == COLUMNS_1 || i == COLUMNS_2) && strcmp(field, "times") == 0) {
+            r->version = i == COLUMNS_1 ? 1 : 2;
             break;
+        }
         if (!field || strcmp(field, columns[i]) != 0)
             return bad(r, 1, error, "the heading is not that of an export: it lacks the column", columns[i]);
     }
@@ -281,7 +289,12 @@ static kiln_status read_rows(reader *r, uint64_t *read, uint64_t *taken, kiln_er
 kiln_status kiln__csv_import(kiln_store *store, const char *path, char *text, size_t length, uint64_t *read,
                              uint64_t *taken, kiln_error **error)
 {
-    reader r = {.store = store, .path = path, .at = text, .line = 1, .arena = {.mem = store->mem}};
+    reader r = {.store = store,
+                .path = path,
+                .at = text,
+                .line = 1,
+                .version = KILN__STORE_VERSION,
+                .arena = {.mem = store->mem}};
     return memchr(text, '\0', length) ? bad(&r, 1, error, "not a text file: it contains a zero byte", NULL)
                                       : read_rows(&r, read, taken, error);
 }

@@ -10,7 +10,8 @@
 /* The columns of the table, of CSV files and of a row, in this order; those of a result are from KILN_RESULT_MAP. A new
  * column needs a new version of the schema, with a list of its own: older databases get its columns when they are
  * opened, and older CSV files are read without them; their values are 0 or "". X(kind, name, unit, text) */
-#define KILN__STORE_COLUMNS(X) KILN__STORE_COLUMNS_1(X) KILN__STORE_COLUMNS_2(X)
+#define KILN__STORE_COLUMNS(X) KILN__STORE_COLUMNS_1(X) KILN__STORE_COLUMNS_2(X) KILN__STORE_COLUMNS_3(X)
+#define KILN__STORE_COLUMNS_3(X) X(TEXT, features, "", "")
 #define KILN__STORE_COLUMNS_2(X) KILN_RESULT_MAP_2(X)
 #define KILN__STORE_COLUMNS_1(X)                                                                                       \
     KILN_RECORD_SUBJECT_MAP(X)                                                                                         \

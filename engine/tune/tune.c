@@ -369,9 +369,8 @@ static kiln_status run_code(sweep *s, job *taken, const kiln__trial *trial, kiln
         const kiln_result *ran = NULL;
         status = kiln_plan_run(plan, &how, &ran, error);
         *result = ran ? *ran : *result;
-        size_t count;
-        const double *times = kiln__plan_times(plan, &count);
-        kiln__recorder_times(s->recorder, times, count);
+        if (status == KILN_OK)
+            status = kiln__recorder_note(s->recorder, plan, error);
         kiln_plan_close(plan);
     }
     return status;

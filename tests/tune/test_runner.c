@@ -70,6 +70,7 @@ static void write_result(kiln__text *message)
                                   .passing = true,
                                   .lost = true,
                                   .why = "because",
+                                  .features = "rows=300 mean=2.5",
                                   .result = {.measured = 1,
                                              .seconds = 1.5,
                                              .worst_error = 0.5,
@@ -145,7 +146,7 @@ static void a_result_comes_back_whole(void)
     const size_t skip = sizeof(kiln__message_header);
     kiln__text message = {0};
     const kiln_result sent = numbered_result();
-    kiln__runner_answer answer = {.why = "", .times = times, .result = sent}, got;
+    kiln__runner_answer answer = {.why = "", .features = "", .times = times, .result = sent}, got;
     kiln__runner_write_result(&message, &answer);
     CU_ASSERT_TRUE_FATAL(kiln__runner_read_result(message.data + skip, message.length - skip, &got));
 #define SAME(kind, name, unit, text) CHECK(got.result.name == sent.name);
@@ -194,6 +195,7 @@ static void messages_come_back(void)
     CHECK(answer.time_count == KILN__COUNT(times) && memcmp(answer.times, times, sizeof times) == 0);
     CHECK(answer.status == KILN_ERROR_DEVICE && answer.cuda == 700 && answer.passing && answer.lost);
     CHECK_TEXT(answer.why, "because");
+    CHECK_TEXT(answer.features, "rows=300 mean=2.5");
     CHECK(answer.result.measured && !answer.result.verified && answer.result.seconds == 1.5);
     CHECK(answer.result.worst_error == 0.5 && answer.result.repetitions == 7 && answer.result.stopped_early);
     CHECK(answer.result.clock_hz == 1e9 && answer.result.throttle == 5 && answer.result.energy_joules == 0.75);

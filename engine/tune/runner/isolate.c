@@ -382,6 +382,7 @@ kiln_status kiln__runner_take(kiln__runner *r, kiln__recorder *recorder, kiln_re
     if (r->status == KILN_OK) {
         *result = r->answer.result;
         kiln__recorder_times(recorder, r->answer.times, r->answer.time_count);
+        kiln__recorder_features(recorder, r->answer.features);
     }
     if (error && !*error)
         *error = r->why;

@@ -64,6 +64,7 @@ typedef struct kiln__runner_answer {
     kiln_result result; /* if status is KILN_OK; the sweep fills in compiling and cache */
     const void *times;  /* doubles, perhaps not aligned: of each repetition, in order */
     size_t time_count;
+    const char *features; /* of the input: the text of settings, "" for none */
 } kiln__runner_answer;
 void kiln__runner_write_result(kiln__text *message, const kiln__runner_answer *answer);
 bool kiln__runner_read_result(const char *body, size_t length, kiln__runner_answer *answer);

@@ -258,7 +258,9 @@ typedef struct kiln_record {
     const kiln_result *result; /* never NULL; valid where status is KILN_OK */
     const double *times;       /* seconds of each repetition, in order; on the simulated device the host's time */
     size_t time_count;
-    int64_t made; /* microseconds since 1970 */
+    int64_t made;                 /* microseconds since 1970 */
+    const kiln_setting *features; /* numbers that describe the input, as the spec's `features` has them */
+    size_t feature_count;         /* 0: the spec has none, or the inputs were not made */
 } kiln_record;
 /* Return nonzero to be shown no more. */
 typedef int (*kiln_record_fn)(void *user, const kiln_record *record);
