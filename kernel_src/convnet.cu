@@ -1,0 +1,658 @@
+// convnet.cu - a convolution layer of a neural network, forward, in single precision.
+//
+//     y[n][k][p][q] = sum over c, r, s of
+//         x[n][c'][p * STRIDE_H + r * DILATION_H - PAD_H][q * STRIDE_W + s * DILATION_W - PAD_W] * w[k][c][r][s]
+//
+// x holds images of CHANNELS x HEIGHT x WIDTH, w holds FILTERS filters of CHANNELS / GROUPS x FILTER_H x FILTER_W, y
+// images of FILTERS x OUT_H x OUT_W. Channel c' is channel c of the group that filter k belongs to. With NHWC the channel
+// comes last in all three arrays. The filter is not reversed. Around an image are zeros, which are multiplied like other
+// numbers: an infinity or a NaN in a filter makes NaN of the points where it meets them.
+//
+// All extents are macros, so that divisions by them are multiplications and the loops over a filter are written out; the
+// number of images is an argument. Any extents are legal, 0 channels, filters and images included; offsets are 64 bits
+// wide, but the points of an output channel of all images are less than 2^31.
+//
+// A layer is a product of matrices: FILTERS x (CHANNELS FILTER_H FILTER_W) times a matrix whose column is what one point
+// of y takes of x (the unrolled image). What changes from kernel to kernel is where that matrix is: nowhere (direct), in
+// parts in shared memory (shared), in global memory (unrolled_gemm), or in shared memory, tile by tile of a product as
+// in matmul.cu (implicit_gemm).
+//
+// Every kernel gives the same bits in every run. direct, shared and unrolled_gemm add the same products in the same order
+// with one rounding a product; implicit_gemm adds in another order.
+//
+// The tuning parameters are macros as well. The defaults are for an editor or a compiler that is given none. A kernel is
+// compiled where its own macro CONVNET_<NAME> is set, or where CONVNET_ONE is not.
+
+#include "common.cuh"
+
+#ifndef CHANNELS // the layer; all of these come from the spec's sizes
+#define CHANNELS 64
+#define HEIGHT 56
+#define WIDTH 56
+#define FILTERS 64
+#define FILTER_H 3
+#define FILTER_W 3
+#define STRIDE_H 1
+#define STRIDE_W 1
+#define PAD_H 1
+#define PAD_W 1
+#define DILATION_H 1
+#define DILATION_W 1
+#define GROUPS 1
+#define NHWC 0
+#define OUT_H 56
+#define OUT_W 56
+#endif
+#ifndef BLOCK
+#define BLOCK 256 // direct, unrolled_gemm: threads of a block
+#endif
+#ifndef BLOCK_X
+#define BLOCK_X 16 // shared: threads of a block across
+#endif
+#ifndef BLOCK_Y
+#define BLOCK_Y 8 // and down
+#endif
+#ifndef KERNELS
+#define KERNELS 4 // shared: filters that a thread applies to what is staged
+#endif
+#ifndef AT_ONCE
+#define AT_ONCE 1 // unrolled_gemm: channels of each group that are unrolled at once
+#endif
+#ifndef TILE
+#define TILE 16 // unrolled_gemm: side of the square tiles
+#endif
+#ifndef TILE_M
+#define TILE_M 64 // implicit_gemm: filters of a block's tile
+#endif
+#ifndef TILE_N
+#define TILE_N 128 // and points
+#endif
+#ifndef TILE_K
+#define TILE_K 8 // channels of a step
+#endif
+#ifndef THREAD_M
+#define THREAD_M 8 // filters of a thread; a multiple of 4
+#endif
+#ifndef THREAD_N
+#define THREAD_N 8 // and points, likewise
+#endif
+#ifndef LANES_M
+#define LANES_M 4 // a warp is LANES_M x 32 / LANES_M threads
+#endif
+#ifndef STAGES
+#define STAGES 3 // tiles in shared memory: one in use, the others on their way
+#endif
+#ifndef RESIDENT
+#define RESIDENT 1 // blocks that an SM has registers for, at the least
+#endif
+#ifndef SPLITS
+#define SPLITS 1 // parts of the sum that blocks of their own make
+#endif
+
+__host__ __device__ constexpr unsigned at_least_one(unsigned value)
+{
+    return value > 0 ? value : 1;
+}
+
+constexpr unsigned TAPS = FILTER_H * FILTER_W, POINTS = OUT_H * OUT_W; // of a filter; of a channel of y
+constexpr unsigned GROUP_CHANNELS = CHANNELS / GROUPS, GROUP_FILTERS = FILTERS / GROUPS;
+constexpr unsigned GROUP_FILTERS_1 = at_least_one(GROUP_FILTERS), POINTS_1 = at_least_one(POINTS); // for divisions
+constexpr unsigned OUT_W_1 = at_least_one(OUT_W), FILTERS_1 = at_least_one(FILTERS);
+
+// Where an element lies in its array.
+__device__ __forceinline__ offset index_x(unsigned image, unsigned channel, unsigned row, unsigned column)
+{
+    return NHWC ? (((offset)image * HEIGHT + row) * WIDTH + column) * CHANNELS + channel
+                : (((offset)image * CHANNELS + channel) * HEIGHT + row) * WIDTH + column;
+}
+
+__device__ __forceinline__ offset index_w(unsigned filter, unsigned channel, unsigned r, unsigned s)
+{
+    return NHWC ? (((offset)filter * FILTER_H + r) * FILTER_W + s) * GROUP_CHANNELS + channel
+                : (((offset)filter * GROUP_CHANNELS + channel) * FILTER_H + r) * FILTER_W + s;
+}
+
+// `point` is the row of y times its width, plus the column.
+__device__ __forceinline__ offset index_y(unsigned image, unsigned filter, unsigned point)
+{
+    return NHWC ? ((offset)image * POINTS + point) * FILTERS + filter
+                : ((offset)image * FILTERS + filter) * POINTS + point;
+}
+
+// An element of x, or the zero outside. Rows and columns before the first are large unsigned numbers.
+__device__ __forceinline__ float image_at(const float *__restrict__ x, unsigned image, unsigned channel, unsigned row,
+                                          unsigned column)
+{
+    return row < HEIGHT && column < WIDTH ? x[index_x(image, channel, row, column)] : 0.0f;
+}
+
+#if defined(CONVNET_DIRECT) || !defined(CONVNET_ONE)
+// A thread a point of y, in y's order; image and filter from global memory, two loads for each multiply-add.
+//
+// Threads of a warp read neighbours of one of the two and the same element of the other, so that it is the L1 that
+// serves them: a point of x is read FILTERS / GROUPS * FILTER_H * FILTER_W times.
+extern "C" __global__ void convnet_direct(const float *__restrict__ x, const float *__restrict__ w,
+                                          float *__restrict__ y, unsigned images)
+{
+    offset i = grid_thread<BLOCK>();
+    if (i >= (offset)images * FILTERS * POINTS)
+        return;
+    unsigned filter = (NHWC ? i : i / POINTS_1) % FILTERS_1, point = (NHWC ? i / FILTERS_1 : i) % POINTS_1;
+    unsigned image = i / ((offset)FILTERS_1 * POINTS_1), channel0 = filter / GROUP_FILTERS_1 * GROUP_CHANNELS;
+    unsigned row0 = point / OUT_W_1 * STRIDE_H - PAD_H, column0 = point % OUT_W_1 * STRIDE_W - PAD_W;
+    float sum = 0.0f;
+    for (unsigned c = 0; c < GROUP_CHANNELS; ++c)
+#pragma unroll
+        for (unsigned r = 0; r < FILTER_H; ++r)
+#pragma unroll
+            for (unsigned s = 0; s < FILTER_W; ++s)
+                sum = fmaf(image_at(x, image, channel0 + c, row0 + r * DILATION_H, column0 + s * DILATION_W),
+                           w[index_w(filter, c, r, s)], sum);
+    y[i] = sum;
+}
+#endif
+
+#if defined(CONVNET_SHARED) || !defined(CONVNET_ONE)
+// A block makes BLOCK_Y x BLOCK_X points of KERNELS channels of y. For one channel of x after the other it stages what
+// these points take, and the filters' parts, in shared memory.
+//
+// Against direct: a point of x comes from global memory once a block and channel, for KERNELS filters, and its edges are
+// tested once. A multiply-add still takes more than one load from shared memory: one of the image for KERNELS filters,
+// and one of each filter, which all threads read at once (a broadcast).
+extern "C" __global__ void __launch_bounds__(BLOCK_X *BLOCK_Y)
+    convnet_shared(const float *__restrict__ x, const float *__restrict__ w, float *__restrict__ y)
+{
+    constexpr unsigned ROWS = (BLOCK_Y - 1) * STRIDE_H + (FILTER_H - 1) * DILATION_H + 1;
+    constexpr unsigned COLUMNS = (BLOCK_X - 1) * STRIDE_W + (FILTER_W - 1) * DILATION_W + 1;
+    __shared__ float staged[ROWS][COLUMNS], weights[TAPS][KERNELS];
+    constexpr unsigned ACROSS = ceil_div(OUT_W_1, (unsigned)BLOCK_X);
+    constexpr unsigned DOWN = ceil_div(POINTS_1 / OUT_W_1, (unsigned)BLOCK_Y);
+    constexpr unsigned PARTS = ceil_div(GROUP_FILTERS_1, (unsigned)KERNELS); // of a group's filters
+    unsigned across = blockIdx.x % ACROSS, down = blockIdx.x / ACROSS % DOWN, part = blockIdx.x / (ACROSS * DOWN);
+    unsigned group = part / PARTS % GROUPS, image = part / (PARTS * GROUPS);
+    unsigned filter0 = part % PARTS * KERNELS; // of the group
+    unsigned row0 = down * BLOCK_Y, column0 = across * BLOCK_X;
+    unsigned thread = threadIdx.y * BLOCK_X + threadIdx.x;
+
+    float sums[KERNELS] = {};
+    for (unsigned c = 0; c < GROUP_CHANNELS; ++c) {
+        for (unsigned i = threadIdx.y; i < ROWS; i += BLOCK_Y)
+            for (unsigned j = threadIdx.x; j < COLUMNS; j += BLOCK_X)
+                staged[i][j] = image_at(x, image, group * GROUP_CHANNELS + c, row0 * STRIDE_H + i - PAD_H,
+                                        column0 * STRIDE_W + j - PAD_W);
+        for (unsigned i = thread; i < TAPS * KERNELS; i += BLOCK_X * BLOCK_Y) {
+            unsigned tap = i / KERNELS, filter = filter0 + i % KERNELS;
+            weights[tap][i % KERNELS] =
+                filter < GROUP_FILTERS
+                    ? w[index_w(group * GROUP_FILTERS + filter, c, tap / FILTER_W, tap % FILTER_W)]
+                    : 0.0f;
+        }
+        __syncthreads();
+#pragma unroll
+        for (unsigned r = 0; r < FILTER_H; ++r)
+#pragma unroll
+            for (unsigned s = 0; s < FILTER_W; ++s) {
+                float value = staged[threadIdx.y * STRIDE_H + r * DILATION_H][threadIdx.x * STRIDE_W + s * DILATION_W];
+#pragma unroll
+                for (unsigned k = 0; k < KERNELS; ++k)
+                    sums[k] = fmaf(value, weights[r * FILTER_W + s][k], sums[k]);
+            }
+        __syncthreads();
+    }
+    unsigned row = row0 + threadIdx.y, column = column0 + threadIdx.x;
+    if (row >= OUT_H || column >= OUT_W)
+        return;
+#pragma unroll
+    for (unsigned k = 0; k < KERNELS; ++k)
+        if (filter0 + k < GROUP_FILTERS)
+            y[index_y(image, group * GROUP_FILTERS + filter0 + k, row * OUT_W + column)] = sums[k];
+}
+#endif
+
+#if defined(CONVNET_UNROLLED_GEMM) || !defined(CONVNET_ONE)
+// The unrolled image in global memory, AT_ONCE channels of each group at a time: the whole would be FILTER_H * FILTER_W
+// times as large as x. One kernel unrolls, the other adds the product of the filters with that to y.
+//
+// Against shared: both kernels are simple, and the second is any product of matrices. But each element of the unrolled
+// image is written and read again, and so is y for every AT_ONCE channels.
+//
+// A row of `unrolled` is one tap of one channel; rows of a group lie together, columns are points of all images.
+extern "C" __global__ void convnet_unroll(const float *__restrict__ x, float *__restrict__ unrolled, unsigned columns,
+                                          unsigned round)
+{
+    unsigned blocks = ceil_div(columns, (unsigned)BLOCK); // of a row
+    unsigned row = blockIdx.x / blocks, column = blockIdx.x % blocks * BLOCK + threadIdx.x;
+    if (column >= columns)
+        return;
+    unsigned tap = row % TAPS, channel = round * AT_ONCE + row / TAPS % AT_ONCE, group = row / (TAPS * AT_ONCE);
+    unsigned image = column / POINTS_1, point = column % POINTS_1;
+    float value = 0.0f;
+    if (channel < GROUP_CHANNELS)
+        value = image_at(x, image, group * GROUP_CHANNELS + channel,
+                         point / OUT_W_1 * STRIDE_H + tap / FILTER_W * DILATION_H - PAD_H,
+                         point % OUT_W_1 * STRIDE_W + tap % FILTER_W * DILATION_W - PAD_W);
+    unrolled[(offset)row * columns + column] = value;
+}
+
+// y += filters * unrolled, by tiles of TILE x TILE; the first round begins with zeros.
+extern "C" __global__ void __launch_bounds__(TILE *TILE)
+    convnet_add_product(const float *__restrict__ unrolled, const float *__restrict__ w, float *__restrict__ y,
+                        unsigned columns, unsigned round)
+{
+    constexpr unsigned ROWS = AT_ONCE * TAPS, DOWN = ceil_div(GROUP_FILTERS_1, (unsigned)TILE);
+    __shared__ float tile_w[TILE][TILE], tile_u[TILE][TILE];
+    unsigned group = blockIdx.x / DOWN % GROUPS, i = threadIdx.y, j = threadIdx.x;
+    unsigned filter = blockIdx.x % DOWN * TILE + i, column = blockIdx.x / (DOWN * GROUPS) * TILE + j;
+    unsigned image = column / POINTS_1, point = column % POINTS_1;
+    bool inside = filter < GROUP_FILTERS && column < columns;
+    float *to = y + index_y(image, group * GROUP_FILTERS + filter, point);
+    float sum = round > 0 && inside ? *to : 0.0f;
+    for (unsigned k0 = 0; k0 < ROWS; k0 += TILE) {
+        unsigned tap = (k0 + j) % TAPS, channel = round * AT_ONCE + (k0 + j) / TAPS;
+        tile_w[i][j] = k0 + j < ROWS && channel < GROUP_CHANNELS && filter < GROUP_FILTERS
+                           ? w[index_w(group * GROUP_FILTERS + filter, channel, tap / FILTER_W, tap % FILTER_W)]
+                           : 0.0f;
+        tile_u[i][j] =
+            k0 + i < ROWS && column < columns ? unrolled[(offset)(group * ROWS + k0 + i) * columns + column] : 0.0f;
+        __syncthreads();
+#pragma unroll
+        for (unsigned k = 0; k < TILE; ++k)
+            if (k0 + k < ROWS)
+                sum = fmaf(tile_w[i][k], tile_u[k][j], sum);
+        __syncthreads();
+    }
+    if (inside)
+        *to = sum;
+}
+#endif
+
+#if defined(CONVNET_PRODUCT) || !defined(CONVNET_ONE)
+// What the kernels share that make tiles of a product of matrices: a block makes TILE_M x TILE_N, a thread THREAD_M x
+// THREAD_N of them, as in matmul.cu's coarsened; STAGES pairs of tiles lie in shared memory, and all but one of them are
+// on their way there, by asynchronous copies. `Source` begins these copies: it knows where the matrices are.
+
+#define THREADS ((TILE_M / THREAD_M) * (TILE_N / THREAD_N))
+#define LANES_N (32 / LANES_M)
+#define WARPS_N (TILE_N / (LANES_N * THREAD_N))
+#define A_FLOATS (TILE_K * TILE_M)
+
+static_assert(TILE_K % 4 == 0 && 128 % TILE_K == 0, "TILE_K must be 4, 8, 16 or 32");
+static_assert(THREAD_M % 4 == 0 && THREAD_N % 4 == 0, "a thread's results come in squares of 4 x 4");
+static_assert(TILE_M % (LANES_M * THREAD_M) == 0 && TILE_N % (LANES_N * THREAD_N) == 0, "whole warps must fill a tile");
+
+// Where row k of the second tile lies. If its columns are copied four rows at a time, the gap after every fourth row
+// spreads what a warp writes at once over all 32 banks.
+template <bool TURNED> __device__ __forceinline__ constexpr unsigned b_row(unsigned k)
+{
+    return k * TILE_N + (TURNED ? k / 4 * (128 / TILE_K) : 0);
+}
+
+template <bool TURNED> struct Stage {
+    enum : unsigned { FLOATS = A_FLOATS + TILE_K * TILE_N + (TURNED ? 32 : 0) };
+};
+
+// A thread's share of one row of each tile.
+struct Strip {
+    float a[THREAD_M], b[THREAD_N];
+};
+
+__device__ __forceinline__ void read_strip(Strip &strip, const float *a, const float *b)
+{
+#pragma unroll
+    for (unsigned i = 0; i < THREAD_M; i += 4)
+        unpack(strip.a + i, load_quad(a + i * LANES_M));
+#pragma unroll
+    for (unsigned j = 0; j < THREAD_N; j += 4)
+        unpack(strip.b + j, load_quad(b + j * LANES_N));
+}
+
+__device__ __forceinline__ void multiply_strip(float (&sum)[THREAD_M][THREAD_N], const Strip &strip)
+{
+#pragma unroll
+    for (unsigned i = 0; i < THREAD_M; ++i)
+#pragma unroll
+        for (unsigned j = 0; j < THREAD_N; ++j)
+            sum[i][j] = fmaf(strip.a[i], strip.b[j], sum[i][j]);
+}
+
+// A thread's results are squares of 4 x 4, LANES_M * 4 rows and LANES_N * 4 columns apart, so that the lanes of a warp
+// read neighbouring quads. The first of them, in the tile:
+__device__ __forceinline__ unsigned first_m()
+{
+    return warp_id() / WARPS_N * (LANES_M * THREAD_M) + lane_id() / LANES_N * 4;
+}
+
+__device__ __forceinline__ unsigned first_n()
+{
+    return warp_id() % WARPS_N * (LANES_N * THREAD_N) + lane_id() % LANES_N * 4;
+}
+
+// The thread's sums over the steps [begin, end) of the source, which is asked for them in this order.
+template <class Source>
+__device__ __forceinline__ void add_steps(Source &source, unsigned begin, unsigned end,
+                                          float (&sum)[THREAD_M][THREAD_N])
+{
+    extern __shared__ float4 stages[]; // the type gives the alignment
+    float *base = (float *)stages;
+    constexpr unsigned FLOATS = Stage<Source::TURNED>::FLOATS;
+    const unsigned m = first_m(), n = first_n();
+#pragma unroll
+    for (unsigned i = 0; i < STAGES - 1; ++i) {
+        if (begin + i < end) {
+            source.fetch(begin + i, base + i * FLOATS);
+            source.land(base + i * FLOATS);
+        }
+        copy_async_commit();
+    }
+    unsigned reading = 0, writing = STAGES - 1;
+    for (unsigned step = begin; step < end; ++step) {
+        copy_async_wait<STAGES - 2>();
+        __syncthreads(); // this step's tiles are there for all, and nobody reads the ones of the step before
+        const bool more = step + STAGES - 1 < end;
+        float *to = base + writing * FLOATS;
+        if (more)
+            source.fetch(step + STAGES - 1, to);
+        copy_async_commit();
+        const float *a = base + reading * FLOATS + m, *b = base + reading * FLOATS + A_FLOATS + n;
+        Strip now, next;
+        read_strip(now, a, b);
+#pragma unroll
+        for (unsigned k = 0; k < TILE_K; ++k) {
+            if (k + 1 < TILE_K)
+                read_strip(next, a + (k + 1) * TILE_M, b + b_row<Source::TURNED>(k + 1)); // under the products
+            multiply_strip(sum, now);
+            now = next;
+        }
+        if (more)
+            source.land(to);
+        reading = reading + 1 == STAGES ? 0 : reading + 1;
+        writing = writing + 1 == STAGES ? 0 : writing + 1;
+    }
+}
+
+// As copy_async of common.cuh, to an address in shared memory as a number: what is added to it costs no instruction.
+template <unsigned bytes>
+__device__ __forceinline__ void copy_to(unsigned to, const float *from, bool inside = true)
+{
+#if __CUDA_ARCH__ >= 800
+    unsigned read = inside ? bytes : 0;
+    offset global = __cvta_generic_to_global(from);
+    if (bytes == 16)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(global), "r"(read) : "memory");
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(global), "r"(read) : "memory");
+#endif
+}
+
+__device__ __forceinline__ unsigned shared_address(const float *at)
+{
+    return (unsigned)__cvta_generic_to_shared(at);
+}
+
+// Tiles of TILE_K rows of a matrix whose rows are PITCH floats, one tile below the other; a tile takes TILE_FLOATS of
+// each row. All of them are there and are aligned to 16 bytes.
+template <unsigned TILE_FLOATS, unsigned long long PITCH> struct Rows {
+    static constexpr unsigned QUADS = TILE_FLOATS / 4, ROWS_AT_ONCE = THREADS / QUADS;
+    static_assert(THREADS % QUADS == 0 && TILE_K % ROWS_AT_ONCE == 0, "a thread's copies must lie below each other");
+    const float *from; // this thread's first of the next tile
+
+    __device__ __forceinline__ Rows(const float *tile)
+        : from(tile + (offset)(threadIdx.x / QUADS) * PITCH + threadIdx.x % QUADS * 4)
+    {
+    }
+
+    __device__ __forceinline__ void copy(unsigned to)
+    {
+        to += threadIdx.x * 16;
+#pragma unroll
+        for (unsigned i = 0; i < TILE_K / ROWS_AT_ONCE; ++i)
+            copy_to<16>(to + i * THREADS * 16, from + i * ROWS_AT_ONCE * PITCH);
+        from += TILE_K * PITCH;
+    }
+};
+#endif
+
+#if defined(CONVNET_IMPLICIT_GEMM) || !defined(CONVNET_ONE)
+// The unrolled image is never stored: a block makes its tiles of it on their way to shared memory.
+//
+// Against unrolled_gemm: one pass over x and y, and next to nothing but multiply-adds is issued. A step is TILE_K
+// channels of one tap of the filter, so that a thread knows by one test whether a point lies in the image for all of
+// them, and the steps of all taps of the same channels follow each other: they find them in the L1. The filters are
+// brought into that order by a kernel of their own (convnet_pack), a tile's row after the other, with zeros after the
+// last channel and the last filter.
+//
+// A part of the sum (SPLITS > 1) has blocks of its own where a layer has few points; a last kernel adds the parts in
+// order.
+constexpr unsigned CHUNKS = ceil_div(GROUP_CHANNELS, (unsigned)TILE_K), STEPS = CHUNKS * TAPS;
+constexpr unsigned PACKED_FILTERS = ceil_div(GROUP_FILTERS, (unsigned)TILE_M) * TILE_M;
+
+// Packed filters: of each group STEPS * TILE_K rows of PACKED_FILTERS. A tile of 32 filters x 32 elements is turned
+// in shared memory. Blocks of 32 x 8.
+extern "C" __global__ void convnet_pack(const float *__restrict__ w, float *__restrict__ packed)
+{
+    constexpr unsigned ELEMENTS = STEPS * TILE_K, ACROSS = ceil_div(at_least_one(ELEMENTS), 32u);
+    constexpr unsigned DOWN = at_least_one(ceil_div(PACKED_FILTERS, 32u)), CHANNELS_ALL = at_least_one(CHUNKS * TILE_K);
+    __shared__ float tile[32][33];
+    unsigned across = blockIdx.x % ACROSS, down = blockIdx.x / ACROSS % DOWN, group = blockIdx.x / (ACROSS * DOWN);
+    for (unsigned i = threadIdx.y; i < 32; i += 8) { // elements in the order of w
+        unsigned element = across * 32 + threadIdx.x, filter = down * 32 + i;
+        unsigned channel = NHWC ? element % CHANNELS_ALL : element / TAPS;
+        unsigned tap = NHWC ? element / CHANNELS_ALL : element % TAPS;
+        tile[i][threadIdx.x] =
+            element < ELEMENTS && channel < GROUP_CHANNELS && filter < GROUP_FILTERS
+                ? w[index_w(group * GROUP_FILTERS + filter, channel, tap / FILTER_W, tap % FILTER_W)]
+                : 0.0f;
+    }
+    __syncthreads();
+    for (unsigned i = threadIdx.y; i < 32; i += 8) {
+        unsigned element = across * 32 + i, filter = down * 32 + threadIdx.x;
+        unsigned channel = NHWC ? element % CHANNELS_ALL : element / TAPS;
+        unsigned tap = NHWC ? element / CHANNELS_ALL : element % TAPS;
+        unsigned row = (channel / TILE_K * TAPS + tap) * TILE_K + channel % TILE_K;
+        if (element < ELEMENTS && filter < PACKED_FILTERS)
+            packed[((offset)group * ELEMENTS + row) * PACKED_FILTERS + filter] = tile[threadIdx.x][i];
+    }
+}
+
+// A point of all images' points, as the place in x of the element under the filter's first tap.
+struct Place {
+    const float *at; // may lie before the image
+    unsigned row, column;
+};
+
+__device__ __forceinline__ Place place_of(const float *x, unsigned group, unsigned pixel, unsigned pixels)
+{
+    unsigned image = pixel / POINTS_1, point = pixel % POINTS_1;
+    unsigned row = point / OUT_W_1 * STRIDE_H - PAD_H, column = point % OUT_W_1 * STRIDE_W - PAD_W;
+    long long in_image = ((long long)(int)row * WIDTH + (int)column) * (NHWC ? CHANNELS : 1);
+    Place place = {x + ((long long)index_x(image, group * GROUP_CHANNELS, 0, 0) + in_image), row, column};
+    if (pixel >= pixels)
+        place.row = 0x80000000u - FILTER_H * DILATION_H; // outside under all taps
+    return place;
+}
+
+// Channels first: neighbouring threads copy neighbouring points of one channel, four bytes each; if a filter is a single
+// point of an unpadded image, 16 bytes.
+struct ChannelsFirst {
+    static constexpr bool TURNED = false;
+    static constexpr bool PLAIN = TAPS == 1 && STRIDE_H == 1 && STRIDE_W == 1 && PAD_H == 0 && PAD_W == 0 &&
+                                  POINTS % 4 == 0; // x is a matrix whose rows are channels
+    static constexpr unsigned WIDE = PLAIN ? TILE_N / 4 : TILE_N; // copies of a row
+    static constexpr unsigned PLACES = WIDE > THREADS ? WIDE / THREADS : 1;
+    static constexpr unsigned ROWS_AT_ONCE = WIDE > THREADS ? 1 : THREADS / WIDE;
+    Rows<TILE_M, PACKED_FILTERS> filters;
+    const float *x;
+    Place places[PLACES];
+    unsigned row0; // of the tile: 0 where a thread has several places
+    bool aligned;
+
+    __device__ __forceinline__ ChannelsFirst(const float *packed, const float *from, unsigned group, unsigned pixel0,
+                                             unsigned pixels)
+        : filters(packed), x(from), row0(threadIdx.x / WIDE), aligned(is_aligned<16>(from))
+    {
+#pragma unroll
+        for (unsigned i = 0; i < PLACES; ++i)
+            places[i] = place_of(x, group, pixel0 + (threadIdx.x % WIDE + i * THREADS) * (PLAIN ? 4 : 1), pixels);
+    }
+
+    __device__ __forceinline__ void fetch(unsigned step, float *tiles)
+    {
+        const unsigned to_filters = shared_address(tiles), column_bytes = PLAIN ? 16 : 4;
+        filters.copy(to_filters);
+        unsigned to = to_filters + 4 * (A_FLOATS + row0 * TILE_N) + threadIdx.x % WIDE * column_bytes;
+        const unsigned tap = step % TAPS, r = tap / FILTER_W, s = tap % FILTER_W;
+        const unsigned channel0 = step / TAPS * TILE_K + row0;
+#pragma unroll
+        for (unsigned i = 0; i < PLACES; ++i, to += THREADS * column_bytes) {
+            const bool covered = places[i].row + r * DILATION_H < HEIGHT && places[i].column + s * DILATION_W < WIDTH;
+            const float *from = covered ? places[i].at + (r * DILATION_H * WIDTH + s * DILATION_W) : x;
+            from += (offset)channel0 * (HEIGHT * WIDTH);
+#pragma unroll
+            for (unsigned k = 0; k < TILE_K; k += ROWS_AT_ONCE) {
+                bool inside = covered && (GROUP_CHANNELS % TILE_K == 0 || channel0 + k < GROUP_CHANNELS);
+                copy_place(to + 4 * k * TILE_N, from + (offset)k * (HEIGHT * WIDTH), inside);
+            }
+        }
+    }
+
+    __device__ __forceinline__ void copy_place(unsigned to, const float *from, bool inside)
+    {
+        if (!PLAIN)
+            copy_to<4>(to, from, inside);
+        else if (aligned)
+            copy_to<16>(to, from, inside);
+        else
+#pragma unroll
+            for (unsigned q = 0; q < 4; ++q)
+                copy_to<4>(to + 4 * q, from + q, inside);
+    }
+
+    __device__ __forceinline__ void land(float *) {}
+};
+
+// Channels last: a thread reads four channels of one point at once and writes them to four rows of the tile; until then
+// they are in registers.
+struct ChannelsLast {
+    static constexpr bool TURNED = true;
+    static constexpr unsigned LOADS = TILE_K * TILE_N / 4 / THREADS;
+    Rows<TILE_M, PACKED_FILTERS> filters;
+    Place places[LOADS];
+    float4 held[LOADS];
+    bool aligned;
+
+    __device__ __forceinline__ ChannelsLast(const float *packed, const float *x, unsigned group, unsigned pixel0,
+                                            unsigned pixels)
+        : filters(packed), aligned(is_aligned<16>(x) && CHANNELS % 4 == 0 && GROUP_CHANNELS % 4 == 0)
+    {
+#pragma unroll
+        for (unsigned i = 0; i < LOADS; ++i)
+            places[i] = place_of(x, group, pixel0 + (i * THREADS + threadIdx.x) / (TILE_K / 4), pixels);
+    }
+
+    __device__ __forceinline__ void fetch(unsigned step, float *tiles)
+    {
+        filters.copy(shared_address(tiles));
+        const unsigned tap = step % TAPS, r = tap / FILTER_W, s = tap % FILTER_W;
+        const unsigned channel = step / TAPS * TILE_K + threadIdx.x % (TILE_K / 4) * 4;
+#pragma unroll
+        for (unsigned i = 0; i < LOADS; ++i) {
+            const float *from = places[i].at + (offset)(r * DILATION_H * WIDTH + s * DILATION_W) * CHANNELS + channel;
+            held[i] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+            if (places[i].row + r * DILATION_H >= HEIGHT || places[i].column + s * DILATION_W >= WIDTH)
+                continue;
+            if (aligned) {
+                if (channel < GROUP_CHANNELS)
+                    held[i] = load_quad(from);
+                continue;
+            }
+            if (channel + 0 < GROUP_CHANNELS)
+                held[i].x = from[0];
+            if (channel + 1 < GROUP_CHANNELS)
+                held[i].y = from[1];
+            if (channel + 2 < GROUP_CHANNELS)
+                held[i].z = from[2];
+            if (channel + 3 < GROUP_CHANNELS)
+                held[i].w = from[3];
+        }
+    }
+
+    __device__ __forceinline__ void land(float *tiles)
+    {
+#pragma unroll
+        for (unsigned i = 0; i < LOADS; ++i) {
+            unsigned quad = i * THREADS + threadIdx.x, column = quad / (TILE_K / 4), k = quad % (TILE_K / 4) * 4;
+            float *at = tiles + A_FLOATS + b_row<true>(k) + column;
+            at[0 * TILE_N] = held[i].x;
+            at[1 * TILE_N] = held[i].y;
+            at[2 * TILE_N] = held[i].z;
+            at[3 * TILE_N] = held[i].w;
+        }
+    }
+};
+
+// Stores a thread's results: filter0 is in the group, pixel0 of all images' points. By fours where they lie together
+// and are aligned.
+__device__ __forceinline__ void store_tile(float *y, const float (&sum)[THREAD_M][THREAD_N], unsigned group,
+                                           unsigned filter0, unsigned pixel0, unsigned pixels)
+{
+    const bool aligned = is_aligned<16>(y) && (NHWC ? FILTERS % 4 == 0 && GROUP_FILTERS % 4 == 0 : POINTS % 4 == 0);
+    const unsigned m0 = filter0 + first_m(), n0 = pixel0 + first_n();
+#pragma unroll
+    for (unsigned j = 0; j < THREAD_N; ++j) {
+        const unsigned pixel = n0 + j / 4 * (LANES_N * 4) + j % 4, image = pixel / POINTS_1;
+        if (pixel >= pixels)
+            continue;
+        if (!NHWC && aligned && j % 4 != 0)
+            continue; // stored with the first of the four
+#pragma unroll
+        for (unsigned i = 0; i < THREAD_M; ++i) {
+            const unsigned filter = m0 + i / 4 * (LANES_M * 4) + i % 4;
+            if (filter >= GROUP_FILTERS || (NHWC && aligned && i % 4 != 0))
+                continue;
+            float *to = y + index_y(image, group * GROUP_FILTERS + filter, pixel % POINTS_1);
+            if (!aligned)
+                *to = sum[i][j];
+            else if (NHWC)
+                store_quad(to, make_float4(sum[i][j], sum[(i + 1) % THREAD_M][j], sum[(i + 2) % THREAD_M][j],
+                                           sum[(i + 3) % THREAD_M][j]));
+            else
+                store_quad(to, make_float4(sum[i][j], sum[i][(j + 1) % THREAD_N], sum[i][(j + 2) % THREAD_N],
+                                           sum[i][(j + 3) % THREAD_N]));
+        }
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
+    convnet_implicit_gemm(const float *__restrict__ x, const float *__restrict__ packed, float *__restrict__ y,
+                          float *__restrict__ partial, unsigned pixels)
+{
+    // Blocks that run at the same time should share points: filters change first.
+    constexpr unsigned DOWN = at_least_one(PACKED_FILTERS / TILE_M), PART = ceil_div(STEPS, (unsigned)SPLITS);
+    unsigned filter0 = blockIdx.x % DOWN * TILE_M, pixel0 = blockIdx.x / DOWN * TILE_N;
+    unsigned group = blockIdx.y, begin = min(blockIdx.z * PART, STEPS), end = min(begin + PART, STEPS);
+    const float *filters =
+        packed + ((offset)group * (STEPS * TILE_K) + (offset)begin * TILE_K) * PACKED_FILTERS + filter0;
+    float sum[THREAD_M][THREAD_N] = {};
+#if NHWC
+    ChannelsLast source(filters, x, group, pixel0, pixels);
+#else
+    ChannelsFirst source(filters, x, group, pixel0, pixels);
+#endif
+    add_steps(source, begin, end, sum);
+    float *to = SPLITS > 1 ? partial + (offset)blockIdx.z * pixels * FILTERS : y;
+    store_tile(to, sum, group, filter0, pixel0, pixels);
+}
+
+// y = the sum of SPLITS arrays of `count` elements, in order.
+extern "C" __global__ void convnet_add_splits(const float *__restrict__ partial, float *__restrict__ y, offset count)
+{
+    offset i = grid_thread<256>();
+    if (i >= count)
+        return;
+    float sum = 0.0f;
+#pragma unroll
+    for (unsigned s = 0; s < SPLITS; ++s)
+        sum += partial[s * count + i];
+    y[i] = sum;
+}
+#endif
