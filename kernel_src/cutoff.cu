@@ -7,10 +7,10 @@
 //
 // What the answer is: sums in single precision. A point on which an atom lies has an infinite potential of the charge's
 // sign: NaN where the charge is 0, or where two infinities of different sign meet; nearer than about 1e-19 counts as on
-// it. An atom with a charge that is not finite is in no bin: it goes to the overflow list, so that it reaches the points
-// within its radius alone. An atom whose place is not finite, or from which no point is near, is left out. Atoms outside
-// of the lattice go to the bin nearest to them. Where kernels make the bins, atoms lie in a bin as they come, and the
-// last bits of sums differ from run to run; where the host makes them they do not. A radius of 0 gives 0.
+// it. An atom with a charge that is not finite is in no bin: it goes to the overflow list, so that it reaches the
+// points within its radius alone. An atom whose place is not finite, or from which no point is near, is left out. Atoms
+// outside of the lattice go to the bin nearest to them. Where kernels make the bins, atoms lie in a bin as they come,
+// and the last bits of sums differ from run to run; where the host makes them they do not. A radius of 0 gives 0.
 //
 // The tuning parameters are macros. A spec sets them; the defaults are for an editor or a compiler that is given none.
 // A kernel is compiled where its own macro CUTOFF_<NAME> is set, or where CUTOFF_ONE is not.
@@ -44,6 +44,18 @@
 #ifndef POINTS_Z
 #define POINTS_Z 4
 #endif
+#ifndef GROUP
+#define GROUP 8 // cutoff_lists: lanes that share a list, 8, 16 or 32
+#endif
+#ifndef RING
+#define RING 64 // cutoff_lists: atoms that a list has room for, a power of two from 64 on
+#endif
+#ifndef UNROLL
+#define UNROLL 4 // cutoff_lists: atoms of a list at once
+#endif
+#ifndef PER_SM
+#define PER_SM 1 // cutoff_lists: blocks of a multiprocessor at least, for which registers must do
+#endif
 
 typedef unsigned u32;
 
@@ -64,10 +76,12 @@ __device__ __forceinline__ float inverse_root(float x)
     return root;
 }
 
-// Beyond the radius the smoothing factor is cut off at 0: no branch is needed. `per_square` is 1 / radius^2.
+// Beyond the radius the smoothing factor is cut off at 0, which costs nothing: the operation that makes it keeps to
+// [0, 1]. So no branch is needed. `per_square` is 1 / radius^2.
 __device__ __forceinline__ float potential(float charge, float r2, float per_square)
 {
-    float s = __saturatef(fmaf(r2, -per_square, 1));
+    float s;
+    asm("fma.rn.sat.f32 %0, %1, %2, %3;" : "=f"(s) : "f"(r2), "f"(-per_square), "f"(1.0f));
     return charge * (s * s) * inverse_root(r2);
 }
 
@@ -275,8 +289,8 @@ __device__ __forceinline__ u32 thread_of_block()
     return (threadIdx.z * THREADS_Y + threadIdx.y) * BIN + threadIdx.x;
 }
 
-// Which bins are near a region, by their distance in bins; all regions have the same. A byte for each axis, 128 added. Of
-// dynamic bins: rows of such bins along x, whose last is in the fourth byte.
+// Which bins are near a region, by their distance in bins; all regions have the same. A byte for each axis, 128 added.
+// Of dynamic bins: rows of such bins along x, whose last is in the fourth byte.
 __constant__ u32 cutoff_near[16000];
 
 __device__ __forceinline__ int unpack(u32 packed, u32 axis)
@@ -458,5 +472,160 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         }
     }
     points.store(energy, x, y, z, nx, ny, nz);
+}
+#endif
+
+// ---- lists: each group of lanes examines the atoms within the radius of its own points' box ----
+
+#if defined CUTOFF_LISTS || !defined CUTOFF_ONE
+// What a bin's atoms are examined by is a region as large as a bin, and three in four of them are too far away: to see
+// so few in vain as a small region would, that region's bins would have to be small, and its threads few. Here the
+// points of a group of lanes are a small box. A warp goes through the atoms of the bins near it, 32 at a time, each
+// lane with an atom: it puts the atom on the list of each of the warp's groups whose box it is within the radius of.
+// That costs a few operations an atom. Then each group goes through its own list, a ring in shared memory, all groups
+// in step.
+enum : int {
+    GROUP_X = GROUP == 32 ? 8 : 4, // lanes along x, along y
+    GROUP_Y = GROUP / GROUP_X,
+    BOX_X = GROUP_X, // points
+    BOX_Y = GROUP_Y * POINTS_Y,
+    BOX_Z = POINTS_Z,
+    GROUPS = WARP / GROUP,
+    ALONG_X = GROUPS > 1 ? 2 : 1, // groups of a warp
+    ALONG_Y = GROUPS / ALONG_X
+};
+
+// The part of an axis from point `first` to point `last`: how far a place is from it.
+struct Interval {
+    float middle, half;
+
+    __device__ __forceinline__ Interval(int first, int count, int points, float spacing)
+    {
+        float low = coordinate(first, spacing), high = coordinate(min(first + count, points) - 1, spacing);
+        middle = first < points ? 0.5f * (low + high) : 1e30f; // no atom is near to what has no points
+        half = 0.5f * (high - low);
+    }
+
+    __device__ __forceinline__ float distance(float at) const
+    {
+        return fmaxf(fabsf(at - middle) - half, 0);
+    }
+};
+
+// The bins of an axis within `reach` of points first to last: as a first bin and an end.
+__device__ __forceinline__ int2 bins_near(int first, int last, float reach, int points, float spacing)
+{
+    return make_int2(bin_along(coordinate(first, spacing) - reach, points, spacing),
+                     bin_along(coordinate(min(last, points - 1), spacing) + reach, points, spacing) + 1);
+}
+
+// How far a bin is from points first to last of an axis. A bin at the end of the lattice may hold atoms from beyond it:
+// they are not nearer than the bin.
+__device__ __forceinline__ float bin_distance(int bin, int first, int last, float spacing)
+{
+    return fmaxf(fmaxf(coordinate(first, spacing) - (bin + 1) * (BIN * spacing),
+                       bin * (BIN * spacing) - coordinate(last, spacing)),
+                 0);
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
+    cutoff_lists(const float4 *__restrict__ sorted, const u32 *__restrict__ starts, float *energy, int nx, int ny,
+                 int nz, float spacing, float radius)
+{
+    enum : int { WARP_X = BOX_X * ALONG_X, WARP_Y = BOX_Y * ALONG_Y };
+    __shared__ float4 lists[BLOCK / WARP][GROUPS][RING + 1]; // one more: groups begin at different banks
+    float square = radius * radius, per_square = 1 / square;
+    int boxes_x = ceil_div(nx, WARP_X), boxes_y = ceil_div(ny, WARP_Y), boxes_z = ceil_div(nz, BOX_Z);
+    u32 box = blockIdx.x * (BLOCK / WARP) + warp_id(), lane = lane_id(), group = lane / GROUP;
+    if (box >= (u32)boxes_x * boxes_y * boxes_z)
+        return;
+    int x0 = box % boxes_x * WARP_X, y0 = box / boxes_x % boxes_y * WARP_Y, z0 = box / boxes_x / boxes_y * BOX_Z;
+    int x = x0 + group % ALONG_X * BOX_X + lane % GROUP_X,
+        y = y0 + group / ALONG_X * BOX_Y + lane % GROUP / GROUP_X * POINTS_Y;
+    Points points(x, y, z0, spacing);
+    Interval boxes_of_x[2] = {{x0, BOX_X, nx, spacing}, {x0 + BOX_X, BOX_X, nx, spacing}},
+             boxes_of_y[2] = {{y0, BOX_Y, ny, spacing}, {y0 + BOX_Y, BOX_Y, ny, spacing}},
+             box_z(z0, BOX_Z, nz, spacing);
+
+    float4(*const own)[RING + 1] = lists[warp_id()];
+    const float4 *const list = own[group];
+    u32 head = 0, tails[GROUPS];
+#pragma unroll
+    for (int g = 0; g < GROUPS; g++)
+        tails[g] = 0;
+
+    // Once a list is nearly full: goes through as many atoms of all lists as the shortest has, or as many as make room.
+    // At the end through all. What a shorter list lacks is dummies.
+    auto go_through_lists = [&](bool all) {
+        u32 least = tails[0], most = least;
+#pragma unroll
+        for (int g = 1; g < GROUPS; g++) {
+            least = min(least, tails[g]);
+            most = max(most, tails[g]);
+        }
+        most -= head;
+        if (!all && most <= RING - WARP)
+            return;
+        u32 steps = (least - head) / UNROLL * UNROLL, wanted = all ? most : most - (RING - WARP);
+        if (wanted > steps) {
+            steps = ceil_div(wanted, UNROLL) * UNROLL;
+#pragma unroll
+            for (int g = 0; g < GROUPS; g++) {
+                for (u32 i = tails[g] + lane; (int)(i - head - steps) < 0; i += WARP)
+                    own[g][i % RING] = dummy_atom();
+                tails[g] = max(tails[g] - head, steps) + head;
+            }
+        }
+        __syncwarp();
+        for (u32 i = head, end = head + steps; i != end; i += UNROLL) {
+            const float4 *next = list + i % RING;
+#pragma unroll
+            for (u32 k = 0; k < UNROLL; k++)
+                points.add(next[k], per_square);
+        }
+        head += steps;
+        __syncwarp();
+    };
+
+    int x1 = min(x0 + WARP_X, nx) - 1, y1 = min(y0 + WARP_Y, ny) - 1, z1 = min(z0 + BOX_Z, nz) - 1;
+    int2 rows_y = bins_near(y0, y1, radius, ny, spacing), rows_z = bins_near(z0, z1, radius, nz, spacing);
+    int width = rows_y.y - rows_y.x, rows = width * (rows_z.y - rows_z.x);
+    for (int first = 0; first < rows; first += WARP) {
+        int row = first + lane, by = rows_y.x + row % width, bz = rows_z.x + row / width;
+        float dy = bin_distance(by, y0, y1, spacing), dz = bin_distance(bz, z0, z1, spacing),
+              rest = square - dy * dy - dz * dz;
+        u32 begin = 0, count = 0;
+        if (row < rows && rest > 0) { // a lane a row of bins: its atoms lie together
+            int2 bins = bins_near(x0, x1, sqrtf(rest), nx, spacing);
+            const u32 *at = starts + (bz * bins_of(ny) + by) * bins_of(nx);
+            begin = at[bins.x];
+            count = at[bins.y] - begin;
+        }
+        u32 scanned = warp_scan<Plus<u32>>(count), total = __shfl_sync(ALL_LANES, scanned, WARP - 1);
+        begin -= scanned - count;
+        for (u32 done = 0; done < total; done += WARP) { // a lane an atom, of whichever row
+            u32 atom_number = done + lane, of = 0;
+#pragma unroll
+            for (u32 step = WARP / 2; step > 0; step /= 2)
+                of += __shfl_sync(ALL_LANES, scanned, of + step - 1) <= atom_number ? step : 0;
+            u32 from = __shfl_sync(ALL_LANES, begin, of);
+            bool there = atom_number < total;
+            float4 atom = there ? sorted[from + atom_number] : dummy_atom();
+            float away_z = box_z.distance(atom.z), along_z = away_z * away_z;
+#pragma unroll
+            for (int g = 0; g < GROUPS; g++) {
+                float away_x = boxes_of_x[g % ALONG_X].distance(atom.x),
+                      away_y = boxes_of_y[g / ALONG_X].distance(atom.y);
+                bool near = fmaf(away_x, away_x, fmaf(away_y, away_y, along_z)) < square;
+                u32 mask = __ballot_sync(ALL_LANES, near);
+                if (near)
+                    own[g][(tails[g] + __popc(mask & ((1u << lane) - 1))) % RING] = atom;
+                tails[g] += __popc(mask);
+            }
+            go_through_lists(false);
+        }
+    }
+    go_through_lists(true);
+    points.store(energy, x, y, z0, nx, ny, nz);
 }
 #endif

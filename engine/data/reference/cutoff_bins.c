@@ -319,7 +319,7 @@ kiln_status kiln__host_cutoff_shares(void *user, kiln_call *call)
 
 /* ---- bins by the host ---- */
 
-/* Fills bins (count x capacity x 4), counts, and overflow with the atoms that have no place in a bin: taken[0] of them. */
+/* Fills bins (count x capacity x 4), counts, and overflow with the atoms that have no place in a bin: taken[0] many. */
 kiln_status kiln__host_cutoff_bins(void *user, kiln_call *call)
 {
     (void)user;

@@ -1,4 +1,4 @@
-/* cutoff_scatter, cutoff_gather, cutoff_blocked, cutoff_overflow: the potential within a radius on one core of the host,
+/* cutoff_scatter, cutoff_gather, cutoff_blocked, cutoff_overflow: the potential within a radius on one core,
  * in single precision as on a device. */
 #include <float.h>
 #include <math.h>
@@ -121,7 +121,7 @@ static bool sort_atoms(const kiln_allocator *mem, const job *work, sorted_atoms 
     return true;
 }
 
-/* Calls for each row of bins along x that a box of bins has around it: with the atoms of the row, which lie together. */
+/* The atoms of a row of bins along x, which lie together; none where the row is too far away. */
 typedef struct row_of_atoms {
     const float *first, *end;
 } row_of_atoms;
