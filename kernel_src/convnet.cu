@@ -94,10 +94,16 @@ __host__ __device__ constexpr unsigned at_least_one(unsigned value)
     return value > 0 ? value : 1;
 }
 
-constexpr unsigned TAPS = FILTER_H * FILTER_W, POINTS = OUT_H * OUT_W; // of a filter; of a channel of y
-constexpr unsigned GROUP_CHANNELS = CHANNELS / GROUPS, GROUP_FILTERS = FILTERS / GROUPS;
-constexpr unsigned GROUP_FILTERS_1 = at_least_one(GROUP_FILTERS), POINTS_1 = at_least_one(POINTS); // for divisions
-constexpr unsigned OUT_W_1 = at_least_one(OUT_W), FILTERS_1 = at_least_one(FILTERS);
+enum : unsigned {
+    TAPS = FILTER_H * FILTER_W, // of a filter
+    POINTS = OUT_H * OUT_W,     // of a channel of y
+    GROUP_CHANNELS = CHANNELS / GROUPS,
+    GROUP_FILTERS = FILTERS / GROUPS,
+    GROUP_FILTERS_1 = at_least_one(GROUP_FILTERS), // these are for divisions
+    FILTERS_1 = at_least_one(FILTERS),
+    POINTS_1 = at_least_one(POINTS),
+    OUT_W_1 = at_least_one(OUT_W)
+};
 
 // Where an element lies in its array.
 __device__ __forceinline__ offset index_x(unsigned image, unsigned channel, unsigned row, unsigned column)
@@ -276,6 +282,9 @@ extern "C" __global__ void __launch_bounds__(TILE *TILE)
 #define WARPS_N (TILE_N / (LANES_N * THREAD_N))
 #define A_FLOATS (TILE_K * TILE_M)
 
+constexpr unsigned CHUNKS = ceil_div(GROUP_CHANNELS, (unsigned)TILE_K); // of TILE_K channels, the last with zeros
+constexpr unsigned PACKED_FILTERS = ceil_div(GROUP_FILTERS, (unsigned)TILE_M) * TILE_M;
+
 static_assert(TILE_K % 4 == 0 && 128 % TILE_K == 0, "TILE_K must be 4, 8, 16 or 32");
 static_assert(THREAD_M % 4 == 0 && THREAD_N % 4 == 0, "a thread's results come in squares of 4 x 4");
 static_assert(TILE_M % (LANES_M * THREAD_M) == 0 && TILE_N % (LANES_N * THREAD_N) == 0, "whole warps must fill a tile");
@@ -389,15 +398,16 @@ __device__ __forceinline__ unsigned shared_address(const float *at)
     return (unsigned)__cvta_generic_to_shared(at);
 }
 
-// Tiles of TILE_K rows of a matrix whose rows are PITCH floats, one tile below the other; a tile takes TILE_FLOATS of
+// Tiles of TILE_K rows of a matrix whose rows are `pitch` floats, one tile below the other; a tile takes TILE_FLOATS of
 // each row. All of them are there and are aligned to 16 bytes.
-template <unsigned TILE_FLOATS, unsigned long long PITCH> struct Rows {
+template <unsigned TILE_FLOATS> struct Rows {
     static constexpr unsigned QUADS = TILE_FLOATS / 4, ROWS_AT_ONCE = THREADS / QUADS;
     static_assert(THREADS % QUADS == 0 && TILE_K % ROWS_AT_ONCE == 0, "a thread's copies must lie below each other");
     const float *from; // this thread's first of the next tile
+    offset pitch;
 
-    __device__ __forceinline__ Rows(const float *tile)
-        : from(tile + (offset)(threadIdx.x / QUADS) * PITCH + threadIdx.x % QUADS * 4)
+    __device__ __forceinline__ Rows(const float *tile, offset row_floats)
+        : from(tile + (threadIdx.x / QUADS) * row_floats + threadIdx.x % QUADS * 4), pitch(row_floats)
     {
     }
 
@@ -406,8 +416,8 @@ template <unsigned TILE_FLOATS, unsigned long long PITCH> struct Rows {
         to += threadIdx.x * 16;
 #pragma unroll
         for (unsigned i = 0; i < TILE_K / ROWS_AT_ONCE; ++i)
-            copy_to<16>(to + i * THREADS * 16, from + i * ROWS_AT_ONCE * PITCH);
-        from += TILE_K * PITCH;
+            copy_to<16>(to + i * THREADS * 16, from + i * ROWS_AT_ONCE * pitch);
+        from += TILE_K * pitch;
     }
 };
 #endif
@@ -423,8 +433,7 @@ template <unsigned TILE_FLOATS, unsigned long long PITCH> struct Rows {
 //
 // A part of the sum (SPLITS > 1) has blocks of its own where a layer has few points; a last kernel adds the parts in
 // order.
-constexpr unsigned CHUNKS = ceil_div(GROUP_CHANNELS, (unsigned)TILE_K), STEPS = CHUNKS * TAPS;
-constexpr unsigned PACKED_FILTERS = ceil_div(GROUP_FILTERS, (unsigned)TILE_M) * TILE_M;
+constexpr unsigned STEPS = CHUNKS * TAPS;
 
 // Packed filters: of each group STEPS * TILE_K rows of PACKED_FILTERS. A tile of 32 filters x 32 elements is turned
 // in shared memory. Blocks of 32 x 8.
@@ -480,7 +489,7 @@ struct ChannelsFirst {
     static constexpr unsigned WIDE = PLAIN ? TILE_N / 4 : TILE_N; // copies of a row
     static constexpr unsigned PLACES = WIDE > THREADS ? WIDE / THREADS : 1;
     static constexpr unsigned ROWS_AT_ONCE = WIDE > THREADS ? 1 : THREADS / WIDE;
-    Rows<TILE_M, PACKED_FILTERS> filters;
+    Rows<TILE_M> filters;
     const float *x;
     Place places[PLACES];
     unsigned row0; // of the tile: 0 where a thread has several places
@@ -488,7 +497,7 @@ struct ChannelsFirst {
 
     __device__ __forceinline__ ChannelsFirst(const float *packed, const float *from, unsigned group, unsigned pixel0,
                                              unsigned pixels)
-        : filters(packed), x(from), row0(threadIdx.x / WIDE), aligned(is_aligned<16>(from))
+        : filters(packed, PACKED_FILTERS), x(from), row0(threadIdx.x / WIDE), aligned(is_aligned<16>(from))
     {
 #pragma unroll
         for (unsigned i = 0; i < PLACES; ++i)
@@ -535,14 +544,14 @@ struct ChannelsFirst {
 struct ChannelsLast {
     static constexpr bool TURNED = true;
     static constexpr unsigned LOADS = TILE_K * TILE_N / 4 / THREADS;
-    Rows<TILE_M, PACKED_FILTERS> filters;
+    Rows<TILE_M> filters;
     Place places[LOADS];
     float4 held[LOADS];
     bool aligned;
 
     __device__ __forceinline__ ChannelsLast(const float *packed, const float *x, unsigned group, unsigned pixel0,
                                             unsigned pixels)
-        : filters(packed), aligned(is_aligned<16>(x) && CHANNELS % 4 == 0 && GROUP_CHANNELS % 4 == 0)
+        : filters(packed, PACKED_FILTERS), aligned(is_aligned<16>(x) && CHANNELS % 4 == 0 && GROUP_CHANNELS % 4 == 0)
     {
 #pragma unroll
         for (unsigned i = 0; i < LOADS; ++i)
@@ -654,5 +663,223 @@ extern "C" __global__ void convnet_add_splits(const float *__restrict__ partial,
     for (unsigned s = 0; s < SPLITS; ++s)
         sum += partial[s * count + i];
     y[i] = sum;
+}
+#endif
+
+#if defined(CONVNET_WINOGRAD) || !defined(CONVNET_ONE)
+// Winograd's minimal filtering (A. Lavin and S. Gray, Fast algorithms for convolutional neural networks, CVPR 2016): a
+// tile of OUT x OUT points of y takes ALPHA x ALPHA points of x, ALPHA = OUT + FILTER_H - 1. Both that tile and the filter are
+// transformed to ALPHA x ALPHA numbers, which are multiplied one by one, added up over the channels, and transformed back.
+//
+// Against implicit_gemm: (OUT * FILTER_H / ALPHA)^2 times fewer multiplications: 2.25 for F(2 x 2, 3 x 3), 4 for F(4 x 4, 3 x
+// 3), 2.78 for F(2 x 2, 5 x 5). The sums over channels are ALPHA^2 products of matrices, filters times channels times tiles.
+// For that, transformed images and products are written and read again: what is saved in arithmetic is paid in memory where
+// there are few channels.
+//
+// The transforms of 6 x 6 multiply by numbers from 1/24 to 8 and let sums cancel: their largest error is about 8 times
+// direct's with 512 channels. With 4 x 4 it is half of direct's, since there are fewer terms to a sum. An infinity or a NaN
+// in x makes infinities and NaN of all points of the tiles that take it, and numbers above 3e36 may overflow. Denormals are
+// kept, as far as a sum with larger numbers keeps them.
+//
+// The filter is square, of 3 or 5, and moves by 1. ALPHA of 4 interpolates at 0, 1, -1 and infinity, ALPHA of 6 also at 2 and
+// -2, whatever part of ALPHA the filter takes.
+#ifndef OUT
+#define OUT 2 // points of y that a tile is wide and high
+#endif
+
+constexpr unsigned ALPHA = OUT + FILTER_H - 1, PAIRS = ALPHA * ALPHA; // of a transformed image and filter
+constexpr unsigned TILES_DOWN = ceil_div(at_least_one(OUT_H), (unsigned)OUT), TILES_ACROSS = ceil_div(OUT_W_1, (unsigned)OUT);
+static_assert((ALPHA == 4 || ALPHA == 6) && FILTER_H == FILTER_W, "filters are 3 x 3 or 5 x 5");
+
+// The transforms of one row or column of a tile: `from` has elements `apart` from each other, and so has `to`, which may be
+// the same.
+__device__ __forceinline__ void transform_image(float *v, unsigned apart)
+{
+    float d0 = v[0], d1 = v[apart], d2 = v[2 * apart], d3 = v[3 * apart];
+    if (ALPHA == 4) {
+        v[0] = d0 - d2, v[apart] = d1 + d2, v[2 * apart] = d2 - d1, v[3 * apart] = d3 - d1;
+        return;
+    }
+    float d4 = v[(ALPHA - 2) * apart], d5 = v[(ALPHA - 1) * apart];
+    float even = d4 - 4.0f * d2, odd = d3 - 4.0f * d1, even2 = d4 - d2, odd2 = 2.0f * (d3 - d1);
+    v[0] = 4.0f * d0 - 5.0f * d2 + d4;
+    v[apart] = even + odd, v[2 * apart] = even - odd;
+    v[3 * apart] = even2 + odd2, v[(ALPHA - 2) * apart] = even2 - odd2;
+    v[(ALPHA - 1) * apart] = 4.0f * d1 - 5.0f * d3 + d5;
+}
+
+// FILTER_H elements of w to ALPHA.
+__device__ __forceinline__ void transform_filter(const float *g, unsigned g_apart, float *v, unsigned apart)
+{
+    constexpr unsigned LAST = FILTER_H - 1;
+    float even = g[0], odd = 0.0f, even2 = g[0], odd2 = 0.0f;
+#pragma unroll
+    for (unsigned i = 1; i < FILTER_H; ++i) {
+        if (i % 2 == 0)
+            even += g[i * g_apart], even2 += (1 << i) * g[i * g_apart];
+        else
+            odd += g[i * g_apart], odd2 += (1 << i) * g[i * g_apart];
+    }
+    const float part0 = ALPHA == 4 ? 1.0f : 0.25f, part1 = ALPHA == 4 ? 0.5f : -1.0f / 6.0f;
+    v[0] = part0 * g[0];
+    v[apart] = part1 * (even + odd), v[2 * apart] = part1 * (even - odd);
+    if (ALPHA == 6)
+        v[3 * apart] = 1.0f / 24.0f * (even2 + odd2), v[(ALPHA - 2) * apart] = 1.0f / 24.0f * (even2 - odd2);
+    v[(ALPHA - 1) * apart] = g[LAST * g_apart];
+}
+
+// ALPHA sums to OUT points.
+__device__ __forceinline__ void transform_sums(float *v, unsigned apart)
+{
+    float v0 = v[0], last = v[(ALPHA - 1) * apart];
+    float even = v[apart] + v[2 * apart], odd = v[apart] - v[2 * apart], even2 = 0.0f, odd2 = 0.0f;
+    if (ALPHA == 6)
+        even2 = v[3 * apart] + v[(ALPHA - 2) * apart], odd2 = v[3 * apart] - v[(ALPHA - 2) * apart];
+    v[0] = v0 + even + even2;
+#pragma unroll
+    for (unsigned j = 1; j < OUT; ++j) {
+        v[j * apart] = (j % 2 == 0 ? even : odd) + (1 << j) * (j % 2 == 0 ? even2 : odd2);
+        if (j + 1 == OUT)
+            v[j * apart] += last;
+    }
+}
+
+// Transformed filters: for each of PAIRS and each group CHUNKS * TILE_K rows, one per channel, of PACKED_FILTERS, zeros after
+// the last channel and filter. Neighbouring threads have neighbouring filters.
+extern "C" __global__ void convnet_winograd_filters(const float *__restrict__ w, float *__restrict__ transformed)
+{
+    constexpr unsigned ROWS = CHUNKS * TILE_K, ROWS_1 = at_least_one(ROWS), WIDE = at_least_one(PACKED_FILTERS);
+    offset i = grid_thread<128>();
+    unsigned filter = i % WIDE, channel = i / WIDE % ROWS_1, group = i / ((offset)WIDE * ROWS_1);
+    if (group >= GROUPS)
+        return;
+    float g[TAPS], half[FILTER_W * ALPHA], v[PAIRS];
+    bool inside = filter < GROUP_FILTERS && channel < GROUP_CHANNELS;
+#pragma unroll
+    for (unsigned tap = 0; tap < TAPS; ++tap)
+        g[tap] =
+            inside ? w[index_w(group * GROUP_FILTERS + filter, channel, tap / FILTER_W, tap % FILTER_W)] : 0.0f;
+#pragma unroll
+    for (unsigned s = 0; s < FILTER_W; ++s) // columns, then rows
+        transform_filter(g + s, FILTER_W, half + s, FILTER_W);
+#pragma unroll
+    for (unsigned r = 0; r < ALPHA; ++r)
+        transform_filter(half + r * FILTER_W, 1, v + r * ALPHA, 1);
+#pragma unroll
+    for (unsigned pair = 0; pair < PAIRS; ++pair)
+        transformed[(((offset)pair * GROUPS + group) * ROWS + channel) * WIDE + filter] = v[pair];
+}
+
+// Transformed tiles: the same with rows of `wide` tiles, of all images, zeros after the last channel and tile. Neighbouring
+// threads have neighbouring tiles. A block has one channel.
+extern "C" __global__ void __launch_bounds__(128)
+    convnet_winograd_image(const float *__restrict__ x, float *__restrict__ transformed, unsigned images, unsigned wide)
+{
+    constexpr unsigned ROWS = CHUNKS * TILE_K, ROWS_1 = at_least_one(ROWS);
+    unsigned blocks = ceil_div(wide, 128u);
+    unsigned tile = blockIdx.x % blocks * 128 + threadIdx.x, channel = blockIdx.x / blocks % ROWS_1;
+    unsigned group = blockIdx.x / blocks / ROWS_1;
+    if (tile >= wide)
+        return;
+    unsigned across = tile % TILES_ACROSS, down = tile / TILES_ACROSS % TILES_DOWN, image = tile / (TILES_ACROSS * TILES_DOWN);
+    unsigned row0 = down * OUT - PAD_H, column0 = across * OUT - PAD_W;
+    float v[PAIRS];
+    bool inside = image < images && channel < GROUP_CHANNELS;
+#pragma unroll
+    for (unsigned i = 0; i < ALPHA; ++i)
+#pragma unroll
+        for (unsigned j = 0; j < ALPHA; ++j)
+            v[i * ALPHA + j] =
+                inside ? image_at(x, image, group * GROUP_CHANNELS + channel, row0 + i, column0 + j) : 0.0f;
+#pragma unroll
+    for (unsigned j = 0; j < ALPHA; ++j)
+        transform_image(v + j, ALPHA);
+#pragma unroll
+    for (unsigned i = 0; i < ALPHA; ++i)
+        transform_image(v + i * ALPHA, 1);
+    float *to = transformed + ((offset)group * ROWS + channel) * wide + tile;
+#pragma unroll
+    for (unsigned pair = 0; pair < PAIRS; ++pair)
+        to[pair * ((offset)GROUPS * ROWS * wide)] = v[pair];
+}
+
+// Both matrices of a product lie there as it takes them.
+struct Matrices {
+    static constexpr bool TURNED = false;
+    Rows<TILE_M> filters;
+    Rows<TILE_N> tiles;
+
+    __device__ __forceinline__ Matrices(const float *a, const float *b, unsigned wide)
+        : filters(a, PACKED_FILTERS), tiles(b, wide)
+    {
+    }
+
+    __device__ __forceinline__ void fetch(unsigned, float *to)
+    {
+        filters.copy(shared_address(to));
+        tiles.copy(shared_address(to) + 4 * A_FLOATS);
+    }
+
+    __device__ __forceinline__ void land(float *) {}
+};
+
+// Sums over the channels: for each of PAIRS GROUPS * GROUP_FILTERS rows of `wide` tiles. `wide` is a multiple of TILE_N.
+extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
+    convnet_winograd_sums(const float *__restrict__ filters, const float *__restrict__ tiles, float *__restrict__ sums,
+                          unsigned wide)
+{
+    constexpr unsigned DOWN = at_least_one(PACKED_FILTERS / TILE_M), ROWS = CHUNKS * TILE_K;
+    unsigned filter0 = blockIdx.x % DOWN * TILE_M, tile0 = blockIdx.x / DOWN * TILE_N;
+    const offset pair_group = blockIdx.y; // pair * GROUPS + group
+    float sum[THREAD_M][THREAD_N] = {};
+    Matrices source(filters + pair_group * ROWS * PACKED_FILTERS + filter0, tiles + pair_group * ROWS * wide + tile0, wide);
+    add_steps(source, 0, CHUNKS, sum);
+    float *to = sums + (pair_group * GROUP_FILTERS) * wide + tile0 + first_n();
+#pragma unroll
+    for (unsigned i = 0; i < THREAD_M; ++i) {
+        unsigned filter = filter0 + first_m() + i / 4 * (LANES_M * 4) + i % 4;
+        if (filter >= GROUP_FILTERS)
+            continue;
+#pragma unroll
+        for (unsigned j = 0; j < THREAD_N; j += 4)
+            store_quad(to + (offset)filter * wide + j * LANES_N,
+                       make_float4(sum[i][j], sum[i][j + 1], sum[i][j + 2], sum[i][j + 3]));
+    }
+}
+
+// The points of y. Neighbouring threads have neighbouring tiles, a block one filter.
+extern "C" __global__ void __launch_bounds__(128)
+    convnet_winograd_points(const float *__restrict__ sums, float *__restrict__ y, unsigned images, unsigned wide)
+{
+    unsigned blocks = ceil_div(wide, 128u), tile = blockIdx.x % blocks * 128 + threadIdx.x, filter = blockIdx.x / blocks;
+    unsigned across = tile % TILES_ACROSS, down = tile / TILES_ACROSS % TILES_DOWN, image = tile / (TILES_ACROSS * TILES_DOWN);
+    if (image >= images || OUT_H == 0 || OUT_W == 0)
+        return;
+    float v[PAIRS];
+    const float *from = sums + (offset)filter * wide + tile;
+#pragma unroll
+    for (unsigned pair = 0; pair < PAIRS; ++pair)
+        v[pair] = from[pair * ((offset)FILTERS * wide)];
+#pragma unroll
+    for (unsigned j = 0; j < ALPHA; ++j)
+        transform_sums(v + j, ALPHA);
+#pragma unroll
+    for (unsigned i = 0; i < OUT; ++i)
+        transform_sums(v + i * ALPHA, 1);
+    const bool together = !NHWC && OUT % 4 == 0 && OUT_W % 4 == 0 && is_aligned<16>(y); // rows of four
+#pragma unroll
+    for (unsigned i = 0; i < OUT; ++i) {
+        unsigned row = down * OUT + i, column = across * OUT;
+        if (row >= OUT_H)
+            break;
+        if (together) {
+            store_quad(y + index_y(image, filter, row * OUT_W + column), pack<4>(v + i * ALPHA));
+            continue;
+        }
+#pragma unroll
+        for (unsigned j = 0; j < OUT; ++j)
+            if (column + j < OUT_W)
+                y[index_y(image, filter, row * OUT_W + column + j)] = v[i * ALPHA + j];
+    }
 }
 #endif
