@@ -359,11 +359,13 @@ typedef struct kiln_best {
     /* Where it was the best. With KILN_BEST_DEFAULT these have no meaning. */
     const kiln_setting *known_sizes;
     size_t known_size_count;
-    const char *device, *cc;           /* "NVIDIA H200", "9.0" */
-    double distance;                   /* between the sizes: 1 where one of them is doubled (engine/best/README.md) */
-    double seconds;                    /* there */
-    int measured, estimated, verified; /* as in kiln_result */
-    int64_t made;                      /* microseconds since 1970 */
+    const char *device, *cc;             /* "NVIDIA H200", "9.0" */
+    double distance;                     /* between the sizes: 1 where one of them is doubled (engine/best/README.md) */
+    double seconds;                      /* there */
+    int measured, estimated, verified;   /* as in kiln_result */
+    int64_t made;                        /* microseconds since 1970 */
+    double inputs_seconds, copy_seconds; /* there, as in kiln_result; 0: none, or known from a file alone */
+    const char *input_functions;         /* "NAME=SECONDS ..."; "" if there are none; NULL with KILN_BEST_DEFAULT */
 } kiln_best;
 
 /* The best known configuration for the sizes of `choice` on the engine's device. Its variant and params, if given, must

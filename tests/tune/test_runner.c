@@ -128,7 +128,11 @@ static kiln_result numbered_result(void)
 {
     kiln_result result = {0};
     unsigned number = 1;
-#define NUMBER(kind, name, unit, text) result.name = (KILN_FIELD_##kind)NUMBER_##kind(number++);
+#define NUMBER(kind, name, unit, text)                                                                                 \
+    {                                                                                                                  \
+        const KILN_FIELD_##kind value = NUMBER_##kind(number++);                                                       \
+        result.name = value;                                                                                           \
+    }
 #define NUMBER_FLAG(n) ((n) > 0)
 #define NUMBER_COUNT(n) (n)
 #define NUMBER_THROTTLE(n) (n)
@@ -137,6 +141,12 @@ static kiln_result numbered_result(void)
 #define NUMBER_REAL(n) ((n) + 0.125)
 #define NUMBER_SECONDS(n) ((n) + 0.125)
 #define NUMBER_KNOWN(n) ((n) + 0.125)
+#define NUMBER_HOSTS(n)                                                                                                \
+    {                                                                                                                  \
+        {                                                                                                              \
+            (char)('a' + (n) % 26)                                                                                     \
+        }                                                                                                              \
+    }
     KILN_RESULT_MAP(NUMBER)
     return result;
 }
@@ -149,14 +159,14 @@ static void a_result_comes_back_whole(void)
     kiln__runner_answer answer = {.why = "", .features = "", .times = times, .result = sent}, got;
     kiln__runner_write_result(&message, &answer);
     CU_ASSERT_TRUE_FATAL(kiln__runner_read_result(message.data + skip, message.length - skip, &got));
-#define SAME(kind, name, unit, text) CHECK(got.result.name == sent.name);
+#define SAME(kind, name, unit, text) CHECK(memcmp(&got.result.name, &sent.name, sizeof sent.name) == 0);
     KILN_RESULT_MAP(SAME)
     kiln__store_row row = {0};
     kiln_result kept;
     kiln__store_row_set_result(&row, &sent);
     kiln__store_row_result(&row, &kept);
 #undef SAME
-#define SAME(kind, name, unit, text) CHECK(kept.name == sent.name);
+#define SAME(kind, name, unit, text) CHECK(memcmp(&kept.name, &sent.name, sizeof sent.name) == 0);
     KILN__STORE_RESULT(SAME)
     CHECK(kept.cache_hits == 0 && kept.cache_misses == 0);
 #undef SAME
