@@ -15,10 +15,11 @@
 // A layer is a product of matrices: FILTERS x (CHANNELS FILTER_H FILTER_W) times a matrix whose column is what one point
 // of y takes of x (the unrolled image). What changes from kernel to kernel is where that matrix is: nowhere (direct), in
 // parts in shared memory (shared), in global memory (unrolled_gemm), or in shared memory, tile by tile of a product as
-// in matmul.cu (implicit_gemm).
+// in matmul.cu (implicit_gemm). winograd and fft transform image and filters first, so that there is less to multiply;
+// depthwise is for filters that see one channel.
 //
-// Every kernel gives the same bits in every run. direct, shared and unrolled_gemm add the same products in the same order
-// with one rounding a product; implicit_gemm adds in another order.
+// Every kernel gives the same bits in every run. direct, shared, unrolled_gemm and depthwise add the same products in the
+// same order with one rounding a product; the others add in another order.
 //
 // The tuning parameters are macros as well. The defaults are for an editor or a compiler that is given none. A kernel is
 // compiled where its own macro CONVNET_<NAME> is set, or where CONVNET_ONE is not.
@@ -676,10 +677,10 @@ extern "C" __global__ void convnet_add_splits(const float *__restrict__ partial,
 // For that, transformed images and products are written and read again: what is saved in arithmetic is paid in memory where
 // there are few channels.
 //
-// The transforms of 6 x 6 multiply by numbers from 1/24 to 8 and let sums cancel: their largest error is about 8 times
-// direct's with 512 channels. With 4 x 4 it is half of direct's, since there are fewer terms to a sum. An infinity or a NaN
-// in x makes infinities and NaN of all points of the tiles that take it, and numbers above 3e36 may overflow. Denormals are
-// kept, as far as a sum with larger numbers keeps them.
+// The transforms of 6 x 6 multiply by numbers from 1/24 to 8 and let sums cancel: their largest error is 8 to 12 times
+// direct's (512 or 6 channels). With 4 x 4 it is below direct's, since there are fewer terms to a sum. An infinity or a
+// NaN in x makes infinities and NaN of all points of the tiles that take it, and numbers above 3e36 may overflow. Denormals
+// are kept, as far as a sum with larger numbers keeps them.
 //
 // The filter is square, of 3 or 5, and moves by 1. ALPHA of 4 interpolates at 0, 1, -1 and infinity, ALPHA of 6 also at 2 and
 // -2, whatever part of ALPHA the filter takes.
@@ -881,5 +882,371 @@ extern "C" __global__ void __launch_bounds__(128)
             if (column + j < OUT_W)
                 y[index_y(image, filter, row * OUT_W + column + j)] = v[i * ALPHA + j];
     }
+}
+#endif
+
+#if defined(CONVNET_DEPTHWISE) || !defined(CONVNET_ONE)
+// For filters that see one channel (GROUPS == CHANNELS), where a product of matrices has one row of use: a thread makes
+// PATCH rows of VECTOR neighbours, which are points of a row, or with NHWC channels of one point.
+//
+// Against direct: memory is the bound, since a point of x takes part in FILTER_H * FILTER_W multiply-adds only. A thread
+// reads each row of x that it needs once, in words of VECTOR elements, and applies it to all rows of y that it is part of;
+// the words at the sides and the rows above and below are its neighbours' own and come from the L1. It adds in the order
+// of direct.
+#ifndef PATCH
+#define PATCH 4 // rows of a thread
+#endif
+#ifndef VECTOR
+#define VECTOR 4 // and columns (NHWC: channels): 1, 2 or 4
+#endif
+
+// `count` neighbours, by one load if they are aligned.
+template <unsigned count> __device__ __forceinline__ void load_word(float *to, const float *from, bool aligned)
+{
+    if (count == 4 && aligned) {
+        unpack(to, load_quad(from));
+    } else if (count == 2 && aligned) {
+        float2 pair = *(const float2 *)from;
+        to[0] = pair.x, to[1] = pair.y;
+    } else {
+#pragma unroll
+        for (unsigned i = 0; i < count; ++i)
+            to[i] = from[i];
+    }
+}
+
+template <unsigned count> __device__ __forceinline__ void store_word(float *to, const float *from, bool aligned)
+{
+    if (aligned) {
+        *(vec<float, count> *)to = pack<count>(from);
+        return;
+    }
+#pragma unroll
+    for (unsigned i = 0; i < count; ++i)
+        to[i] = from[i];
+}
+
+constexpr unsigned PATCHES = ceil_div(at_least_one(OUT_H), (unsigned)PATCH);
+constexpr unsigned PATCH_ROWS = (PATCH - 1) * STRIDE_H + (FILTER_H - 1) * DILATION_H + 1; // of x
+
+#if NHWC
+// Neighbouring threads have neighbouring channels, then points of a row.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    convnet_depthwise(const float *__restrict__ x, const float *__restrict__ w, float *__restrict__ y, unsigned images)
+{
+    constexpr unsigned WORD = GROUP_FILTERS == 1 && FILTERS % VECTOR == 0 ? VECTOR : 1, WIDE = FILTERS_1 / WORD;
+    offset i = grid_thread<BLOCK>();
+    unsigned filter = i % WIDE * WORD, place = i / WIDE, column = place % OUT_W_1, row0 = place / OUT_W_1 % PATCHES * PATCH;
+    unsigned image = place / (OUT_W_1 * PATCHES);
+    if (image >= images || OUT_W == 0)
+        return;
+    float weights[WORD * TAPS], sums[PATCH][WORD] = {};
+    const bool aligned = is_aligned<4 * WORD>(x, y) && CHANNELS % WORD == 0;
+#pragma unroll
+    for (unsigned tap = 0; tap < WORD * TAPS; tap += WORD)
+        load_word<WORD>(weights + tap, w + filter * TAPS + tap, is_aligned<4 * WORD>(w) && FILTERS % WORD == 0);
+#pragma unroll
+    for (unsigned t = 0; t < PATCH_ROWS; ++t) {
+        unsigned row = row0 * STRIDE_H + t - PAD_H;
+#pragma unroll
+        for (unsigned s = 0; s < FILTER_W; ++s) {
+            unsigned from = column * STRIDE_W + s * DILATION_W - PAD_W;
+            float values[WORD] = {};
+            if (row < HEIGHT && from < WIDTH)
+                load_word<WORD>(values, x + index_x(image, filter / GROUP_FILTERS_1, row, from), aligned);
+#pragma unroll
+            for (unsigned o = 0; o < PATCH; ++o) // row o takes row t under row r of the filter
+#pragma unroll
+                for (unsigned r = 0; r < FILTER_H; ++r)
+                    if (o * STRIDE_H + r * DILATION_H == t)
+#pragma unroll
+                        for (unsigned v = 0; v < WORD; ++v)
+                            sums[o][v] = fmaf(values[v], weights[(v * FILTER_H + r) * FILTER_W + s], sums[o][v]);
+        }
+    }
+#pragma unroll
+    for (unsigned o = 0; o < PATCH; ++o)
+        if (row0 + o < OUT_H)
+            store_word<WORD>(y + index_y(image, filter, (row0 + o) * OUT_W + column), sums[o], aligned);
+}
+#else
+// Neighbouring threads have neighbouring words of a row.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    convnet_depthwise(const float *__restrict__ x, const float *__restrict__ w, float *__restrict__ y, unsigned images)
+{
+    constexpr unsigned ACROSS = ceil_div(OUT_W_1, (unsigned)VECTOR);
+    constexpr unsigned COLUMNS = (VECTOR - 1) * STRIDE_W + (FILTER_W - 1) * DILATION_W + 1; // of x
+    // What a thread reads of a row begins SIDE columns before its first point. In words, if each lies whole in the row or
+    // outside.
+    constexpr unsigned WORD = STRIDE_W == 1 && WIDTH % VECTOR == 0 ? VECTOR : 1;
+    constexpr unsigned SIDE = ceil_div((unsigned)PAD_W, WORD) * WORD, SHIFT = SIDE - PAD_W;
+    constexpr unsigned WORDS = ceil_div(SHIFT + COLUMNS, WORD);
+    offset i = grid_thread<BLOCK>();
+    unsigned across = i % ACROSS, patch = i / ACROSS;
+    unsigned row0 = patch % PATCHES * PATCH, plane = patch / PATCHES, filter = plane % FILTERS_1;
+    if (plane >= images * FILTERS || OUT_H == 0 || OUT_W == 0)
+        return;
+    float weights[TAPS], sums[PATCH][VECTOR] = {};
+#pragma unroll
+    for (unsigned tap = 0; tap < TAPS; ++tap)
+        weights[tap] = w[filter * TAPS + tap];
+    const float *from = x + index_x(plane / FILTERS_1, filter / GROUP_FILTERS_1, 0, 0);
+    const bool aligned = is_aligned<4 * WORD>(x);
+    const unsigned left = across * VECTOR * STRIDE_W - SIDE;
+#pragma unroll
+    for (unsigned t = 0; t < PATCH_ROWS; ++t) {
+        unsigned row = row0 * STRIDE_H + t - PAD_H;
+        float values[WORDS * WORD] = {};
+        if (row < HEIGHT)
+#pragma unroll
+            for (unsigned word = 0; word < WORDS; ++word)
+                if (left + word * WORD < WIDTH)
+                    load_word<WORD>(values + word * WORD, from + (row * WIDTH + left + word * WORD), aligned);
+#pragma unroll
+        for (unsigned o = 0; o < PATCH; ++o) // row o takes row t under row r of the filter
+#pragma unroll
+            for (unsigned r = 0; r < FILTER_H; ++r)
+                if (o * STRIDE_H + r * DILATION_H == t)
+#pragma unroll
+                    for (unsigned s = 0; s < FILTER_W; ++s)
+#pragma unroll
+                        for (unsigned v = 0; v < VECTOR; ++v)
+                            sums[o][v] = fmaf(values[SHIFT + v * STRIDE_W + s * DILATION_W], weights[r * FILTER_W + s],
+                                              sums[o][v]);
+    }
+    const bool together = OUT_W % VECTOR == 0 && is_aligned<4 * VECTOR>(y);
+#pragma unroll
+    for (unsigned o = 0; o < PATCH; ++o) {
+        if (row0 + o >= OUT_H)
+            break;
+        float *to = y + (offset)plane * POINTS + ((row0 + o) * OUT_W + across * VECTOR);
+        if (together) {
+            store_word<VECTOR>(to, sums[o], true);
+            continue;
+        }
+#pragma unroll
+        for (unsigned v = 0; v < VECTOR; ++v)
+            if (across * VECTOR + v < OUT_W)
+                to[v] = sums[o][v];
+    }
+}
+#endif
+#endif
+
+#if defined(CONVNET_FFT) || !defined(CONVNET_ONE)
+// By Fourier transforms (M. Mathieu, M. Henaff and Y. LeCun, Fast training of convolutional networks through FFTs, ICLR
+// 2014; in tiles: N. Vasilache and others, Fast convolutional nets with fbfft, ICLR 2015). Overlapping tiles of SIZE x SIZE of
+// x, and the filters in as large a tile of zeros, are transformed; the products of the one with the conjugates of the
+// others, added up over the channels, are transformed back. A tile makes those points of y whose filters lie whole in it.
+//
+// Against winograd: any filter that a tile holds, dilated ones too, and SIZE^2 multiplications of complex numbers for (SIZE -
+// FILTER_H + 1)^2 points (with a stride fewer of them), whatever the filter: it pays for large filters. As numbers are real,
+// half of a transform is stored: SIZE / 2 + 1 columns.
+//
+// An infinity or a NaN in x makes NaN of all points of the tiles that take it. Where numbers in a tile differ much in
+// size, the error is that of the largest. Among numbers of one size the largest error is below direct's.
+#ifndef SIZE
+#define SIZE 16 // side of a tile: 8, 16 or 32
+#endif
+#ifndef TOGETHER
+#define TOGETHER 16 // tiles of a block
+#endif
+
+constexpr unsigned SPAN_H = (FILTER_H - 1) * DILATION_H + 1, SPAN_W = (FILTER_W - 1) * DILATION_W + 1;
+static_assert(SIZE == 8 || SIZE == 16 || SIZE == 32, "sides of 8, 16 or 32");
+constexpr unsigned MADE_H = SPAN_H <= SIZE ? (SIZE - SPAN_H) / STRIDE_H + 1 : 1; // points of y that a tile makes, down
+constexpr unsigned MADE_W = SPAN_W <= SIZE ? (SIZE - SPAN_W) / STRIDE_W + 1 : 1; // and across
+constexpr unsigned GRID_H = ceil_div(at_least_one(OUT_H), MADE_H), GRID_W = ceil_div(OUT_W_1, MADE_W); // tiles of an image
+constexpr unsigned HALF = SIZE / 2 + 1; // columns that are stored of a transform
+
+// The cosine of a 32nd of the circle times k, for k below 16: after unrolling a constant.
+__device__ __forceinline__ float cosine(unsigned k)
+{
+    float value = 0.0f;
+    switch (k <= 8 ? k : 16 - k) {
+    case 0: value = 1.0f; break;
+    case 1: value = 0.980785280f; break;
+    case 2: value = 0.923879533f; break;
+    case 3: value = 0.831469612f; break;
+    case 4: value = 0.707106781f; break;
+    case 5: value = 0.555570233f; break;
+    case 6: value = 0.382683432f; break;
+    case 7: value = 0.195090322f; break;
+    }
+    return k <= 8 ? value : -value;
+}
+
+// The transform of SIZE numbers in registers, radix 2; not divided by SIZE. INVERSE: the exponent is positive.
+template <bool INVERSE> __device__ __forceinline__ void transform_line(float2 (&v)[SIZE])
+{
+#pragma unroll
+    for (unsigned i = 0, j = 0; i < SIZE; ++i) { // the order of reversed bits
+        if (i < j) {
+            float2 keep = v[i];
+            v[i] = v[j], v[j] = keep;
+        }
+        unsigned bit = SIZE / 2;
+#pragma unroll
+        for (unsigned round = 0; round < 5; ++round)
+            if (bit > 0 && (j & bit))
+                j ^= bit, bit /= 2;
+        j |= bit;
+    }
+#pragma unroll
+    for (unsigned half = 1; half < SIZE; half *= 2)
+#pragma unroll
+        for (unsigned i = 0; i < SIZE; ++i) {
+            if (i & half)
+                continue;
+            const unsigned k = i % half * (16 / half); // in 32nds of the circle, below 16
+            const float c = cosine(k), s = k < 8 ? cosine(8 - k) : cosine(k - 8), sine = INVERSE ? s : -s;
+            const float2 a = v[i], b = v[i + half];
+            const float2 turned = {b.x * c - b.y * sine, b.x * sine + b.y * c};
+            v[i] = {a.x + turned.x, a.y + turned.y};
+            v[i + half] = {a.x - turned.x, a.y - turned.y};
+        }
+}
+
+// Where a block of TOGETHER x SIZE threads works: which tile (or filter) of `count`, and which row of them (a channel).
+struct Spot {
+    unsigned tile, row;
+};
+
+__device__ __forceinline__ Spot spot_of_thread(unsigned count)
+{
+    unsigned blocks = ceil_div(count, (unsigned)TOGETHER);
+    return {blockIdx.x % blocks * TOGETHER + threadIdx.x, blockIdx.x / blocks};
+}
+
+// A thread has row threadIdx.y of a tile in v; the transform goes to SIZE * HALF matrices of `rows` rows of `count` tiles.
+__device__ __forceinline__ void transform_tile(float2 (&v)[SIZE], float2 *to, Spot spot, unsigned rows, unsigned count)
+{
+    __shared__ float2 turned[SIZE][HALF][TOGETHER];
+    transform_line<false>(v);
+#pragma unroll
+    for (unsigned j = 0; j < HALF; ++j)
+        turned[threadIdx.y][j][threadIdx.x] = v[j];
+    __syncthreads();
+    if (threadIdx.y >= HALF || spot.tile >= count)
+        return;
+#pragma unroll
+    for (unsigned i = 0; i < SIZE; ++i)
+        v[i] = turned[i][threadIdx.y][threadIdx.x];
+    transform_line<false>(v);
+#pragma unroll
+    for (unsigned i = 0; i < SIZE; ++i)
+        to[((offset)(i * HALF + threadIdx.y) * rows + spot.row) * count + spot.tile] = v[i];
+}
+
+// A row of the result is a channel of a group, a column a filter of it.
+extern "C" __global__ void __launch_bounds__(TOGETHER *SIZE)
+    convnet_fft_filters(const float *__restrict__ w, float2 *__restrict__ transformed)
+{
+    Spot spot = spot_of_thread(GROUP_FILTERS_1);
+    constexpr unsigned GROUP_CHANNELS_1 = at_least_one(GROUP_CHANNELS);
+    unsigned group = spot.row / GROUP_CHANNELS_1, channel = spot.row % GROUP_CHANNELS_1, r = threadIdx.y / DILATION_H;
+    float2 v[SIZE] = {};
+    if (spot.tile < GROUP_FILTERS && threadIdx.y % DILATION_H == 0 && r < FILTER_H)
+#pragma unroll
+        for (unsigned j = 0; j < SIZE; j += DILATION_W)
+            if (j / DILATION_W < FILTER_W)
+                v[j].x = w[index_w(group * GROUP_FILTERS + spot.tile, channel, r, j / DILATION_W)];
+    transform_tile(v, transformed, spot, CHANNELS, GROUP_FILTERS);
+}
+
+// A row is a channel, a column a tile of all images.
+extern "C" __global__ void __launch_bounds__(TOGETHER *SIZE)
+    convnet_fft_image(const float *__restrict__ x, float2 *__restrict__ transformed, unsigned images)
+{
+    const unsigned count = images * (GRID_H * GRID_W);
+    Spot spot = spot_of_thread(count);
+    unsigned across = spot.tile % GRID_W, down = spot.tile / GRID_W % GRID_H, image = spot.tile / (GRID_W * GRID_H);
+    unsigned row = down * MADE_H * STRIDE_H + threadIdx.y - PAD_H, column0 = across * MADE_W * STRIDE_W - PAD_W;
+    float2 v[SIZE] = {};
+    if (image < images)
+#pragma unroll
+        for (unsigned j = 0; j < SIZE; ++j)
+            v[j].x = image_at(x, image, spot.row, row, column0 + j);
+    transform_tile(v, transformed, spot, CHANNELS, count);
+}
+
+// The sums over the channels, for each bin and group: a row is a filter, a column a tile. Tiles of 32 x 32, four results a
+// thread; blocks of 16 x 16.
+extern "C" __global__ void __launch_bounds__(256)
+    convnet_fft_sums(const float2 *__restrict__ filters, const float2 *__restrict__ tiles, float2 *__restrict__ sums,
+                     unsigned count)
+{
+    __shared__ float2 tile_a[16][33], tile_b[16][33];
+    constexpr unsigned DOWN = ceil_div(GROUP_FILTERS_1, 32u);
+    const unsigned bin = blockIdx.y / GROUPS, group = blockIdx.y % GROUPS, i = threadIdx.y, j = threadIdx.x;
+    const unsigned filter0 = blockIdx.x % DOWN * 32, column0 = blockIdx.x / DOWN * 32;
+    const offset row0 = (offset)bin * CHANNELS + group * GROUP_CHANNELS;
+    float2 sum[2][2] = {};
+    for (unsigned c0 = 0; c0 < GROUP_CHANNELS; c0 += 16) {
+#pragma unroll
+        for (unsigned half = 0; half < 32; half += 16) {
+            bool there = c0 + i < GROUP_CHANNELS;
+            unsigned filter = filter0 + half + j, column = column0 + half + j;
+            tile_a[i][half + j] =
+                there && filter < GROUP_FILTERS ? filters[(row0 + c0 + i) * GROUP_FILTERS + filter] : float2{0, 0};
+            tile_b[i][half + j] = there && column < count ? tiles[(row0 + c0 + i) * count + column] : float2{0, 0};
+        }
+        __syncthreads();
+#pragma unroll
+        for (unsigned c = 0; c < 16; ++c)
+#pragma unroll
+            for (unsigned m = 0; m < 2; ++m)
+#pragma unroll
+                for (unsigned n = 0; n < 2; ++n) {
+                    float2 a = tile_a[c][m * 16 + i], b = tile_b[c][n * 16 + j]; // b times the conjugate of a
+                    sum[m][n].x = fmaf(a.y, b.y, fmaf(a.x, b.x, sum[m][n].x));
+                    sum[m][n].y = fmaf(-a.y, b.x, fmaf(a.x, b.y, sum[m][n].y));
+                }
+        __syncthreads();
+    }
+#pragma unroll
+    for (unsigned m = 0; m < 2; ++m)
+#pragma unroll
+        for (unsigned n = 0; n < 2; ++n) {
+            unsigned filter = filter0 + m * 16 + i, column = column0 + n * 16 + j;
+            if (filter < GROUP_FILTERS && column < count)
+                sums[((offset)bin * FILTERS + group * GROUP_FILTERS + filter) * count + column] = sum[m][n];
+        }
+}
+
+// Back, columns first: then a row is the transform of real numbers, whose other half is the conjugate.
+extern "C" __global__ void __launch_bounds__(TOGETHER *SIZE)
+    convnet_fft_points(const float2 *__restrict__ sums, float *__restrict__ y, unsigned images)
+{
+    __shared__ float2 turned[SIZE][HALF][TOGETHER];
+    const unsigned count = images * (GRID_H * GRID_W);
+    Spot spot = spot_of_thread(count);
+    float2 v[SIZE] = {};
+    if (threadIdx.y < HALF) {
+        if (spot.tile < count)
+#pragma unroll
+            for (unsigned i = 0; i < SIZE; ++i)
+                v[i] = sums[((offset)(i * HALF + threadIdx.y) * FILTERS + spot.row) * count + spot.tile];
+        transform_line<true>(v);
+#pragma unroll
+        for (unsigned i = 0; i < SIZE; ++i)
+            turned[i][threadIdx.y][threadIdx.x] = v[i];
+    }
+    __syncthreads();
+#pragma unroll
+    for (unsigned j = 0; j < HALF; ++j)
+        v[j] = turned[threadIdx.y][j][threadIdx.x];
+#pragma unroll
+    for (unsigned j = HALF; j < SIZE; ++j)
+        v[j] = {v[SIZE - j].x, -v[SIZE - j].y};
+    transform_line<true>(v);
+    unsigned across = spot.tile % GRID_W, down = spot.tile / GRID_W % GRID_H, image = spot.tile / (GRID_W * GRID_H);
+    unsigned row = down * MADE_H + threadIdx.y / STRIDE_H, column0 = across * MADE_W;
+    if (image >= images || threadIdx.y % STRIDE_H != 0 || threadIdx.y / STRIDE_H >= MADE_H || row >= OUT_H)
+        return;
+#pragma unroll
+    for (unsigned j = 0; j < MADE_W; ++j)
+        if (column0 + j < OUT_W)
+            y[index_y(image, spot.row, row * OUT_W + column0 + j)] = v[j * STRIDE_W].x * (1.0f / (SIZE * SIZE));
 }
 #endif
