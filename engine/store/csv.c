@@ -263,7 +263,6 @@ static kiln_status read_heading(reader *r, kiln_error **error)
                 r->version = v;
         if (r->version)
             break;
-        }
         if (!field || strcmp(field, columns[i]) != 0)
             return bad(r, 1, error, "the heading is not that of an export: it lacks the column", columns[i]);
     }
