@@ -285,7 +285,7 @@ __host__ __device__ constexpr bool takes_newton(unsigned k)
 __device__ __forceinline__ float4 usable(float4 atom)
 {
     float reach = fabsf(atom.x) + fabsf(atom.y) + fabsf(atom.z);
-    return reach < 0x1p62f ? atom : make_float4(0, 0, 0, atom.w * (0 / reach));
+    return reach < 0x1p62f ? atom : make_float4(0, 0, 0, atom.w * __fdividef(0, reach));
 }
 
 // A tile of POINTS x POINTS_Y points a thread: along x a warp apart, along y neighbours. The squares along x and along y are
