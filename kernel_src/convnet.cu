@@ -15,10 +15,11 @@
 // A layer is a product of matrices: FILTERS x (CHANNELS FILTER_H FILTER_W) times a matrix whose column is what one point
 // of y takes of x (the unrolled image). What changes from kernel to kernel is where that matrix is: nowhere (direct), in
 // parts in shared memory (shared), in global memory (unrolled_gemm), or in shared memory, tile by tile of a product as
-// in matmul.cu (implicit_gemm).
+// in matmul.cu (implicit_gemm). winograd and fft transform image and filters first, so that there is less to multiply;
+// depthwise is for filters that see one channel.
 //
-// Every kernel gives the same bits in every run. direct, shared and unrolled_gemm add the same products in the same order
-// with one rounding a product; implicit_gemm adds in another order.
+// Every kernel gives the same bits in every run. direct, shared, unrolled_gemm and depthwise add the same products in the
+// same order with one rounding a product; the others add in another order.
 //
 // The tuning parameters are macros as well. The defaults are for an editor or a compiler that is given none. A kernel is
 // compiled where its own macro CONVNET_<NAME> is set, or where CONVNET_ONE is not.
@@ -94,10 +95,16 @@ __host__ __device__ constexpr unsigned at_least_one(unsigned value)
     return value > 0 ? value : 1;
 }
 
-constexpr unsigned TAPS = FILTER_H * FILTER_W, POINTS = OUT_H * OUT_W; // of a filter; of a channel of y
-constexpr unsigned GROUP_CHANNELS = CHANNELS / GROUPS, GROUP_FILTERS = FILTERS / GROUPS;
-constexpr unsigned GROUP_FILTERS_1 = at_least_one(GROUP_FILTERS), POINTS_1 = at_least_one(POINTS); // for divisions
-constexpr unsigned OUT_W_1 = at_least_one(OUT_W), FILTERS_1 = at_least_one(FILTERS);
+enum : unsigned {
+    TAPS = FILTER_H * FILTER_W, // of a filter
+    POINTS = OUT_H * OUT_W,     // of a channel of y
+    GROUP_CHANNELS = CHANNELS / GROUPS,
+    GROUP_FILTERS = FILTERS / GROUPS,
+    GROUP_FILTERS_1 = at_least_one(GROUP_FILTERS), // these are for divisions
+    FILTERS_1 = at_least_one(FILTERS),
+    POINTS_1 = at_least_one(POINTS),
+    OUT_W_1 = at_least_one(OUT_W)
+};
 
 // Where an element lies in its array.
 __device__ __forceinline__ offset index_x(unsigned image, unsigned channel, unsigned row, unsigned column)
@@ -276,6 +283,9 @@ extern "C" __global__ void __launch_bounds__(TILE *TILE)
 #define WARPS_N (TILE_N / (LANES_N * THREAD_N))
 #define A_FLOATS (TILE_K * TILE_M)
 
+constexpr unsigned CHUNKS = ceil_div(GROUP_CHANNELS, (unsigned)TILE_K); // of TILE_K channels, the last with zeros
+constexpr unsigned PACKED_FILTERS = ceil_div(GROUP_FILTERS, (unsigned)TILE_M) * TILE_M;
+
 static_assert(TILE_K % 4 == 0 && 128 % TILE_K == 0, "TILE_K must be 4, 8, 16 or 32");
 static_assert(THREAD_M % 4 == 0 && THREAD_N % 4 == 0, "a thread's results come in squares of 4 x 4");
 static_assert(TILE_M % (LANES_M * THREAD_M) == 0 && TILE_N % (LANES_N * THREAD_N) == 0, "whole warps must fill a tile");
@@ -389,15 +399,16 @@ __device__ __forceinline__ unsigned shared_address(const float *at)
     return (unsigned)__cvta_generic_to_shared(at);
 }
 
-// Tiles of TILE_K rows of a matrix whose rows are PITCH floats, one tile below the other; a tile takes TILE_FLOATS of
+// Tiles of TILE_K rows of a matrix whose rows are `pitch` floats, one tile below the other; a tile takes TILE_FLOATS of
 // each row. All of them are there and are aligned to 16 bytes.
-template <unsigned TILE_FLOATS, unsigned long long PITCH> struct Rows {
+template <unsigned TILE_FLOATS> struct Rows {
     static constexpr unsigned QUADS = TILE_FLOATS / 4, ROWS_AT_ONCE = THREADS / QUADS;
     static_assert(THREADS % QUADS == 0 && TILE_K % ROWS_AT_ONCE == 0, "a thread's copies must lie below each other");
     const float *from; // this thread's first of the next tile
+    offset pitch;
 
-    __device__ __forceinline__ Rows(const float *tile)
-        : from(tile + (offset)(threadIdx.x / QUADS) * PITCH + threadIdx.x % QUADS * 4)
+    __device__ __forceinline__ Rows(const float *tile, offset row_floats)
+        : from(tile + (threadIdx.x / QUADS) * row_floats + threadIdx.x % QUADS * 4), pitch(row_floats)
     {
     }
 
@@ -406,8 +417,8 @@ template <unsigned TILE_FLOATS, unsigned long long PITCH> struct Rows {
         to += threadIdx.x * 16;
 #pragma unroll
         for (unsigned i = 0; i < TILE_K / ROWS_AT_ONCE; ++i)
-            copy_to<16>(to + i * THREADS * 16, from + i * ROWS_AT_ONCE * PITCH);
-        from += TILE_K * PITCH;
+            copy_to<16>(to + i * THREADS * 16, from + i * ROWS_AT_ONCE * pitch);
+        from += TILE_K * pitch;
     }
 };
 #endif
@@ -423,8 +434,7 @@ template <unsigned TILE_FLOATS, unsigned long long PITCH> struct Rows {
 //
 // A part of the sum (SPLITS > 1) has blocks of its own where a layer has few points; a last kernel adds the parts in
 // order.
-constexpr unsigned CHUNKS = ceil_div(GROUP_CHANNELS, (unsigned)TILE_K), STEPS = CHUNKS * TAPS;
-constexpr unsigned PACKED_FILTERS = ceil_div(GROUP_FILTERS, (unsigned)TILE_M) * TILE_M;
+constexpr unsigned STEPS = CHUNKS * TAPS;
 
 // Packed filters: of each group STEPS * TILE_K rows of PACKED_FILTERS. A tile of 32 filters x 32 elements is turned
 // in shared memory. Blocks of 32 x 8.
@@ -480,7 +490,7 @@ struct ChannelsFirst {
     static constexpr unsigned WIDE = PLAIN ? TILE_N / 4 : TILE_N; // copies of a row
     static constexpr unsigned PLACES = WIDE > THREADS ? WIDE / THREADS : 1;
     static constexpr unsigned ROWS_AT_ONCE = WIDE > THREADS ? 1 : THREADS / WIDE;
-    Rows<TILE_M, PACKED_FILTERS> filters;
+    Rows<TILE_M> filters;
     const float *x;
     Place places[PLACES];
     unsigned row0; // of the tile: 0 where a thread has several places
@@ -488,7 +498,7 @@ struct ChannelsFirst {
 
     __device__ __forceinline__ ChannelsFirst(const float *packed, const float *from, unsigned group, unsigned pixel0,
                                              unsigned pixels)
-        : filters(packed), x(from), row0(threadIdx.x / WIDE), aligned(is_aligned<16>(from))
+        : filters(packed, PACKED_FILTERS), x(from), row0(threadIdx.x / WIDE), aligned(is_aligned<16>(from))
     {
 #pragma unroll
         for (unsigned i = 0; i < PLACES; ++i)
@@ -535,14 +545,14 @@ struct ChannelsFirst {
 struct ChannelsLast {
     static constexpr bool TURNED = true;
     static constexpr unsigned LOADS = TILE_K * TILE_N / 4 / THREADS;
-    Rows<TILE_M, PACKED_FILTERS> filters;
+    Rows<TILE_M> filters;
     Place places[LOADS];
     float4 held[LOADS];
     bool aligned;
 
     __device__ __forceinline__ ChannelsLast(const float *packed, const float *x, unsigned group, unsigned pixel0,
                                             unsigned pixels)
-        : filters(packed), aligned(is_aligned<16>(x) && CHANNELS % 4 == 0 && GROUP_CHANNELS % 4 == 0)
+        : filters(packed, PACKED_FILTERS), aligned(is_aligned<16>(x) && CHANNELS % 4 == 0 && GROUP_CHANNELS % 4 == 0)
     {
 #pragma unroll
         for (unsigned i = 0; i < LOADS; ++i)
@@ -654,5 +664,589 @@ extern "C" __global__ void convnet_add_splits(const float *__restrict__ partial,
     for (unsigned s = 0; s < SPLITS; ++s)
         sum += partial[s * count + i];
     y[i] = sum;
+}
+#endif
+
+#if defined(CONVNET_WINOGRAD) || !defined(CONVNET_ONE)
+// Winograd's minimal filtering (A. Lavin and S. Gray, Fast algorithms for convolutional neural networks, CVPR 2016): a
+// tile of OUT x OUT points of y takes ALPHA x ALPHA points of x, ALPHA = OUT + FILTER_H - 1. Both that tile and the filter are
+// transformed to ALPHA x ALPHA numbers, which are multiplied one by one, added up over the channels, and transformed back.
+//
+// Against implicit_gemm: (OUT * FILTER_H / ALPHA)^2 times fewer multiplications: 2.25 for F(2 x 2, 3 x 3), 4 for F(4 x 4, 3 x
+// 3), 2.78 for F(2 x 2, 5 x 5). The sums over channels are ALPHA^2 products of matrices, filters times channels times tiles.
+// For that, transformed images and products are written and read again: what is saved in arithmetic is paid in memory where
+// there are few channels.
+//
+// The transforms of 6 x 6 multiply by numbers from 1/24 to 8 and let sums cancel: their largest error is 8 to 12 times
+// direct's (512 or 6 channels). With 4 x 4 it is below direct's, since there are fewer terms to a sum. An infinity or a
+// NaN in x makes infinities and NaN of all points of the tiles that take it, and numbers above 3e36 may overflow. Denormals
+// are kept, as far as a sum with larger numbers keeps them.
+//
+// The filter is square, of 3 or 5, and moves by 1. ALPHA of 4 interpolates at 0, 1, -1 and infinity, ALPHA of 6 also at 2 and
+// -2, whatever part of ALPHA the filter takes.
+#ifndef OUT
+#define OUT 2 // points of y that a tile is wide and high
+#endif
+
+constexpr unsigned ALPHA = OUT + FILTER_H - 1, PAIRS = ALPHA * ALPHA; // of a transformed image and filter
+constexpr unsigned TILES_DOWN = ceil_div(at_least_one(OUT_H), (unsigned)OUT), TILES_ACROSS = ceil_div(OUT_W_1, (unsigned)OUT);
+static_assert((ALPHA == 4 || ALPHA == 6) && FILTER_H == FILTER_W, "filters are 3 x 3 or 5 x 5");
+
+// The transforms of one row or column of a tile: `from` has elements `apart` from each other, and so has `to`, which may be
+// the same.
+__device__ __forceinline__ void transform_image(float *v, unsigned apart)
+{
+    float d0 = v[0], d1 = v[apart], d2 = v[2 * apart], d3 = v[3 * apart];
+    if (ALPHA == 4) {
+        v[0] = d0 - d2, v[apart] = d1 + d2, v[2 * apart] = d2 - d1, v[3 * apart] = d3 - d1;
+        return;
+    }
+    float d4 = v[(ALPHA - 2) * apart], d5 = v[(ALPHA - 1) * apart];
+    float even = d4 - 4.0f * d2, odd = d3 - 4.0f * d1, even2 = d4 - d2, odd2 = 2.0f * (d3 - d1);
+    v[0] = 4.0f * d0 - 5.0f * d2 + d4;
+    v[apart] = even + odd, v[2 * apart] = even - odd;
+    v[3 * apart] = even2 + odd2, v[(ALPHA - 2) * apart] = even2 - odd2;
+    v[(ALPHA - 1) * apart] = 4.0f * d1 - 5.0f * d3 + d5;
+}
+
+// FILTER_H elements of w to ALPHA.
+__device__ __forceinline__ void transform_filter(const float *g, unsigned g_apart, float *v, unsigned apart)
+{
+    constexpr unsigned LAST = FILTER_H - 1;
+    float even = g[0], odd = 0.0f, even2 = g[0], odd2 = 0.0f;
+#pragma unroll
+    for (unsigned i = 1; i < FILTER_H; ++i) {
+        if (i % 2 == 0)
+            even += g[i * g_apart], even2 += (1 << i) * g[i * g_apart];
+        else
+            odd += g[i * g_apart], odd2 += (1 << i) * g[i * g_apart];
+    }
+    const float part0 = ALPHA == 4 ? 1.0f : 0.25f, part1 = ALPHA == 4 ? 0.5f : -1.0f / 6.0f;
+    v[0] = part0 * g[0];
+    v[apart] = part1 * (even + odd), v[2 * apart] = part1 * (even - odd);
+    if (ALPHA == 6)
+        v[3 * apart] = 1.0f / 24.0f * (even2 + odd2), v[(ALPHA - 2) * apart] = 1.0f / 24.0f * (even2 - odd2);
+    v[(ALPHA - 1) * apart] = g[LAST * g_apart];
+}
+
+// ALPHA sums to OUT points.
+__device__ __forceinline__ void transform_sums(float *v, unsigned apart)
+{
+    float v0 = v[0], last = v[(ALPHA - 1) * apart];
+    float even = v[apart] + v[2 * apart], odd = v[apart] - v[2 * apart], even2 = 0.0f, odd2 = 0.0f;
+    if (ALPHA == 6)
+        even2 = v[3 * apart] + v[(ALPHA - 2) * apart], odd2 = v[3 * apart] - v[(ALPHA - 2) * apart];
+    v[0] = v0 + even + even2;
+#pragma unroll
+    for (unsigned j = 1; j < OUT; ++j) {
+        v[j * apart] = (j % 2 == 0 ? even : odd) + (1 << j) * (j % 2 == 0 ? even2 : odd2);
+        if (j + 1 == OUT)
+            v[j * apart] += last;
+    }
+}
+
+// Transformed filters: for each of PAIRS and each group CHUNKS * TILE_K rows, one per channel, of PACKED_FILTERS, zeros after
+// the last channel and filter. Neighbouring threads have neighbouring filters.
+extern "C" __global__ void convnet_winograd_filters(const float *__restrict__ w, float *__restrict__ transformed)
+{
+    constexpr unsigned ROWS = CHUNKS * TILE_K, ROWS_1 = at_least_one(ROWS), WIDE = at_least_one(PACKED_FILTERS);
+    offset i = grid_thread<128>();
+    unsigned filter = i % WIDE, channel = i / WIDE % ROWS_1, group = i / ((offset)WIDE * ROWS_1);
+    if (group >= GROUPS)
+        return;
+    float g[TAPS], half[FILTER_W * ALPHA], v[PAIRS];
+    bool inside = filter < GROUP_FILTERS && channel < GROUP_CHANNELS;
+#pragma unroll
+    for (unsigned tap = 0; tap < TAPS; ++tap)
+        g[tap] =
+            inside ? w[index_w(group * GROUP_FILTERS + filter, channel, tap / FILTER_W, tap % FILTER_W)] : 0.0f;
+#pragma unroll
+    for (unsigned s = 0; s < FILTER_W; ++s) // columns, then rows
+        transform_filter(g + s, FILTER_W, half + s, FILTER_W);
+#pragma unroll
+    for (unsigned r = 0; r < ALPHA; ++r)
+        transform_filter(half + r * FILTER_W, 1, v + r * ALPHA, 1);
+#pragma unroll
+    for (unsigned pair = 0; pair < PAIRS; ++pair)
+        transformed[(((offset)pair * GROUPS + group) * ROWS + channel) * WIDE + filter] = v[pair];
+}
+
+// Transformed tiles: the same with rows of `wide` tiles, of all images, zeros after the last channel and tile. Neighbouring
+// threads have neighbouring tiles. A block has one channel.
+extern "C" __global__ void __launch_bounds__(128)
+    convnet_winograd_image(const float *__restrict__ x, float *__restrict__ transformed, unsigned images, unsigned wide)
+{
+    constexpr unsigned ROWS = CHUNKS * TILE_K, ROWS_1 = at_least_one(ROWS);
+    unsigned blocks = ceil_div(wide, 128u);
+    unsigned tile = blockIdx.x % blocks * 128 + threadIdx.x, channel = blockIdx.x / blocks % ROWS_1;
+    unsigned group = blockIdx.x / blocks / ROWS_1;
+    if (tile >= wide)
+        return;
+    unsigned across = tile % TILES_ACROSS, down = tile / TILES_ACROSS % TILES_DOWN, image = tile / (TILES_ACROSS * TILES_DOWN);
+    unsigned row0 = down * OUT - PAD_H, column0 = across * OUT - PAD_W;
+    float v[PAIRS];
+    bool inside = image < images && channel < GROUP_CHANNELS;
+#pragma unroll
+    for (unsigned i = 0; i < ALPHA; ++i)
+#pragma unroll
+        for (unsigned j = 0; j < ALPHA; ++j)
+            v[i * ALPHA + j] =
+                inside ? image_at(x, image, group * GROUP_CHANNELS + channel, row0 + i, column0 + j) : 0.0f;
+#pragma unroll
+    for (unsigned j = 0; j < ALPHA; ++j)
+        transform_image(v + j, ALPHA);
+#pragma unroll
+    for (unsigned i = 0; i < ALPHA; ++i)
+        transform_image(v + i * ALPHA, 1);
+    float *to = transformed + ((offset)group * ROWS + channel) * wide + tile;
+#pragma unroll
+    for (unsigned pair = 0; pair < PAIRS; ++pair)
+        to[pair * ((offset)GROUPS * ROWS * wide)] = v[pair];
+}
+
+// Both matrices of a product lie there as it takes them.
+struct Matrices {
+    static constexpr bool TURNED = false;
+    Rows<TILE_M> filters;
+    Rows<TILE_N> tiles;
+
+    __device__ __forceinline__ Matrices(const float *a, const float *b, unsigned wide)
+        : filters(a, PACKED_FILTERS), tiles(b, wide)
+    {
+    }
+
+    __device__ __forceinline__ void fetch(unsigned, float *to)
+    {
+        filters.copy(shared_address(to));
+        tiles.copy(shared_address(to) + 4 * A_FLOATS);
+    }
+
+    __device__ __forceinline__ void land(float *) {}
+};
+
+// Sums over the channels: for each of PAIRS GROUPS * GROUP_FILTERS rows of `wide` tiles. `wide` is a multiple of TILE_N.
+extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
+    convnet_winograd_sums(const float *__restrict__ filters, const float *__restrict__ tiles, float *__restrict__ sums,
+                          unsigned wide)
+{
+    constexpr unsigned DOWN = at_least_one(PACKED_FILTERS / TILE_M), ROWS = CHUNKS * TILE_K;
+    unsigned filter0 = blockIdx.x % DOWN * TILE_M, tile0 = blockIdx.x / DOWN * TILE_N;
+    const offset pair_group = blockIdx.y; // pair * GROUPS + group
+    float sum[THREAD_M][THREAD_N] = {};
+    Matrices source(filters + pair_group * ROWS * PACKED_FILTERS + filter0, tiles + pair_group * ROWS * wide + tile0, wide);
+    add_steps(source, 0, CHUNKS, sum);
+    float *to = sums + (pair_group * GROUP_FILTERS) * wide + tile0 + first_n();
+#pragma unroll
+    for (unsigned i = 0; i < THREAD_M; ++i) {
+        unsigned filter = filter0 + first_m() + i / 4 * (LANES_M * 4) + i % 4;
+        if (filter >= GROUP_FILTERS)
+            continue;
+#pragma unroll
+        for (unsigned j = 0; j < THREAD_N; j += 4)
+            store_quad(to + (offset)filter * wide + j * LANES_N,
+                       make_float4(sum[i][j], sum[i][j + 1], sum[i][j + 2], sum[i][j + 3]));
+    }
+}
+
+// The points of y. Neighbouring threads have neighbouring tiles, a block one filter.
+extern "C" __global__ void __launch_bounds__(128)
+    convnet_winograd_points(const float *__restrict__ sums, float *__restrict__ y, unsigned images, unsigned wide)
+{
+    unsigned blocks = ceil_div(wide, 128u), tile = blockIdx.x % blocks * 128 + threadIdx.x, filter = blockIdx.x / blocks;
+    unsigned across = tile % TILES_ACROSS, down = tile / TILES_ACROSS % TILES_DOWN, image = tile / (TILES_ACROSS * TILES_DOWN);
+    if (image >= images || OUT_H == 0 || OUT_W == 0)
+        return;
+    float v[PAIRS];
+    const float *from = sums + (offset)filter * wide + tile;
+#pragma unroll
+    for (unsigned pair = 0; pair < PAIRS; ++pair)
+        v[pair] = from[pair * ((offset)FILTERS * wide)];
+#pragma unroll
+    for (unsigned j = 0; j < ALPHA; ++j)
+        transform_sums(v + j, ALPHA);
+#pragma unroll
+    for (unsigned i = 0; i < OUT; ++i)
+        transform_sums(v + i * ALPHA, 1);
+    const bool together = !NHWC && OUT % 4 == 0 && OUT_W % 4 == 0 && is_aligned<16>(y); // rows of four
+#pragma unroll
+    for (unsigned i = 0; i < OUT; ++i) {
+        unsigned row = down * OUT + i, column = across * OUT;
+        if (row >= OUT_H)
+            break;
+        if (together) {
+            store_quad(y + index_y(image, filter, row * OUT_W + column), pack<4>(v + i * ALPHA));
+            continue;
+        }
+#pragma unroll
+        for (unsigned j = 0; j < OUT; ++j)
+            if (column + j < OUT_W)
+                y[index_y(image, filter, row * OUT_W + column + j)] = v[i * ALPHA + j];
+    }
+}
+#endif
+
+#if defined(CONVNET_DEPTHWISE) || !defined(CONVNET_ONE)
+// For filters that see one channel (GROUPS == CHANNELS), where a product of matrices has one row of use: a thread makes
+// PATCH rows of VECTOR neighbours, which are points of a row, or with NHWC channels of one point.
+//
+// Against direct: memory is the bound, since a point of x takes part in FILTER_H * FILTER_W multiply-adds only. A thread
+// reads each row of x that it needs once, in words of VECTOR elements, and applies it to all rows of y that it is part of;
+// the words at the sides and the rows above and below are its neighbours' own and come from the L1. It adds in the order
+// of direct.
+#ifndef PATCH
+#define PATCH 4 // rows of a thread
+#endif
+#ifndef VECTOR
+#define VECTOR 4 // and columns (NHWC: channels): 1, 2 or 4
+#endif
+
+// `count` neighbours, by one load if they are aligned.
+template <unsigned count> __device__ __forceinline__ void load_word(float *to, const float *from, bool aligned)
+{
+    if (count == 4 && aligned) {
+        unpack(to, load_quad(from));
+    } else if (count == 2 && aligned) {
+        float2 pair = *(const float2 *)from;
+        to[0] = pair.x, to[1] = pair.y;
+    } else {
+#pragma unroll
+        for (unsigned i = 0; i < count; ++i)
+            to[i] = from[i];
+    }
+}
+
+template <unsigned count> __device__ __forceinline__ void store_word(float *to, const float *from, bool aligned)
+{
+    if (aligned) {
+        *(vec<float, count> *)to = pack<count>(from);
+        return;
+    }
+#pragma unroll
+    for (unsigned i = 0; i < count; ++i)
+        to[i] = from[i];
+}
+
+constexpr unsigned PATCHES = ceil_div(at_least_one(OUT_H), (unsigned)PATCH);
+constexpr unsigned PATCH_ROWS = (PATCH - 1) * STRIDE_H + (FILTER_H - 1) * DILATION_H + 1; // of x
+
+#if NHWC
+// Neighbouring threads have neighbouring channels, then points of a row.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    convnet_depthwise(const float *__restrict__ x, const float *__restrict__ w, float *__restrict__ y, unsigned images)
+{
+    constexpr unsigned WORD = GROUP_FILTERS == 1 && FILTERS % VECTOR == 0 ? VECTOR : 1, WIDE = FILTERS_1 / WORD;
+    offset i = grid_thread<BLOCK>();
+    unsigned filter = i % WIDE * WORD, place = i / WIDE, column = place % OUT_W_1, row0 = place / OUT_W_1 % PATCHES * PATCH;
+    unsigned image = place / (OUT_W_1 * PATCHES);
+    if (image >= images || OUT_W == 0)
+        return;
+    float weights[WORD * TAPS], sums[PATCH][WORD] = {};
+    const bool aligned = is_aligned<4 * WORD>(x, y) && CHANNELS % WORD == 0;
+#pragma unroll
+    for (unsigned tap = 0; tap < WORD * TAPS; tap += WORD)
+        load_word<WORD>(weights + tap, w + filter * TAPS + tap, is_aligned<4 * WORD>(w) && FILTERS % WORD == 0);
+#pragma unroll
+    for (unsigned t = 0; t < PATCH_ROWS; ++t) {
+        unsigned row = row0 * STRIDE_H + t - PAD_H;
+#pragma unroll
+        for (unsigned s = 0; s < FILTER_W; ++s) {
+            unsigned from = column * STRIDE_W + s * DILATION_W - PAD_W;
+            float values[WORD] = {};
+            if (row < HEIGHT && from < WIDTH)
+                load_word<WORD>(values, x + index_x(image, filter / GROUP_FILTERS_1, row, from), aligned);
+#pragma unroll
+            for (unsigned o = 0; o < PATCH; ++o) // row o takes row t under row r of the filter
+#pragma unroll
+                for (unsigned r = 0; r < FILTER_H; ++r)
+                    if (o * STRIDE_H + r * DILATION_H == t)
+#pragma unroll
+                        for (unsigned v = 0; v < WORD; ++v)
+                            sums[o][v] = fmaf(values[v], weights[(v * FILTER_H + r) * FILTER_W + s], sums[o][v]);
+        }
+    }
+#pragma unroll
+    for (unsigned o = 0; o < PATCH; ++o)
+        if (row0 + o < OUT_H)
+            store_word<WORD>(y + index_y(image, filter, (row0 + o) * OUT_W + column), sums[o], aligned);
+}
+#else
+// Neighbouring threads have neighbouring words of a row.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    convnet_depthwise(const float *__restrict__ x, const float *__restrict__ w, float *__restrict__ y, unsigned images)
+{
+    constexpr unsigned ACROSS = ceil_div(OUT_W_1, (unsigned)VECTOR);
+    constexpr unsigned COLUMNS = (VECTOR - 1) * STRIDE_W + (FILTER_W - 1) * DILATION_W + 1; // of x
+    // What a thread reads of a row begins SIDE columns before its first point. In words, if each lies whole in the row or
+    // outside.
+    constexpr unsigned WORD = STRIDE_W == 1 && WIDTH % VECTOR == 0 ? VECTOR : 1;
+    constexpr unsigned SIDE = ceil_div((unsigned)PAD_W, WORD) * WORD, SHIFT = SIDE - PAD_W;
+    constexpr unsigned WORDS = ceil_div(SHIFT + COLUMNS, WORD);
+    offset i = grid_thread<BLOCK>();
+    unsigned across = i % ACROSS, patch = i / ACROSS;
+    unsigned row0 = patch % PATCHES * PATCH, plane = patch / PATCHES, filter = plane % FILTERS_1;
+    if (plane >= images * FILTERS || OUT_H == 0 || OUT_W == 0)
+        return;
+    float weights[TAPS], sums[PATCH][VECTOR] = {};
+#pragma unroll
+    for (unsigned tap = 0; tap < TAPS; ++tap)
+        weights[tap] = w[filter * TAPS + tap];
+    const float *from = x + index_x(plane / FILTERS_1, filter / GROUP_FILTERS_1, 0, 0);
+    const bool aligned = is_aligned<4 * WORD>(x);
+    const unsigned left = across * VECTOR * STRIDE_W - SIDE;
+#pragma unroll
+    for (unsigned t = 0; t < PATCH_ROWS; ++t) {
+        unsigned row = row0 * STRIDE_H + t - PAD_H;
+        float values[WORDS * WORD] = {};
+        if (row < HEIGHT)
+#pragma unroll
+            for (unsigned word = 0; word < WORDS; ++word)
+                if (left + word * WORD < WIDTH)
+                    load_word<WORD>(values + word * WORD, from + (row * WIDTH + left + word * WORD), aligned);
+#pragma unroll
+        for (unsigned o = 0; o < PATCH; ++o) // row o takes row t under row r of the filter
+#pragma unroll
+            for (unsigned r = 0; r < FILTER_H; ++r)
+                if (o * STRIDE_H + r * DILATION_H == t)
+#pragma unroll
+                    for (unsigned s = 0; s < FILTER_W; ++s)
+#pragma unroll
+                        for (unsigned v = 0; v < VECTOR; ++v)
+                            sums[o][v] = fmaf(values[SHIFT + v * STRIDE_W + s * DILATION_W], weights[r * FILTER_W + s],
+                                              sums[o][v]);
+    }
+    const bool together = OUT_W % VECTOR == 0 && is_aligned<4 * VECTOR>(y);
+#pragma unroll
+    for (unsigned o = 0; o < PATCH; ++o) {
+        if (row0 + o >= OUT_H)
+            break;
+        float *to = y + (offset)plane * POINTS + ((row0 + o) * OUT_W + across * VECTOR);
+        if (together) {
+            store_word<VECTOR>(to, sums[o], true);
+            continue;
+        }
+#pragma unroll
+        for (unsigned v = 0; v < VECTOR; ++v)
+            if (across * VECTOR + v < OUT_W)
+                to[v] = sums[o][v];
+    }
+}
+#endif
+#endif
+
+#if defined(CONVNET_FFT) || !defined(CONVNET_ONE)
+// By Fourier transforms (M. Mathieu, M. Henaff and Y. LeCun, Fast training of convolutional networks through FFTs, ICLR
+// 2014; in tiles: N. Vasilache and others, Fast convolutional nets with fbfft, ICLR 2015). Overlapping tiles of SIZE x SIZE of
+// x, and the filters in as large a tile of zeros, are transformed; the products of the one with the conjugates of the
+// others, added up over the channels, are transformed back. A tile makes those points of y whose filters lie whole in it.
+//
+// Against winograd: any filter that a tile holds, dilated ones too, and SIZE^2 multiplications of complex numbers for (SIZE -
+// FILTER_H + 1)^2 points (with a stride fewer of them), whatever the filter: it pays for large filters. As numbers are real,
+// half of a transform is stored: SIZE / 2 + 1 columns.
+//
+// An infinity or a NaN in x makes NaN of all points of the tiles that take it. Where numbers in a tile differ much in
+// size, the error is that of the largest. Among numbers of one size the largest error is below direct's.
+#ifndef SIZE
+#define SIZE 16 // side of a tile: 8, 16 or 32
+#endif
+#ifndef TOGETHER
+#define TOGETHER 16 // tiles of a block
+#endif
+
+constexpr unsigned SPAN_H = (FILTER_H - 1) * DILATION_H + 1, SPAN_W = (FILTER_W - 1) * DILATION_W + 1;
+static_assert(SIZE == 8 || SIZE == 16 || SIZE == 32, "sides of 8, 16 or 32");
+constexpr unsigned MADE_H = SPAN_H <= SIZE ? (SIZE - SPAN_H) / STRIDE_H + 1 : 1; // points of y that a tile makes, down
+constexpr unsigned MADE_W = SPAN_W <= SIZE ? (SIZE - SPAN_W) / STRIDE_W + 1 : 1; // and across
+constexpr unsigned GRID_H = ceil_div(at_least_one(OUT_H), MADE_H), GRID_W = ceil_div(OUT_W_1, MADE_W); // tiles of an image
+constexpr unsigned HALF = SIZE / 2 + 1; // columns that are stored of a transform
+
+// The cosine of a 32nd of the circle times k, for k below 16: after unrolling a constant.
+__device__ __forceinline__ float cosine(unsigned k)
+{
+    float value = 0.0f;
+    switch (k <= 8 ? k : 16 - k) {
+    case 0: value = 1.0f; break;
+    case 1: value = 0.980785280f; break;
+    case 2: value = 0.923879533f; break;
+    case 3: value = 0.831469612f; break;
+    case 4: value = 0.707106781f; break;
+    case 5: value = 0.555570233f; break;
+    case 6: value = 0.382683432f; break;
+    case 7: value = 0.195090322f; break;
+    }
+    return k <= 8 ? value : -value;
+}
+
+// The transform of SIZE numbers in registers, radix 2; not divided by SIZE. INVERSE: the exponent is positive.
+template <bool INVERSE> __device__ __forceinline__ void transform_line(float2 (&v)[SIZE])
+{
+#pragma unroll
+    for (unsigned i = 0, j = 0; i < SIZE; ++i) { // the order of reversed bits
+        if (i < j) {
+            float2 keep = v[i];
+            v[i] = v[j], v[j] = keep;
+        }
+        unsigned bit = SIZE / 2;
+#pragma unroll
+        for (unsigned round = 0; round < 5; ++round)
+            if (bit > 0 && (j & bit))
+                j ^= bit, bit /= 2;
+        j |= bit;
+    }
+#pragma unroll
+    for (unsigned half = 1; half < SIZE; half *= 2)
+#pragma unroll
+        for (unsigned i = 0; i < SIZE; ++i) {
+            if (i & half)
+                continue;
+            const unsigned k = i % half * (16 / half); // in 32nds of the circle, below 16
+            const float c = cosine(k), s = k < 8 ? cosine(8 - k) : cosine(k - 8), sine = INVERSE ? s : -s;
+            const float2 a = v[i], b = v[i + half];
+            const float2 turned = {b.x * c - b.y * sine, b.x * sine + b.y * c};
+            v[i] = {a.x + turned.x, a.y + turned.y};
+            v[i + half] = {a.x - turned.x, a.y - turned.y};
+        }
+}
+
+// Where a block of TOGETHER x SIZE threads works: which tile (or filter) of `count`, and which row of them (a channel).
+struct Spot {
+    unsigned tile, row;
+};
+
+__device__ __forceinline__ Spot spot_of_thread(unsigned count)
+{
+    unsigned blocks = ceil_div(count, (unsigned)TOGETHER);
+    return {blockIdx.x % blocks * TOGETHER + threadIdx.x, blockIdx.x / blocks};
+}
+
+// A thread has row threadIdx.y of a tile in v; the transform goes to SIZE * HALF matrices of `rows` rows of `count` tiles.
+__device__ __forceinline__ void transform_tile(float2 (&v)[SIZE], float2 *to, Spot spot, unsigned rows, unsigned count)
+{
+    __shared__ float2 turned[SIZE][HALF][TOGETHER];
+    transform_line<false>(v);
+#pragma unroll
+    for (unsigned j = 0; j < HALF; ++j)
+        turned[threadIdx.y][j][threadIdx.x] = v[j];
+    __syncthreads();
+    if (threadIdx.y >= HALF || spot.tile >= count)
+        return;
+#pragma unroll
+    for (unsigned i = 0; i < SIZE; ++i)
+        v[i] = turned[i][threadIdx.y][threadIdx.x];
+    transform_line<false>(v);
+#pragma unroll
+    for (unsigned i = 0; i < SIZE; ++i)
+        to[((offset)(i * HALF + threadIdx.y) * rows + spot.row) * count + spot.tile] = v[i];
+}
+
+// A row of the result is a channel of a group, a column a filter of it.
+extern "C" __global__ void __launch_bounds__(TOGETHER *SIZE)
+    convnet_fft_filters(const float *__restrict__ w, float2 *__restrict__ transformed)
+{
+    Spot spot = spot_of_thread(GROUP_FILTERS_1);
+    constexpr unsigned GROUP_CHANNELS_1 = at_least_one(GROUP_CHANNELS);
+    unsigned group = spot.row / GROUP_CHANNELS_1, channel = spot.row % GROUP_CHANNELS_1, r = threadIdx.y / DILATION_H;
+    float2 v[SIZE] = {};
+    if (spot.tile < GROUP_FILTERS && threadIdx.y % DILATION_H == 0 && r < FILTER_H)
+#pragma unroll
+        for (unsigned j = 0; j < SIZE; j += DILATION_W)
+            if (j / DILATION_W < FILTER_W)
+                v[j].x = w[index_w(group * GROUP_FILTERS + spot.tile, channel, r, j / DILATION_W)];
+    transform_tile(v, transformed, spot, CHANNELS, GROUP_FILTERS);
+}
+
+// A row is a channel, a column a tile of all images.
+extern "C" __global__ void __launch_bounds__(TOGETHER *SIZE)
+    convnet_fft_image(const float *__restrict__ x, float2 *__restrict__ transformed, unsigned images)
+{
+    const unsigned count = images * (GRID_H * GRID_W);
+    Spot spot = spot_of_thread(count);
+    unsigned across = spot.tile % GRID_W, down = spot.tile / GRID_W % GRID_H, image = spot.tile / (GRID_W * GRID_H);
+    unsigned row = down * MADE_H * STRIDE_H + threadIdx.y - PAD_H, column0 = across * MADE_W * STRIDE_W - PAD_W;
+    float2 v[SIZE] = {};
+    if (image < images)
+#pragma unroll
+        for (unsigned j = 0; j < SIZE; ++j)
+            v[j].x = image_at(x, image, spot.row, row, column0 + j);
+    transform_tile(v, transformed, spot, CHANNELS, count);
+}
+
+// The sums over the channels, for each bin and group: a row is a filter, a column a tile. Tiles of 32 x 32, four results a
+// thread; blocks of 16 x 16.
+extern "C" __global__ void __launch_bounds__(256)
+    convnet_fft_sums(const float2 *__restrict__ filters, const float2 *__restrict__ tiles, float2 *__restrict__ sums,
+                     unsigned count)
+{
+    __shared__ float2 tile_a[16][33], tile_b[16][33];
+    constexpr unsigned DOWN = ceil_div(GROUP_FILTERS_1, 32u);
+    const unsigned bin = blockIdx.y / GROUPS, group = blockIdx.y % GROUPS, i = threadIdx.y, j = threadIdx.x;
+    const unsigned filter0 = blockIdx.x % DOWN * 32, column0 = blockIdx.x / DOWN * 32;
+    const offset row0 = (offset)bin * CHANNELS + group * GROUP_CHANNELS;
+    float2 sum[2][2] = {};
+    for (unsigned c0 = 0; c0 < GROUP_CHANNELS; c0 += 16) {
+#pragma unroll
+        for (unsigned half = 0; half < 32; half += 16) {
+            bool there = c0 + i < GROUP_CHANNELS;
+            unsigned filter = filter0 + half + j, column = column0 + half + j;
+            tile_a[i][half + j] =
+                there && filter < GROUP_FILTERS ? filters[(row0 + c0 + i) * GROUP_FILTERS + filter] : float2{0, 0};
+            tile_b[i][half + j] = there && column < count ? tiles[(row0 + c0 + i) * count + column] : float2{0, 0};
+        }
+        __syncthreads();
+#pragma unroll
+        for (unsigned c = 0; c < 16; ++c)
+#pragma unroll
+            for (unsigned m = 0; m < 2; ++m)
+#pragma unroll
+                for (unsigned n = 0; n < 2; ++n) {
+                    float2 a = tile_a[c][m * 16 + i], b = tile_b[c][n * 16 + j]; // b times the conjugate of a
+                    sum[m][n].x = fmaf(a.y, b.y, fmaf(a.x, b.x, sum[m][n].x));
+                    sum[m][n].y = fmaf(-a.y, b.x, fmaf(a.x, b.y, sum[m][n].y));
+                }
+        __syncthreads();
+    }
+#pragma unroll
+    for (unsigned m = 0; m < 2; ++m)
+#pragma unroll
+        for (unsigned n = 0; n < 2; ++n) {
+            unsigned filter = filter0 + m * 16 + i, column = column0 + n * 16 + j;
+            if (filter < GROUP_FILTERS && column < count)
+                sums[((offset)bin * FILTERS + group * GROUP_FILTERS + filter) * count + column] = sum[m][n];
+        }
+}
+
+// Back, columns first: then a row is the transform of real numbers, whose other half is the conjugate.
+extern "C" __global__ void __launch_bounds__(TOGETHER *SIZE)
+    convnet_fft_points(const float2 *__restrict__ sums, float *__restrict__ y, unsigned images)
+{
+    __shared__ float2 turned[SIZE][HALF][TOGETHER];
+    const unsigned count = images * (GRID_H * GRID_W);
+    Spot spot = spot_of_thread(count);
+    float2 v[SIZE] = {};
+    if (threadIdx.y < HALF) {
+        if (spot.tile < count)
+#pragma unroll
+            for (unsigned i = 0; i < SIZE; ++i)
+                v[i] = sums[((offset)(i * HALF + threadIdx.y) * FILTERS + spot.row) * count + spot.tile];
+        transform_line<true>(v);
+#pragma unroll
+        for (unsigned i = 0; i < SIZE; ++i)
+            turned[i][threadIdx.y][threadIdx.x] = v[i];
+    }
+    __syncthreads();
+#pragma unroll
+    for (unsigned j = 0; j < HALF; ++j)
+        v[j] = turned[threadIdx.y][j][threadIdx.x];
+#pragma unroll
+    for (unsigned j = HALF; j < SIZE; ++j)
+        v[j] = {v[SIZE - j].x, -v[SIZE - j].y};
+    transform_line<true>(v);
+    unsigned across = spot.tile % GRID_W, down = spot.tile / GRID_W % GRID_H, image = spot.tile / (GRID_W * GRID_H);
+    unsigned row = down * MADE_H + threadIdx.y / STRIDE_H, column0 = across * MADE_W;
+    if (image >= images || threadIdx.y % STRIDE_H != 0 || threadIdx.y / STRIDE_H >= MADE_H || row >= OUT_H)
+        return;
+#pragma unroll
+    for (unsigned j = 0; j < MADE_W; ++j)
+        if (column0 + j < OUT_W)
+            y[index_y(image, spot.row, row * OUT_W + column0 + j)] = v[j * STRIDE_W].x * (1.0f / (SIZE * SIZE));
 }
 #endif

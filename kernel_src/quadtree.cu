@@ -41,6 +41,24 @@
 #ifndef LAUNCHES
 #define LAUNCHES 1792 // dynamic: launches of a turn; a device keeps 2048 pending
 #endif
+#ifndef ITEMS
+#define ITEMS 16 // morton: points per thread of a tile
+#endif
+#ifndef PER_SM
+#define PER_SM 2 // morton: blocks that an SM must have room for
+#endif
+#ifndef LOOK
+#define LOOK 4 // morton: tiles looked back at at once
+#endif
+#ifndef MATCH
+#define MATCH 0 // morton: lanes of equal digits are found 0: by a vote for each bit, 1: by match.any, 2: in shared memory
+#endif
+#ifndef STREAMING
+#define STREAMING 0 // morton: 1: what is read once gives up its lines of the L2 first
+#endif
+#ifndef ROWS
+#define ROWS 16 // nodes of sorted codes: places per lane
+#endif
 
 typedef unsigned u32;
 
@@ -76,6 +94,7 @@ __device__ __forceinline__ u32 lanes_before()
     return (1u << lane_id()) - 1;
 }
 
+// Each point's item, in the order of numbers.
 #if defined QUADTREE_CODES || !defined QUADTREE_ONE
 extern "C" __global__ void __launch_bounds__(256) quadtree_codes(const float2 *points, item *items, u32 N)
 {
@@ -501,10 +520,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 // depths. Counted depth by depth and scanned, that numbers them, and the node of depth d - 1 above one is the last that
 // begins at its place or before.
 //
-// Two kernels look at all codes: one counts, a warp a CHUNK of places, one makes the list of nodes that have children.
-// From the list each node's four children are made, a lane a child.
+// One kernel looks at all codes, a warp a CHUNK of places; what it finds, few of the places, is noted. A second makes the
+// list of nodes that have children, in their order. From the list each node's four children are made, a lane a child.
 
-enum : u32 { ROWS = 32, CHUNK = ROWS * WARP, SCAN_BLOCK = 1024 };
+enum : u32 { CHUNK = ROWS * WARP, SCAN_BLOCK = 1024, SCAN_ITEMS = 8 };
 
 // In how many levels, from the root's children on, two points have the same cell.
 __device__ __forceinline__ u32 levels_shared(u32 a, u32 b)
@@ -535,16 +554,24 @@ __device__ __forceinline__ u32 any_of_warp(u32 bits)
 #endif
 }
 
-// counts[d * chunks + c]: nodes of depth d that begin in chunk c.
-extern "C" __global__ void __launch_bounds__(256) quadtree_starts(const u32 *codes, u32 *counts, u32 chunks, u32 N)
+// counts[d * chunks + c]: nodes of depth d that begin in chunk c. notes: the places where any begin, with their depths,
+// from the chunk's first place on; found: how many.
+extern "C" __global__ void __launch_bounds__(256)
+    quadtree_starts(const u32 *codes, uint2 *notes, u32 *found, u32 *counts, u32 chunks, u32 N)
 {
     const u32 chunk = blockIdx.x * (256 / WARP) + warp_id();
     if (chunk >= chunks)
         return;
-    u32 mine = 0; // of depth lane_id()
+    u32 mine = 0, noted = 0; // mine: of depth lane_id()
 #pragma unroll 4
     for (u32 row = 0; row < ROWS; row++) {
-        const u32 depths = depths_at(codes, chunk * CHUNK + row * WARP + lane_id(), N);
+        const u32 i = chunk * CHUNK + row * WARP + lane_id(), depths = depths_at(codes, i, N);
+        const u32 begins = __ballot_sync(ALL_LANES, depths != 0);
+        if (begins == 0)
+            continue;
+        if (depths != 0)
+            notes[chunk * CHUNK + noted + __popc(begins & lanes_before())] = {i, depths};
+        noted += __popc(begins);
         for (u32 any = any_of_warp(depths); any; any &= any - 1) {
             const u32 d = __ffs(any) - 1, votes = __ballot_sync(ALL_LANES, depths >> d & 1);
             mine += lane_id() == d ? __popc(votes) : 0;
@@ -552,6 +579,8 @@ extern "C" __global__ void __launch_bounds__(256) quadtree_starts(const u32 *cod
     }
     if (lane_id() < DEPTH)
         counts[lane_id() * chunks + chunk] = mine;
+    if (lane_id() == 0)
+        found[chunk] = noted;
 }
 
 // A block a depth: an exclusive scan of its counts; its total goes to totals[depth].
@@ -559,16 +588,28 @@ extern "C" __global__ void __launch_bounds__(SCAN_BLOCK) quadtree_number(u32 *co
 {
     __shared__ u32 warps[2][WARP];
     u32 *mine = counts + blockIdx.x * chunks, before = 0;
-    for (u32 first = 0, turn = 0; first < chunks; first += SCAN_BLOCK, turn ^= 1) {
-        const u32 i = first + threadIdx.x, count = i < chunks ? mine[i] : 0;
-        const u32 sum = warp_scan<Plus<u32>>(count);
+    for (u32 first = 0, turn = 0; first < chunks; first += SCAN_BLOCK * SCAN_ITEMS, turn ^= 1) {
+        const u32 i = first + threadIdx.x * SCAN_ITEMS;
+        u32 count[SCAN_ITEMS], sum = 0;
+#pragma unroll
+        for (u32 k = 0; k < SCAN_ITEMS; k++)
+            count[k] = i + k < chunks ? mine[i + k] : 0;
+#pragma unroll
+        for (u32 k = 0; k < SCAN_ITEMS; k++)
+            sum += count[k];
+        const u32 scanned = warp_scan<Plus<u32>>(sum);
         if (lane_id() == WARP - 1)
-            warps[turn][warp_id()] = sum;
+            warps[turn][warp_id()] = scanned;
         __syncthreads();
         const u32 others = warp_scan<Plus<u32>>(warps[turn][lane_id()]);
-        const u32 lower = warp_id() > 0 ? __shfl_sync(ALL_LANES, others, warp_id() - 1) : 0;
-        if (i < chunks)
-            mine[i] = before + lower + sum - count;
+        const u32 lower = __shfl_sync(ALL_LANES, others, warp_id() > 0 ? warp_id() - 1 : 0);
+        u32 place = before + (warp_id() > 0 ? lower : 0) + scanned - sum;
+#pragma unroll
+        for (u32 k = 0; k < SCAN_ITEMS; k++) {
+            if (i + k < chunks)
+                mine[i + k] = place;
+            place += count[k];
+        }
         before += __shfl_sync(ALL_LANES, others, WARP - 1);
     }
     if (threadIdx.x == 0)
@@ -584,16 +625,18 @@ __device__ __forceinline__ u32 splits_before(const u32 *totals)
 
 // splits[k], of the k-th node with children: its first place, its own number.
 extern "C" __global__ void __launch_bounds__(256)
-    quadtree_list(const u32 *codes, const u32 *counts, const u32 *totals, uint2 *splits, u32 chunks, u32 N)
+    quadtree_list(const u32 *codes, const uint2 *notes, const u32 *found, const u32 *counts, const u32 *totals,
+                  uint2 *splits, u32 chunks)
 {
     const u32 chunk = blockIdx.x * (256 / WARP) + warp_id(), lane = lane_id();
     if (chunk >= chunks)
         return;
+    const u32 noted = found[chunk];
     u32 next = splits_before(totals) + (lane < DEPTH ? counts[lane * chunks + chunk] : 0); // of depth `lane`
-#pragma unroll 4
-    for (u32 row = 0; row < ROWS; row++) {
-        const u32 i = chunk * CHUNK + row * WARP + lane, depths = depths_at(codes, i, N);
-        u32 found = 0;
+    for (u32 n = 0; n < noted; n += WARP) {
+        const uint2 note = n + lane < noted ? notes[chunk * CHUNK + n + lane] : uint2{};
+        const u32 i = note.x, depths = note.y, code = codes[i];
+        u32 more = 0;
         for (u32 any = any_of_warp(depths); any; any &= any - 1) {
             const u32 d = __ffs(any) - 1, above = d > 0 ? d - 1 : 0;
             const u32 votes = __ballot_sync(ALL_LANES, depths >> d & 1);
@@ -601,12 +644,12 @@ extern "C" __global__ void __launch_bounds__(256)
             const u32 begin = __shfl_sync(ALL_LANES, next, d), begin_above = __shfl_sync(ALL_LANES, next, above);
             if (depths >> d & 1) {
                 const u32 parent = begin_above + __popc(votes_above & (lanes_before() | 1u << lane)) - 1;
-                const u32 quadrant = d > 0 ? codes[i] >> (2 * (DEPTH - d)) & 3 : 0;
+                const u32 quadrant = d > 0 ? code >> (2 * (DEPTH - d)) & 3 : 0;
                 splits[begin + __popc(votes & lanes_before())] = {i, d > 0 ? 1 + 4 * parent + quadrant : 0};
             }
-            found += lane == d ? __popc(votes) : 0;
+            more += lane == d ? __popc(votes) : 0;
         }
-        next += found;
+        next += more;
     }
 }
 
@@ -665,6 +708,247 @@ extern "C" __global__ void __launch_bounds__(256)
         }
         if (q == 0 && split.y > 0)
             nodes[split.y].z = 1 + 4 * k;
+    }
+}
+#endif
+
+// ---- a sort of codes ----
+
+#if defined QUADTREE_MORTON || !defined QUADTREE_ONE
+// All points sorted by code, whatever the tree: a radix sort of 8 bits a pass, the lowest first, each pass stable. Where
+// points are dense or not, how many nodes there are and how deep they lie does not matter. A pass reads and writes each
+// point once. Codes are made in the first pass, codes and numbers part in the last.
+//
+// A pass has to know where a tile's points of each digit go: behind all points of lower digits, counted at the start for
+// all passes, and behind those of the same digit in the tiles before. The latter by decoupled look-back (see scan.cu), a
+// thread a digit. A note is one word, two bits of state and the count, so that it needs no fence.
+
+enum : u32 {
+    BINS = 256,
+    PASSES = (2 * DEPTH + 7) / 8,
+    TILE = BLOCK * ITEMS,
+    DIGITS_BLOCK = 512,
+    OWN = 1u << 30,   // a note: the tile's own count
+    ALL = 2u << 30,   // a note: that of this tile and all before
+    COUNT = OWN - 1,
+    HEAD = 16         // words before the counts, a ticket a pass
+};
+
+// What passes share, 0 at first: tickets, how many points have each digit in each pass, and the notes.
+__device__ __forceinline__ u32 *counts_of(u32 *control, u32 pass)
+{
+    return control + HEAD + pass * BINS;
+}
+
+__device__ __forceinline__ volatile u32 *notes_of(u32 *control, u32 pass, u32 tiles)
+{
+    return control + HEAD + PASSES * BINS + (offset)pass * tiles * BINS;
+}
+
+__device__ __forceinline__ void count_point(u32 *bins, float2 p, bool there)
+{
+    const u32 code = code_of(p), first = __shfl_sync(ALL_LANES, code, 0);
+    const bool alike = __all_sync(ALL_LANES, there && code == first); // an addition for all, in place of 32 in turn
+#pragma unroll
+    for (u32 pass = 0; pass < PASSES; pass++)
+        if (there && (!alike || lane_id() == 0))
+            atomicAdd(&bins[pass * BINS + (code >> 8 * pass & (BINS - 1))], alike ? WARP : 1);
+}
+
+// How often each digit of codes occurs.
+extern "C" __global__ void __launch_bounds__(DIGITS_BLOCK) quadtree_digits(const float2 *points, u32 *control, u32 N)
+{
+    __shared__ u32 bins[PASSES * BINS];
+    for (u32 i = threadIdx.x; i < PASSES * BINS; i += DIGITS_BLOCK)
+        bins[i] = 0;
+    __syncthreads();
+    const u32 step = gridDim.x * DIGITS_BLOCK;
+    u32 first = blockIdx.x * DIGITS_BLOCK + threadIdx.x - lane_id();
+    for (; first + 3 * step + WARP <= N; first += 4 * step) {
+        float2 p[4];
+#pragma unroll
+        for (u32 k = 0; k < 4; k++)
+            p[k] = load<STREAMING != 0>(points + first + k * step + lane_id());
+#pragma unroll
+        for (u32 k = 0; k < 4; k++)
+            count_point(bins, p[k], true);
+    }
+    for (; first < N; first += step) {
+        const bool there = first + lane_id() < N;
+        count_point(bins, there ? points[first + lane_id()] : float2{}, there);
+    }
+    __syncthreads();
+    for (u32 i = threadIdx.x; i < PASSES * BINS; i += DIGITS_BLOCK)
+        if (bins[i])
+            atomicAdd(control + HEAD + i, bins[i]);
+}
+
+// The lanes whose digit is this one. `masks`: a word a digit, 0 before and to be 0 after.
+__device__ __forceinline__ u32 lanes_alike(u32 digit, u32 *masks)
+{
+#if MATCH == 2
+    atomicOr(&masks[digit], 1u << lane_id());
+    __syncwarp();
+    return masks[digit];
+#elif MATCH == 1
+    return __match_any_sync(ALL_LANES, digit);
+#else
+    u32 alike = ALL_LANES;
+#pragma unroll
+    for (u32 bit = 0; bit < 8; bit++) {
+        const bool mine = digit >> bit & 1;
+        const u32 votes = __ballot_sync(ALL_LANES, mine);
+        alike &= mine ? votes : ~votes;
+    }
+    return alike;
+#endif
+}
+
+struct SweepShared {
+    item points[TILE];
+    u32 ranks[WARPS][BINS]; // of each warp's points with a digit: first how many, then where they begin in `points`
+    u32 at[BINS];           // where the tile's points of a digit go, less where they lie in `points`
+    offset warps[BINS / WARP];
+    u32 ticket;
+#if MATCH == 2
+    u32 masks[WARPS][BINS];
+#endif
+};
+
+// How many points of digit threadIdx.x the tiles before this one have.
+__device__ __forceinline__ u32 look_back(const volatile u32 *notes, u32 tile)
+{
+    u32 sum = 0;
+    for (u32 end = tile; end > 0; end = end > LOOK ? end - LOOK : 0) {
+        u32 note[LOOK];
+#pragma unroll
+        for (u32 k = 0; k < LOOK; k++)
+            note[k] = k < end ? notes[(offset)(end - 1 - k) * BINS + threadIdx.x] : (u32)ALL;
+#pragma unroll
+        for (u32 k = 0; k < LOOK; k++) {
+            while (note[k] == 0)
+                note[k] = notes[(offset)(end - 1 - k) * BINS + threadIdx.x];
+            sum += note[k] & COUNT;
+            if (note[k] & ALL)
+                return sum;
+        }
+    }
+    return sum;
+}
+
+// A tile of a pass. Its points are sorted in shared memory first, so that neighbours in memory are written together.
+extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
+    quadtree_sweep(const float2 *points, const item *from, item *to, u32 *codes, u32 *order, u32 *control, u32 pass,
+                   u32 tiles, u32 N)
+{
+    extern __shared__ __align__(16) unsigned char memory[];
+    SweepShared &s = *(SweepShared *)memory;
+    const u32 t = threadIdx.x, shift = 8 * pass;
+    const bool last = pass + 1 == PASSES;
+    u32 *ranks = s.ranks[warp_id()];
+    if (t == 0)
+        s.ticket = atomicAdd(control + pass, 1);
+#pragma unroll
+    for (u32 k = 0; k < BINS / WARP; k++)
+        ranks[k * WARP + lane_id()] = 0;
+#if MATCH == 2
+    u32 *masks = s.masks[warp_id()];
+#pragma unroll
+    for (u32 k = 0; k < BINS / WARP; k++)
+        masks[k * WARP + lane_id()] = 0;
+#else
+    u32 *masks = nullptr;
+#endif
+    __syncthreads();
+    const u32 tile = s.ticket, begin = tile * TILE, count = min(N - begin, (u32)TILE);
+    const u32 mine = warp_id() * WARP * ITEMS + lane_id();
+
+    // a thread's points lie a warp apart, so that its warp's are in order row by row
+    u32 code[ITEMS], number[ITEMS], rank[(ITEMS + 1) / 2]; // rank: two a word
+#pragma unroll
+    for (u32 k = 0; k < ITEMS; k++) {
+        const u32 i = mine + k * WARP;
+        code[k] = ~0u; // what is not there comes last
+        number[k] = begin + i;
+        if (i < count && pass == 0) {
+            code[k] = code_of(load<STREAMING != 0>(points + begin + i));
+        } else if (i < count) {
+            const uint2 point = load<STREAMING != 0>((const uint2 *)from + begin + i);
+            number[k] = point.x;
+            code[k] = point.y;
+        }
+    }
+#pragma unroll
+    for (u32 k = 0; k < ITEMS; k++) {
+        const u32 digit = code[k] >> shift & (BINS - 1), alike = lanes_alike(digit, masks);
+        const u32 before = ranks[digit], lower = __popc(alike & lanes_before());
+        __syncwarp();
+        if (lower == 0) {
+            ranks[digit] = before + __popc(alike);
+            if (MATCH == 2)
+                masks[digit] = 0;
+        }
+        __syncwarp();
+        rank[k / 2] = k % 2 ? rank[k / 2] | (before + lower) << 16 : before + lower;
+    }
+    __syncthreads();
+
+    // a thread a digit: its points in this tile, where they begin, and where those of all tiles do
+    u32 own = 0, start = 0, everywhere = 0;
+    offset both = 0;
+    volatile u32 *notes = notes_of(control, pass, tiles);
+    if (t < BINS) {
+#pragma unroll
+        for (u32 w = 0; w < WARPS; w++)
+            own += s.ranks[w][t];
+        const u32 there = t == BINS - 1 ? own - (TILE - count) : own;
+        notes[(offset)tile * BINS + t] = (tile ? OWN : ALL) | there;
+        both = (offset)counts_of(control, pass)[t] << 32 | own;
+        everywhere = (u32)(both >> 32);
+        both = warp_scan<Plus<offset>>(both);
+        if (lane_id() == WARP - 1)
+            s.warps[warp_id()] = both;
+    }
+    __syncthreads();
+    if (t < BINS) {
+        for (u32 w = 0; w < warp_id(); w++)
+            both += s.warps[w];
+        start = (u32)both - own;
+        everywhere = (u32)(both >> 32) - everywhere;
+        u32 place = start;
+#pragma unroll
+        for (u32 w = 0; w < WARPS; w++) {
+            const u32 its = s.ranks[w][t];
+            s.ranks[w][t] = place;
+            place += its;
+        }
+    }
+    __syncthreads();
+#pragma unroll
+    for (u32 k = 0; k < ITEMS; k++)
+        s.points[ranks[code[k] >> shift & (BINS - 1)] + (rank[k / 2] >> k % 2 * 16 & 0xffff)] =
+            (item)code[k] << 32 | number[k];
+    if (t < BINS) {
+        const u32 before = look_back(notes, tile);
+        const u32 there = t == BINS - 1 ? own - (TILE - count) : own;
+        if (tile)
+            notes[(offset)tile * BINS + t] = ALL | (before + there);
+        s.at[t] = everywhere + before - start;
+    }
+    __syncthreads();
+#pragma unroll
+    for (u32 k = 0; k < ITEMS; k++) {
+        const u32 i = k * BLOCK + t;
+        if (i >= count)
+            break;
+        const item point = s.points[i];
+        const u32 its_code = (u32)(point >> 32), place = s.at[its_code >> shift & (BINS - 1)] + i;
+        if (last) {
+            codes[place] = its_code;
+            order[place] = (u32)point;
+        } else {
+            to[place] = point;
+        }
     }
 }
 #endif

@@ -283,6 +283,71 @@ static void read_section(kiln__reader *r, const kiln__spec_node *map, bool of_sp
     out->metrics = read_named(r, metrics_, "'metrics'", KILN__ALL_INPUTS, &out->metric_count);
 }
 
+/* ---- features ---- */
+
+static kiln__name *root_of(kiln__reader *r, const char *text)
+{
+    char root[64];
+    size_t length = strcspn(text, ".");
+    if (length >= sizeof root)
+        return NULL;
+    memcpy(root, text, length);
+    root[length] = '\0';
+    return name_of(r, root);
+}
+
+/* Whether the value may differ between configurations of the same sizes, or between devices. */
+static bool varies(kiln__reader *r, const kiln__expr *expr)
+{
+    for (size_t i = 0; expr && i < kiln__expr_name_count(expr); i++) {
+        const char *text = kiln__expr_name(expr, i);
+        const kiln__name *name = root_of(r, text);
+        if (strncmp(text, "device.", 7) == 0 || (name && (name->kind == KILN__NAME_PARAM || name->varies)))
+            return true;
+    }
+    return false;
+}
+
+/* Marks the lets and inputs that do. They may use each other, so it goes on until no more are found. */
+static void mark_varying(kiln__reader *r, const section *shared)
+{
+    for (bool more = true; more;) {
+        more = false;
+        for (size_t i = 0; i < shared->let_count; i++) {
+            kiln__name *name = name_of(r, shared->lets[i].name);
+            bool found = name && !name->varies && varies(r, shared->lets[i].expr);
+            if (found)
+                name->varies = more = true;
+        }
+        for (size_t i = 0; i < shared->input_count; i++) {
+            const kiln__input *input = &shared->inputs[i];
+            kiln__name *name = input->name ? name_of(r, input->name) : NULL;
+            for (size_t k = 0; name && !name->varies && k < input->arg_count; k++)
+                if (varies(r, input->args[k].expr))
+                    name->varies = more = true;
+        }
+    }
+}
+
+static void read_features(kiln__reader *r, const kiln__spec_node *map, const section *shared)
+{
+    kiln_spec *spec = r->spec;
+    if (!map)
+        return;
+    spec->features = read_named(r, map, "'features'", KILN__ALL_INPUTS, &spec->feature_count);
+    mark_varying(r, shared);
+    for (size_t i = 0; i < spec->feature_count; i++) {
+        const kiln__named_expr *feature = &spec->features[i];
+        if (!kiln__name_valid(feature->name))
+            kiln__diag_add(r->diag, feature->pos, "'%.70s' is no name for a feature", feature->name);
+        if (varies(r, feature->expr))
+            kiln__diag_add(r->diag, feature->pos,
+                           "the feature '%s' must be the same for all configurations: it may use sizes and what inputs "
+                           "export, but no params and nothing of the device",
+                           feature->name);
+    }
+}
+
 /* ---- variants ---- */
 
 /* Both arrays one behind the other. */
@@ -544,6 +609,7 @@ void kiln__read_spec(kiln__reader *r, const kiln__spec_node *map)
     read_section(r, map, true, &shared);
     spec->buffer_count = shared.buffer_count;
     spec->input_count = shared.input_count;
+    read_features(r, features_, &shared);
     read_variants(r, map, variants_, &shared);
     kiln__read_verify(r, verify_, shared.buffers, shared.buffer_count);
 }

@@ -169,7 +169,7 @@ static kiln_status prepare(kiln_store *store, int *code, kiln_error **error)
     if (!store->read_only)
         *code = use_wal(store);
     if (*code == SQLITE_OK && version < KILN__STORE_VERSION)
-        *code = kiln__schema_upgrade(store);
+        *code = kiln__schema_upgrade(store, version);
     if (*code == SQLITE_OK && !store->read_only) {
         /* A killed process loses nothing; a power failure may lose the last samples. */
         *code = kiln__store_run(store, "PRAGMA synchronous=NORMAL");

@@ -381,6 +381,12 @@ static void test_inputs(void)
     inputs = 0;
     check_run(KILN_OK, NULL);
     CHECK(inputs == 2);
+    const kiln_result *r = &plan->result;
+    double matrix = 0, derived = 0;
+    CHECK(sscanf(r->input_functions.text, "matrix=%lf derived=%lf", &matrix, &derived) == 2);
+    CHECK(r->inputs_seconds > 0 && fabs(matrix + derived - r->inputs_seconds) < 1e-5 * r->inputs_seconds);
+    CHECK(r->copy_seconds > 0 && r->copy_seconds == plan->buffers[0].copied); /* x alone comes from an input */
+    CHECK(r->rounds == 0 && r->host_step_seconds == 0);
     check_floats("y", (float[]){1, 2, 3, 4}, 4);
     kiln_setting n = {"N", {KILN_INT, {.i = 6}}};
     kiln_error *error = NULL;

@@ -28,6 +28,8 @@
     X(dcs_scatter_c, KILN_HOST_STEP, kiln__host_dcs_scatter)                                                           \
     X(histogram_exact, KILN_HOST_REFERENCE, kiln__host_histogram)                                                      \
     X(matmul_f64, KILN_HOST_REFERENCE, kiln__host_matmul)                                                              \
+    X(mri_f64, KILN_HOST_REFERENCE, kiln__host_mri)                                                                    \
+    X(mri_samples, KILN_HOST_INPUT, kiln__host_mri_samples)                                                            \
     X(outer_product, KILN_HOST_INPUT, kiln__host_outer_product)                                                        \
     X(quadtree_exact, KILN_HOST_REFERENCE, kiln__host_quadtree)                                                        \
     X(quadtree_host, KILN_HOST_STEP, kiln__host_quadtree_build)                                                        \
