@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "atoms.h"
 #include "cutoff.h"
-#include "random.h"
 
 /* ---- the lattice ---- */
 
@@ -65,49 +65,6 @@ bool kiln__atoms_ok(const kiln_array *atoms)
 
 /* ---- atoms ---- */
 
-enum { UNIFORM, CLUSTERED, ON_GRID, COINCIDENT, ONE_BIN, OUTSIDE };
-
-static float unit(kiln__random *random) /* of [-1, 1), 24 bits */
-{
-    return (float)((int32_t)(kiln__random_next(random) >> 40) - (1 << 23)) * 0x1p-23F;
-}
-
-enum { CLUSTER = 4000 };  /* atoms of a cluster */
-#define CLUSTER_SIZE 8.0F /* about the standard deviation, in the unit of spacing */
-
-/* A place on an axis: of `extent`, beginning at 0. */
-static float place(size_t kind, kiln__random *random, const float *centre, int axis, float extent, float spacing)
-{
-    float u = unit(random), half = 0.5F * extent;
-    switch (kind) {
-    case CLUSTERED: { /* a bell-shaped cloud: the sum of three */
-        float v = unit(random), w = unit(random);
-        return centre[axis] + CLUSTER_SIZE * (u + v + w);
-    }
-    case ON_GRID: return (float)(int64_t)((0.5F * u + 0.5F) * extent / spacing) * spacing;
-    case COINCIDENT: return 0.4375F * extent;
-    case ONE_BIN: return half + 0.25F * spacing * u;
-    case OUTSIDE: return half + 2 * extent * u;
-    default: return half + half * u;
-    }
-}
-
-static void make_atoms(size_t kind, const kiln__lattice *l, uint64_t seed, float *atoms, uint64_t count)
-{
-    kiln__random random = {kiln__random_mix(seed)};
-    float extent[3], centre[3] = {0};
-    for (int k = 0; k < 3; k++)
-        extent[k] = (float)l->n[k] * (float)l->spacing;
-    for (uint64_t i = 0; i < count; i++) {
-        if (i % CLUSTER == 0)
-            for (int k = 0; k < 3; k++)
-                centre[k] = 0.5F * extent[k] + 0.5F * extent[k] * unit(&random);
-        for (int k = 0; k < 3; k++)
-            atoms[4 * i + (uint64_t)k] = place(kind, &random, centre, k, extent[k], (float)l->spacing);
-        atoms[4 * i + 3] = unit(&random);
-    }
-}
-
 typedef struct pair_count {
     const kiln__lattice *lattice;
     const float *atoms;
@@ -166,32 +123,26 @@ static kiln_status export_facts(kiln_call *call, const kiln__lattice *l, const f
     return kiln_call_export_int(call, "pairs", (int64_t)pairs);
 }
 
-/* Exports atoms (x, y, z, charge), pairs (of an atom and a point within the radius), most (the most atoms in a cube as
- * wide as half the radius), and width (about that of the cube, but no wider than the lattice). */
+/* Exports atoms (x, y, z, charge) and their count, pairs (of an atom and a point within the radius), most (the most
+ * atoms in a cube as wide as half the radius), and width (about that of the cube, but no wider than the lattice). */
 kiln_status kiln__host_cutoff_atoms(void *user, kiln_call *call)
 {
     (void)user;
-    static const char *const kinds[] = {[UNIFORM] = "uniform",       [CLUSTERED] = "clustered", [ON_GRID] = "on_grid",
-                                        [COINCIDENT] = "coincident", [ONE_BIN] = "one_bin",     [OUTSIDE] = "outside"};
     kiln__lattice l;
-    int64_t count, seed;
-    const char *name;
-    kiln_array *atoms;
-    size_t kind = 0;
-    if (!kiln__lattice_args(call, &l) || kiln_call_text(call, "atoms", NULL, &name) != KILN_OK ||
-        kiln_call_int(call, "count", NULL, &count) != KILN_OK || kiln_call_int(call, "seed", NULL, &seed) != KILN_OK)
+    kiln__atoms atoms = {0};
+    kiln_array *array;
+    if (!kiln__lattice_args(call, &l))
         return KILN_ERROR_HOST_FUNCTION;
-    while (kind < KILN__COUNT(kinds) && strcmp(kinds[kind], name) != 0)
-        kind++;
-    if (kind == KILN__COUNT(kinds) || count < 0 || count > INT32_MAX)
-        return kiln_call_fail(call,
-                              "atoms is uniform, clustered, on_grid, coincident, one_bin or outside; count is 0 to "
-                              "2^31 - 1");
-    const uint64_t shape[] = {(uint64_t)count, 4};
-    if (kiln_call_export_array(call, "atoms", KILN_f32, 2, shape, &atoms) != KILN_OK)
-        return KILN_ERROR_HOST_FUNCTION;
-    make_atoms(kind, &l, (uint64_t)seed, atoms->data, (uint64_t)count);
-    return export_facts(call, &l, atoms->data, (uint64_t)count);
+    kiln_status status = kiln__atoms_make(call, l.n, (float)l.spacing, &atoms);
+    const uint64_t shape[] = {atoms.count, 4};
+    if (status == KILN_OK)
+        status = kiln_call_export_array(call, "atoms", KILN_f32, 2, shape, &array);
+    if (status == KILN_OK && atoms.count > 0)
+        memcpy(array->data, atoms.items, atoms.count * sizeof *atoms.items);
+    kiln__atoms_free(call->mem, &atoms);
+    if (status == KILN_OK)
+        status = kiln_call_export_int(call, "count", (int64_t)shape[0]);
+    return status == KILN_OK ? export_facts(call, &l, array->data, shape[0]) : status;
 }
 
 /* ---- the reference: a slice of points at a time, all atoms that reach it ---- */
