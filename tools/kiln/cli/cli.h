@@ -318,6 +318,7 @@ json_t *js_whole(uint64_t value);
 json_t *js_value(kiln_value value);
 json_t *js_settings(const kiln_setting *settings, size_t count);
 json_t *js_result(const kiln_result *result);
+json_t *js_host_times(const char *text); /* of "NAME=SECONDS ...", as an object */
 json_t *js_device(const kiln_device_info *info);
 json_t *js_error(kiln_status status, const char *message);
 char *js_dump(const json_t *object, size_t flags); /* as a text; flags of json_dumps() */
