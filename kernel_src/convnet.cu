@@ -14,12 +14,12 @@
 //
 // A layer is a product of matrices: FILTERS x (CHANNELS FILTER_H FILTER_W) times a matrix whose column is what one point
 // of y takes of x (the unrolled image). What changes from kernel to kernel is where that matrix is: nowhere (direct), in
-// parts in shared memory (shared), in global memory (unrolled_gemm), or in shared memory, tile by tile of a product as
+// parts in shared memory (shared, coarsened), in global memory (unrolled_gemm), or in shared memory, tile by tile of a product as
 // in matmul.cu (implicit_gemm). winograd and fft transform image and filters first, so that there is less to multiply;
 // depthwise is for filters that see one channel.
 //
-// Every kernel gives the same bits in every run. direct, shared, unrolled_gemm and depthwise add the same products in the
-// same order with one rounding a product; the others add in another order.
+// Every kernel gives the same bits in every run. direct, shared, coarsened (with DEALT of 1), unrolled_gemm and depthwise
+// add the same products in the same order with one rounding a product; the others add in another order.
 //
 // The tuning parameters are macros as well. The defaults are for an editor or a compiler that is given none. A kernel is
 // compiled where its own macro CONVNET_<NAME> is set, or where CONVNET_ONE is not.
@@ -133,6 +133,25 @@ __device__ __forceinline__ float image_at(const float *__restrict__ x, unsigned 
     return row < HEIGHT && column < WIDTH ? x[index_x(image, channel, row, column)] : 0.0f;
 }
 
+// As copy_async of common.cuh, to an address in shared memory as a number: what is added to it costs no instruction.
+template <unsigned bytes>
+__device__ __forceinline__ void copy_to(unsigned to, const float *from, bool inside = true)
+{
+#if __CUDA_ARCH__ >= 800
+    unsigned read = inside ? bytes : 0;
+    offset global = __cvta_generic_to_global(from);
+    if (bytes == 16)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(global), "r"(read) : "memory");
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(global), "r"(read) : "memory");
+#endif
+}
+
+__device__ __forceinline__ unsigned shared_address(const float *at)
+{
+    return (unsigned)__cvta_generic_to_shared(at);
+}
+
 #if defined(CONVNET_DIRECT) || !defined(CONVNET_ONE)
 // A thread a point of y, in y's order; image and filter from global memory, two loads for each multiply-add.
 //
@@ -213,6 +232,272 @@ extern "C" __global__ void __launch_bounds__(BLOCK_X *BLOCK_Y)
     for (unsigned k = 0; k < KERNELS; ++k)
         if (filter0 + k < GROUP_FILTERS)
             y[index_y(image, group * GROUP_FILTERS + filter0 + k, row * OUT_W + column)] = sums[k];
+}
+#endif
+
+#if defined(CONVNET_COARSENED) || !defined(CONVNET_ONE)
+// A thread makes 4 neighbours of THREAD_ROWS rows for THREAD_FILTERS filters, from shared memory: sums in registers.
+//
+// Against shared: for one row of a filter it reads THREAD_ROWS windows of 4 + FILTER_W - 1 points and FILTER_W * THREAD_FILTERS
+// weights, by 16 bytes, for 4 * THREAD_ROWS * THREAD_FILTERS * FILTER_W multiply-adds: with 2 rows, 8 filters and FILTER_W = 3
+// ten reads for 192. The next CHUNK channels are copied while these are used. The weights lie with the filters side by side, so
+// that a thread's are one word, and all threads of a warp read the same ones.
+//
+// Where a layer has few points, DEALT groups of threads take the channels of a chunk in turn; their sums are added in order.
+#ifndef QUADS
+#define QUADS 14 // threads along a row of y
+#endif
+#ifndef ROW_GROUPS
+#define ROW_GROUPS 2 // threads down
+#endif
+#ifndef THREAD_ROWS
+#define THREAD_ROWS 2 // rows of a thread
+#endif
+#ifndef FILTER_GROUPS
+#define FILTER_GROUPS 8 // threads along the filters
+#endif
+#ifndef THREAD_FILTERS
+#define THREAD_FILTERS 8 // filters of a thread: 4 or 8
+#endif
+#ifndef CHUNK
+#define CHUNK 4 // channels that are staged at once
+#endif
+#ifndef DEALT
+#define DEALT 1 // threads that share the channels of a chunk
+#endif
+
+namespace coarsened
+{
+enum : unsigned {
+    PARTNERS = QUADS * ROW_GROUPS * FILTER_GROUPS, // threads that make sums of the same channels
+    COUNT = PARTNERS * DEALT,
+    BLOCK_ROWS = ROW_GROUPS * THREAD_ROWS,
+    BLOCK_COLUMNS = QUADS * 4,
+    BLOCK_FILTERS = FILTER_GROUPS * THREAD_FILTERS,
+    IN_ROWS = (BLOCK_ROWS - 1) * STRIDE_H + (FILTER_H - 1) * DILATION_H + 1,
+    IN_COLUMNS = (BLOCK_COLUMNS - 1) * STRIDE_W + (FILTER_W - 1) * DILATION_W + 1,
+    PITCH = (IN_COLUMNS + 3) / 4 * 4, // whole words
+    WINDOW = 3 * STRIDE_W + (FILTER_W - 1) * DILATION_W + 1,
+    WINDOW_WORDS = (WINDOW + 3) / 4,
+    FILTER_PITCH = BLOCK_FILTERS + 4, // spreads what a warp copies at once over the banks
+    IMAGE_FLOATS = CHUNK * IN_ROWS * PITCH + 4, // the last window may end in the next word
+    STAGE_FLOATS = IMAGE_FLOATS + CHUNK * TAPS * FILTER_PITCH,
+    ROUNDS = (GROUP_CHANNELS + CHUNK - 1) / CHUNK
+};
+
+// Where a block works.
+struct Tile {
+    unsigned image, group, filter0, row0, column0;
+};
+
+// A thread's part of the copies to shared memory: what does not change from one round to the next.
+#if NHWC
+struct Copies {
+    const float *x, *w;
+    Tile tile;
+
+    __device__ __forceinline__ Copies(const float *image, const float *filters, const Tile &where)
+        : x(image), w(filters), tile(where)
+    {
+    }
+
+    // Begins to copy channels [channel0, channel0 + CHUNK); zeros where there is nothing.
+    __device__ __forceinline__ void begin(unsigned to, unsigned channel0) const
+    {
+        for (unsigned i = threadIdx.x; i < CHUNK * IN_ROWS * PITCH; i += COUNT) {
+            unsigned c = i % CHUNK, place = i / CHUNK;
+            unsigned row = tile.row0 * STRIDE_H + place / PITCH - PAD_H;
+            unsigned column = tile.column0 * STRIDE_W + place % PITCH - PAD_W;
+            bool inside = row < HEIGHT && column < WIDTH && channel0 + c < GROUP_CHANNELS;
+            const float *from =
+                inside ? x + index_x(tile.image, tile.group * GROUP_CHANNELS + channel0 + c, row, column) : x;
+            copy_to<4>(to + 4 * (c * (IN_ROWS * PITCH) + place), from, inside);
+        }
+        to += 4 * IMAGE_FLOATS;
+        for (unsigned i = threadIdx.x; i < CHUNK * TAPS * BLOCK_FILTERS; i += COUNT) {
+            unsigned c = i % CHUNK, tap = i / CHUNK % TAPS, filter = i / (CHUNK * TAPS);
+            bool inside = tile.filter0 + filter < GROUP_FILTERS && channel0 + c < GROUP_CHANNELS;
+            const float *from = inside ? w + index_w(tile.group * GROUP_FILTERS + tile.filter0 + filter, channel0 + c,
+                                                     tap / FILTER_W, tap % FILTER_W)
+                                       : w;
+            copy_to<4>(to + 4 * ((c * TAPS + tap) * FILTER_PITCH + filter), from, inside);
+        }
+        copy_async_commit();
+    }
+};
+#else
+struct Copies {
+    enum : unsigned {
+        PLACES = (IN_ROWS * PITCH + COUNT - 1) / COUNT, // of a channel, for a thread
+        WARPS = COUNT / WARP,                           // whole ones, which copy the filters
+        FILTERS_EACH = (BLOCK_FILTERS + WARPS - 1) / WARPS,
+        ELEMENTS = CHUNK * TAPS // neighbours in w
+    };
+    static_assert(WARPS > 0, "a block must have a whole warp");
+    const float *from[PLACES]; // the place in the group's first channel
+    unsigned inside;           // whether it lies in the image: a bit per place
+    const float *w;            // this lane's first element of this warp's first filter
+    int filters;               // how many of the warp's filters there are, counting by WARPS
+
+    __device__ __forceinline__ Copies(const float *x, const float *weights, const Tile &tile) : inside(0)
+    {
+        const float *image = x + index_x(tile.image, tile.group * GROUP_CHANNELS, 0, 0);
+#pragma unroll
+        for (unsigned i = 0; i < PLACES; ++i) {
+            unsigned place = i * COUNT + threadIdx.x;
+            unsigned row = tile.row0 * STRIDE_H + place / PITCH - PAD_H;
+            unsigned column = tile.column0 * STRIDE_W + place % PITCH - PAD_W;
+            bool there = row < HEIGHT && column < WIDTH;
+            from[i] = there ? image + (row * WIDTH + column) : x;
+            inside |= (unsigned)there << i;
+        }
+        const unsigned warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
+        w = weights + index_w(tile.group * GROUP_FILTERS + tile.filter0 + warp, 0, 0, 0) + lane;
+        filters = warp < WARPS ? (int)(min(GROUP_FILTERS - tile.filter0, (unsigned)BLOCK_FILTERS) - warp) : 0;
+    }
+
+    // Begins to copy channels [channel0, channel0 + CHUNK); zeros where there is nothing.
+    __device__ __forceinline__ void begin(unsigned to, unsigned channel0) const
+    {
+#pragma unroll
+        for (unsigned i = 0; i < PLACES; ++i) {
+            if (i * COUNT + threadIdx.x >= IN_ROWS * PITCH)
+                break;
+            const float *place = from[i] + (offset)channel0 * (HEIGHT * WIDTH);
+#pragma unroll
+            for (unsigned c = 0; c < CHUNK; ++c)
+                copy_to<4>(to + 4 * (i * COUNT + threadIdx.x + c * (IN_ROWS * PITCH)), place + c * (HEIGHT * WIDTH),
+                           (inside >> i & 1) && (GROUP_CHANNELS % CHUNK == 0 || channel0 + c < GROUP_CHANNELS));
+        }
+        const unsigned warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
+        to += 4 * (IMAGE_FLOATS + lane * FILTER_PITCH + warp);
+        const float *weights = w + channel0 * TAPS;
+        const unsigned there = (GROUP_CHANNELS - channel0) * TAPS; // elements of a filter
+#pragma unroll
+        for (unsigned f = 0; f < FILTERS_EACH; ++f) {
+            if (warp >= WARPS || warp + f * WARPS >= BLOCK_FILTERS)
+                break;
+#pragma unroll
+            for (unsigned e = 0; e < ELEMENTS; e += WARP)
+                if (ELEMENTS % WARP == 0 || e + lane < ELEMENTS)
+                    copy_to<4>(to + 4 * (e * FILTER_PITCH + f * WARPS),
+                               weights + (offset)f * WARPS * (GROUP_CHANNELS * TAPS) + e,
+                               (int)(f * WARPS) < filters && (GROUP_CHANNELS % CHUNK == 0 || e + lane < there));
+        }
+        copy_async_commit();
+    }
+};
+#endif
+
+typedef float Sums[THREAD_ROWS][4][THREAD_FILTERS];
+
+// One channel: `points` is the thread's first window, `weights` its first weights.
+__device__ __forceinline__ void add_channel(Sums &sums, const float *points, const float *weights)
+{
+#pragma unroll
+    for (unsigned r = 0; r < FILTER_H; ++r) {
+        float window[THREAD_ROWS][4 * WINDOW_WORDS];
+#pragma unroll
+        for (unsigned o = 0; o < THREAD_ROWS; ++o)
+#pragma unroll
+            for (unsigned word = 0; word < WINDOW_WORDS; ++word)
+                unpack(window[o] + 4 * word, load_quad(points + (o * STRIDE_H + r * DILATION_H) * PITCH + 4 * word));
+#pragma unroll
+        for (unsigned s = 0; s < FILTER_W; ++s) {
+            float mine[THREAD_FILTERS];
+#pragma unroll
+            for (unsigned f = 0; f < THREAD_FILTERS; f += 4)
+                unpack(mine + f, load_quad(weights + (r * FILTER_W + s) * FILTER_PITCH + f));
+#pragma unroll
+            for (unsigned o = 0; o < THREAD_ROWS; ++o)
+#pragma unroll
+                for (unsigned q = 0; q < 4; ++q)
+#pragma unroll
+                    for (unsigned f = 0; f < THREAD_FILTERS; ++f)
+                        sums[o][q][f] = fmaf(window[o][q * STRIDE_W + s * DILATION_W], mine[f], sums[o][q][f]);
+        }
+    }
+}
+
+// The sums of the threads that took other channels, in order, for those of the first group of threads.
+__device__ __forceinline__ void add_dealt(Sums &sums, float *shared, unsigned turn, unsigned partner)
+{
+    constexpr unsigned EACH = THREAD_ROWS * 4 * THREAD_FILTERS;
+    float *mine = &sums[0][0][0];
+    __syncthreads(); // nobody reads what is staged
+    if (turn > 0)
+#pragma unroll
+        for (unsigned i = 0; i < EACH; ++i)
+            shared[((turn - 1) * EACH + i) * PARTNERS + partner] = mine[i];
+    __syncthreads();
+    if (turn > 0)
+        return;
+#pragma unroll
+    for (unsigned other = 0; other + 1 < DEALT; ++other)
+#pragma unroll
+        for (unsigned i = 0; i < EACH; ++i)
+            mine[i] += shared[(other * EACH + i) * PARTNERS + partner];
+}
+} // namespace coarsened
+
+extern "C" __global__ void __launch_bounds__(coarsened::COUNT)
+    convnet_coarsened(const float *__restrict__ x, const float *__restrict__ w, float *__restrict__ y)
+{
+    using namespace coarsened;
+    extern __shared__ float4 two_stages[]; // the type gives the alignment
+    float *base = (float *)two_stages;
+    constexpr unsigned ACROSS = ceil_div(OUT_W_1, BLOCK_COLUMNS), DOWN = ceil_div(POINTS_1 / OUT_W_1, BLOCK_ROWS);
+    constexpr unsigned PARTS = ceil_div(GROUP_FILTERS_1, BLOCK_FILTERS);
+    unsigned part = blockIdx.x % PARTS, rest = blockIdx.x / PARTS; // blocks side by side share the image
+    coarsened::Tile tile = {rest / (ACROSS * DOWN * GROUPS), rest / (ACROSS * DOWN) % GROUPS, part * BLOCK_FILTERS,
+                            rest / ACROSS % DOWN * BLOCK_ROWS, rest % ACROSS * BLOCK_COLUMNS};
+    const unsigned turn = threadIdx.x / PARTNERS, partner = threadIdx.x % PARTNERS;
+    const unsigned quad = partner % QUADS, rows = partner / QUADS % ROW_GROUPS, filters = partner / (QUADS * ROW_GROUPS);
+    const unsigned points = rows * THREAD_ROWS * STRIDE_H * PITCH + quad * 4 * STRIDE_W;
+    const unsigned weights = IMAGE_FLOATS + filters * THREAD_FILTERS;
+
+    Sums sums = {};
+    const Copies copies(x, w, tile);
+    if (ROUNDS > 0)
+        copies.begin(shared_address(base), 0);
+    for (unsigned round = 0; round < ROUNDS; ++round) {
+        copy_async_wait<0>();
+        __syncthreads(); // this round's channels are there for all, and nobody reads the ones before
+        if (round + 1 < ROUNDS)
+            copies.begin(shared_address(base + (round + 1) % 2 * STAGE_FLOATS), (round + 1) * CHUNK);
+        const float *staged = base + round % 2 * STAGE_FLOATS;
+#pragma unroll 1
+        for (unsigned c = turn; c < CHUNK; c += DEALT)
+            add_channel(sums, staged + points + c * (IN_ROWS * PITCH), staged + weights + c * TAPS * FILTER_PITCH);
+    }
+    if (DEALT > 1)
+        add_dealt(sums, base, turn, partner);
+    if (turn > 0)
+        return;
+    const unsigned column = tile.column0 + quad * 4;
+    const bool together = !NHWC && OUT_W % 4 == 0 && is_aligned<16>(y);
+#pragma unroll
+    for (unsigned o = 0; o < THREAD_ROWS; ++o) {
+        const unsigned row = tile.row0 + rows * THREAD_ROWS + o;
+        if (row >= OUT_H || column >= OUT_W)
+            break;
+#pragma unroll
+        for (unsigned f = 0; f < THREAD_FILTERS; ++f) {
+            const unsigned filter = tile.filter0 + filters * THREAD_FILTERS + f;
+            if (filter >= GROUP_FILTERS)
+                break;
+            if (together) {
+                store_quad(y + index_y(tile.image, tile.group * GROUP_FILTERS + filter, row * OUT_W + column),
+                           make_float4(sums[o][0][f], sums[o][1][f], sums[o][2][f], sums[o][3][f]));
+                continue;
+            }
+#pragma unroll
+            for (unsigned q = 0; q < 4; ++q)
+                if (column + q < OUT_W)
+                    y[index_y(tile.image, tile.group * GROUP_FILTERS + filter, row * OUT_W + column + q)] =
+                        sums[o][q][f];
+        }
+    }
 }
 #endif
 
@@ -380,35 +665,16 @@ __device__ __forceinline__ void add_steps(Source &source, unsigned begin, unsign
     }
 }
 
-// As copy_async of common.cuh, to an address in shared memory as a number: what is added to it costs no instruction.
-template <unsigned bytes>
-__device__ __forceinline__ void copy_to(unsigned to, const float *from, bool inside = true)
-{
-#if __CUDA_ARCH__ >= 800
-    unsigned read = inside ? bytes : 0;
-    offset global = __cvta_generic_to_global(from);
-    if (bytes == 16)
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(global), "r"(read) : "memory");
-    else
-        asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(global), "r"(read) : "memory");
-#endif
-}
-
-__device__ __forceinline__ unsigned shared_address(const float *at)
-{
-    return (unsigned)__cvta_generic_to_shared(at);
-}
-
 // Tiles of TILE_K rows of a matrix whose rows are `pitch` floats, one tile below the other; a tile takes TILE_FLOATS of
 // each row. All of them are there and are aligned to 16 bytes.
 template <unsigned TILE_FLOATS> struct Rows {
-    static constexpr unsigned QUADS = TILE_FLOATS / 4, ROWS_AT_ONCE = THREADS / QUADS;
-    static_assert(THREADS % QUADS == 0 && TILE_K % ROWS_AT_ONCE == 0, "a thread's copies must lie below each other");
+    static constexpr unsigned WORDS_OF_ROW = TILE_FLOATS / 4, ROWS_AT_ONCE = THREADS / WORDS_OF_ROW;
+    static_assert(THREADS % WORDS_OF_ROW == 0 && TILE_K % ROWS_AT_ONCE == 0, "a thread's copies must lie below each other");
     const float *from; // this thread's first of the next tile
     offset pitch;
 
     __device__ __forceinline__ Rows(const float *tile, offset row_floats)
-        : from(tile + (threadIdx.x / QUADS) * row_floats + threadIdx.x % QUADS * 4), pitch(row_floats)
+        : from(tile + (threadIdx.x / WORDS_OF_ROW) * row_floats + threadIdx.x % WORDS_OF_ROW * 4), pitch(row_floats)
     {
     }
 
