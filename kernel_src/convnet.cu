@@ -89,6 +89,9 @@
 #ifndef SPLITS
 #define SPLITS 1 // parts of the sum that blocks of their own make
 #endif
+#ifndef PACK
+#define PACK 1 // 0: filters as they are, for NHWC and for filters of one point
+#endif
 
 __host__ __device__ constexpr unsigned at_least_one(unsigned value)
 {
@@ -334,6 +337,7 @@ struct Copies {
         ELEMENTS = CHUNK * TAPS // neighbours in w
     };
     static_assert(WARPS > 0, "a block must have a whole warp");
+    static_assert(PLACES <= 32, "there is a bit for each");
     const float *from[PLACES]; // the place in the group's first channel
     unsigned inside;           // whether it lies in the image: a bit per place
     const float *w;            // this lane's first element of this warp's first filter
@@ -566,7 +570,7 @@ extern "C" __global__ void __launch_bounds__(TILE *TILE)
 #define THREADS ((TILE_M / THREAD_M) * (TILE_N / THREAD_N))
 #define LANES_N (32 / LANES_M)
 #define WARPS_N (TILE_N / (LANES_N * THREAD_N))
-#define A_FLOATS (TILE_K * TILE_M)
+#define A_FLOATS (TILE_K * TILE_M + (PACK ? 0 : 32))
 
 constexpr unsigned CHUNKS = ceil_div(GROUP_CHANNELS, (unsigned)TILE_K); // of TILE_K channels, the last with zeros
 constexpr unsigned PACKED_FILTERS = ceil_div(GROUP_FILTERS, (unsigned)TILE_M) * TILE_M;
@@ -575,11 +579,11 @@ static_assert(TILE_K % 4 == 0 && 128 % TILE_K == 0, "TILE_K must be 4, 8, 16 or 
 static_assert(THREAD_M % 4 == 0 && THREAD_N % 4 == 0, "a thread's results come in squares of 4 x 4");
 static_assert(TILE_M % (LANES_M * THREAD_M) == 0 && TILE_N % (LANES_N * THREAD_N) == 0, "whole warps must fill a tile");
 
-// Where row k of the second tile lies. If its columns are copied four rows at a time, the gap after every fourth row
-// spreads what a warp writes at once over all 32 banks.
-template <bool TURNED> __device__ __forceinline__ constexpr unsigned b_row(unsigned k)
+// Where row k of a tile lies. If its columns are written four rows at a time, the gap after every fourth row spreads what a
+// warp writes at once over all 32 banks.
+template <unsigned TILE_FLOATS, bool TURNED> __device__ __forceinline__ constexpr unsigned row_at(unsigned k)
 {
-    return k * TILE_N + (TURNED ? k / 4 * (128 / TILE_K) : 0);
+    return k * TILE_FLOATS + (TURNED ? k / 4 * (128 / TILE_K) : 0);
 }
 
 template <bool TURNED> struct Stage {
@@ -611,15 +615,35 @@ __device__ __forceinline__ void multiply_strip(float (&sum)[THREAD_M][THREAD_N],
 }
 
 // A thread's results are squares of 4 x 4, LANES_M * 4 rows and LANES_N * 4 columns apart, so that the lanes of a warp
-// read neighbouring quads. The first of them, in the tile:
+// read neighbouring quads. The first of them, in the tile, and how far row i of a thread is from its first:
 __device__ __forceinline__ unsigned first_m()
 {
     return warp_id() / WARPS_N * (LANES_M * THREAD_M) + lane_id() / LANES_N * 4;
 }
 
+__device__ __forceinline__ unsigned row_of(unsigned i)
+{
+    return i / 4 * (LANES_M * 4) + i % 4;
+}
+
 __device__ __forceinline__ unsigned first_n()
 {
     return warp_id() % WARPS_N * (LANES_N * THREAD_N) + lane_id() % LANES_N * 4;
+}
+
+// One step: `a` and `b` are the thread's first elements of the tiles.
+template <bool TURNED>
+__device__ __forceinline__ void multiply_tiles(float (&sum)[THREAD_M][THREAD_N], const float *a, const float *b)
+{
+    Strip now, next;
+    read_strip(now, a, b);
+#pragma unroll
+    for (unsigned k = 0; k < TILE_K; ++k) {
+        if (k + 1 < TILE_K) // under the products
+            read_strip(next, a + row_at<TILE_M, !PACK>(k + 1), b + row_at<TILE_N, TURNED>(k + 1));
+        multiply_strip(sum, now);
+        now = next;
+    }
 }
 
 // The thread's sums over the steps [begin, end) of the source, which is asked for them in this order.
@@ -649,15 +673,7 @@ __device__ __forceinline__ void add_steps(Source &source, unsigned begin, unsign
             source.fetch(step + STAGES - 1, to);
         copy_async_commit();
         const float *a = base + reading * FLOATS + m, *b = base + reading * FLOATS + A_FLOATS + n;
-        Strip now, next;
-        read_strip(now, a, b);
-#pragma unroll
-        for (unsigned k = 0; k < TILE_K; ++k) {
-            if (k + 1 < TILE_K)
-                read_strip(next, a + (k + 1) * TILE_M, b + b_row<Source::TURNED>(k + 1)); // under the products
-            multiply_strip(sum, now);
-            now = next;
-        }
+        multiply_tiles<Source::TURNED>(sum, a, b);
         if (more)
             source.land(to);
         reading = reading + 1 == STAGES ? 0 : reading + 1;
@@ -696,7 +712,7 @@ template <unsigned TILE_FLOATS> struct Rows {
 // channels of one tap of the filter, so that a thread knows by one test whether a point lies in the image for all of
 // them, and the steps of all taps of the same channels follow each other: they find them in the L1. The filters are
 // brought into that order by a kernel of their own (convnet_pack), a tile's row after the other, with zeros after the
-// last channel and the last filter.
+// last channel and the last filter. Without PACK they are read as they are, through registers.
 //
 // A part of the sum (SPLITS > 1) has blocks of its own where a layer has few points; a last kernel adds the parts in
 // order.
@@ -747,6 +763,91 @@ __device__ __forceinline__ Place place_of(const float *x, unsigned group, unsign
     return place;
 }
 
+// Four channels from `channel` on, zeros from the last of a group on.
+__device__ __forceinline__ float4 read_channels(const float *from, unsigned channel, bool aligned)
+{
+    float4 quad = {0.0f, 0.0f, 0.0f, 0.0f};
+    if (aligned) {
+        if (channel < GROUP_CHANNELS)
+            quad = load_quad(from);
+        return quad;
+    }
+    if (channel + 0 < GROUP_CHANNELS)
+        quad.x = from[0];
+    if (channel + 1 < GROUP_CHANNELS)
+        quad.y = from[1];
+    if (channel + 2 < GROUP_CHANNELS)
+        quad.z = from[2];
+    if (channel + 3 < GROUP_CHANNELS)
+        quad.w = from[3];
+    return quad;
+}
+
+// Four rows of a column of a tile, from row k on, a multiple of four.
+template <unsigned TILE_FLOATS>
+__device__ __forceinline__ void write_column(float *tile, unsigned k, unsigned column, float4 quad)
+{
+    float *at = tile + row_at<TILE_FLOATS, true>(k) + column;
+    at[0 * TILE_FLOATS] = quad.x;
+    at[1 * TILE_FLOATS] = quad.y;
+    at[2 * TILE_FLOATS] = quad.z;
+    at[3 * TILE_FLOATS] = quad.w;
+}
+
+// The filters of a tile: as convnet_pack left them, or, where the channels of a tap are neighbours in w, as they are. Then
+// a thread reads four channels of a filter at once and writes them to four rows of the tile.
+#if PACK
+struct Filters {
+    Rows<TILE_M> rows;
+
+    __device__ __forceinline__ Filters(const float *, const float *packed, unsigned group, unsigned filter0, unsigned step)
+        : rows(packed + ((offset)group * STEPS + step) * TILE_K * PACKED_FILTERS + filter0, PACKED_FILTERS)
+    {
+    }
+
+    __device__ __forceinline__ void fetch(unsigned, float *tiles)
+    {
+        rows.copy(shared_address(tiles));
+    }
+
+    __device__ __forceinline__ void land(float *) {}
+};
+#else
+struct Filters {
+    static constexpr unsigned ACROSS = TILE_K / 4, DOWN = THREADS / ACROSS; // threads along the channels and the filters
+    static constexpr unsigned LOADS = TILE_M / DOWN;
+    static_assert((NHWC || TAPS == 1) && LOADS * DOWN == TILE_M, "the channels of a tap must be neighbours");
+    const float *from;
+    unsigned there; // filters from this thread's first to the last of the group
+    bool aligned;
+    float4 held[LOADS];
+
+    __device__ __forceinline__ Filters(const float *w, const float *, unsigned group, unsigned filter0, unsigned)
+        : there(GROUP_FILTERS - min(filter0 + threadIdx.x / ACROSS, (unsigned)GROUP_FILTERS)),
+          aligned(is_aligned<16>(w) && GROUP_CHANNELS % 4 == 0)
+    {
+        from = w + (offset)(group * GROUP_FILTERS + filter0 + threadIdx.x / ACROSS) * (TAPS * GROUP_CHANNELS);
+    }
+
+    __device__ __forceinline__ void fetch(unsigned step, float *)
+    {
+        const unsigned channel = step / TAPS * TILE_K + threadIdx.x % ACROSS * 4;
+#pragma unroll
+        for (unsigned i = 0; i < LOADS; ++i) {
+            const float *quad = from + ((offset)i * DOWN * TAPS + step % TAPS) * GROUP_CHANNELS + channel;
+            held[i] = read_channels(quad, i * DOWN < there ? channel : GROUP_CHANNELS, aligned);
+        }
+    }
+
+    __device__ __forceinline__ void land(float *tiles)
+    {
+#pragma unroll
+        for (unsigned i = 0; i < LOADS; ++i)
+            write_column<TILE_M>(tiles, threadIdx.x % ACROSS * 4, i * DOWN + threadIdx.x / ACROSS, held[i]);
+    }
+};
+#endif
+
 // Channels first: neighbouring threads copy neighbouring points of one channel, four bytes each; if a filter is a single
 // point of an unpadded image, 16 bytes.
 struct ChannelsFirst {
@@ -756,15 +857,15 @@ struct ChannelsFirst {
     static constexpr unsigned WIDE = PLAIN ? TILE_N / 4 : TILE_N; // copies of a row
     static constexpr unsigned PLACES = WIDE > THREADS ? WIDE / THREADS : 1;
     static constexpr unsigned ROWS_AT_ONCE = WIDE > THREADS ? 1 : THREADS / WIDE;
-    Rows<TILE_M> filters;
+    Filters filters;
     const float *x;
     Place places[PLACES];
     unsigned row0; // of the tile: 0 where a thread has several places
     bool aligned;
 
-    __device__ __forceinline__ ChannelsFirst(const float *packed, const float *from, unsigned group, unsigned pixel0,
+    __device__ __forceinline__ ChannelsFirst(const Filters &of_tile, const float *from, unsigned group, unsigned pixel0,
                                              unsigned pixels)
-        : filters(packed, PACKED_FILTERS), x(from), row0(threadIdx.x / WIDE), aligned(is_aligned<16>(from))
+        : filters(of_tile), x(from), row0(threadIdx.x / WIDE), aligned(is_aligned<16>(from))
     {
 #pragma unroll
         for (unsigned i = 0; i < PLACES; ++i)
@@ -773,9 +874,9 @@ struct ChannelsFirst {
 
     __device__ __forceinline__ void fetch(unsigned step, float *tiles)
     {
-        const unsigned to_filters = shared_address(tiles), column_bytes = PLAIN ? 16 : 4;
-        filters.copy(to_filters);
-        unsigned to = to_filters + 4 * (A_FLOATS + row0 * TILE_N) + threadIdx.x % WIDE * column_bytes;
+        const unsigned column_bytes = PLAIN ? 16 : 4;
+        filters.fetch(step, tiles);
+        unsigned to = shared_address(tiles) + 4 * (A_FLOATS + row0 * TILE_N) + threadIdx.x % WIDE * column_bytes;
         const unsigned tap = step % TAPS, r = tap / FILTER_W, s = tap % FILTER_W;
         const unsigned channel0 = step / TAPS * TILE_K + row0;
 #pragma unroll
@@ -803,7 +904,10 @@ struct ChannelsFirst {
                 copy_to<4>(to + 4 * q, from + q, inside);
     }
 
-    __device__ __forceinline__ void land(float *) {}
+    __device__ __forceinline__ void land(float *tiles)
+    {
+        filters.land(tiles);
+    }
 };
 
 // Channels last: a thread reads four channels of one point at once and writes them to four rows of the tile; until then
@@ -811,14 +915,14 @@ struct ChannelsFirst {
 struct ChannelsLast {
     static constexpr bool TURNED = true;
     static constexpr unsigned LOADS = TILE_K * TILE_N / 4 / THREADS;
-    Rows<TILE_M> filters;
+    Filters filters;
     Place places[LOADS];
     float4 held[LOADS];
     bool aligned;
 
-    __device__ __forceinline__ ChannelsLast(const float *packed, const float *x, unsigned group, unsigned pixel0,
+    __device__ __forceinline__ ChannelsLast(const Filters &of_tile, const float *x, unsigned group, unsigned pixel0,
                                             unsigned pixels)
-        : filters(packed, PACKED_FILTERS), aligned(is_aligned<16>(x) && CHANNELS % 4 == 0 && GROUP_CHANNELS % 4 == 0)
+        : filters(of_tile), aligned(is_aligned<16>(x) && CHANNELS % 4 == 0 && GROUP_CHANNELS % 4 == 0)
     {
 #pragma unroll
         for (unsigned i = 0; i < LOADS; ++i)
@@ -827,41 +931,24 @@ struct ChannelsLast {
 
     __device__ __forceinline__ void fetch(unsigned step, float *tiles)
     {
-        filters.copy(shared_address(tiles));
+        filters.fetch(step, tiles);
         const unsigned tap = step % TAPS, r = tap / FILTER_W, s = tap % FILTER_W;
         const unsigned channel = step / TAPS * TILE_K + threadIdx.x % (TILE_K / 4) * 4;
 #pragma unroll
         for (unsigned i = 0; i < LOADS; ++i) {
             const float *from = places[i].at + (offset)(r * DILATION_H * WIDTH + s * DILATION_W) * CHANNELS + channel;
-            held[i] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-            if (places[i].row + r * DILATION_H >= HEIGHT || places[i].column + s * DILATION_W >= WIDTH)
-                continue;
-            if (aligned) {
-                if (channel < GROUP_CHANNELS)
-                    held[i] = load_quad(from);
-                continue;
-            }
-            if (channel + 0 < GROUP_CHANNELS)
-                held[i].x = from[0];
-            if (channel + 1 < GROUP_CHANNELS)
-                held[i].y = from[1];
-            if (channel + 2 < GROUP_CHANNELS)
-                held[i].z = from[2];
-            if (channel + 3 < GROUP_CHANNELS)
-                held[i].w = from[3];
+            bool covered = places[i].row + r * DILATION_H < HEIGHT && places[i].column + s * DILATION_W < WIDTH;
+            held[i] = read_channels(from, covered ? channel : GROUP_CHANNELS, aligned);
         }
     }
 
     __device__ __forceinline__ void land(float *tiles)
     {
+        filters.land(tiles);
 #pragma unroll
         for (unsigned i = 0; i < LOADS; ++i) {
-            unsigned quad = i * THREADS + threadIdx.x, column = quad / (TILE_K / 4), k = quad % (TILE_K / 4) * 4;
-            float *at = tiles + A_FLOATS + b_row<true>(k) + column;
-            at[0 * TILE_N] = held[i].x;
-            at[1 * TILE_N] = held[i].y;
-            at[2 * TILE_N] = held[i].z;
-            at[3 * TILE_N] = held[i].w;
+            unsigned quad = i * THREADS + threadIdx.x;
+            write_column<TILE_N>(tiles + A_FLOATS, quad % (TILE_K / 4) * 4, quad / (TILE_K / 4), held[i]);
         }
     }
 };
@@ -882,7 +969,7 @@ __device__ __forceinline__ void store_tile(float *y, const float (&sum)[THREAD_M
             continue; // stored with the first of the four
 #pragma unroll
         for (unsigned i = 0; i < THREAD_M; ++i) {
-            const unsigned filter = m0 + i / 4 * (LANES_M * 4) + i % 4;
+            const unsigned filter = m0 + row_of(i);
             if (filter >= GROUP_FILTERS || (NHWC && aligned && i % 4 != 0))
                 continue;
             float *to = y + index_y(image, group * GROUP_FILTERS + filter, pixel % POINTS_1);
@@ -899,15 +986,14 @@ __device__ __forceinline__ void store_tile(float *y, const float (&sum)[THREAD_M
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
-    convnet_implicit_gemm(const float *__restrict__ x, const float *__restrict__ packed, float *__restrict__ y,
-                          float *__restrict__ partial, unsigned pixels)
+    convnet_implicit_gemm(const float *__restrict__ x, const float *__restrict__ w, const float *__restrict__ packed,
+                          float *__restrict__ y, float *__restrict__ partial, unsigned pixels)
 {
     // Blocks that run at the same time should share points: filters change first.
     constexpr unsigned DOWN = at_least_one(PACKED_FILTERS / TILE_M), PART = ceil_div(STEPS, (unsigned)SPLITS);
     unsigned filter0 = blockIdx.x % DOWN * TILE_M, pixel0 = blockIdx.x / DOWN * TILE_N;
     unsigned group = blockIdx.y, begin = min(blockIdx.z * PART, STEPS), end = min(begin + PART, STEPS);
-    const float *filters =
-        packed + ((offset)group * (STEPS * TILE_K) + (offset)begin * TILE_K) * PACKED_FILTERS + filter0;
+    const Filters filters(w, packed, group, filter0, begin);
     float sum[THREAD_M][THREAD_N] = {};
 #if NHWC
     ChannelsLast source(filters, x, group, pixel0, pixels);
@@ -1104,7 +1190,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
     float *to = sums + (pair_group * GROUP_FILTERS) * wide + tile0 + first_n();
 #pragma unroll
     for (unsigned i = 0; i < THREAD_M; ++i) {
-        unsigned filter = filter0 + first_m() + i / 4 * (LANES_M * 4) + i % 4;
+        unsigned filter = filter0 + first_m() + row_of(i);
         if (filter >= GROUP_FILTERS)
             continue;
 #pragma unroll
