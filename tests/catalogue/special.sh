@@ -1,9 +1,9 @@
 #!/bin/sh
-# special.sh KILN SPEC BUFFER EXTENT... -- SETTINGS: every variant of a spec on infinities, NaN, -0, denormals and
-# numbers that overflow, an array of each (special.py), checked against its reference. Where all numbers are denormals
-# no answer is further off than a spec's atol, so there a copy of the spec has a smaller one. An EXTENT that is no number
-# is a variant that takes denormals for 0, as atomics do, and is left out there, or !KIND, a kind that is left out. SETTINGS
-# are options of kiln run.
+# special.sh KILN SPEC [VARIANT,...:]BUFFER EXTENT... -- SETTINGS: every variant of a spec, or these, on infinities, NaN,
+# -0, denormals and numbers that overflow, an array of each (special.py), checked against its reference. Where all numbers
+# are denormals no answer is further off than a spec's atol, so there a copy of the spec has a smaller one. An EXTENT that
+# is no number is a variant that takes denormals for 0, as atomics do, and is left out there, or !KIND, a kind that is left
+# out. SETTINGS are options of kiln run.
 set -eu
 kiln=$1 spec=$2 buffer=$3
 shift 3
@@ -26,6 +26,9 @@ sed 's/atol: [^,}]*/atol: 1e-42/' "$spec" >"$tight"
 ! cmp -s "$spec" "$tight" || { echo "$spec has no atol" >&2; exit 1; }
 variants=$("$kiln" show "$spec" --names)
 [ -n "$variants" ] || { echo "no variants" >&2; exit 1; }
+case $buffer in
+*:*) variants=$(echo "${buffer%%:*}" | tr , ' ') buffer=${buffer#*:} ;;
+esac
 failed=0
 for kind in inf -inf nan large zero denormal; do
     # shellcheck disable=SC2086  # a list of numbers

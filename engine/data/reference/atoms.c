@@ -156,19 +156,33 @@ typedef struct lattice {
     float spacing;
 } lattice;
 
-enum { UNIFORM, ON_GRID, COINCIDENT };
+enum { UNIFORM, CLUSTERED, ON_GRID, COINCIDENT, ONE_BIN, OUTSIDE };
+enum { CLOUD = 4000 }; /* atoms of a cloud */
+#define CLOUD_SIZE 8.0F
 
 static float unit(kiln__random *random) { return (float)(kiln__random_next(random) >> 40) * 0x1p-24F; }
 
-static void make_atom(int kind, const lattice *l, kiln__random *random, float atom[4])
+/* middle: of the cloud. */
+static float make_place(int kind, uint64_t points, float spacing, float middle, kiln__random *random)
 {
-    for (int i = 0; i < 3; i++) {
-        uint64_t points = l->points[i] > 0 ? (uint64_t)l->points[i] : 1;
-        if (kind == UNIFORM)
-            atom[i] = unit(random) * ((float)points * l->spacing);
-        else
-            atom[i] = (float)(kind == ON_GRID ? kiln__random_below(random, points) : points / 2) * l->spacing;
+    float u, v;
+    switch (kind) {
+    case CLUSTERED: /* the sum of three: about the bell curve, of deviation CLOUD_SIZE */
+        u = unit(random);
+        v = unit(random);
+        return middle + 2 * CLOUD_SIZE * (u + v + unit(random) - 1.5F);
+    case ON_GRID: return (float)kiln__random_below(random, points) * spacing;
+    case COINCIDENT: return (float)(points / 2) * spacing;
+    case ONE_BIN: return ((float)(points / 2) + 0.25F * unit(random)) * spacing;
+    case OUTSIDE: return (4 * unit(random) - 1.5F) * ((float)points * spacing);
+    default: return unit(random) * ((float)points * spacing);
     }
+}
+
+static void make_atom(int kind, const lattice *l, const float middle[3], kiln__random *random, float atom[4])
+{
+    for (int i = 0; i < 3; i++)
+        atom[i] = make_place(kind, l->points[i] > 0 ? (uint64_t)l->points[i] : 1, l->spacing, middle[i], random);
     float charge = 2 * unit(random) - 1;
     atom[3] = kind == COINCIDENT ? fabsf(charge) : charge;
 }
@@ -224,7 +238,8 @@ static kiln_status read_atoms(kiln_call *call, const char *name, kiln__atoms *at
 
 static kiln_status make_atoms(kiln_call *call, const lattice *l, kiln__atoms *atoms)
 {
-    static const char *const kinds[] = {[UNIFORM] = "uniform", [ON_GRID] = "on_grid", [COINCIDENT] = "coincident"};
+    static const char *const kinds[] = {[UNIFORM] = "uniform",       [CLUSTERED] = "clustered", [ON_GRID] = "on_grid",
+                                        [COINCIDENT] = "coincident", [ONE_BIN] = "one_bin",     [OUTSIDE] = "outside"};
     const char *name;
     int64_t count, seed;
     int kind = 0;
@@ -245,9 +260,20 @@ static kiln_status make_atoms(kiln_call *call, const lattice *l, kiln__atoms *at
     if (!atoms->items)
         return kiln__fail_memory(&call->failure);
     kiln__random random = {kiln__random_mix((uint64_t)seed)};
-    for (; atoms->count < (size_t)count; atoms->count++)
-        make_atom(kind, l, &random, atoms->items[atoms->count]);
+    float middle[3] = {0};
+    for (; atoms->count < (size_t)count; atoms->count++) {
+        if (kind == CLUSTERED && atoms->count % CLOUD == 0)
+            for (int i = 0; i < 3; i++)
+                middle[i] = unit(&random) * ((float)l->points[i] * l->spacing);
+        make_atom(kind, l, middle, &random, atoms->items[atoms->count]);
+    }
     return KILN_OK;
+}
+
+kiln_status kiln__atoms_make(kiln_call *call, const int64_t points[3], float spacing, kiln__atoms *atoms)
+{
+    lattice l = {{points[0], points[1], points[2]}, spacing};
+    return make_atoms(call, &l, atoms);
 }
 
 kiln_status kiln__host_dcs_atoms(void *user, kiln_call *call)

@@ -19,4 +19,14 @@ void kiln__atoms_free(const kiln_allocator *mem, kiln__atoms *atoms);
  */
 kiln_status kiln__atoms_parse(const kiln_allocator *mem, const char *name, const char *text, size_t length,
                               kiln__atoms *atoms, kiln_error **error);
+
+/* The atoms that the arguments `atoms`, `count` and `seed` of a host function ask for, in a lattice of nx x ny x nz points
+ * `spacing` apart. `atoms` is a file, whose atoms are moved to the middle of the lattice; or
+ *   uniform     anywhere in the lattice
+ *   clustered   clouds of 4000 atoms, most of a cloud within 8 of its middle along each axis
+ *   on_grid     each on a point of the lattice
+ *   coincident  all on one point of the lattice
+ *   one_bin     all within a quarter of the spacing along each axis
+ *   outside     spread over four times the lattice along each axis */
+kiln_status kiln__atoms_make(kiln_call *call, const int64_t points[3], float spacing, kiln__atoms *atoms);
 #endif

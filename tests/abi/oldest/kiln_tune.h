@@ -258,7 +258,9 @@ typedef struct kiln_record {
     const kiln_result *result; /* never NULL; valid where status is KILN_OK */
     const double *times;       /* seconds of each repetition, in order; on the simulated device the host's time */
     size_t time_count;
-    int64_t made; /* microseconds since 1970 */
+    int64_t made;                 /* microseconds since 1970 */
+    const kiln_setting *features; /* numbers that describe the input, as the spec's `features` has them */
+    size_t feature_count;         /* 0: the spec has none, or the inputs were not made */
 } kiln_record;
 /* Return nonzero to be shown no more. */
 typedef int (*kiln_record_fn)(void *user, const kiln_record *record);
@@ -357,11 +359,13 @@ typedef struct kiln_best {
     /* Where it was the best. With KILN_BEST_DEFAULT these have no meaning. */
     const kiln_setting *known_sizes;
     size_t known_size_count;
-    const char *device, *cc;           /* "NVIDIA H200", "9.0" */
-    double distance;                   /* between the sizes: 1 where one of them is doubled (engine/best/README.md) */
-    double seconds;                    /* there */
-    int measured, estimated, verified; /* as in kiln_result */
-    int64_t made;                      /* microseconds since 1970 */
+    const char *device, *cc;             /* "NVIDIA H200", "9.0" */
+    double distance;                     /* between the sizes: 1 where one of them is doubled (engine/best/README.md) */
+    double seconds;                      /* there */
+    int measured, estimated, verified;   /* as in kiln_result */
+    int64_t made;                        /* microseconds since 1970 */
+    double inputs_seconds, copy_seconds; /* there, as in kiln_result; 0: none, or known from a file alone */
+    const char *input_functions;         /* "NAME=SECONDS ..."; "" if there are none; NULL with KILN_BEST_DEFAULT */
 } kiln_best;
 
 /* The best known configuration for the sizes of `choice` on the engine's device. Its variant and params, if given, must
