@@ -247,6 +247,9 @@ static kiln_status make_answer(const kiln__best_search *s, const kiln__config *c
         b->estimated = known->how == KILN__ESTIMATED;
         b->verified = known->verified;
         b->made = known->made;
+        b->inputs_seconds = known->inputs_seconds;
+        b->copy_seconds = known->copy_seconds;
+        b->input_functions = kiln__arena_strdup(&made->arena, known->input_functions ? known->input_functions : "");
     }
     if (made->arena.failed) {
         kiln_best_free(b);
@@ -432,7 +435,10 @@ kiln_status kiln__best_of_sample(kiln__best_search *s, const kiln_sample *sample
                          .how = sample->result->measured    ? KILN__MEASURED
                                 : sample->result->estimated ? KILN__ESTIMATED
                                                             : KILN__SIMULATED,
-                         .verified = sample->result->verified};
+                         .verified = sample->result->verified,
+                         .inputs_seconds = sample->result->inputs_seconds,
+                         .copy_seconds = sample->result->copy_seconds,
+                         .input_functions = sample->result->input_functions.text};
     kiln__candidate candidate = {.known = &known, .from = KILN_BEST_TUNED};
     kiln_status status = cc.failed ? kiln__fail_memory(error)
                                    : validate(s, sample->variant, KILN__PARAMS(sample), &config, error);

@@ -12,7 +12,7 @@
 #define KILN__STORE_COMMA(kind, name, unit, text) #name ","
 
 #define KILN__STORE_APPLICATION 0x6b696c6e /* "kiln": marks a database as a store */
-#define KILN__STORE_VERSION 2
+#define KILN__STORE_VERSION 3
 #define KILN__STORE_BESIDE 0x100u /* a flag for opening: a pending file (pending.c) */
 
 struct kiln_store {
@@ -69,6 +69,8 @@ int kiln__schema_harden(kiln_store *store);
 /* Checks that the file has the tables of a store of *version, and nothing else. If *code is not SQLITE_OK the file
  * could not be read; the caller must report that. */
 kiln_status kiln__schema_check(kiln_store *store, int64_t *version, int *code, kiln_error **error);
+
+int kiln__schema_upgrade(kiln_store *store, int64_t version); /* upgrade.c: from an earlier version */
 
 /* ---- pending samples (pending.c); under the lock ---- */
 

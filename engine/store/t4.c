@@ -533,7 +533,9 @@ static kiln_status read_foreign(reader *r, const json_t *result, kiln__store_row
                              .nvrtc = "",
                              .kiln = "",
                              .source_key = "",
-                             .message = ""};
+                             .message = "",
+                             .features = "",
+                             .input_functions = ""};
     row->spec = text_or(r->header, "kernel_name", NULL);
     row->spec = row->spec ? row->spec : stem(r);
     row->device = text_or(r->header, "device_name", "");

@@ -244,13 +244,40 @@ static const char csv_1[] =
     "00000000000000000000000000000abd,add,plain,BLOCK=64,N=8,i,verify,GPU,cuda:0,,9.0,13.0,13.0,0.1.0,s,0,,1,1,1,0,0.5,"
     "0.25,0.75,2,0,0,0,0,0,5,1000,0.25 0.75\n";
 
+/* What version 2 added to both. */
+static const char to_version_2[] =
+    "ALTER TABLE sample ADD COLUMN stopped_early INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE sample ADD COLUMN finals INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE sample ADD COLUMN first_seconds REAL DEFAULT 0;ALTER TABLE sample ADD COLUMN clock_hz REAL DEFAULT 0;"
+    "ALTER TABLE sample ADD COLUMN memory_clock_hz REAL DEFAULT 0;"
+    "ALTER TABLE sample ADD COLUMN throttle INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE sample ADD COLUMN temperature REAL DEFAULT 0;ALTER TABLE sample ADD COLUMN power_watts REAL DEFAULT 0;"
+    "ALTER TABLE sample ADD COLUMN energy_joules REAL DEFAULT 0;UPDATE sample SET clock_hz=7; PRAGMA user_version=2;";
+static const char csv_2[] =
+    "key,spec,variant,params,sizes,inputs,run,device,device_id,uuid,cc,driver,nvrtc,kiln,source_key,status,message,"
+    "reusable,verified,measured,estimated,seconds,seconds_low,seconds_high,repetitions,host_seconds,flops,bytes,roofline,"
+    "worst_error,compile_ns,made,stopped_early,finals,first_seconds,clock_hz,memory_clock_hz,throttle,temperature,"
+    "power_watts,energy_joules,times\n"
+    "00000000000000000000000000000abe,add,plain,BLOCK=64,N=8,i,verify,GPU,cuda:0,,9.0,13.0,13.0,0.1.0,s,0,,1,1,1,0,0.5,"
+    "0.25,0.75,2,0,0,0,0,0,5,1000,0,0,0,7,0,0,0,0,0,0.25 0.75\n";
+
+static int check_version_2(void *user, const kiln_record *record)
+{
+    const kiln_result *result = record->result;
+    CHECK(result->seconds == 0.5 && result->clock_hz == 7 && record->time_count == 2 && record->times[1] == 0.75);
+    CHECK(result->inputs_seconds == 0 && result->copy_seconds == 0 && result->host_step_seconds == 0);
+    CHECK(result->rounds == 0 && !*result->input_functions.text && record->feature_count == 0);
+    ++*(unsigned *)user;
+    return 0;
+}
+
 static int check_version_1(void *user, const kiln_record *record)
 {
     const kiln_result *result = record->result;
     CHECK(result->seconds == 0.5 && result->repetitions == 2 && record->made == 1000 && result->compile_ns == 5);
     CHECK(record->time_count == 2 && record->times[0] == 0.25 && record->times[1] == 0.75);
     CHECK(!result->stopped_early && !result->finals && result->first_seconds == 0 && result->clock_hz == 0);
-    CHECK(!result->throttle && result->energy_joules == 0);
+    CHECK(!result->throttle && result->energy_joules == 0 && record->feature_count == 0);
     ++*(unsigned *)user;
     return 0;
 }
@@ -281,12 +308,82 @@ static void older_databases_and_files(void)
     CHECK_OK(kiln_store_import(f.store, csv, &read, &taken, &error), error);
     CHECK(read == 1 && taken == 1);
     close_store(&f);
-    open_store(&f, 0); /* of version 2 by now */
+    open_store(&f, 0); /* of the newest version by now */
     CHECK_OK(kiln_store_list(f.store, NULL, check_version_1, &seen, &error), error);
     CHECK(seen == 4);
     CHECK(add_number(f.store, 3));
     CHECK(count_all(f.store, NULL) == 3);
     kiln__arena_free(&arena);
+    teardown(&f);
+}
+
+static void databases_and_files_of_version_2(void)
+{
+    fixture f;
+    setup(&f);
+    close_store(&f);
+    char csv[128];
+    uint64_t read = 0, taken = 0;
+    unsigned seen = 0;
+    kiln_error *error = NULL;
+    CU_ASSERT_EQUAL(unlink(f.path), 0);
+    run_sql(f.path, version_1);
+    run_sql(f.path, to_version_2);
+    open_store(&f, KILN_STORE_READ);
+    CHECK_OK(kiln_store_list(f.store, NULL, check_version_2, &seen, &error), error);
+    close_store(&f);
+    open_store(&f, 0);
+    CHECK_OK(kiln_store_list(f.store, NULL, check_version_2, &seen, &error), error);
+    snprintf(csv, sizeof csv, "%s/2.csv", f.folder);
+    write_file(csv, csv_2);
+    CHECK_OK(kiln_store_import(f.store, csv, &read, &taken, &error), error);
+    CHECK(read == 1 && taken == 1);
+    CHECK_OK(kiln_store_list(f.store, NULL, check_version_2, &seen, &error), error);
+    CHECK(seen == 4);
+    CHECK(add_number(f.store, 3));
+    teardown(&f);
+}
+
+/* What describes an input is listed, and comes back from a file as it was. */
+static int check_features(void *user, const kiln_record *record)
+{
+    const kiln_setting *features = record->features;
+    CHECK(record->feature_count == 2);
+    if (record->feature_count == 2) {
+        CHECK(strcmp(features[0].name, "rows") == 0 && features[0].value.as.i == 300);
+        CHECK(strcmp(features[1].name, "mean") == 0 && features[1].value.as.f == 2.5);
+    }
+    ++*(unsigned *)user;
+    return 0;
+}
+
+static void features_are_kept(void)
+{
+    fixture f;
+    char csv[128];
+    unsigned seen = 0;
+    uint64_t read = 0, taken = 0;
+    kiln_error *error = NULL;
+    setup(&f);
+    snprintf(csv, sizeof csv, "%s/1.csv", f.folder);
+    CHECK(add_number(f.store, 1));
+    CHECK_OK(kiln_store_list(f.store, NULL, check_features, &seen, &error), error);
+    CHECK_OK(kiln_store_export(f.store, NULL, csv, KILN_FORMAT_CSV, NULL, &error), error);
+    CHECK_OK(kiln_store_prune(f.store, NULL, NULL, &error), error);
+    CHECK_OK(kiln_store_import(f.store, csv, &read, &taken, &error), error);
+    CHECK_OK(kiln_store_list(f.store, NULL, check_features, &seen, &error), error);
+    CHECK(seen == 2 && taken == 1);
+    char *text = NULL;
+    size_t length;
+    CHECK_OK(kiln__file_read(NULL, csv, 0, &text, &length, &error), error);
+    char *at = text ? strstr(text, "mean=2.5") : NULL;
+    if (at)
+        at[4] = ' ';
+    write_file(csv, text ? text : "");
+    CHECK(kiln_store_import(f.store, csv, &read, &taken, &error) == KILN_ERROR_IO);
+    CHECK(error && strstr(kiln_error_message(error), "params, sizes and features must be NAME=VALUE"));
+    kiln_error_free(error);
+    kiln__free(NULL, text);
     teardown(&f);
 }
 
@@ -297,7 +394,7 @@ static void others_databases_are_left_alone(void)
     kiln_store *store = NULL;
     kiln_error *error = NULL;
     close_store(&f);
-    run_sql(f.path, "PRAGMA user_version=3");
+    run_sql(f.path, "PRAGMA user_version=4");
     CHECK(kiln__store_open(NULL, NULL, f.path, 0, &store, &error) == KILN_ERROR_UNSUPPORTED);
     kiln_error_free(error);
     error = NULL;
@@ -674,6 +771,8 @@ static const check_case cases[] = {
     {"CSV loses nothing", csv_loses_nothing},
     {"CSV that is damaged", csv_that_is_damaged},
     {"older databases and files", older_databases_and_files},
+    {"databases and files of version 2", databases_and_files_of_version_2},
+    {"features are kept", features_are_kept},
     {"damage is moved aside", damage_is_moved_aside},
     {"damage that comes later", damage_that_comes_later},
     {"others' databases are left alone", others_databases_are_left_alone},

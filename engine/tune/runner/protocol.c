@@ -192,6 +192,7 @@ void kiln__runner_write_launching(kiln__text *message)
 #define WRITE_REAL(value) kiln__wire_real(message, value)
 #define WRITE_SECONDS(value) kiln__wire_real(message, value)
 #define WRITE_KNOWN(value) kiln__wire_real(message, value)
+#define WRITE_HOSTS(value) kiln__wire_string(message, value.text)
 
 #define READ(kind, name, unit, text) answer->result.name = READ_##kind;
 #define READ_FLAG read_small(&in, 1) == 1
@@ -202,6 +203,19 @@ void kiln__runner_write_launching(kiln__text *message)
 #define READ_REAL kiln__wire_read_real(&in)
 #define READ_SECONDS kiln__wire_read_real(&in)
 #define READ_KNOWN kiln__wire_read_real(&in)
+#define READ_HOSTS read_hosts(&in)
+
+static kiln_host_times read_hosts(kiln__wire *in)
+{
+    kiln_host_times times = {{0}};
+    const char *text = kiln__wire_read_string(in);
+    size_t length = strlen(text);
+    if (length >= sizeof times.text)
+        in->failed = true;
+    else
+        memcpy(times.text, text, length);
+    return times;
+}
 
 void kiln__runner_write_result(kiln__text *message, const kiln__runner_answer *answer)
 {
@@ -213,6 +227,7 @@ void kiln__runner_write_result(kiln__text *message, const kiln__runner_answer *a
     kiln__wire_string(message, answer->why);
     KILN_RESULT_MAP(WRITE)
     kiln__wire_bytes(message, answer->times, answer->time_count * sizeof(double));
+    kiln__wire_string(message, answer->features);
     kiln__wire_end(message);
 }
 
@@ -229,5 +244,6 @@ bool kiln__runner_read_result(const char *body, size_t length, kiln__runner_answ
     size_t bytes = 0;
     answer->times = kiln__wire_read_bytes(&in, &bytes);
     answer->time_count = bytes / sizeof(double);
+    answer->features = kiln__wire_read_string(&in);
     return !in.failed && in.left == 0 && bytes % sizeof(double) == 0;
 }
