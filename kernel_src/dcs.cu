@@ -290,8 +290,8 @@ __device__ __forceinline__ float4 usable(float4 atom)
 
 // A tile of POINTS x POINTS_Y points a thread: along x a warp apart, along y neighbours. The squares along x and along y are
 // made once for the tile, so that a pair is an addition, the root, and a multiplication with addition. The special-function
-// unit takes a warp's root every 8 clocks; 3 of 8 times an instruction can begin are used. A root by Newton takes 10 of
-// them, so that some points of a tile can have it while the unit works for the others.
+// unit takes a warp's root every 8 clocks, in which 8 instructions can begin and 4 are needed. A pair with Newton's root
+// takes 10, so that about a quarter of a tile's points can have it while the unit works for the others.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     dcs_newton(const float4 *atoms, unsigned count, float *energy, int nx, int ny, float spacing)
 {

@@ -348,8 +348,8 @@ __device__ __forceinline__ float angle_x(float kx, float x, float rest, bool exa
 
 #if defined MRI_FAST_TRIG || !defined MRI_ONE
 // Two instructions of the special-function unit a pair, which takes one of a warp every 8 clocks: 16 instructions can
-// begin meanwhile, and with POINTS voxels a thread 12 are needed. EXACT costs three of them; without, the angle keeps its
-// whole turns, and loses as many bits to them.
+// begin meanwhile, and some 14 are needed, of which EXACT costs three. Without it the angle keeps its whole turns, and
+// loses as many bits to them.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     mri_fast_trig(const float *kx, const float *ky, const float *kz, const float2 *phi, const float2 *d, unsigned samples,
                   float *re, float *im, int nx, int ny, int nz)

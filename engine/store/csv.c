@@ -293,12 +293,7 @@ static kiln_status read_rows(reader *r, uint64_t *read, uint64_t *taken, kiln_er
 kiln_status kiln__csv_import(kiln_store *store, const char *path, char *text, size_t length, uint64_t *read,
                              uint64_t *taken, kiln_error **error)
 {
-    reader r = {.store = store,
-                .path = path,
-                .at = text,
-                .line = 1,
-                .version = KILN__STORE_VERSION,
-                .arena = {.mem = store->mem}};
+    reader r = {.store = store, .path = path, .at = text, .line = 1, .arena = {.mem = store->mem}};
     return memchr(text, '\0', length) ? bad(&r, 1, error, "not a text file: it contains a zero byte", NULL)
                                       : read_rows(&r, read, taken, error);
 }

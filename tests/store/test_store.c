@@ -772,6 +772,7 @@ static const check_case cases[] = {
     {"CSV that is damaged", csv_that_is_damaged},
     {"older databases and files", older_databases_and_files},
     {"databases and files of version 2", databases_and_files_of_version_2},
+    {"features are kept", features_are_kept},
     {"damage is moved aside", damage_is_moved_aside},
     {"damage that comes later", damage_that_comes_later},
     {"others' databases are left alone", others_databases_are_left_alone},
