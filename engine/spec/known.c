@@ -71,10 +71,13 @@ bool kiln__known_add(kiln__known_list *list, const kiln__known *known)
     kept->cc = kiln__arena_strdup(arena, known->cc);
     kept->sizes = kiln__settings_sorted(arena, known->sizes);
     kept->params = kiln__settings_sorted(arena, known->params);
+    kept->features = kiln__settings_sorted(arena, known->features);
     if (arena->failed)
         return false;
     if (!are_fit(kept->sizes) || !are_fit(kept->params))
         return true;
+    if (!are_fit(kept->features))
+        kept->features.count = 0;
     kept->sizes_text = text_of(arena, kept->sizes);
     kept->params_text = text_of(arena, kept->params);
     list->count += !arena->failed;
