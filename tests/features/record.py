@@ -2,8 +2,8 @@
 """record.py KILN DEVICE OUT [ENTRIES]: times all variants of spmv at their default params on 60 generated matrices.
 
 OUT gets a line for each sample that worked: sizes, features, variant, params, seconds. ENTRIES (a million): the most entries
-of a matrix. held_out.py chooses from it. On a GPU with the default of ENTRIES it takes two to three minutes; on the simulated
-device, which executes every instruction, use 60000:
+of a matrix. held_out.py chooses from it. The simulated device executes every instruction: use 60000 there. That takes some
+minutes, and less on a GPU with the default.
 
     record.py build/release/tools/kiln cuda:0 tests/features/spmv-h200.tsv
     record.py build/release/tools/kiln sim:h200 tests/features/spmv-estimate.tsv 60000
