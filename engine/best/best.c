@@ -289,7 +289,7 @@ static kiln_status make_answer(const kiln__best_search *s, const kiln__config *c
         b->device = kiln__arena_strdup(&made->arena, known->device);
         b->cc = kiln__arena_strdup(&made->arena, known->cc);
         b->distance = candidate->distance;
-        b->inputs = candidate->inputs;
+        b->near_inputs = candidate->inputs;
         b->slowdown = candidate->slowdown;
         if (candidate->inputs) {
             kiln__settings features = kiln__settings_copy(&made->arena, s->features);
@@ -304,6 +304,9 @@ static kiln_status make_answer(const kiln__best_search *s, const kiln__config *c
         b->estimated = known->how == KILN__ESTIMATED;
         b->verified = known->verified;
         b->made = known->made;
+        b->inputs_seconds = known->inputs_seconds;
+        b->copy_seconds = known->copy_seconds;
+        b->input_functions = kiln__arena_strdup(&made->arena, known->input_functions ? known->input_functions : "");
     }
     if (made->arena.failed) {
         kiln_best_free(b);
@@ -489,7 +492,10 @@ kiln_status kiln__best_of_sample(kiln__best_search *s, const kiln_sample *sample
                          .how = sample->result->measured    ? KILN__MEASURED
                                 : sample->result->estimated ? KILN__ESTIMATED
                                                             : KILN__SIMULATED,
-                         .verified = sample->result->verified};
+                         .verified = sample->result->verified,
+                         .inputs_seconds = sample->result->inputs_seconds,
+                         .copy_seconds = sample->result->copy_seconds,
+                         .input_functions = sample->result->input_functions.text};
     kiln__candidate candidate = {.known = &known, .from = KILN_BEST_TUNED};
     kiln_status status = cc.failed ? kiln__fail_memory(error)
                                    : validate(s, sample->variant, KILN__PARAMS(sample), &config, error);

@@ -35,6 +35,9 @@ static int collect(void *user, const kiln_record *r)
         .seconds = failed ? HUGE_VAL : kiln__result_seconds(result),
         .verified = result->verified,
         .made = r->made,
+        .inputs_seconds = result->inputs_seconds,
+        .copy_seconds = result->copy_seconds,
+        .input_functions = result->input_functions.text,
     };
     c->failed = !kiln__known_add(c->list, &known);
     return c->failed;

@@ -5,7 +5,8 @@
 
 #include "best.h"
 
-/* A configuration is judged by the NEAREST inputs; where it has no sample it counts as UNKNOWN times slower than the best. */
+/* A configuration is judged by the NEAREST inputs. Where one has no sample of it, it counts as UNKNOWN times slower
+ * than the best. */
 enum { NEAREST = 3, UNKNOWN = 4 };
 #define NEAR 0.1 /* added to distances, so that an equal input does not outweigh all others by any factor */
 
@@ -79,8 +80,8 @@ static int by_distance(const void *left, const void *right)
     return order ? order : (a->first > b->first) - (a->first < b->first);
 }
 
-/* All known inputs that can be compared with the one asked for, those of the nearest kind of device and the nearest first.
- * The candidates are in the order of the list. */
+/* The nearest known inputs that can be compared with the one asked for, all of the nearest kind of device. The
+ * candidates are in the order of the list. */
 static size_t find_inputs(const kiln__best_search *s, input *inputs)
 {
     size_t count = 0;
@@ -101,17 +102,26 @@ static size_t find_inputs(const kiln__best_search *s, input *inputs)
 
 /* ---- the configurations ---- */
 
-static bool same_configuration(const kiln__known *a, const kiln__known *b)
+static int compare_configurations(const kiln__known *a, const kiln__known *b)
 {
-    return strcmp(a->variant, b->variant) == 0 && strcmp(a->params_text, b->params_text) == 0;
+    int order = strcmp(a->variant, b->variant);
+    return order ? order : strcmp(a->params_text, b->params_text);
 }
 
+/* The input's sample of a configuration; NULL: none that counts. The samples of an input are in the order of these. */
 static const kiln__candidate *find_in(const kiln__best_search *s, const input *in, const kiln__known *configuration)
 {
-    for (size_t i = in->first; i < in->end; i++)
-        if (counts(&s->items[i]) && s->items[i].known->how == in->how &&
-            same_configuration(s->items[i].known, configuration))
-            return &s->items[i];
+    size_t first = in->first, end = in->end;
+    while (first < end) {
+        size_t middle = first + (end - first) / 2;
+        int order = compare_configurations(s->items[middle].known, configuration);
+        if (order == 0)
+            return counts(&s->items[middle]) && s->items[middle].known->how == in->how ? &s->items[middle] : NULL;
+        if (order < 0)
+            first = middle + 1;
+        else
+            end = middle;
+    }
     return NULL;
 }
 

@@ -458,6 +458,13 @@ KILN_API size_t kiln_plan_kernel_count(const kiln_plan *plan);
 /* NULL past the last. It lives until the plan is resized or closed. */
 KILN_API const kiln_kernel_info *kiln_plan_kernel(kiln_plan *plan, size_t kernel);
 
+/* The metrics of the plan's variant, `flops` and `bytes` among them. kiln_plan_metric() gives the value of one for the
+ * plan's params, sizes and inputs, which it makes if they are not made yet; *name lives as long as the spec.
+ * KILN_ERROR_NOT_FOUND: past the last. */
+KILN_API size_t kiln_plan_metric_count(const kiln_plan *plan);
+KILN_API kiln_status kiln_plan_metric(kiln_plan *plan, size_t metric, const char **name, double *value,
+                                      kiln_error **error);
+
 /* ---- capture: a launch written down as a problem of its own ----------------------------------------------------
  *
  * A captured launch is a folder, FOLDER/SPEC-000 (-001, ...), with a spec that `kiln tune FOLDER/SPEC-000/SPEC.yaml`
@@ -553,9 +560,10 @@ enum {
 /* The fields of a result, each once. The struct, a runner's answer, the columns of stores and CSV files and the keys of
  * JSON follow from these rows. X(kind, name, unit, text); unit "": none. KILN_FIELD_<kind>: its C type. FLAG is 0 or 1;
  * SECONDS is valid only where measured or estimated is 1; KNOWN is 0 where it is not known.
- * A store keeps MAP_1 since version 1 of its schema and MAP_2 since version 2; it does not keep MAP_NOT_KEPT. A new
- * field goes into MAP_NOT_KEPT, or into a list of its own with a new version of the schema (engine/store/store.h). */
-#define KILN_RESULT_MAP(X) KILN_RESULT_MAP_1(X) KILN_RESULT_MAP_NOT_KEPT(X) KILN_RESULT_MAP_2(X)
+ * A store keeps MAP_1 since version 1 of its schema, MAP_2 since version 2, MAP_3 since version 3; it does not keep
+ * MAP_NOT_KEPT. A new field goes into MAP_NOT_KEPT, or into a list of its own with a new version of the schema
+ * (engine/store/store.h). */
+#define KILN_RESULT_MAP(X) KILN_RESULT_MAP_1(X) KILN_RESULT_MAP_NOT_KEPT(X) KILN_RESULT_MAP_2(X) KILN_RESULT_MAP_3(X)
 #define KILN_RESULT_MAP_1(X)                                                                                           \
     X(FLAG, verified, "", "1: compared and right; 0: nothing to compare with, or told not to")                         \
     X(FLAG, measured, "", "1: seconds is a measurement on a GPU")                                                      \
@@ -589,6 +597,14 @@ enum {
       "of the board: with KILN_RUN_ENERGY the mean while only the steps ran; else what the "                           \
       "driver says at the end, which may be a mean over the last second")                                              \
     X(KNOWN, energy_joules, "J", "of the board, a repetition, with what it takes when idle; with KILN_RUN_ENERGY")
+/* What the host did. In a sweep inputs and copies are made once for all configurations that use them; each result has
+ * the times of those that it used. N repetitions take inputs_seconds + copy_seconds + N * seconds, end to end. */
+#define KILN_RESULT_MAP_3(X)                                                                                           \
+    X(REAL, inputs_seconds, "s", "wall time of the host functions that made the inputs")                               \
+    X(HOSTS, input_functions, "", "the same for each of these functions: \"NAME=SECONDS ...\"")                        \
+    X(REAL, copy_seconds, "s", "wall time of copying to the device what the inputs export")                            \
+    X(REAL, host_step_seconds, "s", "wall time of the `host` steps of a repetition, a part of `seconds`; the mean")    \
+    X(COUNT, rounds, "", "of all `while` steps in the run that was checked; 0: there are none")
 
 #define KILN_FIELD_FLAG int
 #define KILN_FIELD_COUNT unsigned
@@ -599,6 +615,12 @@ enum {
 #define KILN_FIELD_NANOSECONDS uint64_t
 #define KILN_FIELD_MICROSECONDS int64_t
 #define KILN_FIELD_TEXT const char *
+#define KILN_FIELD_HOSTS kiln_host_times
+/* "NAME=SECONDS ...", a function's calls together, the first call first; "" if there are none. What does not fit is
+ * added up under "others". */
+typedef struct kiln_host_times {
+    char text[160];
+} kiln_host_times;
 typedef struct kiln_result {
 #define KILN_X(kind, name, unit, text) KILN_FIELD_##kind name;
     KILN_RESULT_MAP(KILN_X)

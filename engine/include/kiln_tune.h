@@ -129,11 +129,11 @@ typedef struct kiln_tune_options {
     double improvement;            /* the share of the best time by which a better one must be better; 0: 0.01 */
     const char *const *objectives; /* what to optimise; NULL: "time". Each is an expression (engine/expr/README.md) over
                                       what was measured (time and compile in seconds, gflops, gbs, roofline; energy in
-                                      joules and power in watts, which imply KILN_RUN_ENERGY), the spec's metrics,
-                                      params, lets, sizes and device.*. "min:" or "max:" stands before it; without,
-                                      gflops, gbs and roofline are maximised and all others minimised. The ranking goes
-                                      by the first. A strategy minimises their geometric mean, with 1 / value for those
-                                      that are maximised */
+                                      joules and power in watts, which imply KILN_RUN_ENERGY; error, the answer's
+                                      largest, in units of the tolerance), the spec's metrics, params, lets, sizes and
+                                      device.*. "min:" or "max:" stands before it; without, gflops, gbs and roofline are
+                                      maximised and all others minimised. The ranking goes by the first. A strategy
+                                      minimises their geometric mean, with 1 / value for those that are maximised */
     size_t objective_count;
 } kiln_tune_options;
 
@@ -361,18 +361,20 @@ typedef struct kiln_best {
     const kiln_setting *known_sizes;
     size_t known_size_count;
     const char *device, *cc;           /* "NVIDIA H200", "9.0" */
-    double distance;                   /* between the sizes: 1 where one of them is doubled; with `inputs`, between the
-                                          features (engine/best/README.md) */
+    double distance;                   /* between the sizes: 1 where one of them is doubled; with `near_inputs`, between
+                                            the features (engine/best/README.md) */
     double seconds;                    /* there */
     int measured, estimated, verified; /* as in kiln_result */
     int64_t made;                      /* microseconds since 1970 */
+    double inputs_seconds, copy_seconds; /* there, as in kiln_result; 0: none, or known from a file alone */
+    const char *input_functions;         /* "NAME=SECONDS ..."; "" if there are none; NULL with KILN_BEST_DEFAULT */
     /* Of a spec with features. `known_sizes` and all that is said of there is of the nearest input that has a sample of
      * this configuration. */
-    size_t inputs;                /* it was chosen by so many known inputs that are near; 0: not by features */
+    size_t near_inputs;           /* it was chosen by so many known inputs that are near; 0: not by features */
     double slowdown;              /* the mean over these: its time over the best one's */
-    const kiln_setting *features; /* of the input asked for; with `inputs` */
+    const kiln_setting *features; /* of the input asked for; with `near_inputs` */
     size_t feature_count;
-    const kiln_setting *known_features; /* of the input there; with `inputs` */
+    const kiln_setting *known_features; /* of the input there; with `near_inputs` */
     size_t known_feature_count;
 } kiln_best;
 

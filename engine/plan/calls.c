@@ -104,6 +104,7 @@ kiln_status kiln__plan_call(kiln_plan *plan, const char *function, unsigned use,
     kiln_call call = {
         .mem = plan->mem, .arg_count = args->count, .args = args->args, .file = find_file, .file_user = plan};
     kiln_status status = kiln__call(&call, host, pos, error);
+    args->missed = call.missed;
     if (status == KILN_OK && exports) {
         *exports = call.exports;
         call.exports = NULL;

@@ -59,9 +59,13 @@ static kiln_status make_input(kiln_plan *plan, kiln__plan_input *input, kiln_err
         input->entry = kiln__shared_find(plan->shared, kiln__text_get(&key));
     if (status == KILN_OK && !input->entry) {
         kiln__export *exports = NULL;
+        uint64_t start = kiln__now_ns();
         status = kiln__plan_call(plan, written->function, KILN_HOST_INPUT, &args, written->pos, &exports, error);
+        double seconds = kiln__seconds_since(start);
         if (status == KILN_OK)
             status = kiln__shared_add(plan->shared, kiln__text_get(&key), exports, &input->entry, error);
+        if (status == KILN_OK)
+            input->entry->seconds = seconds;
     }
     kiln__text_free(&key);
     kiln__call_args_free(&args);
@@ -510,14 +514,16 @@ kiln_status kiln__plan_download(kiln_plan *plan, const kiln__plan_buffer *b, kil
                              b->buffer->name);
 }
 
-static kiln_status upload(kiln_plan *plan, const kiln__plan_buffer *b, CUdeviceptr to, kiln_error **error)
+static kiln_status upload(kiln_plan *plan, kiln__plan_buffer *b, CUdeviceptr to, kiln_error **error)
 {
     kiln_array array;
     bool temporary;
-    kiln_status status = kiln__plan_content(plan, (kiln__plan_buffer *)(uintptr_t)b, &array, &temporary, error);
+    kiln_status status = kiln__plan_content(plan, b, &array, &temporary, error);
     if (status != KILN_OK)
         return status;
+    uint64_t start = kiln__now_ns();
     CUresult result = plan->engine->driver.cuMemcpyHtoD_(to, array.data, (size_t)b->bytes);
+    b->copied = kiln__seconds_since(start);
     if (temporary)
         kiln__array_free(plan->mem, &array);
     if (result == CUDA_SUCCESS)
@@ -539,6 +545,7 @@ static kiln_status kept_copy(kiln_plan *plan, kiln__plan_buffer *b, CUdeviceptr 
     kiln__plan_entry *entry = key.failed ? NULL : kiln__shared_find(plan->shared, kiln__text_get(&key));
     if (entry) {
         *copy = entry->device;
+        b->copied = entry->seconds;
     } else if (!key.failed && driver->cuMemAlloc_(copy, (size_t)b->bytes) == CUDA_SUCCESS) {
         status = upload(plan, b, *copy, error);
         if (status == KILN_OK)
@@ -546,6 +553,7 @@ static kiln_status kept_copy(kiln_plan *plan, kiln__plan_buffer *b, CUdeviceptr 
         if (status == KILN_OK) {
             entry->device = *copy;
             entry->device_bytes = b->bytes;
+            entry->seconds = b->copied;
         } else {
             driver->cuMemFree_(*copy);
             *copy = 0;

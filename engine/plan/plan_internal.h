@@ -14,6 +14,7 @@ typedef struct kiln__plan_entry {
     kiln__export *values; /* an input's exports, a buffer's content (one array), a reference's outputs */
     CUdeviceptr device;   /* of a buffer's content: a copy that no kernel accesses; 0: none */
     uint64_t device_bytes;
+    double seconds; /* an input: of its host function; a device copy: of copying it there */
 } kiln__plan_entry;
 typedef struct kiln__device_block {
     CUdeviceptr pointer;
@@ -89,6 +90,7 @@ typedef struct kiln__plan_buffer {
     bool custom;         /* the content came from the caller: bound, or written */
     const char *file;    /* --input: replaces the fill during a run */
     char *key;           /* of its initial content; NULL: not computed */
+    double copied;       /* seconds of copying its content from the host */
 } kiln__plan_buffer;
 
 typedef enum kiln__plan_op_kind { KILN__OP_LAUNCH, KILN__OP_SET, KILN__OP_COPY } kiln__plan_op_kind;
@@ -136,6 +138,12 @@ typedef struct kiln__limit {
     kiln__late late;          /* why waiting ended */
 } kiln__limit;
 
+/* What the host did in runs of the steps; before_each does not count. */
+typedef struct kiln__host_work {
+    uint64_t runs, rounds; /* rounds: of `while` steps */
+    double seconds;        /* of `host` steps */
+} kiln__host_work;
+
 struct kiln_plan {
     kiln_result result; /* of the last run */
     kiln_engine *engine;
@@ -165,6 +173,7 @@ struct kiln_plan {
     double *times;              /* of the last run's repetitions, in order */
     size_t time_count;
     kiln__limit limit;
+    kiln__host_work work; /* since the last run began */
     char *capture_folder; /* the next launch is captured there; NULL: only if the engine's settings request it */
     char *captured;       /* the folder of the last one that was */
 };
@@ -217,6 +226,7 @@ typedef struct kiln__call_args {
     kiln__arena arena;
     kiln__call_arg *args;
     size_t count, capacity;
+    bool missed; /* set by kiln__plan_call(): the function asked for an argument that is not among them */
 } kiln__call_args;
 bool kiln__call_add(kiln__call_args *args, kiln__call_arg arg);
 /* Adds an argument as written in a spec: a number, a text, exports. The caller handles buffers. */

@@ -1,5 +1,7 @@
 /* run.c - fill, launch, verify, measure. */
+#include <limits.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "plan_internal.h"
@@ -47,6 +49,58 @@ static kiln_status set_metrics(kiln_plan *plan, kiln_result *result, kiln_error 
     }
     return kiln__plan_diag(plan, &diag, KILN_ERROR_SPEC, error);
 }
+
+/* ---- the time of inputs ---- */
+
+/* Whether an input before this one is the same, made once for both, or of the same function. */
+static bool is_repeated(const kiln_plan *plan, size_t at, bool same_function)
+{
+    for (size_t i = 0; i < at; i++)
+        if (same_function ? strcmp(plan->inputs[i].input->function, plan->inputs[at].input->function) == 0
+                          : plan->inputs[i].entry == plan->inputs[at].entry)
+            return true;
+    return false;
+}
+
+static double seconds_of(const kiln_plan *plan, const char *function)
+{
+    double sum = 0;
+    for (size_t i = 0; i < plan->variant->input_count; i++)
+        if (strcmp(plan->inputs[i].input->function, function) == 0 && !is_repeated(plan, i, false))
+            sum += plan->inputs[i].entry->seconds;
+    return sum;
+}
+
+static void set_inputs(const kiln_plan *plan, kiln_result *result)
+{
+    enum { OTHERS = 24 }; /* room for " others=1.23457e-05" */
+    char *text = result->input_functions.text;
+    const size_t room = sizeof result->input_functions.text;
+    size_t used = 0;
+    double others = 0;
+    for (size_t i = 0; i < plan->variant->input_count; i++) {
+        char one[sizeof result->input_functions.text];
+        const char *function = plan->inputs[i].input->function;
+        if (is_repeated(plan, i, true))
+            continue;
+        double seconds = seconds_of(plan, function);
+        int length = snprintf(one, sizeof one, "%s%s=%.6g", used ? " " : "", function, seconds);
+        result->inputs_seconds += seconds;
+        if (length < 0 || used + (size_t)length + OTHERS >= room) {
+            others += seconds;
+        } else {
+            memcpy(text + used, one, (size_t)length + 1);
+            used += (size_t)length;
+        }
+    }
+    if (others > 0)
+        snprintf(text + used, room - used, "%sothers=%.6g", used ? " " : "", others);
+    for (size_t i = 0; i < plan->variant->buffer_count; i++)
+        if (plan->buffers[i].buffer->fill.kind == KILN__FILL_FROM && !plan->buffers[i].file && !plan->buffers[i].custom)
+            result->copy_seconds += plan->buffers[i].copied;
+}
+
+/* ---- a run ---- */
 
 /* estimated: negative: none */
 typedef struct timing {
@@ -132,6 +186,9 @@ static kiln_status run_inside(kiln_plan *plan, const kiln_run_options *options, 
         forget_poison(plan);
     if (status == KILN_OK && plan->shared->on_launch)
         plan->shared->on_launch(plan->shared->on_launch_user);
+    if (status == KILN_OK)
+        set_inputs(plan, result);
+    plan->work = (kiln__host_work){0};
     kiln__limit_start(plan);
     plan->limit.first = true;
     if (status == KILN_OK)
@@ -139,6 +196,7 @@ static kiln_status run_inside(kiln_plan *plan, const kiln_run_options *options, 
     if (status == KILN_OK)
         status = run_once(plan, &first, error);
     plan->limit.first = false;
+    result->rounds = plan->work.rounds < UINT_MAX ? (unsigned)plan->work.rounds : UINT_MAX;
     kiln__limit_extend(plan, REPEATED_TIMES * first.host * options->min_repetitions);
     if (status == KILN_OK && first.estimated >= 0) {
         result->estimated = 1;
@@ -152,6 +210,8 @@ static kiln_status run_inside(kiln_plan *plan, const kiln_run_options *options, 
     if (status == KILN_OK && (simulated || !(options->flags & KILN_RUN_NO_MEASURE)))
         status = kiln__plan_measure(plan, options, first.host, result, error);
     kiln__limit_end(plan);
+    if (plan->work.runs)
+        result->host_step_seconds = plan->work.seconds / (double)plan->work.runs;
     return status;
 }
 

@@ -18,7 +18,8 @@ typedef struct walk {
     CUstream stream;
     kiln__program *program; /* NULL: run each operation at once */
     bool too_long;
-    unsigned done; /* operations, where the time is limited */
+    unsigned done;         /* operations, where the time is limited */
+    kiln__host_work *work; /* NULL: not to be counted */
     kiln_error **error;
 } walk;
 
@@ -549,6 +550,7 @@ static kiln_status host(walk *w, const kiln__step *step, const kiln__scope *scop
     kiln_array *arrays = kiln__calloc(plan->mem, count + 1, sizeof *arrays);
     kiln_array **given = kiln__calloc(plan->mem, count + 1, sizeof *given);
     CUresult result = kiln__limit_wait_stream(w->plan, w->stream);
+    uint64_t start = kiln__now_ns();
     kiln_status status = !arrays || !given        ? kiln__fail_memory(w->error)
                          : result == CUDA_SUCCESS ? KILN_OK
                                                   : driver_failed(w, result, step, "waiting for the steps before");
@@ -574,6 +576,8 @@ static kiln_status host(walk *w, const kiln__step *step, const kiln__scope *scop
     kiln__call_args_free(&args);
     kiln__free(plan->mem, given);
     kiln__free(plan->mem, arrays);
+    if (w->work)
+        w->work->seconds += kiln__seconds_since(start);
     return status;
 }
 
@@ -688,6 +692,8 @@ static kiln_status loop(walk *w, const kiln__step *step, const kiln__scope *scop
         status = kiln__plan_diag(w->plan, &diag, KILN_ERROR_SPEC, w->error);
         if (status != KILN_OK || !go)
             break;
+        if (w->work)
+            w->work->rounds++;
         if (times >= most)
             status = fail_at(w, KILN_ERROR_TIMEOUT, step->pos,
                              "the loop has not ended after at_most = %" PRId64 " rounds", most);
@@ -767,7 +773,8 @@ kiln_status kiln__steps_enqueue(kiln_plan *plan, bool before, CUstream stream, k
     bool *dynamic = before ? &plan->before_dynamic : &plan->dynamic;
     const kiln__step *steps = before ? plan->variant->before : plan->variant->steps;
     size_t count = before ? plan->variant->before_count : plan->variant->step_count;
-    walk w = {.plan = plan, .stream = stream, .error = error};
+    walk w = {.plan = plan, .stream = stream, .error = error, .work = before ? NULL : &plan->work};
+    plan->work.runs += !before;
     if (!*dynamic && !program->ready) {
         kiln_status status = build(plan, program, steps, count, dynamic, error);
         if (status != KILN_OK)

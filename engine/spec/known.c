@@ -69,6 +69,7 @@ bool kiln__known_add(kiln__known_list *list, const kiln__known *known)
     kept->variant = kiln__arena_strdup(arena, known->variant);
     kept->device = kiln__arena_strdup(arena, known->device);
     kept->cc = kiln__arena_strdup(arena, known->cc);
+    kept->input_functions = kiln__arena_strdup(arena, known->input_functions ? known->input_functions : "");
     kept->sizes = kiln__settings_sorted(arena, known->sizes);
     kept->params = kiln__settings_sorted(arena, known->params);
     kept->features = kiln__settings_sorted(arena, known->features);

@@ -23,7 +23,9 @@ typedef struct kiln__known {
     kiln__how how;
     double seconds; /* above 0; HUGE_VAL: it failed there, and would again */
     bool verified;
-    int64_t made; /* microseconds since 1970 */
+    int64_t made;                        /* microseconds since 1970 */
+    double inputs_seconds, copy_seconds; /* as in kiln_result; a file does not have them */
+    const char *input_functions;         /* NULL: as "" */
 } kiln__known;
 
 /* A list of them. Zero-initialise, set arena.mem; texts live in the arena. */

@@ -14,10 +14,13 @@
 
 #define NAME(kind, name, unit, text) #name,
 static const char *const columns[] = {KILN__STORE_COLUMNS(NAME) "times"};
-enum {
-    COLUMNS_1 = sizeof((const char *const[]){KILN__STORE_COLUMNS_1(NAME)}) / sizeof(char *),
-    COLUMNS_2 = sizeof((const char *const[]){KILN__STORE_COLUMNS_2(NAME)}) / sizeof(char *) + COLUMNS_1
-};
+/* How many columns stand before `times` in a file of each version; [0] is not used. */
+#define LENGTH(...) (sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))
+static const size_t columns_of[] = {0, LENGTH(KILN__STORE_COLUMNS_1(NAME)),
+                                    LENGTH(KILN__STORE_COLUMNS_1(NAME) KILN__STORE_COLUMNS_2(NAME)),
+                                    KILN__COUNT(columns) - 1};
+_Static_assert(KILN__COUNT(columns_of) == KILN__STORE_VERSION + 1, "each version of the schema has its columns");
+#undef LENGTH
 #undef NAME
 
 /* ---- writing ---- */
@@ -133,7 +136,7 @@ typedef struct reader {
     const char *path;
     char *at;          /* position in the file's text; fields are split in place */
     unsigned line;     /* of `at` */
-    int version;       /* of the schema that the file was written with */
+    int version;       /* of the file's columns */
     kiln__arena arena; /* of one row */
 } reader;
 
@@ -230,10 +233,10 @@ static kiln_status read_row(reader *r, kiln__store_row *row, kiln_error **error)
 #define REAL(name) FIELD(name, read_real(field, &row->name), "a number")
     *row = (kiln__store_row){0};
     KILN__STORE_COLUMNS_1(KILN__COLUMN)
-    row->features = "";
     if (r->version >= 2) {
         KILN__STORE_COLUMNS_2(KILN__COLUMN)
     }
+    row->input_functions = row->features = "";
     if (r->version >= 3) {
         KILN__STORE_COLUMNS_3(KILN__COLUMN)
     }
@@ -255,10 +258,11 @@ static kiln_status read_heading(reader *r, kiln_error **error)
     bool last = false;
     for (size_t i = 0; i < KILN__COUNT(columns); i++) {
         const char *field = last ? NULL : next_field(r, &last);
-        if (field && (i == COLUMNS_1 || i == COLUMNS_2) && strcmp(field, "times") == 0) {
-            r->version = i == COLUMNS_1 ? 1 : 2;
+        for (int v = 1; v <= KILN__STORE_VERSION && field; v++)
+            if (i == columns_of[v] && strcmp(field, "times") == 0)
+                r->version = v;
+        if (r->version)
             break;
-        }
         if (!field || strcmp(field, columns[i]) != 0)
             return bad(r, 1, error, "the heading is not that of an export: it lacks the column", columns[i]);
     }
@@ -289,12 +293,7 @@ static kiln_status read_rows(reader *r, uint64_t *read, uint64_t *taken, kiln_er
 kiln_status kiln__csv_import(kiln_store *store, const char *path, char *text, size_t length, uint64_t *read,
                              uint64_t *taken, kiln_error **error)
 {
-    reader r = {.store = store,
-                .path = path,
-                .at = text,
-                .line = 1,
-                .version = KILN__STORE_VERSION,
-                .arena = {.mem = store->mem}};
+    reader r = {.store = store, .path = path, .at = text, .line = 1, .arena = {.mem = store->mem}};
     return memchr(text, '\0', length) ? bad(&r, 1, error, "not a text file: it contains a zero byte", NULL)
                                       : read_rows(&r, read, taken, error);
 }

@@ -252,10 +252,18 @@ kiln_status kiln__store_query(kiln_store *store, const char *head, const kiln_st
 #define ONE(kind, name, unit, text) +1
 _Static_assert(0 KILN_RESULT_MAP(ONE) == 0 KILN__STORE_RESULT(ONE) KILN_RESULT_MAP_NOT_KEPT(ONE),
                "a list of KILN_RESULT_MAP is neither in KILN__STORE_RESULT nor KILN_RESULT_MAP_NOT_KEPT");
-_Static_assert(0 KILN__STORE_COLUMNS_3(ONE) == 1 && 0 KILN__STORE_COLUMNS_2(ONE) == 9 &&
+_Static_assert(0 KILN__STORE_COLUMNS_3(ONE) == 6 && 0 KILN__STORE_COLUMNS_2(ONE) == 9 &&
                    0 KILN__STORE_COLUMNS_1(ONE) == 32,
                "a version of the schema never changes: new columns need a new version (KILN__STORE_VERSION)");
 #undef ONE
+
+static kiln_host_times host_times(const char *text)
+{
+    kiln_host_times times = {{0}};
+    size_t length = strlen(text);
+    memcpy(times.text, text, length < sizeof times.text ? length : sizeof times.text - 1);
+    return times;
+}
 
 void kiln__store_row_result(const kiln__store_row *row, kiln_result *result)
 {
@@ -269,12 +277,13 @@ void kiln__store_row_result(const kiln__store_row *row, kiln_result *result)
 #define GET_REAL(value) value
 #define GET_SECONDS(value) value
 #define GET_KNOWN(value) value
+#define GET_HOSTS(value) host_times(value)
     KILN__STORE_RESULT(GET)
 }
 
 void kiln__store_row_set_result(kiln__store_row *row, const kiln_result *result)
 {
-#define TEXT(name) row->name = result->name; /* empty in a result */
+#define TEXT(name) row->name = result->name.text;
 #define WHOLE(name) row->name = (int64_t)result->name;
 #define REAL(name) row->name = result->name;
     KILN__STORE_RESULT(KILN__COLUMN)

@@ -25,14 +25,14 @@ typedef struct column {
 #define TEXT(name) {#name, "TEXT"},
 #define WHOLE(name) {#name, "INTEGER"},
 #define REAL(name) {#name, "REAL"},
-static const column columns[] = {{"id", "INTEGER"},
-                                 {"times", "BLOB"},
-                                 KILN__STORE_COLUMNS_1(KILN__COLUMN) KILN__STORE_COLUMNS_2(KILN__COLUMN)
-                                     KILN__STORE_COLUMNS_3(KILN__COLUMN)};
-enum {
-    COLUMNS_1 = sizeof((const column[]){KILN__STORE_COLUMNS_1(KILN__COLUMN)}) / sizeof(column) + 2,
-    COLUMNS_2 = sizeof((const column[]){KILN__STORE_COLUMNS_2(KILN__COLUMN)}) / sizeof(column) + COLUMNS_1
-};
+static const column columns[] = {{"id", "INTEGER"}, {"times", "BLOB"}, KILN__STORE_COLUMNS(KILN__COLUMN)};
+/* Columns of a store of each version; [0] is not used. */
+static const size_t columns_of[] = {
+    0, sizeof((const column[]){KILN__STORE_COLUMNS_1(KILN__COLUMN)}) / sizeof(column) + 2,
+    sizeof((const column[]){KILN__STORE_COLUMNS_1(KILN__COLUMN) KILN__STORE_COLUMNS_2(KILN__COLUMN)}) / sizeof(column) +
+        2,
+    KILN__COUNT(columns)};
+_Static_assert(KILN__COUNT(columns_of) == KILN__STORE_VERSION + 1, "each version of the schema has its columns");
 #undef TEXT
 #undef WHOLE
 #undef REAL
@@ -159,7 +159,7 @@ static kiln_status check_column(kiln_store *store, sqlite3_stmt *statement, size
 static kiln_status check_columns(kiln_store *store, int64_t version, int *code, kiln_error **error)
 {
     bool there[KILN__COUNT(columns)] = {false};
-    size_t count = version == 1 ? COLUMNS_1 : version == 2 ? COLUMNS_2 : KILN__COUNT(columns);
+    size_t count = columns_of[version];
     sqlite3_stmt *statement = NULL;
     kiln_status status = KILN_OK;
     *code = sqlite3_prepare_v2(store->db, "PRAGMA main.table_xinfo(sample)", -1, &statement, NULL);

@@ -12,27 +12,6 @@
 #define HURRY_MS 20  /* how long a sweep waits for another process after a full wait has failed once; */
 #define TELL_MS 1000 /* how long any wait lasts before it is logged */
 
-/* Upgrades a database of an older version. If it cannot be written, a view that hides the table shows it as of this
- * version. */
-#define TEXT(name) "ALTER TABLE sample ADD COLUMN " #name " TEXT NOT NULL DEFAULT '';"
-#define WHOLE(name) "ALTER TABLE sample ADD COLUMN " #name " INTEGER NOT NULL DEFAULT 0;"
-#define REAL(name) "ALTER TABLE sample ADD COLUMN " #name " REAL DEFAULT 0;"
-static const char upgrade_1[] = KILN__STORE_COLUMNS_2(KILN__COLUMN);
-static const char upgrade_2[] = KILN__STORE_COLUMNS_3(KILN__COLUMN) "PRAGMA user_version=3;";
-#undef TEXT
-#undef WHOLE
-#undef REAL
-#define TEXT(name) ", '' AS " #name
-#define WHOLE(name) ", 0 AS " #name
-#define REAL(name) ", 0.0 AS " #name
-static const char view_1[] = "CREATE TEMP VIEW sample AS SELECT *" KILN__STORE_COLUMNS_2(KILN__COLUMN)
-    KILN__STORE_COLUMNS_3(KILN__COLUMN) " FROM main.sample";
-static const char view_2[] =
-    "CREATE TEMP VIEW sample AS SELECT *" KILN__STORE_COLUMNS_3(KILN__COLUMN) " FROM main.sample";
-#undef TEXT
-#undef WHOLE
-#undef REAL
-
 #define MARK(kind, name, unit, text) "?,"
 #define SET(kind, name, unit, text) #name "=excluded." #name ","
 static const char insert_sql[] = "INSERT INTO sample (" KILN__STORE_LIST ") VALUES (" KILN__STORE_COLUMNS(
@@ -166,26 +145,6 @@ static int use_wal(kiln_store *store)
     }
 }
 
-/* Two processes may do this at once, too. */
-static int upgrade(kiln_store *store, int64_t version)
-{
-    if (store->read_only)
-        return kiln__store_run(store, version == 1 ? view_1 : view_2);
-    int code = kiln__store_run(store, "BEGIN IMMEDIATE");
-    if (code != SQLITE_OK)
-        return code;
-    code = kiln__store_number(store, "PRAGMA user_version", &version);
-    if (code == SQLITE_OK && version == 1)
-        code = kiln__store_run(store, upgrade_1);
-    if (code == SQLITE_OK && version <= 2)
-        code = kiln__store_run(store, upgrade_2);
-    if (code == SQLITE_OK)
-        code = kiln__store_run(store, "COMMIT");
-    if (code != SQLITE_OK)
-        kiln__store_run(store, "ROLLBACK");
-    return code;
-}
-
 /* Checks application and version of the database, and creates the tables in an empty one. *code: SQLite's code. */
 static kiln_status prepare(kiln_store *store, int *code, kiln_error **error)
 {
@@ -210,7 +169,7 @@ static kiln_status prepare(kiln_store *store, int *code, kiln_error **error)
     if (!store->read_only)
         *code = use_wal(store);
     if (*code == SQLITE_OK && version < KILN__STORE_VERSION)
-        *code = upgrade(store, version);
+        *code = kiln__schema_upgrade(store, version);
     if (*code == SQLITE_OK && !store->read_only) {
         /* A killed process loses nothing; a power failure may lose the last samples. */
         *code = kiln__store_run(store, "PRAGMA synchronous=NORMAL");

@@ -11,8 +11,8 @@
  * column needs a new version of the schema, with a list of its own: older databases get its columns when they are
  * opened, and older CSV files are read without them; their values are 0 or "". X(kind, name, unit, text) */
 #define KILN__STORE_COLUMNS(X) KILN__STORE_COLUMNS_1(X) KILN__STORE_COLUMNS_2(X) KILN__STORE_COLUMNS_3(X)
-#define KILN__STORE_COLUMNS_3(X) X(TEXT, features, "", "")
 #define KILN__STORE_COLUMNS_2(X) KILN_RESULT_MAP_2(X)
+#define KILN__STORE_COLUMNS_3(X) KILN_RESULT_MAP_3(X) X(TEXT, features, "", "")
 #define KILN__STORE_COLUMNS_1(X)                                                                                       \
     KILN_RECORD_SUBJECT_MAP(X)                                                                                         \
     X(TEXT, params, "", "")                                                                                            \
@@ -23,12 +23,13 @@
     X(FLAG, reusable, "", "")                                                                                          \
     KILN_RESULT_MAP_1(X)                                                                                               \
     X(MICROSECONDS, made, "", "")
-#define KILN__STORE_RESULT(X) KILN_RESULT_MAP_1(X) KILN_RESULT_MAP_2(X)
+#define KILN__STORE_RESULT(X) KILN_RESULT_MAP_1(X) KILN_RESULT_MAP_2(X) KILN_RESULT_MAP_3(X)
 
 /* An X for users that only distinguish texts, integers and floats: they define TEXT(name), WHOLE(name) and
  * REAL(name). */
 #define KILN__COLUMN(kind, name, unit, text) KILN__COLUMN_##kind(name)
 #define KILN__COLUMN_TEXT(name) TEXT(name)
+#define KILN__COLUMN_HOSTS(name) TEXT(name)
 #define KILN__COLUMN_FLAG(name) WHOLE(name)
 #define KILN__COLUMN_COUNT(name) WHOLE(name)
 #define KILN__COLUMN_THROTTLE(name) WHOLE(name)
@@ -54,7 +55,7 @@ typedef struct kiln__store_row {
 
 /* The part of a row that is a result. */
 void kiln__store_row_result(const kiln__store_row *row, kiln_result *result);
-void kiln__store_row_set_result(kiln__store_row *row, const kiln_result *result);
+void kiln__store_row_set_result(kiln__store_row *row, const kiln_result *result); /* texts stay the result's */
 
 /* Opens PATH; see kiln_store_open(). `path` is copied. */
 kiln_status kiln__store_open(const kiln_allocator *mem, const kiln__log *log, const char *path, unsigned flags,

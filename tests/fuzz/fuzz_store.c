@@ -108,6 +108,7 @@ static void write_some(kiln_store *store)
                            .source_key = "",
                            .message = "",
                            .features = "",
+                           .input_functions = "",
                            .made = INT64_MAX,
                            .times = times,
                            .time_count = 2};

@@ -381,6 +381,12 @@ static void test_inputs(void)
     inputs = 0;
     check_run(KILN_OK, NULL);
     CHECK(inputs == 2);
+    const kiln_result *r = &plan->result;
+    double matrix = 0, derived = 0;
+    CHECK(sscanf(r->input_functions.text, "matrix=%lf derived=%lf", &matrix, &derived) == 2);
+    CHECK(r->inputs_seconds > 0 && fabs(matrix + derived - r->inputs_seconds) < 1e-5 * r->inputs_seconds);
+    CHECK(r->copy_seconds > 0 && r->copy_seconds == plan->buffers[0].copied); /* x alone comes from an input */
+    CHECK(r->rounds == 0 && r->host_step_seconds == 0);
     check_floats("y", (float[]){1, 2, 3, 4}, 4);
     kiln_setting n = {"N", {KILN_INT, {.i = 6}}};
     kiln_error *error = NULL;
@@ -477,7 +483,69 @@ static void test_files(void)
     unlink(out);
 }
 
+static void test_metrics(void)
+{
+    kiln_error *error = NULL;
+    const char *name = NULL;
+    double value = 0;
+    open_plan(
+        HEAD "metrics: {flops: 3 * m.rows, rate: N / 0}\ninputs: {m: {host: matrix, rows: N}}\n" VARIANT ADD("add_one"),
+        NULL);
+    CHECK(kiln_plan_metric_count(plan) == 2);
+    CHECK_OK(kiln_plan_metric(plan, 0, &name, &value, &error), error); /* makes the input */
+    CHECK_TEXT(name, "flops");
+    CHECK(value == 12);
+    CHECK(kiln_plan_metric(plan, 1, &name, &value, &error) == KILN_ERROR_SPEC);
+    kiln_error_free(error);
+    CHECK(kiln_plan_metric(plan, 2, &name, &value, NULL) == KILN_ERROR_NOT_FOUND);
+    close_all();
+}
+
 /* ---- sharing ---- */
+
+/* add_one_host, after a look at what the variant's own input exports, or at what is not there. */
+static kiln_status host_curious(void *user, kiln_call *call)
+{
+    int64_t none = 0, rows;
+    if (kiln_call_int(call, user, &none, &rows) != KILN_OK)
+        return KILN_ERROR_HOST_FUNCTION;
+    return host_add_one(NULL, call);
+}
+
+/* Runs with BLOCK 2, 4, 8, 2, 4, 8 of a variant that has an input of its own, as a sweep does. */
+static int references_of_sweep(const char *function, const char *looks_at)
+{
+    char text[1000];
+    kiln_error *error = NULL;
+    kiln__shared *shared;
+    snprintf(text, sizeof text,
+             HEAD "verify: {y: {against: {host: %s}}}\nvariants:\n  v:\n    params: {BLOCK: [2, 4, 8]}\n"
+                  "    inputs: {m: {host: matrix, rows: BLOCK}}\n    steps:\n" ADD("add_one"),
+             function);
+    open_engine(NULL, true);
+    kiln_register_host(engine, "curious", KILN_HOST_REFERENCE, host_curious, (void *)(uintptr_t)looks_at, NULL);
+    CHECK_OK(kiln_spec_parse(engine, text, strlen(text), "fake.yaml", &spec, &error), error);
+    CHECK_OK(kiln__shared_open(engine, spec, &shared, &error), error);
+    references = 0;
+    for (int round = 0; round < 6; round++) {
+        kiln_setting block = {"BLOCK", {KILN_INT, {.i = 2 << round % 3}}};
+        CHECK_OK(fake_plan_of(engine, spec, &(kiln_choice){.params = &block, .param_count = 1}, &plan, &error), error);
+        kiln__plan_share(plan, shared);
+        check_run(KILN_OK, NULL);
+        kiln_plan_close(plan);
+        plan = NULL;
+    }
+    kiln__shared_free(shared);
+    close_all();
+    return references;
+}
+
+static void test_sweep_inputs(void)
+{
+    CHECK(references_of_sweep("add_one_host", NULL) == 1);
+    CHECK(references_of_sweep("curious", "m.rows") == 3);
+    CHECK(references_of_sweep("curious", "m.columns") == 3);
+}
 
 static void test_sweep(void)
 {
@@ -620,7 +688,9 @@ static const check_case cases[] = {
     {"inputs", test_inputs},
     {"input errors", test_input_errors},
     {"files", test_files},
+    {"metrics", test_metrics},
     {"sweep", test_sweep},
+    {"sweep with inputs", test_sweep_inputs},
     {"sweep heals", test_sweep_heals},
     {"memory", test_memory},
     {"threads", test_threads},

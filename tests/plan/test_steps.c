@@ -49,6 +49,7 @@ static void test_while(void)
     open_plan(text, NULL);
     CHECK(plan->dynamic);
     check_run(KILN_OK, NULL);
+    CHECK(plan->result.rounds == 5 && plan->result.host_step_seconds == 0);
     int32_t m;
     kiln_error *error = NULL;
     CHECK_OK(kiln_plan_read(plan, "m", &m, sizeof m, &error), error);
@@ -128,6 +129,7 @@ static void test_host_and_symbol(void)
 {
     open_plan(HEAD VARIANT "      - host: {call: step, args: {in: x, out: y, by: 0.5 * N}}\n", NULL);
     check_run(KILN_OK, NULL);
+    CHECK(plan->result.host_step_seconds > 0 && plan->result.inputs_seconds == 0);
     check_floats("y", (float[]){3, 4, 5, 6}, 4);
     check_floats("x", (float[]){1, 2, 3, 4}, 4);
     close_all();

@@ -163,7 +163,8 @@ static void test_generators(void)
         for (size_t i = 0; i < 2 * KILN__COUNT(rows); i++) {
             kiln__csr m = generate(kinds[k], rows[i / 2], 6, i % 2);
             check_whole(&m, i % 2);
-            CHECK(m.rows == m.columns && m.rows <= rows[i / 2]);
+            bool tall = strcmp(kinds[k], "tall") == 0 && i % 2 == 0;
+            CHECK(m.columns == (tall ? (m.rows + 63) / 64 : m.rows) && m.rows <= rows[i / 2]);
             kiln__csr_free(NULL, &m);
         }
     }
@@ -205,6 +206,16 @@ static void test_shapes(void)
     kiln__csr_statistics(&m, &s);
     CHECK(s.largest > 100 && s.mean > 8 && s.mean < 16);
     kiln__csr_free(NULL, &m);
+    m = generate("fem6", 600, 48, false); /* 100 nodes: the first with itself and what it is coupled with */
+    kiln__csr_statistics(&m, &s);
+    CHECK(m.nonzeros % 36 == 0 && s.empty == 0 && m.offsets[6] == 6 * m.offsets[1] && m.index[5] == 5);
+    kiln__csr_free(NULL, &m);
+    m = generate("tall", 64000, 6, false);
+    CHECK(m.columns == 1000 && m.nonzeros > 64000 * 59 / 10 && m.nonzeros <= 64000 * 6);
+    kiln__csr_free(NULL, &m);
+    m = generate("noisy", 40000, 0, false);
+    CHECK(m.nonzeros > 3 * 40000 + 9000 && m.nonzeros < 3 * 40000 + 11000);
+    kiln__csr_free(NULL, &m);
     m = generate("none", 12, 5, false);
     CHECK(m.rows == 12 && m.nonzeros == 0);
     kiln__csr_free(NULL, &m);
@@ -219,6 +230,7 @@ static void test_same_bytes(void)
     } recorded[] = {
         {"fem", 0x96da2edd364c7eb4},  {"rmat", 0xf9b03e2f80f35e78},    {"power", 0x0f4696cf81fc7645},
         {"road", 0x70b018a38d4a6a99}, {"uniform", 0xf96d64c32cbb5efb}, {"long_rows", 0x2f39474a583d3851},
+        {"fem6", 0xe848f529fcfed4b3}, {"tall", 0x398a9bb804dc1f73},    {"noisy", 0x46b2bb70215e89af},
     };
     for (size_t i = 0; i < KILN__COUNT(recorded); i++) {
         kiln__csr m = generate(recorded[i].kind, 3000, 9, false);
@@ -580,8 +592,8 @@ static const struct {
 
 static void test_formats(void)
 {
-    static const char *const kinds[] = {"stencil27", "band", "fem",  "rmat",  "power", "uniform",
-                                        "road",      "path", "star", "arrow", "none"};
+    static const char *const kinds[] = {"stencil27", "band", "fem",  "fem6",  "rmat", "power", "uniform",
+                                        "tall",      "road", "path", "noisy", "star", "arrow", "none"};
     static const uint64_t rows[] = {0, 1, 2, 31, 80};
     static dense want, got;
     for (size_t k = 0; k < KILN__COUNT(kinds) * KILN__COUNT(rows); k++) {

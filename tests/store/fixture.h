@@ -78,6 +78,7 @@ static inline kiln__store_row row_of(unsigned number, char key[33], double times
         .status = number % 5 == 4 ? KILN_ERROR_COMPILE : KILN_OK,
         .message = number % 5 == 4 ? "no\nno" : "",
         .reusable = 1,
+        .input_functions = "sparse_matrix=0.25 sparse_sell=0.125",
         .verified = 1,
         .measured = 1,
         .seconds = times[1],

@@ -74,6 +74,10 @@ static void add(kiln_store *store, unsigned number)
         .status = end,
         .message = end ? "no\nno \"\\ \xc3\xa9" : "",
         .reusable = 1,
+        .inputs_seconds = number == 4 ? 0.5 : 0,
+        .input_functions = number == 4 ? "make=0.375 convert=0.125" : "",
+        .copy_seconds = number == 4 ? 0.0625 : 0,
+        .rounds = number,
         .verified = 1,
         .measured = !end,
         .seconds = times[1],
@@ -179,6 +183,7 @@ static void no_formulas(void)
                                .source_key = "",
                                .message = cases[i].text,
                                .features = "",
+                               .input_functions = "",
                                .seconds = -1.5,
                                .made = 1};
         CHECK_OK(kiln__store_add(f.store, &row, NULL, &error), error);
@@ -278,6 +283,7 @@ static void one_problem_a_file(void)
                            .source_key = "",
                            .message = "",
                            .features = "",
+                           .input_functions = "",
                            .seconds = 1,
                            .measured = 1};
     CHECK_OK(kiln__store_add(f.store, &row, NULL, &error), error);

@@ -244,6 +244,33 @@ static const char csv_1[] =
     "00000000000000000000000000000abd,add,plain,BLOCK=64,N=8,i,verify,GPU,cuda:0,,9.0,13.0,13.0,0.1.0,s,0,,1,1,1,0,0.5,"
     "0.25,0.75,2,0,0,0,0,0,5,1000,0.25 0.75\n";
 
+/* What version 2 added to both. */
+static const char to_version_2[] =
+    "ALTER TABLE sample ADD COLUMN stopped_early INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE sample ADD COLUMN finals INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE sample ADD COLUMN first_seconds REAL DEFAULT 0;ALTER TABLE sample ADD COLUMN clock_hz REAL DEFAULT 0;"
+    "ALTER TABLE sample ADD COLUMN memory_clock_hz REAL DEFAULT 0;"
+    "ALTER TABLE sample ADD COLUMN throttle INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE sample ADD COLUMN temperature REAL DEFAULT 0;ALTER TABLE sample ADD COLUMN power_watts REAL DEFAULT 0;"
+    "ALTER TABLE sample ADD COLUMN energy_joules REAL DEFAULT 0;UPDATE sample SET clock_hz=7; PRAGMA user_version=2;";
+static const char csv_2[] =
+    "key,spec,variant,params,sizes,inputs,run,device,device_id,uuid,cc,driver,nvrtc,kiln,source_key,status,message,"
+    "reusable,verified,measured,estimated,seconds,seconds_low,seconds_high,repetitions,host_seconds,flops,bytes,roofline,"
+    "worst_error,compile_ns,made,stopped_early,finals,first_seconds,clock_hz,memory_clock_hz,throttle,temperature,"
+    "power_watts,energy_joules,times\n"
+    "00000000000000000000000000000abe,add,plain,BLOCK=64,N=8,i,verify,GPU,cuda:0,,9.0,13.0,13.0,0.1.0,s,0,,1,1,1,0,0.5,"
+    "0.25,0.75,2,0,0,0,0,0,5,1000,0,0,0,7,0,0,0,0,0,0.25 0.75\n";
+
+static int check_version_2(void *user, const kiln_record *record)
+{
+    const kiln_result *result = record->result;
+    CHECK(result->seconds == 0.5 && result->clock_hz == 7 && record->time_count == 2 && record->times[1] == 0.75);
+    CHECK(result->inputs_seconds == 0 && result->copy_seconds == 0 && result->host_step_seconds == 0);
+    CHECK(result->rounds == 0 && !*result->input_functions.text && record->feature_count == 0);
+    ++*(unsigned *)user;
+    return 0;
+}
+
 static int check_version_1(void *user, const kiln_record *record)
 {
     const kiln_result *result = record->result;
@@ -281,7 +308,7 @@ static void older_databases_and_files(void)
     CHECK_OK(kiln_store_import(f.store, csv, &read, &taken, &error), error);
     CHECK(read == 1 && taken == 1);
     close_store(&f);
-    open_store(&f, 0); /* of this version by now */
+    open_store(&f, 0); /* of the newest version by now */
     CHECK_OK(kiln_store_list(f.store, NULL, check_version_1, &seen, &error), error);
     CHECK(seen == 4);
     CHECK(add_number(f.store, 3));
@@ -290,30 +317,8 @@ static void older_databases_and_files(void)
     teardown(&f);
 }
 
-/* The second version had the columns of measurements, and no features. */
-static int check_version_2(void *user, const kiln_record *record)
+static void databases_and_files_of_version_2(void)
 {
-    CHECK(record->result->seconds == 0.5 && record->result->energy_joules == 0.125 && record->feature_count == 0);
-    ++*(unsigned *)user;
-    return 0;
-}
-
-static void databases_of_version_2(void)
-{
-#define TEXT(name) "ALTER TABLE sample ADD COLUMN " #name " TEXT NOT NULL DEFAULT '';"
-#define WHOLE(name) "ALTER TABLE sample ADD COLUMN " #name " INTEGER NOT NULL DEFAULT 0;"
-#define REAL(name) "ALTER TABLE sample ADD COLUMN " #name " REAL DEFAULT 0.125;"
-    static const char to_2[] = KILN__STORE_COLUMNS_2(KILN__COLUMN) "PRAGMA user_version=2";
-#undef TEXT
-#undef WHOLE
-#undef REAL
-    static const char csv_2[] =
-        "key,spec,variant,params,sizes,inputs,run,device,device_id,uuid,cc,driver,nvrtc,kiln,source_key,status,message,"
-        "reusable,verified,measured,estimated,seconds,seconds_low,seconds_high,repetitions,host_seconds,flops,bytes,"
-        "roofline,worst_error,compile_ns,made,stopped_early,finals,first_seconds,clock_hz,memory_clock_hz,throttle,"
-        "temperature,power_watts,energy_joules,times\n"
-        "00000000000000000000000000000abd,add,plain,BLOCK=64,N=8,i,verify,GPU,cuda:0,,9.0,13.0,13.0,0.1.0,s,0,,1,1,1,0,"
-        "0.5,0.25,0.75,2,0,0,0,0,0,5,1000,0,0,0,0,0,0,0,0,0.125,0.25 0.75\n";
     fixture f;
     setup(&f);
     close_store(&f);
@@ -323,17 +328,18 @@ static void databases_of_version_2(void)
     kiln_error *error = NULL;
     CU_ASSERT_EQUAL(unlink(f.path), 0);
     run_sql(f.path, version_1);
-    run_sql(f.path, to_2);
+    run_sql(f.path, to_version_2);
     open_store(&f, KILN_STORE_READ);
     CHECK_OK(kiln_store_list(f.store, NULL, check_version_2, &seen, &error), error);
     close_store(&f);
     open_store(&f, 0);
+    CHECK_OK(kiln_store_list(f.store, NULL, check_version_2, &seen, &error), error);
     snprintf(csv, sizeof csv, "%s/2.csv", f.folder);
     write_file(csv, csv_2);
     CHECK_OK(kiln_store_import(f.store, csv, &read, &taken, &error), error);
     CHECK(read == 1 && taken == 1);
     CHECK_OK(kiln_store_list(f.store, NULL, check_version_2, &seen, &error), error);
-    CHECK(seen == 3);
+    CHECK(seen == 4);
     CHECK(add_number(f.store, 3));
     teardown(&f);
 }
@@ -765,7 +771,7 @@ static const check_case cases[] = {
     {"CSV loses nothing", csv_loses_nothing},
     {"CSV that is damaged", csv_that_is_damaged},
     {"older databases and files", older_databases_and_files},
-    {"databases of version 2", databases_of_version_2},
+    {"databases and files of version 2", databases_and_files_of_version_2},
     {"features are kept", features_are_kept},
     {"damage is moved aside", damage_is_moved_aside},
     {"damage that comes later", damage_that_comes_later},

@@ -128,7 +128,11 @@ static kiln_result numbered_result(void)
 {
     kiln_result result = {0};
     unsigned number = 1;
-#define NUMBER(kind, name, unit, text) result.name = (KILN_FIELD_##kind)NUMBER_##kind(number++);
+#define NUMBER(kind, name, unit, text)                                                                                 \
+    {                                                                                                                  \
+        const KILN_FIELD_##kind value = NUMBER_##kind(number++);                                                       \
+        result.name = value;                                                                                           \
+    }
 #define NUMBER_FLAG(n) ((n) > 0)
 #define NUMBER_COUNT(n) (n)
 #define NUMBER_THROTTLE(n) (n)
@@ -137,6 +141,12 @@ static kiln_result numbered_result(void)
 #define NUMBER_REAL(n) ((n) + 0.125)
 #define NUMBER_SECONDS(n) ((n) + 0.125)
 #define NUMBER_KNOWN(n) ((n) + 0.125)
+#define NUMBER_HOSTS(n)                                                                                                \
+    {                                                                                                                  \
+        {                                                                                                              \
+            (char)('a' + (n) % 26)                                                                                     \
+        }                                                                                                              \
+    }
     KILN_RESULT_MAP(NUMBER)
     return result;
 }
@@ -149,14 +159,14 @@ static void a_result_comes_back_whole(void)
     kiln__runner_answer answer = {.why = "", .features = "", .times = times, .result = sent}, got;
     kiln__runner_write_result(&message, &answer);
     CU_ASSERT_TRUE_FATAL(kiln__runner_read_result(message.data + skip, message.length - skip, &got));
-#define SAME(kind, name, unit, text) CHECK(got.result.name == sent.name);
+#define SAME(kind, name, unit, text) CHECK(memcmp(&got.result.name, &sent.name, sizeof sent.name) == 0);
     KILN_RESULT_MAP(SAME)
     kiln__store_row row = {0};
     kiln_result kept;
     kiln__store_row_set_result(&row, &sent);
     kiln__store_row_result(&row, &kept);
 #undef SAME
-#define SAME(kind, name, unit, text) CHECK(kept.name == sent.name);
+#define SAME(kind, name, unit, text) CHECK(memcmp(&kept.name, &sent.name, sizeof sent.name) == 0);
     KILN__STORE_RESULT(SAME)
     CHECK(kept.cache_hits == 0 && kept.cache_misses == 0);
 #undef SAME
@@ -557,6 +567,36 @@ static void one_of_several_is_let_go(void)
     teardown(&f);
 }
 
+/* A runner that was killed may have been killed for what others used: its configuration is measured again while no other
+ * is, and nothing compiles. planted_worker says where it was not. */
+static void tried_again_alone(void)
+{
+    char path[128];
+    fixture f;
+    setup(&f, KILN_TEST_PLANTED, 0);
+    setenv("KILN_PLANTED_WORKER", KILN_TEST_WORKER, 1);
+    setenv("KILN_PLANTED_MARKS", f.folder, 1);
+    kiln_error *error = NULL;
+    kiln_tuning *tuning = NULL;
+    kiln_spec_free(f.spec);
+    f.spec = NULL;
+    CHECK_OK(kiln_spec_load(f.engine, KILN_TEST_DATA "/once.yaml", &f.spec, &error), error);
+    kiln_tune_options options = {.size = sizeof options, .devices = two, .device_count = 2};
+    CHECK_OK(kiln_tune(f.engine, f.spec, &options, &tuning, &error), error);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(tuning);
+    CU_ASSERT_EQUAL(kiln_tuning_count(tuning), 9);
+    for (size_t i = 0; i < kiln_tuning_count(tuning); i++)
+        CU_ASSERT_EQUAL(kiln_tuning_sample(tuning, i)->status, KILN_OK);
+    CU_ASSERT_EQUAL(f.again, 1);
+    CU_ASSERT_EQUAL(f.runners, 3);
+    snprintf(path, sizeof path, "%s/not-alone", f.folder);
+    CHECK(access(path, F_OK) != 0);
+    kiln_tuning_free(tuning);
+    unsetenv("KILN_PLANTED_WORKER");
+    unsetenv("KILN_PLANTED_MARKS");
+    teardown(&f);
+}
+
 /* ---- what cannot be ---- */
 
 static kiln_status nothing(void *user, kiln_call *call)
@@ -695,6 +735,7 @@ static const check_case cases[] = {
     {"several share a sweep", several_share_a_sweep},
     {"one of several ends", one_of_several_ends},
     {"one of several is let go", one_of_several_is_let_go},
+    {"tried again alone", tried_again_alone},
     {"refuses what cannot be moved", refuses_what_cannot_be_moved},
     {"programs that are no runner", programs_that_are_no_runner},
     {"survives no memory", survives_no_memory},

@@ -99,14 +99,14 @@ static answer ask(fixture *f, const char *text, const char *matrix, int64_t rows
     CU_ASSERT_PTR_NOT_NULL_FATAL(best);
     answer got = {.from = best->from,
                   .block = best->params[0].value.as.i,
-                  .inputs = best->inputs,
+                  .inputs = best->near_inputs,
                   .slowdown = best->slowdown,
                   .distance = best->distance};
     for (size_t i = 0; i < best->known_size_count; i++)
         if (strcmp(best->known_sizes[i].name, "ROWS") == 0)
             got.known_rows = best->known_sizes[i].value.as.i;
-    CHECK(!best->inputs == !best->feature_count && !best->inputs == !best->known_feature_count);
-    if (best->inputs)
+    CHECK(!best->near_inputs == !best->feature_count && !best->near_inputs == !best->known_feature_count);
+    if (best->near_inputs)
         CHECK(best->feature_count == 2 && strcmp(best->features[0].name, "rows") == 0 &&
               best->features[0].value.as.i == rows);
     kiln_best_free(best);

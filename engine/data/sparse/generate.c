@@ -60,6 +60,13 @@ static void give(const row_sink *s, uint64_t row, uint64_t column)
             s->g->graph ? 0 : kiln__matrix_value(s->g->seed, (uint32_t)row, (uint32_t)column));
 }
 
+enum { TALL = 64 }; /* rows of a tall matrix for each of its columns */
+
+static uint64_t columns_of(const kiln__generator *g)
+{
+    return g->kind == KILN__MATRIX_tall && !g->graph ? (g->rows + TALL - 1) / TALL : g->rows;
+}
+
 /* A cell of a cube and its 26 neighbours. */
 static void stencil27(const row_sink *s, uint64_t row)
 {
@@ -78,25 +85,25 @@ static void band(const row_sink *s, uint64_t row)
         give(s, row, c);
 }
 
-/* Three unknowns a node, so blocks of 3 x 3; a node is coupled with itself, the next one and others that are near: two
+/* Three or six unknowns a node, so blocks of 3 x 3 or 6 x 6; a node is coupled with itself, the next one and others that are near: two
  * nodes at a distance d, below 2^12, with a probability that falls as 1/d. */
-static void fem(const row_sink *s, uint64_t row)
+static void fem(const row_sink *s, uint64_t row, uint64_t unknowns)
 {
-    enum { UNKNOWNS = 3, REACH = 12 };
-    uint64_t nodes = s->g->rows / UNKNOWNS, node = row / UNKNOWNS, links = s->g->degree / (2 * UNKNOWNS);
+    enum { REACH = 12 };
+    uint64_t nodes = s->g->rows / unknowns, node = row / unknowns, links = s->g->degree / (2 * unknowns);
     if (node >= nodes) { /* what is left of rows */
         give(s, row, row);
         return;
     }
-    for (uint64_t c = 0; c < UNKNOWNS; c++)
-        give(s, row, node * UNKNOWNS + c);
+    for (uint64_t c = 0; c < unknowns; c++)
+        give(s, row, node * unknowns + c);
     for (uint64_t link = 0; link < links; link++) {
         /* Both ends must find the link: node goes forward by a distance that depends on it, and the mirror image is the
          * other direction (kiln__entries.symmetric). */
         uint64_t bits = bits_of(s->g->seed, node, link), exponent = (bits >> 8) % REACH;
         uint64_t distance = link == 0 ? 1 : (UINT64_C(1) << exponent) + below(bits, UINT64_C(1) << exponent);
-        for (uint64_t c = 0; node + distance < nodes && c < UNKNOWNS; c++)
-            give(s, row, (node + distance) * UNKNOWNS + c);
+        for (uint64_t c = 0; node + distance < nodes && c < unknowns; c++)
+            give(s, row, (node + distance) * unknowns + c);
     }
 }
 
@@ -124,6 +131,24 @@ static void scattered(const row_sink *s, uint64_t row, uint64_t count)
 {
     for (uint64_t i = 0; i < count; i++)
         give(s, row, below(bits_of(s->g->seed, row, i), s->g->rows));
+}
+
+/* A tall matrix: each row has `degree` entries anywhere in few columns. */
+static void tall(const row_sink *s, uint64_t row)
+{
+    uint64_t columns = columns_of(s->g);
+    for (uint64_t i = 0; i < s->g->degree; i++)
+        give(s, row, below(bits_of(s->g->seed, row, i), columns));
+}
+
+/* Three diagonals, and of one row in four an entry anywhere. */
+static void noisy(const row_sink *s, uint64_t row)
+{
+    uint64_t bits = bits_of(s->g->seed, row, 0);
+    for (uint64_t c = row ? row - 1 : 0; c <= row + 1 && c < s->g->rows; c++)
+        give(s, row, c);
+    if ((bits & 3) == 0)
+        give(s, row, below(bits, s->g->rows));
 }
 
 /* Rows of `degree` scattered entries, but each 2^17th has one in eight of all columns. */
@@ -189,9 +214,12 @@ static void make_row(const row_sink *s, uint64_t row)
     switch (s->g->kind) {
     case KILN__MATRIX_stencil27: stencil27(s, row); break;
     case KILN__MATRIX_band: band(s, row); break;
-    case KILN__MATRIX_fem: fem(s, row); break;
+    case KILN__MATRIX_fem: fem(s, row, 3); break;
+    case KILN__MATRIX_fem6: fem(s, row, 6); break;
     case KILN__MATRIX_power: scattered(s, row, power_length(s->g, row)); break;
     case KILN__MATRIX_long_rows: long_rows(s, row); break;
+    case KILN__MATRIX_tall: tall(s, row); break;
+    case KILN__MATRIX_noisy: noisy(s, row); break;
     case KILN__MATRIX_uniform: scattered(s, row, s->g->degree); break;
     case KILN__MATRIX_road:
         give(s, row, row);
@@ -263,12 +291,12 @@ void kiln__generator_make(kiln__generator *g, kiln__entries *entries)
     bool by_entries = g->kind == KILN__MATRIX_rmat;
     uint64_t items = by_entries ? g->rows * g->degree : g->kind == KILN__MATRIX_none ? 0 : g->rows;
     *entries = (kiln__entries){.rows = g->rows,
-                               .columns = g->rows,
+                               .columns = columns_of(g),
                                .pattern = g->graph,
                                .chunks = (size_t)((items + CHUNK - 1) / CHUNK),
                                .walk = by_entries ? walk_rmat : walk_rows,
                                .source = g};
     /* These make one direction of each pair. */
-    entries->symmetric = g->graph || square || g->kind == KILN__MATRIX_fem || g->kind == KILN__MATRIX_arrow ||
-                         g->kind == KILN__MATRIX_path;
+    entries->symmetric = g->graph || square || g->kind == KILN__MATRIX_fem || g->kind == KILN__MATRIX_fem6 ||
+                         g->kind == KILN__MATRIX_arrow || g->kind == KILN__MATRIX_path;
 }

@@ -41,9 +41,12 @@ kiln_status kiln__csr_build(const kiln_allocator *mem, const kiln__entries *entr
     X(stencil27)                                                                                                       \
     X(band)                                                                                                            \
     X(fem)                                                                                                             \
+    X(fem6)                                                                                                            \
     X(rmat)                                                                                                            \
     X(power)                                                                                                           \
     X(long_rows)                                                                                                       \
+    X(tall)                                                                                                            \
+    X(noisy)                                                                                                           \
     X(uniform)                                                                                                         \
     X(road)                                                                                                            \
     X(grid2d)                                                                                                          \

@@ -192,6 +192,7 @@ void kiln__runner_write_launching(kiln__text *message)
 #define WRITE_REAL(value) kiln__wire_real(message, value)
 #define WRITE_SECONDS(value) kiln__wire_real(message, value)
 #define WRITE_KNOWN(value) kiln__wire_real(message, value)
+#define WRITE_HOSTS(value) kiln__wire_string(message, value.text)
 
 #define READ(kind, name, unit, text) answer->result.name = READ_##kind;
 #define READ_FLAG read_small(&in, 1) == 1
@@ -202,6 +203,19 @@ void kiln__runner_write_launching(kiln__text *message)
 #define READ_REAL kiln__wire_read_real(&in)
 #define READ_SECONDS kiln__wire_read_real(&in)
 #define READ_KNOWN kiln__wire_read_real(&in)
+#define READ_HOSTS read_hosts(&in)
+
+static kiln_host_times read_hosts(kiln__wire *in)
+{
+    kiln_host_times times = {{0}};
+    const char *text = kiln__wire_read_string(in);
+    size_t length = strlen(text);
+    if (length >= sizeof times.text)
+        in->failed = true;
+    else
+        memcpy(times.text, text, length);
+    return times;
+}
 
 void kiln__runner_write_result(kiln__text *message, const kiln__runner_answer *answer)
 {

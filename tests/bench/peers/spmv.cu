@@ -89,21 +89,22 @@ static bool measure(const Problem &p, const char *name, cusparseSpMatDescr_t mat
 
 static void measure_work(const char *work, const std::string &folder)
 {
-    if (!write_down(folder, work, "csr_thread", {"offsets", "index", "values"}))
+    if (!write_down(folder, work, "csr_thread", {"offsets", "index", "values", "x"}))
         std::exit(1);
     const auto offsets = read_npy<int>(folder + "/offsets.npy");
     const auto index = read_npy<int>(folder + "/index.npy");
     const auto values = read_npy<float>(folder + "/values.npy");
     const int64_t rows = static_cast<int64_t>(offsets.size()) - 1, nonzeros = static_cast<int64_t>(index.size());
-    Problem p = {work, rows, rows, nonzeros, peer::random_floats(static_cast<size_t>(rows)),
-                 peer::allocate<float>(static_cast<size_t>(rows)), 8.0 * nonzeros + 12.0 * rows + 4};
+    const size_t length = read_npy<float>(folder + "/x.npy").size(); // as many as there are columns
+    Problem p = {work, rows, static_cast<int64_t>(length), nonzeros, peer::random_floats(length),
+                 peer::allocate<float>(static_cast<size_t>(rows)), 8.0 * nonzeros + 8.0 * rows + 4.0 * length + 4};
     int *device_offsets = to_device(offsets), *device_index = to_device(index);
     float *device_values = to_device(values);
     cusparseSpMatDescr_t csr, coo, sell;
     const auto type = CUSPARSE_INDEX_32I;
     const auto base = CUSPARSE_INDEX_BASE_ZERO;
-    CHECK(cusparseCreateCsr(&csr, rows, rows, nonzeros, device_offsets, device_index, device_values, type, type, base,
-                            CUDA_R_32F));
+    CHECK(cusparseCreateCsr(&csr, rows, p.columns, nonzeros, device_offsets, device_index, device_values, type, type,
+                            base, CUDA_R_32F));
     measure(p, "cuSPARSE CSR ALG1", csr, CUSPARSE_SPMV_CSR_ALG1, true);
     measure(p, "cuSPARSE CSR ALG2", csr, CUSPARSE_SPMV_CSR_ALG2, true);
     std::vector<int> row_of(index.size());
@@ -111,7 +112,8 @@ static void measure_work(const char *work, const std::string &folder)
         for (int i = offsets[r]; i < offsets[r + 1]; i++)
             row_of[i] = static_cast<int>(r);
     int *device_rows = to_device(row_of);
-    CHECK(cusparseCreateCoo(&coo, rows, rows, nonzeros, device_rows, device_index, device_values, type, base, CUDA_R_32F));
+    CHECK(cusparseCreateCoo(&coo, rows, p.columns, nonzeros, device_rows, device_index, device_values, type, base,
+                            CUDA_R_32F));
     measure(p, "cuSPARSE COO ALG1", coo, CUSPARSE_SPMV_COO_ALG1, true);
     CHECK(cusparseDestroySpMat(csr));
     CHECK(cusparseDestroySpMat(coo));
@@ -120,8 +122,8 @@ static void measure_work(const char *work, const std::string &folder)
         const auto starts = read_npy<int>(folder + "/starts.npy");
         int *slices = to_device(starts), *columns = to_device(read_npy<int>(folder + "/sell_index.npy"));
         float *padded = to_device(read_npy<float>(folder + "/sell_values.npy"));
-        CHECK(cusparseCreateSlicedEll(&sell, rows, rows, nonzeros, starts.back(), 32, slices, columns, padded, type, type,
-                                      base, CUDA_R_32F));
+        CHECK(cusparseCreateSlicedEll(&sell, rows, p.columns, nonzeros, starts.back(), 32, slices, columns, padded, type,
+                                      type, base, CUDA_R_32F));
         measure(p, "cuSPARSE sliced ELL", sell, CUSPARSE_SPMV_SELL_ALG1, false);
         CHECK(cusparseDestroySpMat(sell));
         for (void *memory : {static_cast<void *>(slices), static_cast<void *>(columns), static_cast<void *>(padded)})
@@ -138,7 +140,8 @@ int main()
     if (!mkdtemp(folder))
         return 1;
     CHECK(cusparseCreate(&handle));
-    for (const char *work : {"default", "band", "fem", "power", "long_rows", "road"})
+    for (const char *work : {"default", "band", "fem", "power", "long_rows", "road", "grid", "wide_band", "fem6",
+                             "power_rows", "tall", "noisy"})
         measure_work(work, folder);
     return std::system(("rm -r " + std::string(folder)).c_str());
 }

@@ -93,6 +93,18 @@ static json_t *js_throttle(unsigned throttle)
     return list;
 }
 
+json_t *js_host_times(const char *text)
+{
+    json_t *object = js_object();
+    while (*text) {
+        size_t name = strcspn(text, "= ");
+        js_set(object, cli_strndup(text, name), js_real(text[name] == '=' ? strtod(text + name + 1, NULL) : 0));
+        text += strcspn(text, " ");
+        text += *text == ' ';
+    }
+    return object;
+}
+
 /* By the kind of a field; a time in nanoseconds is printed in seconds, and named so. */
 #define SET(kind, name, unit, text) SET_##kind(name)
 #define SET_FLAG(name) js_set(object, #name, json_boolean(result->name));
@@ -102,6 +114,7 @@ static json_t *js_throttle(unsigned throttle)
 #define SET_REAL(name) js_set(object, #name, js_real(result->name));
 #define SET_KNOWN(name) js_set(object, #name, js_known(result->name));
 #define SET_SECONDS(name) js_set(object, #name, timed ? js_real(result->name) : json_null());
+#define SET_HOSTS(name) js_set(object, #name, js_host_times(result->name.text));
 #define SET_NANOSECONDS(name)                                                                                          \
     js_set(object, cli_printf("%.*s_seconds", (int)strlen(#name) - (int)strlen("_ns"), #name),                         \
            js_real((double)result->name / 1e9));

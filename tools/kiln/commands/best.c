@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include "commands.h"
+#include "end_to_end.h"
 
 static const char *day(int64_t made)
 {
@@ -58,6 +59,15 @@ static const char *how(const kiln_best *best)
                       best->verified ? ", verified" : "");
 }
 
+/* What the host does before the first repetition. */
+static void show_inputs(const kiln_best *best)
+{
+    if (best->inputs_seconds > 0)
+        out_printf("inputs made by the host in %s (%s), copied to the device in %s\n",
+                   cli_seconds(best->inputs_seconds), whole_cost_functions(best->input_functions),
+                   cli_seconds(best->copy_seconds));
+}
+
 static void show_text(const kiln_device_info *device, const char *spec, const kiln_best *best)
 {
     const char *params = cli_settings_text(best->params, best->param_count);
@@ -66,7 +76,10 @@ static void show_text(const kiln_device_info *device, const char *spec, const ki
     out_printf("for %s, %s, on %s\n", spec, sizes, cli_device_name(device));
     switch (best->from) {
     case KILN_BEST_DEFAULT: out_puts("the defaults: no known configuration is valid here\n"); return;
-    case KILN_BEST_TUNED: out_printf("tuned now: %s, %s\n", cli_seconds(best->seconds), how(best)); return;
+    case KILN_BEST_TUNED:
+        out_printf("tuned now: %s, %s\n", cli_seconds(best->seconds), how(best));
+        show_inputs(best);
+        return;
     default: break;
     }
     out_printf("from %s", kiln_best_text(best->from));
@@ -74,16 +87,18 @@ static void show_text(const kiln_device_info *device, const char *spec, const ki
         out_puts(", ");
         out_puts(best->device);
     }
-    if (best->inputs) {
+    if (best->near_inputs) {
         out_printf(": %s, at distance %.2f", cli_settings_text(best->known_sizes, best->known_size_count),
                    best->distance);
         out_printf("; %.2f times the best time of the %snearest input%s", best->slowdown,
-                   best->inputs > 1 ? cli_printf("%zu ", best->inputs) : "", best->inputs > 1 ? "s" : "");
+                   best->near_inputs > 1 ? cli_printf("%zu ", best->near_inputs) : "",
+                   best->near_inputs > 1 ? "s" : "");
     } else if (best->distance > 0)
         out_printf(": %s, at distance %.2f", cli_settings_text(best->known_sizes, best->known_size_count),
                    best->distance);
     out_printf("; %s%s, %s, %s\n", cli_seconds(best->seconds), best->from == KILN_BEST_EXACT ? "" : " there", how(best),
                day(best->made));
+    show_inputs(best);
 }
 
 static void show_json(const kiln_device_info *device, const char *spec, const kiln_best *best)
@@ -100,9 +115,9 @@ static void show_json(const kiln_device_info *device, const char *spec, const ki
     js_set(object, "from", js_text(words[best->from]));
     js_set(object, "variant", js_text(best->variant));
     js_set(object, "params", js_settings(best->params, best->param_count));
-    if (best->inputs) {
+    if (best->near_inputs) {
         js_set(object, "features", js_settings(best->features, best->feature_count));
-        js_set(object, "inputs", js_whole(best->inputs));
+        js_set(object, "near_inputs", js_whole(best->near_inputs));
         js_set(object, "slowdown", js_real(best->slowdown));
     }
     if (best->from != KILN_BEST_DEFAULT) {
@@ -110,7 +125,7 @@ static void show_json(const kiln_device_info *device, const char *spec, const ki
         js_set(known, "device", js_text(best->device));
         js_set(known, "cc", js_text(best->cc));
         js_set(known, "sizes", js_settings(best->known_sizes, best->known_size_count));
-        if (best->inputs)
+        if (best->near_inputs)
             js_set(known, "features", js_settings(best->known_features, best->known_feature_count));
         js_set(known, "distance", js_real(best->distance));
         js_set(known, "seconds", js_real(best->seconds));
@@ -118,6 +133,9 @@ static void show_json(const kiln_device_info *device, const char *spec, const ki
         js_set(known, "estimated", json_boolean(best->estimated));
         js_set(known, "verified", json_boolean(best->verified));
         js_set(known, "made", json_integer(best->made));
+        js_set(known, "inputs_seconds", js_real(best->inputs_seconds));
+        js_set(known, "input_functions", js_host_times(best->input_functions));
+        js_set(known, "copy_seconds", js_real(best->copy_seconds));
         js_set(object, "known", known);
     }
     js_print(object);

@@ -65,6 +65,9 @@ static int add_record(void *user, const kiln_record *record)
         sample.flops = sample.time == REPORT_SIMULATED ? 0 : record->result->flops;
         sample.bytes = sample.time == REPORT_SIMULATED ? 0 : record->result->bytes;
         sample.share = record->result->roofline;
+        sample.inputs = record->result->inputs_seconds;
+        sample.copy = record->result->copy_seconds;
+        sample.functions = report_intern(r, record->result->input_functions.text);
         p->stopped_early += record->result->stopped_early != 0;
         p->throttled += (record->result->throttle &
                          (KILN_THROTTLE_POWER | KILN_THROTTLE_THERMAL | KILN_THROTTLE_HARDWARE)) != 0;

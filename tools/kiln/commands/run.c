@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "commands.h"
+#include "end_to_end.h"
 #include "findings.h"
 
 typedef struct run_view {
@@ -9,6 +10,7 @@ typedef struct run_view {
     const char *variant, *size_set;
     kiln_setting *params, *sizes;
     size_t param_count, size_count;
+    metric_list metrics;
     const char *captured; /* the folder of the capture; NULL: none */
 } run_view;
 
@@ -22,6 +24,9 @@ static void show_json(cli *c, const run_view *view, const kiln_result *result, c
     js_set(object, "sizes", js_settings(view->sizes, view->size_count));
     js_set(object, "device", js_device(view->device));
     js_set(object, "result", js_result(result));
+    const whole_cost cost = whole_cost_of(view->variant, result);
+    js_set(object, "end_to_end", whole_cost_json(&cost, 1, result->measured || result->estimated));
+    js_set(object, "metrics", metrics_json(&view->metrics));
     for (size_t i = 0; i < c->args.outputs.count; i++) {
         const char *text = c->args.outputs.items[i];
         size_t name = strcspn(text, "=");
@@ -61,6 +66,30 @@ static const char *throttle_text(unsigned throttle)
     return text;
 }
 
+/* What the host did: inputs, `host` steps, rounds of loops. */
+static void host_rows(cli_table *table, const run_view *view, const kiln_result *r)
+{
+    const whole_cost cost = whole_cost_of(view->variant, r);
+    if (r->inputs_seconds > 0) {
+        table_cell(table, "inputs");
+        table_cell(table, "made by the host in %s (%s); copied to the device in %s", cli_seconds(r->inputs_seconds),
+                   whole_cost_functions(r->input_functions.text), cli_seconds(r->copy_seconds));
+    }
+    if (r->inputs_seconds > 0 && (r->measured || r->estimated)) {
+        table_cell(table, "end to end");
+        table_cell(table, "%s for one repetition, %s for 1,000%s", cli_seconds(whole_cost_sum(&cost, 1)),
+                   cli_seconds(whole_cost_sum(&cost, 1000)), r->estimated ? ", with the estimated time" : "");
+    }
+    if (r->host_step_seconds > 0) {
+        table_cell(table, "host steps");
+        table_cell(table, "%s of each repetition", cli_seconds(r->host_step_seconds));
+    }
+    if (r->rounds) {
+        table_cell(table, "loops");
+        table_cell(table, "%s round%s of `while`", cli_whole(r->rounds), r->rounds == 1 ? "" : "s");
+    }
+}
+
 static void show_text(cli *c, const run_view *view, const kiln_result *r)
 {
     out_printf("%s%s %s%s  %s\n", out_bold(), kiln_spec_name(c->spec), view->variant, out_plain(),
@@ -93,6 +122,12 @@ static void show_text(cli *c, const run_view *view, const kiln_result *r)
             rate = cli_printf("%s, %s %% of the roofline", rate, cli_significant(100 * r->roofline, 3));
         table_cell(&table, "rate");
         table_cell(&table, "%s", rate);
+    }
+    host_rows(&table, view, r);
+    const char *metrics = metrics_text(&view->metrics, false);
+    if (*metrics) {
+        table_cell(&table, "metrics");
+        table_cell(&table, "%s", metrics);
     }
     if (r->clock_hz > 0) {
         table_cell(&table, "clocks");
@@ -169,6 +204,8 @@ static int run_run(cli *c)
         status = kiln_plan_run(plan, &options, &ran, &error);
     if (ran)
         result = *ran;
+    if (status == KILN_OK)
+        status = metrics_read(plan, &view.metrics, &error);
     if (status == KILN_OK && c->args.capture)
         view.captured = cli_printf("%s", kiln_plan_captured(plan));
     kiln_plan_close(plan);

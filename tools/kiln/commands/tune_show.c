@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "end_to_end.h"
 #include "tune.h"
 
 double tune_seconds(const kiln_result *result)
@@ -180,6 +181,23 @@ static void show_variants(const cli *c, const kiln_tuning *tuning, const kiln_sa
         return;
     out_printf("\n%sThe best of each variant%s\n", out_bold(), out_plain());
     table_print(&r.table, true);
+}
+
+/* What the inputs of the best of each variant cost; *count: of them. */
+static whole_cost *whole_costs(const kiln_tuning *tuning, size_t *count)
+{
+    size_t total = kiln_tuning_count(tuning);
+    whole_cost *costs = cli_alloc((total + 1) * sizeof *costs);
+    *count = 0;
+    for (size_t i = 0; i < total; i++) {
+        const kiln_sample *sample = kiln_tuning_sample(tuning, i);
+        bool known = sample->status != KILN_OK;
+        for (size_t k = 0; k < *count && !known; k++)
+            known = strcmp(costs[k].variant, sample->variant) == 0;
+        if (!known)
+            costs[(*count)++] = whole_cost_of(sample->variant, sample->result);
+    }
+    return costs;
 }
 
 /* With several objectives: the Pareto front, ordered by the first one. */
@@ -374,6 +392,9 @@ void tune_text(cli *c, const tune_view *view, const kiln_tuning *tuning)
         show_verdict(tuning, best);
         show_variants(c, tuning, best);
         show_front(c, tuning, best);
+        size_t costs;
+        const whole_cost *cost = whole_costs(tuning, &costs);
+        whole_cost_text(cost, costs, best->result->measured || best->result->estimated);
     } else if (kiln_tuning_count(tuning) == 0) {
         out_puts("\nNo configuration was run.\n");
     }
@@ -446,6 +467,10 @@ void tune_json(cli *c, const tune_view *view, const kiln_tuning *tuning)
     for (size_t i = 0; i < kiln_tuning_count(tuning); i++)
         js_add(samples, sample_json(kiln_tuning_sample(tuning, i), c->args.objectives.count));
     js_set(object, "samples", samples);
+    size_t costs;
+    const whole_cost *cost = whole_costs(tuning, &costs);
+    js_set(object, "end_to_end",
+           whole_cost_json(cost, costs, best && (best->result->measured || best->result->estimated)));
     js_set(totals, "configurations", js_whole(t->configurations));
     js_set(totals, "failed", js_whole(t->failed));
     js_set(totals, "verified", js_whole(t->verified));
@@ -509,7 +534,12 @@ static void csv_text(FILE *file, const char *text)
     X(throttle)                                                                                                        \
     X(temperature)                                                                                                     \
     X(power_watts)                                                                                                     \
-    X(energy_joules)
+    X(energy_joules)                                                                                                   \
+    X(inputs_seconds)                                                                                                  \
+    X(input_functions)                                                                                                 \
+    X(copy_seconds)                                                                                                    \
+    X(host_step_seconds)                                                                                               \
+    X(rounds)
 #define CSV_NONE(X)                                                                                                    \
     X(measured)                                                                                                        \
     X(estimated)                                                                                                       \
@@ -529,7 +559,8 @@ enum csv_kind {
     CSV_SECONDS,
     CSV_KNOWN,
     CSV_NANOSECONDS,
-    CSV_MICROSECONDS
+    CSV_MICROSECONDS,
+    CSV_HOSTS
 };
 enum { KILN_RESULT_MAP(CSV_X) };
 #undef CSV_X
@@ -554,6 +585,10 @@ static void csv_field(FILE *file, const struct csv_column *column, const kiln_re
 {
     const void *at = (const char *)result + column->at;
     switch (column->kind) {
+    case CSV_HOSTS:
+        fputc(',', file);
+        csv_text(file, ((const kiln_host_times *)at)->text);
+        return;
     case CSV_FLAG: fprintf(file, ",%d", *(const int *)at); return;
     case CSV_COUNT:
     case CSV_THROTTLE: fprintf(file, ",%u", *(const unsigned *)at); return;

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "end_to_end.h"
 #include "report.h"
 
 #define LARGEST_PAGE (13u << 20) /* bytes of data, so that the whole stays below 15 MB */
@@ -258,6 +259,39 @@ static void best_tables(FILE *to, const report_problem *p)
     fputs("</tbody></table></div></section>\n", to);
 }
 
+/* What the inputs of the best of each variant cost, and from how many repetitions on that pays. */
+static void end_to_end_table(FILE *to, const report_problem *p)
+{
+    static const char *const heads[] = {"variant",    "inputs",           "copy",          "a repetition",
+                                        "1,000, all", "pays, repetition", "host functions"};
+    whole_cost *costs = cli_alloc((p->variant_count + 1) * sizeof *costs);
+    size_t count = 0;
+    for (size_t v = 0; v < p->variant_count && p->variants[v].ran; v++) {
+        const report_sample *s = p->variants[v].samples[0];
+        if (s->functions)
+            costs[count++] = (whole_cost){s->variant, s->functions, s->inputs, s->copy, s->seconds};
+    }
+    if (!whole_cost_any(costs, count))
+        return;
+    const bool timed = p->time == REPORT_MEASURED || p->time == REPORT_ESTIMATED;
+    const whole_cost *plain = whole_cost_plain(costs, count);
+    fputs("<section><h3>Made by the host, end to end</h3>\n<div class=scroll tabindex=0><table>", to);
+    head(to, heads, CLI_COUNT(heads), "lrrrrrl");
+    fputs("<tbody>\n", to);
+    for (size_t i = 0; i < count; i++) {
+        fputs("<tr>", to);
+        cell(to, false, costs[i].variant);
+        cell(to, true, cli_seconds(costs[i].inputs));
+        cell(to, true, cli_seconds(costs[i].copy));
+        cell(to, true, cli_seconds(costs[i].repetition));
+        cell(to, true, timed ? cli_seconds(whole_cost_sum(&costs[i], 1000)) : "");
+        cell(to, true, timed ? whole_cost_pays_text(&costs[i], plain) : "");
+        cell(to, false, whole_cost_functions(costs[i].functions));
+        fputs("</tr>\n", to);
+    }
+    fputs("</tbody></table></div></section>\n", to);
+}
+
 /* The numbers behind the charts of params. */
 static void param_tables(FILE *to, const report_problem *p)
 {
@@ -444,6 +478,7 @@ static void put_problem(FILE *to, const report *r, size_t number)
         summary(to, r, p);
         chart(to, "best", "Best so far");
         best_tables(to, p);
+        end_to_end_table(to, p);
         chart(to, "effects", "Effect of each param");
         param_tables(to, p);
         chart(to, "pairs", "Pairs of params");

@@ -34,6 +34,8 @@ typedef struct report_sample {
     double seconds, flops, bytes, share; /* share: of the roofline's bound; 0: not known */
     double at;                           /* seconds: since 1970, or on a replay's clock */
     double clock;                        /* of the search, without its pauses */
+    double inputs, copy;                 /* seconds: making its inputs on the host, copying them to the device */
+    const char *functions;               /* "NAME=SECONDS ...": those that made its inputs; NULL: not known */
     size_t number;                       /* from 1, in order of time */
     uint32_t *levels;                    /* of each param of its variant: which of its values */
 } report_sample;

@@ -1,6 +1,6 @@
-/* texture.c - texture reads, lane by lane, after the CUDA C++ Programming Guide, appendix "Texture Fetching": address
- * modes, point and linear filters whose weights have 8 fractional bits, cubemaps, levels of detail. Anisotropic filters
- * are treated as isotropic. */
+/* texture_filter.c - texture reads, lane by lane, after the CUDA C++ Programming Guide, appendix "Texture Fetching":
+ * address modes, point and linear filters whose weights have 8 fractional bits, cubemaps, levels of detail. Anisotropic
+ * filters are treated as isotropic. */
 #include "vm_math.h"
 #include "vm_ops.h"
 
@@ -129,6 +129,7 @@ static void read_corner(probe *p, const vm_level *level, const int64_t at[3], ui
 {
     int64_t near[3] = {0};
     vm_texel three[3];
+    memset(three, 0, sizeof three); /* a read that fails leaves its own */
     for (unsigned k = 0; k < 2; k++)
         place(VM_EDGE_CLAMP, at[k], level->size[0], &near[k]);
     read_inside(p, level, near, slice, &three[0]);
@@ -150,7 +151,7 @@ static void read_texel(probe *p, const vm_level *level, const int64_t at[3], uin
     const vm_texture *t = p->texture;
     int64_t inside[3] = {0};
     unsigned outside = 0;
-    for (unsigned k = 0; k < side_count(p); k++) {
+    for (unsigned k = 0; k < KILN__COUNT(inside) && k < side_count(p); k++) {
         const int64_t number = at[k] + p->offset[k];
         outside += p->l->geometry == VM_GEOMETRY_CUBE && (number < 0 || number >= level->size[k]);
         if (!place(edge_of(t, k), number, level->size[k], &inside[k])) {
@@ -347,11 +348,13 @@ static void filter(probe *p, vm_texel *out)
         return;
     }
     const unsigned fixed = (unsigned)floor(level * 256 + 0.5), low = fixed >> 8, weight = fixed & 255;
-    vm_texel next;
+    vm_texel next = {{0}};
     sample(p, low, out);
     if (weight == 0 || p->failed)
         return;
     sample(p, low + 1, &next);
+    if (p->failed)
+        return;
     for (unsigned k = 0; k < 4; k++)
         out->f[k] = (float)(((256 - weight) * (double)out->f[k] + weight * (double)next.f[k]) / 256);
 }

@@ -1,0 +1,51 @@
+# What the host makes is timed, function by function, and its sum with the kernel is right.
+cat >host.yaml <<'EOF'
+kiln: 1
+name: host
+source: host.cu
+sizes: {default: {N: 300}}
+inputs: {A: {host: sparse_matrix, matrix: band, rows: N, degree: 5}}
+buffers:
+  values: {from: A.csr.values}
+  y: {type: f32, shape: [A.nonzeros], out: true}
+verify: {y: {against: {variant: plain}}}
+variants:
+  plain:
+    params: {BLOCK: [32, 64]}
+    launch: &launch {kernel: copy, grid: ["ceil_div(A.nonzeros, BLOCK)"], block: [BLOCK], args: [values, y, A.nonzeros]}
+  padded:
+    params: {BLOCK: [32, 64]}
+    inputs: {E: {host: sparse_ell, matrix: A, padding: 16}}
+    buffers: {ell: {from: E.ell.values}}
+    launch: *launch
+EOF
+cat >host.cu <<'EOF'
+extern "C" __global__ void copy(const float *values, float *y, unsigned n)
+{
+    unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n)
+        y[i] = values[i];
+}
+EOF
+kiln run ./host.yaml -v padded | sed -n '/inputs/p'
+kiln tune ./host.yaml --device sim:h200 -v plain -v padded --json --quiet >tune.json || exit
+kiln best ./host.yaml --device sim:h200 | tail -1 | sed 's/(.*)/(...)/'
+python3 - <<'EOF'
+import json, math
+tuned = json.load(open("tune.json"))
+for sample in tuned["samples"]:
+    result = sample["result"]
+    named = ["sparse_matrix"] + ["sparse_ell"] * (sample["variant"] == "padded")
+    assert list(result["input_functions"]) == named, result
+    assert all(seconds > 0 for seconds in result["input_functions"].values())
+    assert math.isclose(sum(result["input_functions"].values()), result["inputs_seconds"], rel_tol=1e-4)
+    assert result["copy_seconds"] > 0 and result["rounds"] == 0
+costs = {cost["variant"]: cost for cost in tuned["end_to_end"]}
+assert set(costs) == {"plain", "padded"}
+for cost in costs.values():
+    assert cost["compared_with"] == "plain"
+    for count, seconds in cost["seconds_of_repetitions"].items():
+        once = cost["inputs_seconds"] + cost["copy_seconds"]
+        assert math.isclose(seconds, once + int(count) * cost["repetition_seconds"], rel_tol=1e-9)
+print("sums are right")
+EOF
