@@ -107,11 +107,22 @@ static void consider_all(kiln__best_search *s)
 
 static int compare_numbers(double a, double b) { return (a > b) - (a < b); }
 
+/* The order of kinds: these sizes, similar inputs, near sizes, other devices. */
+static int place_of(const kiln__candidate *candidate)
+{
+    return candidate->from == KILN_BEST_EXACT     ? 0
+           : candidate->from == KILN_BEST_SIMILAR ? 1
+           : candidate->from == KILN_BEST_NEAREST ? 2
+                                                  : 3;
+}
+
 static int by_nearness(const void *left, const void *right)
 {
     const kiln__candidate *a = left, *b = right;
-    int order = (int)a->from - (int)b->from;
+    int order = place_of(a) - place_of(b);
     order = order ? order : a->device_distance - b->device_distance;
+    order = order ? order : (b->inputs > 0) - (a->inputs > 0);
+    order = order ? order : compare_numbers(a->slowdown, b->slowdown);
     order = order ? order : compare_numbers(a->distance, b->distance);
     order = order ? order : (int)a->known->how - (int)b->known->how;
     order = order ? order : strcmp(a->known->device, b->known->device);
@@ -152,12 +163,39 @@ kiln_status kiln__best_take(const kiln_engine *engine, const char *function, con
                : kiln__fail_number(mem, error, function, "options.tune_seconds", options->tune_seconds);
 }
 
+/* Making the inputs may take long: only where the sizes are not known, and other inputs have features. */
+static bool needs_features(const kiln__best_search *s)
+{
+    bool any = false;
+    for (size_t i = 0; i < s->count && s->spec->feature_count; i++) {
+        if (s->items[i].from == KILN_BEST_EXACT)
+            return false;
+        any = any || (s->items[i].known->features.count && s->items[i].known->verified);
+    }
+    return any;
+}
+
+static kiln_status find_features(kiln__best_search *s, kiln_error **error)
+{
+    kiln_error *why = NULL;
+    kiln_status status = kiln__features_of(s->engine, s->spec, s->choice, &s->arena, &s->features, &why);
+    if (status != KILN_OK && status != KILN_ERROR_MEMORY)
+        kiln__logf(&s->engine->log, KILN_LOG_WARNING,
+                   "%s: the features of the input are not known, so sizes decide: %s", s->spec->name,
+                   kiln_error_message(why));
+    kiln_error_free(why);
+    return status == KILN_ERROR_MEMORY ? kiln__fail_memory(error) : KILN_OK;
+}
+
 kiln_status kiln__best_open(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
                             const kiln_best_options *options, kiln__best_search *s, kiln_error **error)
 {
     static const kiln_choice nothing = {0};
-    *s = (kiln__best_search){
-        .engine = engine, .spec = spec, .choice = choice ? choice : &nothing, .list.arena.mem = engine->mem};
+    *s = (kiln__best_search){.engine = engine,
+                             .spec = spec,
+                             .choice = choice ? choice : &nothing,
+                             .list.arena.mem = engine->mem,
+                             .arena.mem = engine->mem};
     kiln_choice sizes = *s->choice; /* params may be of a variant that was not named */
     sizes.param_count = sizes.variant ? sizes.param_count : 0;
     kiln_status status = kiln__config_open(engine, spec, &sizes, &s->asked, error);
@@ -170,6 +208,14 @@ kiln_status kiln__best_open(kiln_engine *engine, const kiln_spec *spec, const ki
         return status;
     }
     consider_all(s);
+    if (needs_features(s))
+        status = find_features(s, error);
+    if (status == KILN_OK && s->features.count && !kiln__best_similar(s))
+        status = kiln__fail_memory(error);
+    if (status != KILN_OK) {
+        kiln__best_close(s);
+        return status;
+    }
     if (s->count)
         qsort(s->items, s->count, sizeof *s->items, by_nearness);
     return KILN_OK;
@@ -180,6 +226,7 @@ void kiln__best_close(kiln__best_search *s)
     kiln__config_free(s->asked);
     kiln__free(s->engine->mem, s->items);
     kiln__known_free(&s->list);
+    kiln__arena_free(&s->arena);
     kiln_error_free(s->cut);
     s->cut = NULL;
     s->asked = NULL;
@@ -242,6 +289,16 @@ static kiln_status make_answer(const kiln__best_search *s, const kiln__config *c
         b->device = kiln__arena_strdup(&made->arena, known->device);
         b->cc = kiln__arena_strdup(&made->arena, known->cc);
         b->distance = candidate->distance;
+        b->near_inputs = candidate->inputs;
+        b->slowdown = candidate->slowdown;
+        if (candidate->inputs) {
+            kiln__settings features = kiln__settings_copy(&made->arena, s->features);
+            kiln__settings known_features = kiln__settings_copy(&made->arena, known->features);
+            b->features = features.items;
+            b->feature_count = features.count;
+            b->known_features = known_features.items;
+            b->known_feature_count = known_features.count;
+        }
         b->seconds = known->seconds;
         b->measured = known->how == KILN__MEASURED;
         b->estimated = known->how == KILN__ESTIMATED;

@@ -21,14 +21,18 @@ typedef struct kiln__candidate {
     const kiln__known *known;
     kiln_best_from from;
     int device_distance; /* 0: of the same compute capability */
-    double distance;
+    double distance;     /* of the sizes; where `inputs` is not 0, of the features */
+    size_t inputs;       /* how many known inputs it was judged by; 0: not by features */
+    double slowdown;     /* the mean there: its time over the best one's */
 } kiln__candidate;
 typedef struct kiln__best_search {
     kiln_engine *engine;
     const kiln_spec *spec;
     const kiln_choice *choice;
-    kiln__config *asked;   /* the requested sizes */
-    kiln__known_list list; /* samples of the spec, from the store and from the caller */
+    kiln__config *asked;     /* the requested sizes */
+    kiln__arena arena;       /* of the features */
+    kiln__settings features; /* of the requested input; none: not needed, or not known */
+    kiln__known_list list;   /* samples of the spec, from the store and from the caller */
     kiln__candidate *items;
     size_t count, at;
     bool ended;      /* the defaults were returned too */
@@ -45,6 +49,12 @@ kiln_status kiln__best_next(kiln__best_search *search, kiln_best **best, kiln_er
 /* A copy of a sample as an answer. */
 kiln_status kiln__best_of_sample(kiln__best_search *search, const kiln_sample *sample, kiln_best **best,
                                  kiln_error **error);
+
+/* Judges the configurations of the known inputs that are the nearest to `features`: those candidates become
+ * KILN_BEST_SIMILAR, or of another device. They must be in the order of the list. False: no memory. */
+bool kiln__best_similar(kiln__best_search *search);
+/* The distance of two inputs: Euclidean, over the logarithms of their features. False: these have other names. */
+bool kiln__feature_distance(kiln__settings a, kiln__settings b, double *distance);
 
 /* The distance of two sets of sizes: Euclidean, over the binary logarithms. False: their names differ. */
 bool kiln__size_distance(kiln__settings a, kiln__settings b, double *distance, bool *same);

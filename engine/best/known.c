@@ -28,6 +28,7 @@ static int collect(void *user, const kiln_record *r)
         .cc = r->cc,
         .sizes = KILN__SIZES(r),
         .params = KILN__PARAMS(r),
+        .features = {r->feature_count, r->features},
         .how = result->measured    ? KILN__MEASURED
                : result->estimated ? KILN__ESTIMATED
                                    : KILN__SIMULATED,

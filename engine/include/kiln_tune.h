@@ -321,13 +321,14 @@ KILN_API size_t kiln_knowledge_count(const kiln_knowledge *knowledge);
 KILN_API kiln_status kiln_knowledge_save(const kiln_knowledge *knowledge, const char *path, uint64_t *written,
                                          kiln_error **error);
 
-/* Where a best-known configuration comes from, the best first. X(NAME, text) */
+/* Where a best-known configuration comes from. They are tried in this order, SIMILAR before NEAREST. X(NAME, text) */
 #define KILN_BEST_MAP(X)                                                                                               \
     X(EXACT, "these sizes on this device")                                                                             \
     X(TUNED, "tuned now")                                                                                              \
     X(NEAREST, "the nearest sizes on this device")                                                                     \
     X(OTHER_DEVICE, "another device")                                                                                  \
-    X(DEFAULT, "the defaults")
+    X(DEFAULT, "the defaults")                                                                                         \
+    X(SIMILAR, "the nearest inputs on this device")
 typedef enum kiln_best_from {
 #define KILN_X(name, text) KILN_BEST_##name,
     KILN_BEST_MAP(KILN_X)
@@ -359,20 +360,30 @@ typedef struct kiln_best {
     /* Where it was the best. With KILN_BEST_DEFAULT these have no meaning. */
     const kiln_setting *known_sizes;
     size_t known_size_count;
-    const char *device, *cc;             /* "NVIDIA H200", "9.0" */
-    double distance;                     /* between the sizes: 1 where one of them is doubled (engine/best/README.md) */
-    double seconds;                      /* there */
-    int measured, estimated, verified;   /* as in kiln_result */
-    int64_t made;                        /* microseconds since 1970 */
+    const char *device, *cc;           /* "NVIDIA H200", "9.0" */
+    double distance;                   /* between the sizes: 1 where one of them is doubled; with `near_inputs`, between
+                                            the features (engine/best/README.md) */
+    double seconds;                    /* there */
+    int measured, estimated, verified; /* as in kiln_result */
+    int64_t made;                      /* microseconds since 1970 */
     double inputs_seconds, copy_seconds; /* there, as in kiln_result; 0: none, or known from a file alone */
     const char *input_functions;         /* "NAME=SECONDS ..."; "" if there are none; NULL with KILN_BEST_DEFAULT */
+    /* Of a spec with features. `known_sizes` and all that is said of there is of the nearest input that has a sample of
+     * this configuration. */
+    size_t near_inputs;           /* it was chosen by so many known inputs that are near; 0: not by features */
+    double slowdown;              /* the mean over these: its time over the best one's */
+    const kiln_setting *features; /* of the input asked for; with `near_inputs` */
+    size_t feature_count;
+    const kiln_setting *known_features; /* of the input there; with `near_inputs` */
+    size_t known_feature_count;
 } kiln_best;
 
 /* The best known configuration for the sizes of `choice` on the engine's device. Its variant and params, if given, must
- * match. In this order: that of the same sizes on this kind of device; of the nearest sizes on this kind of device; of
- * another device, first of the same compute capability; the defaults, or if they break a constraint, the first
- * configuration that breaks none. Configurations that the spec no longer has, and those that break a constraint at
- * these sizes on this device, are skipped. Changes of the source are not looked at: the answer is a suggestion.
+ * match. In this order: that of the same sizes on this kind of device; if the spec has features, the one that did best
+ * for the inputs nearest in these (for which the inputs are made, on the host); of the nearest sizes on this kind of
+ * device; of another device, first of the same compute capability; the defaults, or if they break a constraint, the
+ * first configuration that breaks none. Configurations that the spec no longer has, and those that break a constraint
+ * at these sizes on this device, are skipped. Changes of the source are not looked at: the answer is a suggestion.
  * Compiles nothing. Free *best with kiln_best_free(). KILN_ERROR_CONSTRAINT: there is no configuration for these
  * sizes. */
 KILN_API kiln_status kiln_best_find(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,

@@ -72,10 +72,13 @@ bool kiln__known_add(kiln__known_list *list, const kiln__known *known)
     kept->input_functions = kiln__arena_strdup(arena, known->input_functions ? known->input_functions : "");
     kept->sizes = kiln__settings_sorted(arena, known->sizes);
     kept->params = kiln__settings_sorted(arena, known->params);
+    kept->features = kiln__settings_sorted(arena, known->features);
     if (arena->failed)
         return false;
     if (!are_fit(kept->sizes) || !are_fit(kept->params))
         return true;
+    if (!are_fit(kept->features))
+        kept->features.count = 0;
     kept->sizes_text = text_of(arena, kept->sizes);
     kept->params_text = text_of(arena, kept->params);
     list->count += !arena->failed;

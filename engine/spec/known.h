@@ -18,6 +18,7 @@ const char *kiln__how_word(kiln__how how);
 typedef struct kiln__known {
     const char *spec, *variant, *device, *cc; /* cc: "9.0", "" where it is not known */
     kiln__settings sizes, params;             /* each by name */
+    kiln__settings features;                  /* of the input; none: not known */
     const char *sizes_text, *params_text;     /* the same, for comparing */
     kiln__how how;
     double seconds; /* above 0; HUGE_VAL: it failed there, and would again */

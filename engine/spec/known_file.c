@@ -7,7 +7,7 @@
 #include "known.h"
 #include "read.h"
 
-#define VERSION 1
+#define VERSION 2 /* 1: without features */
 
 /* ---- writing ---- */
 
@@ -87,6 +87,8 @@ static void put_known(kiln__text *out, const kiln__known *known)
         kiln__text_puts(out, "\n");
     }
     put_settings(out, "sizes", known->sizes);
+    if (known->features.count)
+        put_settings(out, "features", known->features);
     kiln__text_puts(out, "  variant: ");
     put_text(out, known->variant);
     kiln__text_puts(out, "\n");
@@ -100,9 +102,13 @@ kiln_status kiln__known_print(const kiln_allocator *mem, const kiln__known_list 
                               kiln_error **error)
 {
     size_t nodes = 8;
-    kiln__text_printf(out, "kiln-best: %d\nbest:%s\n", VERSION, list->count ? "" : " []");
+    bool features = false; /* a file without any is what earlier versions read too */
+    for (size_t i = 0; i < list->count; i++)
+        features = features || list->items[i].features.count;
+    kiln__text_printf(out, "kiln-best: %d\nbest:%s\n", features ? VERSION : 1, list->count ? "" : " []");
     for (size_t i = 0; i < list->count; i++) {
-        nodes += 24 + 2 * (list->items[i].sizes.count + list->items[i].params.count);
+        const kiln__known *known = &list->items[i];
+        nodes += 26 + 2 * (known->sizes.count + known->params.count + known->features.count);
         put_known(out, &list->items[i]);
     }
     if (out->failed)
@@ -139,6 +145,16 @@ static kiln__settings read_settings(kiln__reader *r, const kiln__spec_node *map,
     return (kiln__settings){count, settings};
 }
 
+static kiln__settings read_features(kiln__reader *r, const kiln__spec_node *map)
+{
+    kiln__settings features = read_settings(r, map, "features");
+    for (size_t i = 0; features.items && i < features.count; i++)
+        if (features.items[i].value.kind == KILN_TEXT)
+            kiln__diag_add(r->diag, kiln__spec_node_get(map, "features")->pos, "the feature '%s' must be a number",
+                           features.items[i].name);
+    return features;
+}
+
 static void read_seconds(kiln__reader *r, const kiln__spec_node *node, kiln__known *known)
 {
     char *end = NULL;
@@ -172,11 +188,12 @@ static void read_made(kiln__reader *r, const kiln__spec_node *node, kiln__known 
 
 static void read_known(kiln__reader *r, const kiln__spec_node *node, kiln__known_list *list)
 {
-    static const char *const keys[] = {"spec",    "device", "cc",       "sizes", "variant", "params",
-                                       "seconds", "how",    "verified", "made",  NULL};
+    static const char *const keys[] = {"spec",    "device", "cc",       "sizes", "variant",  "params",
+                                       "seconds", "how",    "verified", "made",  "features", NULL};
+    static const size_t needed = 10;
     kiln__known known = {0};
     bool whole = kiln__read_map_of(r, node, "a configuration", keys);
-    for (size_t i = 0; whole && keys[i]; i++)
+    for (size_t i = 0; whole && i < needed; i++)
         whole = kiln__read_need(r, node, "a configuration", keys[i]);
     if (!whole)
         return;
@@ -186,6 +203,7 @@ static void read_known(kiln__reader *r, const kiln__spec_node *node, kiln__known
     known.variant = read_text(r, node, "variant", true);
     known.sizes = read_settings(r, node, "sizes");
     known.params = read_settings(r, node, "params");
+    known.features = kiln__spec_node_get(node, "features") ? read_features(r, node) : (kiln__settings){0};
     read_seconds(r, kiln__spec_node_get(node, "seconds"), &known);
     read_how(r, kiln__spec_node_get(node, "how"), &known);
     kiln__read_bool(r, kiln__spec_node_get(node, "verified"), "verified", &known.verified);
@@ -201,9 +219,9 @@ static void read_root(kiln__reader *r, const kiln__spec_node *root, kiln__known_
         !kiln__read_need(r, root, "the file", "kiln-best") || !kiln__read_need(r, root, "the file", "best"))
         return;
     const kiln__spec_node *version = kiln__spec_node_get(root, "kiln-best"), *best = kiln__spec_node_get(root, "best");
-    if (version->kind != KILN__SCALAR || strcmp(version->text, "1") != 0)
-        kiln__diag_add(r->diag, version->pos, "this is kiln %s, which knows version %d of such files", KILN_VERSION,
-                       VERSION);
+    if (version->kind != KILN__SCALAR || (strcmp(version->text, "1") != 0 && strcmp(version->text, "2") != 0))
+        kiln__diag_add(r->diag, version->pos, "this is kiln %s, which knows versions 1 and %d of such files",
+                       KILN_VERSION, VERSION);
     else if (best->kind != KILN__LIST)
         kiln__diag_add(r->diag, best->pos, "best must be a list, not %s", kiln__spec_node_describe(best));
     else

@@ -726,16 +726,6 @@ static void close_sweep(sweep *s)
     kiln__free(s->engine->mem, s->jobs);
 }
 
-static void warn_of_throttling(const sweep *s)
-{
-    const kiln_tuning_totals *totals = &s->tuning->totals;
-    if (totals->throttled)
-        kiln__logf(&s->engine->log, KILN_LOG_WARNING,
-                   "%llu of %llu samples were measured while throttled by power, temperature or "
-                   "hardware: they are slower by an amount that may differ from sample to sample",
-                   (unsigned long long)totals->throttled, (unsigned long long)totals->configurations);
-}
-
 static kiln_status take_options(const kiln_allocator *mem, const char *function, const kiln_tune_options *given,
                                 kiln_tune_options *options, kiln_run_options *run, kiln_error **error)
 {
@@ -794,7 +784,7 @@ kiln_status kiln_tune(kiln_engine *engine, const kiln_spec *spec, const kiln_tun
             status = hold_finals(&s, error);
         else
             s.tuning->verdict.why_not = "the sweep ended early";
-        warn_of_throttling(&s);
+        kiln__tuning_warn(s.tuning, &engine->log);
         kiln__tuning_rank(s.tuning);
         if (!kiln__goals_front(s.goals, s.tuning) && status == KILN_OK)
             status = kiln__fail_memory(error);

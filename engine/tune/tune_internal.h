@@ -36,6 +36,8 @@ const double *kiln__tuning_rounds(const kiln_sample *sample, size_t *count);
 void kiln__tuning_mark(kiln_sample *sample, bool tied);
 /* Finalists, then the others, then the failed ones; each best first, ties in the order in which they were made. */
 void kiln__tuning_rank(kiln_tuning *tuning);
+/* Says how many samples were measured while the device was throttled, if any. */
+void kiln__tuning_warn(const kiln_tuning *tuning, const kiln__log *log);
 
 /* ---- how long a sample is measured (trial.c) ---- */
 

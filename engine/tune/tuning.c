@@ -133,6 +133,16 @@ void kiln__tuning_rank(kiln_tuning *tuning)
         qsort(tuning->samples, tuning->count, sizeof *tuning->samples, compare);
 }
 
+void kiln__tuning_warn(const kiln_tuning *tuning, const kiln__log *log)
+{
+    const kiln_tuning_totals *totals = &tuning->totals;
+    if (totals->throttled)
+        kiln__logf(log, KILN_LOG_WARNING,
+                   "%llu of %llu samples were measured while throttled by power, temperature or "
+                   "hardware: they are slower by an amount that may differ from sample to sample",
+                   (unsigned long long)totals->throttled, (unsigned long long)totals->configurations);
+}
+
 size_t kiln_tuning_count(const kiln_tuning *tuning) { return tuning ? tuning->count : 0; }
 
 const kiln_sample *kiln_tuning_sample(const kiln_tuning *tuning, size_t rank)

@@ -83,6 +83,29 @@ static void what_is_written_reads_back(void)
     kiln__known_free(&again);
 }
 
+/* A file with features is of version 2; one without stays of version 1, which earlier builds read. */
+static void features_are_written(void)
+{
+    static const kiln_setting features[] = {{"rows", {KILN_INT, {.i = 300}}}, {"mean", {KILN_FLOAT, {.f = 2.5}}}};
+    kiln__known_list list = {0}, again = {0};
+    kiln__known with = make("s", "v", 1, 0), without = make("s", "w", 1, 0);
+    with.features = (kiln__settings){2, features};
+    CHECK(kiln__known_add(&list, &with) && kiln__known_add(&list, &without));
+    kiln__known_settle(&list);
+    kiln__text text = {0}, second = {0};
+    CHECK(strncmp(print(&list, &text), "kiln-best: 2\n", 13) == 0);
+    CHECK(strstr(kiln__text_get(&text), "  features: {mean: 2.5, rows: 300}\n") != NULL);
+    kiln_error *error = NULL;
+    CHECK_OK(kiln__known_read(NULL, "k", text.data, text.length, &again, &error), error);
+    CU_ASSERT_TRUE_FATAL(again.count == 2);
+    CHECK(again.items[0].features.count == 2 && again.items[1].features.count == 0);
+    CHECK_TEXT(print(&again, &second), text.data);
+    kiln__text_free(&text);
+    kiln__text_free(&second);
+    kiln__known_free(&list);
+    kiln__known_free(&again);
+}
+
 static void the_latest_counts_and_the_best_stays(void)
 {
     kiln__known_list list = {0};
@@ -136,7 +159,10 @@ static void errors_have_their_place(void)
         const char *text, *says;
     } cases[] = {
         {"", "k:1:1: "},
-        {"kiln-best: 2\nbest: []\n", "k:1:12: this is kiln 0.1.0, which knows version 1"},
+        {"kiln-best: 3\nbest: []\n", "k:1:12: this is kiln 0.1.0, which knows versions 1 and 2"},
+        {"kiln-best: 2\nbest:\n" ENTRY "  features: {a: 1, b: \"x\"}\n  seconds: 1\n  how: measured\n  verified: true\n"
+         "  made: 2026-01-01T00:00:00Z\n",
+         "k:9:13: the feature 'b' must be a number"},
         {"kiln-best: 1\n", "k:1:1: the file misses the key 'best'"},
         {"kiln-best: 1\nbest: 3\n", "k:2:7: best must be a list"},
         {"kiln-best: 1\nbest:\n- 7\n", "k:3:3: a configuration must be a mapping"},
@@ -196,6 +222,7 @@ static const check_case cases[] = {
     {"what is written reads back", what_is_written_reads_back},
     {"the latest counts, and the best stays", the_latest_counts_and_the_best_stays},
     {"sizes are sorted as numbers", sizes_are_sorted_as_numbers},
+    {"features are written", features_are_written},
     {"errors have their place", errors_have_their_place},
     {"memory may be out", memory_may_be_out},
 };

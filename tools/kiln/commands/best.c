@@ -87,7 +87,13 @@ static void show_text(const kiln_device_info *device, const char *spec, const ki
         out_puts(", ");
         out_puts(best->device);
     }
-    if (best->distance > 0)
+    if (best->near_inputs) {
+        out_printf(": %s, at distance %.2f", cli_settings_text(best->known_sizes, best->known_size_count),
+                   best->distance);
+        out_printf("; %.2f times the best time of the %snearest input%s", best->slowdown,
+                   best->near_inputs > 1 ? cli_printf("%zu ", best->near_inputs) : "",
+                   best->near_inputs > 1 ? "s" : "");
+    } else if (best->distance > 0)
         out_printf(": %s, at distance %.2f", cli_settings_text(best->known_sizes, best->known_size_count),
                    best->distance);
     out_printf("; %s%s, %s, %s\n", cli_seconds(best->seconds), best->from == KILN_BEST_EXACT ? "" : " there", how(best),
@@ -109,11 +115,18 @@ static void show_json(const kiln_device_info *device, const char *spec, const ki
     js_set(object, "from", js_text(words[best->from]));
     js_set(object, "variant", js_text(best->variant));
     js_set(object, "params", js_settings(best->params, best->param_count));
+    if (best->near_inputs) {
+        js_set(object, "features", js_settings(best->features, best->feature_count));
+        js_set(object, "near_inputs", js_whole(best->near_inputs));
+        js_set(object, "slowdown", js_real(best->slowdown));
+    }
     if (best->from != KILN_BEST_DEFAULT) {
         json_t *known = js_object();
         js_set(known, "device", js_text(best->device));
         js_set(known, "cc", js_text(best->cc));
         js_set(known, "sizes", js_settings(best->known_sizes, best->known_size_count));
+        if (best->near_inputs)
+            js_set(known, "features", js_settings(best->known_features, best->known_feature_count));
         js_set(known, "distance", js_real(best->distance));
         js_set(known, "seconds", js_real(best->seconds));
         js_set(known, "measured", json_boolean(best->measured));
@@ -244,7 +257,8 @@ const cli_command cli_best_command = {
     .arguments = "SPEC | --export FILE [SPEC]",
     .about =
         "Searches the stored samples of sweeps, and a file, for the best configuration: for exactly "
-        "these sizes on this kind of device; else for the nearest sizes (doubling one size is a distance of 1); else "
+        "these sizes on this kind of device; else, if the spec has features, for the known inputs that are the nearest "
+        "in these, for which the input is made; else for the nearest sizes (doubling one size is a distance of 1); else "
         "for another device, the same compute capability first; else the defaults. It prints which it was. Configurations that break a "
         "constraint at these sizes, or that the spec no longer has, are skipped; whether the source has changed "
         "since does not matter.\n\n"
