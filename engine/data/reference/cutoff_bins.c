@@ -213,7 +213,7 @@ static uint64_t examined_by_boxes(const fit *f, const float *atom)
     return sum;
 }
 
-enum { SAMPLES_A_PART = 256, MOST_SAMPLES = 1 << 15 };
+enum { SAMPLES_A_PART = 256, MOST_SAMPLES = 1 << 13 };
 
 static void measure_fit(void *user, size_t part, size_t worker)
 {
@@ -280,7 +280,7 @@ static kiln_status export_shares(kiln_call *call, fit *f, int64_t capacity)
 
 /* Of bins of `bin` points with room for `capacity` atoms (0: for any number) exports overflow: the share of atoms that
  * find their bin full; and within: the share of examined pairs of an atom and a point that are within the radius, from
- * up to 2^15 atoms. A region that examines the same atoms is a bin's points, or with `box` box x box_y x box_z points:
+ * up to 2^13 atoms. A region that examines the same atoms is a bin's points, or with `box` box x box_y x box_z points:
  * then exactly the atoms within the radius of these. */
 kiln_status kiln__host_cutoff_shares(void *user, kiln_call *call)
 {
