@@ -26,7 +26,10 @@
 #define BLOCK 256 // threads of a block
 #endif
 #ifndef PAIRS
-#define PAIRS 2 // two_pass: pairs of points per thread
+#define PAIRS 4 // two_pass: pairs of points per thread
+#endif
+#ifndef FEW
+#define FEW 4 // two_pass: a tile of so many curves or fewer is filled curve by curve
 #endif
 #ifndef CHILD
 #define CHILD 64 // threads of a child grid's block
@@ -34,7 +37,7 @@
 
 typedef unsigned u32;
 
-enum : u32 { TILE = 2 * PAIRS * BLOCK }; // points of a block of bezier_two_pass
+enum : u32 { TILE = 2 * PAIRS * WARP }; // points of a warp of bezier_two_pass
 
 struct Curve {
     float2 from, control, to;
@@ -52,10 +55,21 @@ __device__ __forceinline__ u32 point_count(const Curve &c)
     return count >= (float)MOST ? MOST : count >= 1 ? (u32)count : 1;
 }
 
-// Point i of n: (1 - t)^2 from + 2 t (1 - t) control + t^2 to, t from 0 to 1.
-__device__ __forceinline__ float2 point(const Curve &c, u32 i, u32 n)
+// What all points of a curve share: its last point's number, and 1 over it.
+struct Steps {
+    float last, inverse;
+    __device__ __forceinline__ explicit Steps(u32 points)
+        : last((float)(points - 1)), inverse(points > 1 ? __fdividef(1.0f, last) : 0)
+    {
+    }
+};
+
+// Point i of a curve: (1 - t)^2 from + 2 t (1 - t) control + t^2 to, where t = i / last goes from 0 to 1. The quotient is
+// a product and one correction by its remainder: two multiply-adds, where a division takes some ten instructions.
+__device__ __forceinline__ float2 point(const Curve &c, float i, Steps steps)
 {
-    float t = n > 1 ? (float)i / (float)(n - 1) : 0, s = 1 - t, a = s * s, b = 2 * t * s, d = t * t;
+    float q = i * steps.inverse, t = fmaf(fmaf(-q, steps.last, i), steps.inverse, q);
+    float s = 1 - t, a = s * s, b = 2 * t * s, d = t * t;
     return {a * c.from.x + b * c.control.x + d * c.to.x, a * c.from.y + b * c.control.y + d * c.to.y};
 }
 
@@ -107,7 +121,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         offsets[count] = end;
 #if defined BEZIER_TWO_PASS || !defined BEZIER_ONE
     if (c < count)
-        for (u32 tile = ceil_div(start, TILE); tile * TILE < end; tile++)
+        for (offset tile = ceil_div((offset)start, TILE); tile * TILE < end; tile++)
             first_of_tile[tile] = c;
 #endif
 }
@@ -123,74 +137,106 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 {
     Curve c = curves[blockIdx.x];
     u32 first = offsets[blockIdx.x], n = offsets[blockIdx.x + 1] - first;
+    Steps steps(n);
     for (u32 i = threadIdx.x; i < n; i += BLOCK)
-        points[first + i] = point(c, i, n);
+        points[first + i] = point(c, i, steps);
 }
 #endif
 
 #if defined BEZIER_TWO_PASS || !defined BEZIER_ONE
-// A block a tile of points, whichever curves they are of: even work. Each curve that begins in the tile notes its number
-// where its first point lies, and the largest number up to a point is that point's curve.
-extern "C" __global__ void __launch_bounds__(BLOCK)
-    bezier_two_pass(const Curve *curves, const u32 *offsets, const u32 *first_of_tile, float2 *points, u32 count,
-                    u32 total)
+struct Larger {
+    typedef u32 item;
+    static __device__ __forceinline__ u32 combine(u32 a, u32 b)
+    {
+        return max(a, b);
+    }
+};
+
+// Fills what curve c has of the tile from begin to end. All lanes work on one curve, whose control points they read together.
+__device__ __forceinline__ void fill_curve(const Curve *curves, const u32 *offsets, float2 *points, u32 c, u32 begin,
+                                           u32 end)
 {
-    __shared__ u32 owner[TILE];
-    __shared__ u32 warps[BLOCK / WARP];
-    u32 begin = blockIdx.x * TILE, end = min(begin + TILE, total);
-    u32 first = first_of_tile[blockIdx.x], last = end < total ? first_of_tile[blockIdx.x + 1] : count - 1;
-    for (u32 i = threadIdx.x; i < TILE; i += BLOCK)
+    u32 start = offsets[c], stop = offsets[c + 1], low = max(start, begin), span = min(stop, end) - low;
+    Curve curve = curves[c];
+    Steps steps(stop - start);
+    float number = (float)(int)(begin + 2 * lane_id() - start); // exact, as all numbers of points are
+#pragma unroll
+    for (u32 k = 0; k < PAIRS; k++) {
+        u32 place = begin + (k * WARP + lane_id()) * 2;
+        bool one = place - low < span, next = place + 1 - low < span;
+        if (!one && !next)
+            continue;
+        float i = number + (float)(2 * WARP * k);
+        float2 a = point(curve, i, steps), b = point(curve, i + 1, steps);
+        if (one && next)
+            *(float4 *)(points + place) = make_float4(a.x, a.y, b.x, b.y); // neighbouring lanes write neighbours
+        else if (one)
+            points[place] = a;
+        else
+            points[place + 1] = b;
+    }
+}
+
+// Fills a tile of many curves. Each curve that begins in the tile notes its number where its first point lies; the largest
+// number up to a point is that point's curve. first: the tile's first curve, which may begin before the tile.
+__device__ __forceinline__ void fill_curves(const Curve *curves, const u32 *offsets, float2 *points, u32 first, u32 last,
+                                            u32 begin, u32 end, u32 *owner)
+{
+    for (u32 i = lane_id(); i < TILE; i += WARP)
         owner[i] = 0;
-    __syncthreads();
-    for (u32 c = first + threadIdx.x; c <= last; c += BLOCK) {
+    __syncwarp();
+    for (u32 c = first + 1 + lane_id(); c <= last; c += WARP) {
         u32 start = offsets[c];
-        if (start >= begin && start < end)
+        if (start < end)
             owner[start - begin] = c - first;
     }
-    __syncthreads();
-    u32 largest = 0;
+    __syncwarp();
+    u32 current = 0;
 #pragma unroll
-    for (u32 k = 0; k < 2 * PAIRS; k++)
-        largest = max(largest, owner[threadIdx.x * 2 * PAIRS + k]);
-    u32 scanned = largest;
-#pragma unroll
-    for (unsigned distance = 1; distance < WARP; distance *= 2) {
-        u32 other = __shfl_up_sync(ALL_LANES, scanned, distance);
-        scanned = lane_id() >= distance ? max(scanned, other) : scanned;
+    for (u32 k = 0; k < 2 * PAIRS; k++) { // lane after lane, so that no two use one bank
+        u32 here = warp_scan<Larger>(owner[k * WARP + lane_id()]);
+        here = max(here, current);
+        owner[k * WARP + lane_id()] = here;
+        current = __shfl_sync(ALL_LANES, here, WARP - 1);
     }
-    if (lane_id() == WARP - 1)
-        warps[warp_id()] = scanned;
-    u32 current = __shfl_up_sync(ALL_LANES, scanned, 1);
-    current = lane_id() > 0 ? current : 0;
-    __syncthreads();
-    for (unsigned w = 0; w < warp_id(); w++)
-        current = max(current, warps[w]);
+    __syncwarp();
 #pragma unroll
-    for (u32 k = 0; k < 2 * PAIRS; k++) { // each thread its own places
-        u32 at = threadIdx.x * 2 * PAIRS + k;
-        current = max(current, owner[at]);
-        owner[at] = current;
-    }
-    __syncthreads();
-#pragma unroll
-    for (u32 k = 0; k < PAIRS; k++) { // neighbouring threads write neighbours, 16 bytes each
-        u32 at = (k * BLOCK + threadIdx.x) * 2, place = begin + at;
+    for (u32 k = 0; k < PAIRS; k++) {
+        u32 at = (k * WARP + lane_id()) * 2, place = begin + at;
         if (place >= end)
             break;
-        u32 c = first + owner[at], start = offsets[c], n = offsets[c + 1] - start;
-        float2 a = point(curves[c], place - start, n);
+        u32 c = first + owner[at], start = offsets[c];
+        float2 a = point(curves[c], place - start, Steps(offsets[c + 1] - start));
         if (place + 1 < end) {
             if (owner[at + 1] != owner[at]) {
                 c = first + owner[at + 1];
                 start = offsets[c];
-                n = offsets[c + 1] - start;
             }
-            float2 b = point(curves[c], place + 1 - start, n);
+            float2 b = point(curves[c], place + 1 - start, Steps(offsets[c + 1] - start));
             *(float4 *)(points + place) = make_float4(a.x, a.y, b.x, b.y);
         } else {
             points[place] = a;
         }
     }
+}
+
+// A warp a tile of points, whichever curves they are of: even work. A tile of few curves is filled curve by curve; in one
+// of many, each point looks for its curve. No warp waits for another.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    bezier_two_pass(const Curve *curves, const u32 *offsets, const u32 *first_of_tile, float2 *points, u32 count,
+                    u32 total)
+{
+    __shared__ u32 owner[BLOCK / WARP][TILE];
+    u32 tile = blockIdx.x * (BLOCK / WARP) + warp_id();
+    if (tile >= ceil_div(total, TILE))
+        return;
+    u32 begin = tile * TILE, end = total - begin > TILE ? begin + TILE : total;
+    u32 first = first_of_tile[tile], last = end < total ? first_of_tile[tile + 1] : count - 1;
+    if (last - first < FEW)
+        for (u32 c = first; c <= last; c++)
+            fill_curve(curves, offsets, points, c, begin, end);
+    else
+        fill_curves(curves, offsets, points, first, last, begin, end, owner[warp_id()]);
 }
 #endif
 
@@ -203,7 +249,7 @@ extern "C" __global__ void bezier_child(Curve c, float2 *points, u32 n)
 {
     u32 i = blockIdx.x * CHILD + threadIdx.x;
     if (i < n)
-        points[i] = point(c, i, n);
+        points[i] = point(c, i, Steps(n));
 }
 
 // Curves first to first + 2047 at most: a device keeps so many launches pending.

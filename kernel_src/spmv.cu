@@ -236,26 +236,41 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #endif
 
 #if defined SPMV_COO_SEGMENTED || !defined SPMV_ONE
-// A warp adds up the entries of a row in registers, 32 at a time over ITEMS steps, and adds to memory once for each row
-// that ends in them. Rows must ascend.
+// A warp adds up the entries of a row in registers, 32 at a time over ITEMS steps, and adds to memory once for each run of
+// entries of one row that ends in them. Entries may have any order; the longer such runs, the better.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     spmv_coo_segmented(const u32 *row_of, const u32 *index, const float *values, const float *x, float *y, u32 entries)
 {
     const u32 none = 0xffffffffu;
     offset begin = ((offset)blockIdx.x * (BLOCK / WARP) + warp_id()) * (WARP * ITEMS);
-    float carried = 0;
-    u32 carried_row = none;
+    float products[ITEMS];
+    u32 rows[ITEMS];
+#pragma unroll
+    for (unsigned k = 0; k < ITEMS; k++) { // all loads first, so that they are in flight together
+        offset at = begin + k * WARP + lane_id();
+        rows[k] = at < entries ? load<STREAMING>(row_of + at) : none;
+        products[k] = at < entries ? product(index, values, x, at) : 0;
+    }
+    float open = 0;      // each lane's part of the row that is not at its end yet
+    u32 open_row = none; // the same in all lanes
 #pragma unroll
     for (unsigned k = 0; k < ITEMS; k++) {
-        offset at = begin + k * WARP + lane_id();
-        bool inside = at < entries;
-        u32 row = inside ? load<STREAMING>(row_of + at) : none;
-        float sum = inside ? product(index, values, x, at) : 0;
-        if (lane_id() == 0) {
-            if (carried_row == row)
-                sum += carried;
-            else if (carried_row != none)
-                atomicAdd(y + carried_row, carried);
+        u32 row = rows[k], last = __shfl_sync(ALL_LANES, row, WARP - 1);
+        bool same = __all_sync(ALL_LANES, row == last);
+        float sum = products[k];
+        if (same && last == open_row) { // in the middle of a long row
+            open += sum;
+            continue;
+        }
+        open = warp_all_reduce<Plus<float>>(open);
+        if (lane_id() == 0 && open_row == row)
+            sum += open;
+        else if (lane_id() == 0 && open_row != none)
+            atomicAdd(y + open_row, open);
+        open_row = last;
+        if (same) {
+            open = sum;
+            continue;
         }
 #pragma unroll
         for (unsigned distance = 1; distance < WARP; distance *= 2) {
@@ -267,11 +282,11 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         u32 next_row = __shfl_down_sync(ALL_LANES, row, 1);
         if (lane_id() < WARP - 1 && row != next_row && row != none)
             atomicAdd(y + row, sum);
-        carried = __shfl_sync(ALL_LANES, sum, WARP - 1);
-        carried_row = __shfl_sync(ALL_LANES, row, WARP - 1);
+        open = lane_id() == WARP - 1 ? sum : 0;
     }
-    if (lane_id() == 0 && carried_row != none)
-        atomicAdd(y + carried_row, carried);
+    open = warp_all_reduce<Plus<float>>(open);
+    if (lane_id() == 0 && open_row != none)
+        atomicAdd(y + open_row, open);
 }
 #endif
 

@@ -111,6 +111,11 @@ void kiln__compiler_close(kiln__compiler *compiler);
 /* An eventfd to poll: readable if a compile has ended since it was last read. The first reader clears it, so two
  * threads that wait on one compiler must also check their jobs from time to time. */
 int kiln__compiler_ended(const kiln__compiler *compiler);
+/* So that something else can have the machine to itself: jobs that wait in the queue are not started until the release;
+ * those that are begun meanwhile are. Calls may nest. Quiet: nothing compiles, and no job is about to be retried. */
+void kiln__compiler_hold(kiln__compiler *compiler);
+void kiln__compiler_release(kiln__compiler *compiler);
+bool kiln__compiler_is_quiet(kiln__compiler *compiler);
 
 /* A running compile. Any thread may start, poll and wait; a job belongs to one thread. */
 typedef struct kiln__compile_job kiln__compile_job;

@@ -22,6 +22,11 @@ struct kiln__compile_job {
     kiln__outcome outcome;
 };
 
+typedef struct queue {
+    kiln__compile_job *first, *last;
+    size_t count;
+} queue;
+
 typedef struct slot {
     kiln__compiler *compiler;
     pthread_t thread;
@@ -41,8 +46,9 @@ struct kiln__compiler {
 
     pthread_mutex_t lock;
     pthread_cond_t work, done, quiet;
-    kiln__compile_job *first, *last; /* queued */
-    size_t queued, idle;
+    queue waiting, held; /* held: until the last hold is released */
+    size_t holds;
+    size_t idle;
     size_t running; /* running compiles */
     bool lone;      /* a job is retried alone, or waits for that: no other starts */
     slot *slots;
@@ -55,6 +61,51 @@ static void free_job(kiln__compile_job *job)
     kiln__unit_free(&job->outcome.unit);
     kiln_error_free(job->outcome.error);
     kiln__free(job->compiler->mem, job);
+}
+
+/* ---- queues; with the lock held ---- */
+
+static void put(queue *into, kiln__compile_job *job)
+{
+    if (into->last)
+        into->last->next = job;
+    else
+        into->first = job;
+    into->last = job;
+    into->count++;
+}
+
+static kiln__compile_job *take_first(queue *from)
+{
+    kiln__compile_job *job = from->first;
+    from->first = job->next;
+    if (!from->first)
+        from->last = NULL;
+    from->count--;
+    job->next = NULL;
+    return job;
+}
+
+static void take_out(queue *from, const kiln__compile_job *job)
+{
+    kiln__compile_job **link = &from->first, *before = NULL;
+    while (*link && *link != job) {
+        before = *link;
+        link = &before->next;
+    }
+    if (!*link) /* it is in the other queue */
+        return;
+    *link = job->next;
+    if (from->last == job)
+        from->last = before;
+    from->count--;
+}
+
+/* Moves all jobs behind those of the other queue. */
+static void move_all(queue *from, queue *into)
+{
+    while (from->first)
+        put(into, take_first(from));
 }
 
 /* A failed write is fine: an eventfd that is full is readable. */
@@ -118,18 +169,14 @@ static void *serve(void *user)
     kiln__compiler *compiler = self->compiler;
     pthread_mutex_lock(&compiler->lock);
     for (;;) {
-        while ((!compiler->first || compiler->lone) && !atomic_load(&compiler->closing)) {
+        while ((!compiler->waiting.first || compiler->lone) && !atomic_load(&compiler->closing)) {
             compiler->idle++;
             pthread_cond_wait(&compiler->work, &compiler->lock);
             compiler->idle--;
         }
         if (atomic_load(&compiler->closing))
             break;
-        kiln__compile_job *job = compiler->first;
-        compiler->first = job->next;
-        if (!compiler->first)
-            compiler->last = NULL;
-        compiler->queued--;
+        kiln__compile_job *job = take_first(&compiler->waiting);
         job->state = RUNNING;
         compiler->running++;
         pthread_mutex_unlock(&compiler->lock);
@@ -315,6 +362,33 @@ void kiln__compiler_close(kiln__compiler *compiler)
 
 int kiln__compiler_ended(const kiln__compiler *compiler) { return compiler->ended; }
 
+void kiln__compiler_hold(kiln__compiler *compiler)
+{
+    pthread_mutex_lock(&compiler->lock);
+    compiler->holds++;
+    move_all(&compiler->waiting, &compiler->held);
+    pthread_mutex_unlock(&compiler->lock);
+}
+
+void kiln__compiler_release(kiln__compiler *compiler)
+{
+    pthread_mutex_lock(&compiler->lock);
+    if (--compiler->holds == 0) {
+        move_all(&compiler->waiting, &compiler->held); /* the older ones first */
+        move_all(&compiler->held, &compiler->waiting);
+    }
+    pthread_cond_broadcast(&compiler->work);
+    pthread_mutex_unlock(&compiler->lock);
+}
+
+bool kiln__compiler_is_quiet(kiln__compiler *compiler)
+{
+    pthread_mutex_lock(&compiler->lock);
+    bool quiet = compiler->running == 0 && !compiler->lone;
+    pthread_mutex_unlock(&compiler->lock);
+    return quiet;
+}
+
 /* ---- jobs ---- */
 
 kiln_status kiln__compile_start(kiln__compiler *compiler, const kiln__compile_request *request, kiln__compile_job **job,
@@ -335,7 +409,7 @@ kiln_status kiln__compile_start(kiln__compiler *compiler, const kiln__compile_re
         return status;
     }
     pthread_mutex_lock(&compiler->lock);
-    if (compiler->queued + 1 > compiler->idle && compiler->slot_count < compiler->slot_room) {
+    if (compiler->waiting.count + 1 > compiler->idle && compiler->slot_count < compiler->slot_room) {
         int failed = add_slot(compiler);
         if (failed && compiler->slot_count == 0) {
             pthread_mutex_unlock(&compiler->lock);
@@ -343,12 +417,7 @@ kiln_status kiln__compile_start(kiln__compiler *compiler, const kiln__compile_re
             return kiln__fail(compiler->mem, error, KILN_ERROR_IO, "cannot start a thread: %s", strerror(failed));
         }
     }
-    if (compiler->last)
-        compiler->last->next = made;
-    else
-        compiler->first = made;
-    compiler->last = made;
-    compiler->queued++;
+    put(&compiler->waiting, made);
     pthread_cond_signal(&compiler->work);
     pthread_mutex_unlock(&compiler->lock);
     *job = made;
@@ -411,15 +480,8 @@ void kiln__compile_cancel(kiln__compile_job *job)
     if (state == RUNNING) {
         job->abandoned = true;
     } else if (state == QUEUED) {
-        kiln__compile_job **link = &compiler->first, *before = NULL;
-        while (*link != job) {
-            before = *link;
-            link = &before->next;
-        }
-        *link = job->next;
-        if (compiler->last == job)
-            compiler->last = before;
-        compiler->queued--;
+        take_out(&compiler->waiting, job);
+        take_out(&compiler->held, job);
     }
     pthread_mutex_unlock(&compiler->lock);
     if (state != RUNNING)

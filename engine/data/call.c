@@ -41,8 +41,11 @@ kiln_status(kiln_call_fail)(kiln_call *call, const char *format, ...)
 static kiln__call_arg *find(kiln_call *call, const char *name)
 {
     for (size_t i = 0; i < call->arg_count; i++)
-        if (strcmp(call->args[i].name, name) == 0)
+        if (strcmp(call->args[i].name, name) == 0) {
+            call->args[i].read = true;
             return &call->args[i];
+        }
+    call->missed = true;
     return NULL;
 }
 

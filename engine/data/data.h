@@ -91,6 +91,7 @@ typedef struct kiln__call_arg {
     kiln_value value;
     kiln_array *array;
     bool writable, written; /* written: the function requested it as an output */
+    bool read;              /* the function asked for it */
 } kiln__call_arg;
 typedef struct kiln__export {
     const char *name;
@@ -108,6 +109,7 @@ struct kiln_call {
     /* Resolves a file name under the trust rules into a path from `arena`. */
     kiln_status (*file)(void *user, kiln__arena *arena, const char *name, const char **path, kiln_error **error);
     void *file_user;
+    bool missed; /* the function asked for an argument that it was not given */
     kiln__arena arena;
     kiln_error *failure;      /* set by kiln_call_fail */
     const kiln__log *log;     /* NULL: says nothing */

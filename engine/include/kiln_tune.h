@@ -129,11 +129,11 @@ typedef struct kiln_tune_options {
     double improvement;            /* the share of the best time by which a better one must be better; 0: 0.01 */
     const char *const *objectives; /* what to optimise; NULL: "time". Each is an expression (engine/expr/README.md) over
                                       what was measured (time and compile in seconds, gflops, gbs, roofline; energy in
-                                      joules and power in watts, which imply KILN_RUN_ENERGY), the spec's metrics,
-                                      params, lets, sizes and device.*. "min:" or "max:" stands before it; without,
-                                      gflops, gbs and roofline are maximised and all others minimised. The ranking goes
-                                      by the first. A strategy minimises their geometric mean, with 1 / value for those
-                                      that are maximised */
+                                      joules and power in watts, which imply KILN_RUN_ENERGY; error, the answer's
+                                      largest, in units of the tolerance), the spec's metrics, params, lets, sizes and
+                                      device.*. "min:" or "max:" stands before it; without, gflops, gbs and roofline are
+                                      maximised and all others minimised. The ranking goes by the first. A strategy
+                                      minimises their geometric mean, with 1 / value for those that are maximised */
     size_t objective_count;
 } kiln_tune_options;
 
@@ -258,7 +258,9 @@ typedef struct kiln_record {
     const kiln_result *result; /* never NULL; valid where status is KILN_OK */
     const double *times;       /* seconds of each repetition, in order; on the simulated device the host's time */
     size_t time_count;
-    int64_t made; /* microseconds since 1970 */
+    int64_t made;                 /* microseconds since 1970 */
+    const kiln_setting *features; /* numbers that describe the input, as the spec's `features` has them */
+    size_t feature_count;         /* 0: the spec has none, or the inputs were not made */
 } kiln_record;
 /* Return nonzero to be shown no more. */
 typedef int (*kiln_record_fn)(void *user, const kiln_record *record);

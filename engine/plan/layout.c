@@ -441,11 +441,16 @@ void kiln__plan_forget(kiln_plan *plan)
     }
 }
 
+void kiln__plan_set_scope(kiln_plan *plan)
+{
+    plan->scope = (kiln__scope){.outer = kiln__config_scope(plan->config), .find = find_name, .user = plan};
+}
+
 kiln_status kiln__plan_layout(kiln_plan *plan, kiln_error **error)
 {
     if (plan->laid_out)
         return KILN_OK;
-    plan->scope = (kiln__scope){.outer = kiln__config_scope(plan->config), .find = find_name, .user = plan};
+    kiln__plan_set_scope(plan);
     kiln_status status = KILN_OK;
     for (size_t i = 0; i < plan->variant->input_count && status == KILN_OK; i++)
         status = kiln__plan_input_make(plan, &plan->inputs[i], error);

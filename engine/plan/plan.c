@@ -109,7 +109,7 @@ static kiln_status load(kiln_plan *plan, kiln_error **error)
 
 /* ---- making and freeing ---- */
 
-static bool make_tables(kiln_plan *plan)
+bool kiln__plan_make_tables(kiln_plan *plan)
 {
     const kiln__variant *variant = plan->variant;
     size_t buffers = variant->buffer_count, a = kiln__steps_most_args(variant->steps, variant->step_count);
@@ -158,7 +158,7 @@ kiln_status kiln__plan_make(kiln_engine *engine, kiln__config *config, kiln__cod
     if (status == KILN_OK) {
         made->own->sweep = false;
         made->shared = made->own;
-        status = make_tables(made) ? kiln__engine_enter(engine, &previous, error) : kiln__fail_memory(error);
+        status = kiln__plan_make_tables(made) ? kiln__engine_enter(engine, &previous, error) : kiln__fail_memory(error);
     }
     if (status == KILN_OK) {
         status = load(made, error);

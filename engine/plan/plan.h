@@ -84,6 +84,12 @@ void kiln__shared_on_launch(kiln__shared *shared, void (*notify)(void *user), vo
 void kiln__shared_on_wait(kiln__shared *shared, void (*notify)(void *user, const char *why), void *user);
 /* The seconds of each repetition of the plan's last run, in order. */
 const double *kiln__plan_times(const kiln_plan *plan, size_t *count);
+/* The numbers that describe the plan's input, as the spec's `features` has them; none: the spec has no features. Makes
+ * the inputs that they need. Everything is in the arena. */
+kiln_status kiln__plan_features(kiln_plan *plan, kiln__arena *arena, kiln__settings *features, kiln_error **error);
+/* The same for the sizes of a choice, without a plan: makes the inputs on the host, and frees them. */
+kiln_status kiln__features_of(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *sizes, kiln__arena *arena,
+                              kiln__settings *features, kiln_error **error);
 /* A result's time: measured or estimated seconds, else the simulator's wall time. */
 double kiln__result_seconds(const kiln_result *result);
 /* Sorts the samples; median and its 95 % interval (statistics.c). */

@@ -203,6 +203,8 @@ kiln_status kiln__plan_poison(kiln_plan *plan, kiln_error **error);           /*
 void kiln__plan_forget(kiln_plan *plan);                                      /* shapes, programs and keys */
 void kiln__plan_release(kiln_plan *plan, kiln__plan_buffer *buffer);          /* gives its memory back */
 kiln_status kiln__plan_input_make(kiln_plan *plan, kiln__plan_input *input, kiln_error **error);
+void kiln__plan_set_scope(kiln_plan *plan);   /* plan->scope; inputs are made when a name of theirs is looked up */
+bool kiln__plan_make_tables(kiln_plan *plan); /* plan.c: those of inputs, buffers and arguments. False: no memory */
 kiln__plan_buffer *kiln__plan_buffer_find(const kiln_plan *plan, const char *name); /* NULL: not there */
 /* The buffer to which a name refers, after swaps. */
 kiln__plan_buffer *kiln__plan_buffer_named(const kiln_plan *plan, const char *name);
@@ -224,6 +226,7 @@ typedef struct kiln__call_args {
     kiln__arena arena;
     kiln__call_arg *args;
     size_t count, capacity;
+    bool missed; /* set by kiln__plan_call(): the function asked for an argument that is not among them */
 } kiln__call_args;
 bool kiln__call_add(kiln__call_args *args, kiln__call_arg arg);
 /* Adds an argument as written in a spec: a number, a text, exports. The caller handles buffers. */

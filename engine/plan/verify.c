@@ -7,11 +7,13 @@
 
 /* ---- references ----
  * Each is a list of arrays by output name, stored in the shared part under a key of everything that determines it:
- * sizes, inputs, initial contents. Contents from the caller have no key; such a reference is used for one run only. */
+ * sizes, inputs, initial contents. Contents from the caller have no key; such a reference is used for one run only. A
+ * variant's own inputs, which may differ by its params, are in the key only where a host function looks at them. */
 
 #define ONCE "once " /* prefix of the keys of those */
+#define OWN "own "   /* of those that depend on the variant's own inputs */
 
-static bool reference_key(kiln_plan *plan, const kiln__verify *verify, kiln__text *key)
+static bool reference_key(kiln_plan *plan, const kiln__verify *verify, bool own, kiln__text *key)
 {
     bool once = false;
     kiln__text rest = {.mem = plan->mem};
@@ -19,7 +21,7 @@ static bool reference_key(kiln_plan *plan, const kiln__verify *verify, kiln__tex
         kiln__text_printf(&rest, " %s=", plan->config->sizes.items[i].name);
         kiln__value_print(&rest, plan->config->sizes.items[i].value);
     }
-    for (size_t i = 0; i < plan->variant->input_count; i++)
+    for (size_t i = 0; i < (own ? plan->variant->input_count : plan->spec->input_count); i++)
         kiln__text_printf(&rest, "\n%s", plan->inputs[i].entry->key);
     for (size_t i = 0; i < plan->spec->buffer_count; i++) {
         kiln_array array;
@@ -36,8 +38,8 @@ static bool reference_key(kiln_plan *plan, const kiln__verify *verify, kiln__tex
             rest.failed = true;
         kiln__text_printf(&rest, " %s", b->key ? b->key : "");
     }
-    kiln__text_printf(key, "%s%s %s%s", once ? ONCE : "", verify->against == KILN__AGAINST_HOST ? "host" : "variant",
-                      verify->name, kiln__text_get(&rest));
+    kiln__text_printf(key, "%s%s%s %s%s", once ? ONCE : "", own ? OWN : "",
+                      verify->against == KILN__AGAINST_HOST ? "host" : "variant", verify->name, kiln__text_get(&rest));
     bool made = !rest.failed && !key->failed;
     kiln__text_free(&rest);
     return made;
@@ -100,7 +102,9 @@ static kiln_status add_buffers(kiln_plan *plan, kiln__call_args *args, kiln__exp
     return status;
 }
 
-static kiln_status by_host(kiln_plan *plan, const kiln__verify *verify, kiln__export **outputs, kiln_error **error)
+/* *own: it looked at the variant's own inputs, or for something that is not there. */
+static kiln_status by_host(kiln_plan *plan, const kiln__verify *verify, bool *own, kiln__export **outputs,
+                           kiln_error **error)
 {
     kiln__call_args args = {.plan = plan, .arena.mem = plan->mem};
     kiln__export *borrowed = NULL;
@@ -109,11 +113,18 @@ static kiln_status by_host(kiln_plan *plan, const kiln__verify *verify, kiln__ex
         kiln__call_arg arg = {.name = plan->config->sizes.items[i].name, .value = plan->config->sizes.items[i].value};
         status = kiln__call_add(&args, arg) ? KILN_OK : kiln__fail_memory(error);
     }
-    for (size_t i = 0; i < plan->variant->input_count && status == KILN_OK; i++)
+    size_t shared = args.count; /* arguments that do not depend on the variant: its inputs stand behind the spec's */
+    for (size_t i = 0; i < plan->variant->input_count && status == KILN_OK; i++) {
         if (!kiln__call_add_exports(&args, plan->inputs[i].input->name, plan->inputs[i].entry->values, ""))
             status = kiln__fail_memory(error);
+        if (i < plan->spec->input_count)
+            shared = args.count;
+    }
     if (status == KILN_OK)
         status = kiln__plan_call(plan, verify->name, KILN_HOST_REFERENCE, &args, verify->pos, NULL, error);
+    *own = args.missed;
+    for (size_t i = shared; i < args.count; i++)
+        *own = *own || args.args[i].read;
     kiln__exports_free(plan->mem, borrowed);
     kiln__call_args_free(&args);
     return status;
@@ -200,19 +211,24 @@ kiln_status kiln__plan_reference(kiln_plan *plan, const kiln__verify *verify, co
             *want = &entry->values->array;
         return status;
     }
-    kiln__text key = {.mem = plan->mem};
-    kiln_status status = reference_key(plan, verify, &key) ? KILN_OK : kiln__fail_memory(error);
-    if (status == KILN_OK)
-        entry = kiln__shared_find(plan->shared, kiln__text_get(&key));
+    kiln__text keys[2] = {{.mem = plan->mem}, {.mem = plan->mem}}; /* without the variant's own inputs, and with them */
+    kiln_status status = KILN_OK;
+    bool own = false;
+    for (int i = 0; i < 2 && status == KILN_OK && !entry; i++) {
+        status = reference_key(plan, verify, i == 1, &keys[i]) ? KILN_OK : kiln__fail_memory(error);
+        if (status == KILN_OK)
+            entry = kiln__shared_find(plan->shared, kiln__text_get(&keys[i]));
+    }
     if (status == KILN_OK && !entry) {
-        status = verify->against == KILN__AGAINST_HOST ? by_host(plan, verify, &outputs, error)
+        status = verify->against == KILN__AGAINST_HOST ? by_host(plan, verify, &own, &outputs, error)
                                                        : by_variant(plan, verify, &outputs, error);
         if (status == KILN_OK)
-            status = kiln__shared_add(plan->shared, kiln__text_get(&key), outputs, &entry, error);
+            status = kiln__shared_add(plan->shared, kiln__text_get(&keys[own]), outputs, &entry, error);
         else
             kiln__exports_free(plan->mem, outputs);
     }
-    kiln__text_free(&key);
+    kiln__text_free(&keys[0]);
+    kiln__text_free(&keys[1]);
     if (status != KILN_OK)
         return status;
     const kiln__export *found = kiln__export_find(entry->values, verify->buffer);

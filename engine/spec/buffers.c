@@ -161,10 +161,10 @@ static void read_fill(kiln__reader *r, const kiln__spec_node *map, kiln__buffer 
                             : kiln__expr_constant(r->arena, (kiln_value){.kind = KILN_INT, .as.i = 1}, values->pos);
     }
     if (chosen == KILN__COUNT(fills)) {
-        kiln__diag_add(r->diag, map->pos, "'fill' says nothing: a number, iota, uniform, normal or zipf");
+        kiln__diag_add(r->diag, map->pos, "'fill' is empty: give a number, iota, uniform, normal or zipf");
     } else if (fills[chosen].kind == KILN__FILL_VALUE || fills[chosen].kind == KILN__FILL_IOTA) {
         if (seed_)
-            kiln__diag_add(r->diag, seed_->pos, "'%s' is not random and takes no seed", fills[chosen].key);
+            kiln__diag_add(r->diag, seed_->pos, "'%s' is not random, so it takes no seed", fills[chosen].key);
     } else if (seed_) {
         fill->seed = kiln__read_expr(r, seed_, "'seed'", KILN__ALL_INPUTS);
     } else { /* from the name, so that two buffers differ, and stay as they are when a third is added */
@@ -183,7 +183,7 @@ static void read_from(kiln__reader *r, const kiln__spec_node *node, kiln__buffer
     if (!buffer->fill.text || (dot && !root))
         return;
     if (!dot || !dot[1]) {
-        kiln__diag_add(r->diag, node->pos, "'from' names what an input exports, such as A.csr.values");
+        kiln__diag_add(r->diag, node->pos, "'from' must name an export of an input, such as A.csr.values");
         return;
     }
     const kiln__name *input = kiln__find_name(r, root);

@@ -70,6 +70,8 @@
     X(spec, sizes, OPTIONAL, SIZES, CHOICE,                                                                            \
       "Sets of sizes, all with the same names. The first is the default on a GPU, `tiny` on the simulated device.")
 #define KILN__KEYS_spec_tail(X)                                                                                        \
+    X(spec, features, OPTIONAL, NAMED_EXPRS, RUN,                                                                      \
+      "Numbers that describe the input. Samples keep them, and the best for a new input is chosen by them.")           \
     X(spec, verify, OPTIONAL, VERIFY, KEYS, "How outputs are checked.")                                                \
     X(spec, variants, ONE_OF, VARIANTS, KEYS, "The ways to do the work.")
 #define KILN__KEYS_spec(X)                                                                                             \

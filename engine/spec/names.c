@@ -39,7 +39,7 @@ static kiln__name *add_name(kiln__reader *r, const char *text, kiln__pos pos, ki
         kiln__diag_add(r->diag, pos,
                        kiln__name_reserved(text)
                            ? "'%s' is a word of the expression language and cannot be a name"
-                           : "'%s' is no name: a name is letters, digits and '_', and starts with no digit",
+                           : "'%s' is not a valid name: use letters, digits and '_', with no digit at the start",
                        text);
         return NULL;
     }
@@ -120,7 +120,8 @@ static void check_dotted(kiln__reader *r, const char *text, const char *dot, kil
                             : "there is no input '%s', so no '%s'",
                        root, text, near);
     } else if (input->inputs > inputs && !r->for_input) {
-        kiln__diag_add(r->diag, pos, "'%s' comes out of an input, and is needed before inputs are made", text);
+        kiln__diag_add(r->diag, pos, "'%s' is exported by an input, but its value is needed before inputs are made",
+                       text);
     } else if (input->inputs > inputs) {
         kiln__diag_add(r->diag, pos, "the input '%s' is made later than this one", root);
     }
@@ -147,7 +148,7 @@ static void check_name(kiln__reader *r, const char *text, kiln__pos pos, size_t 
         kiln__diag_add(r->diag, pos, "'%s' is an input; what it exports is written '%s.NAME'", text, text);
     } else if (name->kind == KILN__NAME_LET && name->inputs > inputs) {
         kiln__diag_add(r->diag, pos,
-                       !r->for_input ? "'%s' comes out of an input, and is needed before inputs are made"
+                       !r->for_input ? "'%s' is exported by an input, but its value is needed before inputs are made"
                                      : "'%s' uses an input that is made later than this one",
                        text);
     }

@@ -49,7 +49,8 @@ bool kiln__unify(kiln__reader *r, kiln__pos pos, const char *what, kiln_value *v
             values[i] = (kiln_value){.kind = KILN_FLOAT, .as.f = (double)values[i].as.i};
         if (values[i].kind != values[0].kind) {
             kiln__diag_add(r->diag, pos,
-                           "the values of %s are of different kinds: numbers, booleans or names, not both", what);
+                           "the values of %s are of different kinds: all must be numbers, all booleans, or all names",
+                           what);
             return false;
         }
     }
@@ -151,7 +152,7 @@ static size_t count_range(kiln__reader *r, const kiln__spec_node *by, kiln_value
         return 0;
     }
     if (s > 0 ? backwards : !backwards && a < b) {
-        kiln__diag_add(r->diag, by->pos, "this range is empty: it leads away from 'to'");
+        kiln__diag_add(r->diag, by->pos, "this range is empty: its steps go away from 'to'");
         return 0;
     }
     /* Floats: a hair more than the quotient, for 0.1 to 0.5 by 0.1 has five values in spite of rounding. */
@@ -177,7 +178,7 @@ static void read_range(kiln__reader *r, const range_nodes *range, kiln__param *p
     const kiln__spec_node *by = times ? range->times : range->step;
     kiln_value bounds[3] = {{.kind = KILN_INT}, {.kind = KILN_INT}, {.kind = KILN_INT, .as.i = 1}};
     if (times && range->step) {
-        kiln__diag_add(r->diag, by->pos, "a range goes by 'step' or by 'times', not both");
+        kiln__diag_add(r->diag, by->pos, "a range has 'step' or 'times', not both");
         return;
     }
     bool here = kiln__read_need(r, range->map, "a range", "from");
@@ -250,7 +251,7 @@ static void read_param(kiln__reader *r, kiln__spec_node *const *node, kiln__para
     if (values_ && of_range)
         kiln__diag_add(r->diag, kiln__spec_node_key(map, of_range)->pos, "a param has 'values' or a range, not both");
     else if (values_ && values_->kind == KILN__MAP)
-        kiln__diag_add(r->diag, values_->pos, "'values' must be a list; a range stands in the param itself");
+        kiln__diag_add(r->diag, values_->pos, "'values' must be a list; a range is written in the param itself");
     else if (values_)
         read_list(r, &values_, param);
     else if (of_range)
@@ -293,7 +294,7 @@ static bool same_names(kiln__reader *r, const kiln__sizes *first, const kiln__sp
         }
     for (size_t k = 0; k < first->settings.count; k++)
         if (!kiln__spec_node_get(map, first->settings.items[k].name)) {
-            kiln__diag_add(r->diag, map->pos, "this size set misses '%s'", first->settings.items[k].name);
+            kiln__diag_add(r->diag, map->pos, "this size set has no '%s'", first->settings.items[k].name);
             same = false;
         }
     return same;

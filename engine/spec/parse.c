@@ -160,9 +160,9 @@ static void read_defines(kiln__reader *r, kiln__spec_node *node, section *out)
             const char *name = out->defines[i].name;
             const kiln__name *taken = kiln__find_name(r, name);
             if (!kiln__name_valid(name))
-                kiln__diag_add(r->diag, out->defines[i].pos, "'%s' is no name for a macro", name);
+                kiln__diag_add(r->diag, out->defines[i].pos, "'%s' is not a valid name for a macro", name);
             else if (taken && taken->kind == KILN__NAME_PARAM)
-                kiln__diag_add(r->diag, out->defines[i].pos, "'%s' is a param, and so a macro already", name);
+                kiln__diag_add(r->diag, out->defines[i].pos, "'%s' is a param, and so is a macro already", name);
             check_macro(r, name, out->defines[i].pos);
         }
         return;
@@ -283,6 +283,71 @@ static void read_section(kiln__reader *r, const kiln__spec_node *map, bool of_sp
     out->metrics = read_named(r, metrics_, "'metrics'", KILN__ALL_INPUTS, &out->metric_count);
 }
 
+/* ---- features ---- */
+
+static kiln__name *root_of(kiln__reader *r, const char *text)
+{
+    char root[64];
+    size_t length = strcspn(text, ".");
+    if (length >= sizeof root)
+        return NULL;
+    memcpy(root, text, length);
+    root[length] = '\0';
+    return name_of(r, root);
+}
+
+/* Whether the value may differ between configurations of the same sizes, or between devices. */
+static bool varies(kiln__reader *r, const kiln__expr *expr)
+{
+    for (size_t i = 0; expr && i < kiln__expr_name_count(expr); i++) {
+        const char *text = kiln__expr_name(expr, i);
+        const kiln__name *name = root_of(r, text);
+        if (strncmp(text, "device.", 7) == 0 || (name && (name->kind == KILN__NAME_PARAM || name->varies)))
+            return true;
+    }
+    return false;
+}
+
+/* Marks the lets and inputs that do. They may use each other, so it goes on until no more are found. */
+static void mark_varying(kiln__reader *r, const section *shared)
+{
+    for (bool more = true; more;) {
+        more = false;
+        for (size_t i = 0; i < shared->let_count; i++) {
+            kiln__name *name = name_of(r, shared->lets[i].name);
+            bool found = name && !name->varies && varies(r, shared->lets[i].expr);
+            if (found)
+                name->varies = more = true;
+        }
+        for (size_t i = 0; i < shared->input_count; i++) {
+            const kiln__input *input = &shared->inputs[i];
+            kiln__name *name = input->name ? name_of(r, input->name) : NULL;
+            for (size_t k = 0; name && !name->varies && k < input->arg_count; k++)
+                if (varies(r, input->args[k].expr))
+                    name->varies = more = true;
+        }
+    }
+}
+
+static void read_features(kiln__reader *r, const kiln__spec_node *map, const section *shared)
+{
+    kiln_spec *spec = r->spec;
+    if (!map)
+        return;
+    spec->features = read_named(r, map, "'features'", KILN__ALL_INPUTS, &spec->feature_count);
+    mark_varying(r, shared);
+    for (size_t i = 0; i < spec->feature_count; i++) {
+        const kiln__named_expr *feature = &spec->features[i];
+        if (!kiln__name_valid(feature->name))
+            kiln__diag_add(r->diag, feature->pos, "'%.70s' is no name for a feature", feature->name);
+        if (varies(r, feature->expr))
+            kiln__diag_add(r->diag, feature->pos,
+                           "the feature '%s' must be the same for all configurations: it may use sizes and what inputs "
+                           "export, but no params and nothing of the device",
+                           feature->name);
+    }
+}
+
 /* ---- variants ---- */
 
 /* Both arrays one behind the other. */
@@ -329,7 +394,7 @@ static void join_sections(kiln__reader *r, const section *spec, const section *o
     for (size_t i = 0; i < variant->define_count; i++)
         for (size_t k = 0; k < variant->bake_count; k++)
             if (strcmp(variant->defines[i].name, variant->bake[k]) == 0)
-                kiln__diag_add(r->diag, variant->defines[i].pos, "'%s' is baked in, and so a macro already",
+                kiln__diag_add(r->diag, variant->defines[i].pos, "'%s' is in 'bake', and so is a macro already",
                                variant->bake[k]);
     for (size_t i = 0; i < variant->define_count; i++)
         for (size_t k = 0; k < i; k++)
@@ -363,7 +428,8 @@ static void read_variant(kiln__reader *r, const kiln__spec_node *key, const kiln
     if (!variant->name)
         return;
     if (!good_label(variant->name))
-        kiln__diag_add(r->diag, key->pos, "'%.70s' is no name for a variant: letters, digits, '_' and '-'", key->text);
+        kiln__diag_add(r->diag, key->pos, "'%.70s' is not a valid name for a variant: use letters, digits, '_' and '-'",
+                       key->text);
     if (!kiln__read_map(r, map, KILN__MAPPING_variant))
         return;
     if (about_)
@@ -499,7 +565,7 @@ static void read_verify_one(kiln__reader *r, const kiln__spec_node *key, const k
     if (kiln__read_key(r, map, KILN__KEY_verification_against))
         read_against(r, against_, verify);
     if (exact_ && kiln__read_bool(r, exact_, "'exact'", &verify->exact) && verify->exact && (rtol_ || atol_))
-        kiln__diag_add(r->diag, exact_->pos, "'exact' leaves no room for 'rtol' or 'atol'");
+        kiln__diag_add(r->diag, exact_->pos, "'exact' allows no difference, so it takes no 'rtol' or 'atol'");
     verify->rtol = read_tolerance(r, rtol_, KILN__KEY_verification_rtol, key->pos);
     verify->atol = read_tolerance(r, atol_, KILN__KEY_verification_atol, key->pos);
 }
@@ -519,7 +585,7 @@ static void read_version(kiln__reader *r, const kiln__spec_node *root, const kil
 {
     if (!version)
         kiln__diag_add(r->diag, root->pos,
-                       "the spec misses the key 'kiln': it starts with 'kiln: 1', the version of "
+                       "the spec has no key 'kiln': a spec starts with 'kiln: 1', the version of "
                        "the format");
     else if (version->kind != KILN__SCALAR || version->quoted || strcmp(version->text, "1") != 0)
         kiln__diag_add(r->diag, version->pos, "the version of the format is 1; this program reads no other");
@@ -534,7 +600,8 @@ void kiln__read_spec(kiln__reader *r, const kiln__spec_node *map)
     read_version(r, map, kiln_);
     if (kiln__read_key(r, map, KILN__KEY_spec_name) && (spec->name = kiln__read_text(r, name_, "'name'")) &&
         !good_label(spec->name))
-        kiln__diag_add(r->diag, name_->pos, "'%.70s' is no name for a spec: letters, digits, '_' and '-'", spec->name);
+        kiln__diag_add(r->diag, name_->pos, "'%.70s' is not a valid name for a spec: use letters, digits, '_' and '-'",
+                       spec->name);
     spec->title = title_ ? kiln__read_text(r, title_, "'title'") : "";
     spec->about = about_ ? kiln__read_text(r, about_, "'about'") : "";
     spec->source = source_ ? kiln__read_text(r, source_, "'source'") : NULL;
@@ -542,6 +609,7 @@ void kiln__read_spec(kiln__reader *r, const kiln__spec_node *map)
     read_section(r, map, true, &shared);
     spec->buffer_count = shared.buffer_count;
     spec->input_count = shared.input_count;
+    read_features(r, features_, &shared);
     read_variants(r, map, variants_, &shared);
     kiln__read_verify(r, verify_, shared.buffers, shared.buffer_count);
 }

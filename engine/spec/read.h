@@ -25,6 +25,7 @@ typedef struct kiln__name {
     kiln__pos pos;
     size_t inputs; /* INPUT: its number + 1; LET: the highest such number it needs, through other lets too; else 0 */
     const kiln__param *param;
+    bool varies; /* LET, INPUT: it depends on a param or on the device; set where features are read */
 } kiln__name;
 
 enum { KILN__MOST = 256, KILN__MOST_VARIANTS = 1000, KILN__MOST_VALUES = 1 << 20 };

@@ -200,6 +200,8 @@ struct kiln_spec {
     size_t input_count;     /* likewise */
     size_t verify_count;
     kiln__verify *verify;
+    size_t feature_count;
+    kiln__named_expr *features; /* what describes an input; the same for all configurations */
     size_t variant_count;
     kiln__variant *variants; /* at least 1 */
     bool from_t1;

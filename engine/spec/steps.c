@@ -27,7 +27,7 @@ static void read_extent(kiln__reader *r, kiln__spec_node *node, kiln__key key, k
         return;
     if (count == 0 || count > 3) {
         if (node->kind == KILN__LIST)
-            kiln__diag_add(r->diag, node->pos, "'%s' has one to three extents, not %zu", name, count);
+            kiln__diag_add(r->diag, node->pos, "'%s' takes one to three extents, not %zu", name, count);
         return;
     }
     for (size_t i = 0; i < 3; i++)
@@ -153,7 +153,7 @@ static void read_read(kiln__reader *r, const kiln__spec_node *node, kiln__read *
     const char *open = node->kind == KILN__SCALAR ? strchr(node->text, '[') : NULL;
     const char *close = open ? node->text + node->length - 1 : NULL;
     if (!open || open == node->text || *close != ']' || close == open + 1) {
-        kiln__diag_add(r->diag, node->pos, "what is read is one element of a buffer, such as size[0]");
+        kiln__diag_add(r->diag, node->pos, "'read' takes one element of a buffer, such as size[0]");
         return;
     }
     kiln__spec_node name = {.kind = KILN__SCALAR, .pos = node->pos}, element = name;
@@ -181,7 +181,7 @@ static void read_while(kiln__reader *r, const kiln__spec_node *map, kiln__step *
         if (!step->as.loop.reads)
             return;
         if (read_->kind == KILN__MAP && read_->count == 0)
-            kiln__diag_add(r->diag, read_->pos, "'read' names nothing; without it the condition would never change");
+            kiln__diag_add(r->diag, read_->pos, "'read' is empty; without it the condition would never change");
         for (size_t i = 0; i < count; i++) {
             kiln__read *read = &step->as.loop.reads[step->as.loop.read_count++];
             read->name = kiln__arena_strdup(r->arena, read_->keys[i]->text);

@@ -5,7 +5,7 @@
 
 typedef struct anchor {
     const char *name;
-    kiln__spec_node *node; /* NULL while it is being read: an alias to what contains it */
+    kiln__spec_node *node; /* NULL while it is being read: an alias inside the value that it stands for */
     size_t below;
     struct anchor *next;
 } anchor;
@@ -102,7 +102,7 @@ static void join(builder *b, frame *top, const kiln__spec_node *more)
     kiln__spec_node *last = top->node->items[top->node->count - 1];
     size_t length = last->length + 2 + more->length;
     if (length > 4096) {
-        fail(b, last->pos, "a parenthesis is opened here and not closed");
+        fail(b, last->pos, "a parenthesis is opened but not closed");
         return;
     }
     if (length + 1 > top->room) {
@@ -229,7 +229,7 @@ static void alias(builder *b, const yaml_event_t *event)
             if (a->node)
                 deliver(b, a->node);
             else
-                fail(b, pos, "an alias to what contains it");
+                fail(b, pos, "an alias inside the value that it stands for");
             return;
         }
     kiln__diag_add(b->diag, pos, "there is no anchor '&%s' before this alias", (const char *)event->data.alias.anchor);

@@ -236,7 +236,7 @@ static kiln_status read_row(reader *r, kiln__store_row *row, kiln_error **error)
     if (r->version >= 2) {
         KILN__STORE_COLUMNS_2(KILN__COLUMN)
     }
-    row->input_functions = "";
+    row->input_functions = row->features = "";
     if (r->version >= 3) {
         KILN__STORE_COLUMNS_3(KILN__COLUMN)
     }

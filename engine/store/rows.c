@@ -127,8 +127,9 @@ const char *kiln__store_row_unfit(kiln__arena *arena, const kiln__store_row *row
     kiln__settings settings;
     if (strlen(row->key) != 32 || row->key[strspn(row->key, "0123456789abcdef")])
         return "the key must be 32 hexadecimal digits:";
-    if (!kiln__settings_read(arena, row->params, &settings) || !kiln__settings_read(arena, row->sizes, &settings))
-        return "params and sizes must be NAME=VALUE ...:";
+    if (!kiln__settings_read(arena, row->params, &settings) || !kiln__settings_read(arena, row->sizes, &settings) ||
+        !kiln__settings_read(arena, row->features, &settings))
+        return "params, sizes and features must be NAME=VALUE ...:";
     return NULL;
 }
 
@@ -251,7 +252,7 @@ kiln_status kiln__store_query(kiln_store *store, const char *head, const kiln_st
 #define ONE(kind, name, unit, text) +1
 _Static_assert(0 KILN_RESULT_MAP(ONE) == 0 KILN__STORE_RESULT(ONE) KILN_RESULT_MAP_NOT_KEPT(ONE),
                "a list of KILN_RESULT_MAP is neither in KILN__STORE_RESULT nor KILN_RESULT_MAP_NOT_KEPT");
-_Static_assert(0 KILN__STORE_COLUMNS_3(ONE) == 5 && 0 KILN__STORE_COLUMNS_2(ONE) == 9 &&
+_Static_assert(0 KILN__STORE_COLUMNS_3(ONE) == 6 && 0 KILN__STORE_COLUMNS_2(ONE) == 9 &&
                    0 KILN__STORE_COLUMNS_1(ONE) == 32,
                "a version of the schema never changes: new columns need a new version (KILN__STORE_VERSION)");
 #undef ONE
@@ -295,7 +296,7 @@ static kiln_status show(kiln_store *store, const kiln__store_row *row, kiln_reco
                         kiln_error **error)
 {
     kiln__arena arena = {.mem = store->mem};
-    kiln__settings params = {0}, sizes = {0};
+    kiln__settings params = {0}, sizes = {0}, features = {0};
     kiln_result result;
     kiln__store_row_result(row, &result);
 #define COPY(kind, name, unit, text) .name = row->name,
@@ -308,12 +309,15 @@ static kiln_status show(kiln_store *store, const kiln__store_row *row, kiln_reco
                           .made = row->made,
                           KILN_RECORD_SUBJECT_MAP(COPY) KILN_RECORD_ORIGIN_MAP(COPY)};
 #undef COPY
-    bool read = kiln__settings_read(&arena, row->params, &params) && kiln__settings_read(&arena, row->sizes, &sizes);
+    bool read = kiln__settings_read(&arena, row->params, &params) && kiln__settings_read(&arena, row->sizes, &sizes) &&
+                kiln__settings_read(&arena, row->features, &features);
     kiln_status status = KILN_OK;
     record.params = params.items;
     record.param_count = params.count;
     record.sizes = sizes.items;
     record.size_count = sizes.count;
+    record.features = features.items;
+    record.feature_count = features.count;
     if (read)
         *enough = each(user, &record) != 0;
     else if (arena.failed)

@@ -12,30 +12,6 @@
 #define HURRY_MS 20  /* how long a sweep waits for another process after a full wait has failed once; */
 #define TELL_MS 1000 /* how long any wait lasts before it is logged */
 
-/* upgrades[v] upgrades a database from version v to the next. If it cannot be written, views[v], which hides the table,
- * shows it as the newest. */
-#define TEXT(name) "ALTER TABLE sample ADD COLUMN " #name " TEXT NOT NULL DEFAULT '';"
-#define WHOLE(name) "ALTER TABLE sample ADD COLUMN " #name " INTEGER NOT NULL DEFAULT 0;"
-#define REAL(name) "ALTER TABLE sample ADD COLUMN " #name " REAL DEFAULT 0;"
-static const char *const upgrades[] = {"", KILN__STORE_COLUMNS_2(KILN__COLUMN) "PRAGMA user_version=2;",
-                                       KILN__STORE_COLUMNS_3(KILN__COLUMN) "PRAGMA user_version=3;"};
-#undef TEXT
-#undef WHOLE
-#undef REAL
-#define TEXT(name) ", '' AS " #name
-#define WHOLE(name) ", 0 AS " #name
-#define REAL(name) ", 0.0 AS " #name
-#define VIEW "CREATE TEMP VIEW sample AS SELECT *"
-static const char *const views[] = {
-    "", VIEW KILN__STORE_COLUMNS_2(KILN__COLUMN) KILN__STORE_COLUMNS_3(KILN__COLUMN) " FROM main.sample",
-    VIEW KILN__STORE_COLUMNS_3(KILN__COLUMN) " FROM main.sample"};
-#undef VIEW
-#undef TEXT
-#undef WHOLE
-#undef REAL
-_Static_assert(KILN__COUNT(upgrades) == KILN__STORE_VERSION && KILN__COUNT(views) == KILN__STORE_VERSION,
-               "each version but the newest has an upgrade and a view");
-
 #define MARK(kind, name, unit, text) "?,"
 #define SET(kind, name, unit, text) #name "=excluded." #name ","
 static const char insert_sql[] = "INSERT INTO sample (" KILN__STORE_LIST ") VALUES (" KILN__STORE_COLUMNS(
@@ -169,24 +145,6 @@ static int use_wal(kiln_store *store)
     }
 }
 
-/* Two processes may do this at once, too. */
-static int upgrade(kiln_store *store, int64_t version)
-{
-    if (store->read_only)
-        return kiln__store_run(store, views[version]);
-    int code = kiln__store_run(store, "BEGIN IMMEDIATE");
-    if (code != SQLITE_OK)
-        return code;
-    code = kiln__store_number(store, "PRAGMA user_version", &version);
-    for (; code == SQLITE_OK && version < KILN__STORE_VERSION; version++)
-        code = kiln__store_run(store, upgrades[version]);
-    if (code == SQLITE_OK)
-        code = kiln__store_run(store, "COMMIT");
-    if (code != SQLITE_OK)
-        kiln__store_run(store, "ROLLBACK");
-    return code;
-}
-
 /* Checks application and version of the database, and creates the tables in an empty one. *code: SQLite's code. */
 static kiln_status prepare(kiln_store *store, int *code, kiln_error **error)
 {
@@ -211,7 +169,7 @@ static kiln_status prepare(kiln_store *store, int *code, kiln_error **error)
     if (!store->read_only)
         *code = use_wal(store);
     if (*code == SQLITE_OK && version < KILN__STORE_VERSION)
-        *code = upgrade(store, version);
+        *code = kiln__schema_upgrade(store, version);
     if (*code == SQLITE_OK && !store->read_only) {
         /* A killed process loses nothing; a power failure may lose the last samples. */
         *code = kiln__store_run(store, "PRAGMA synchronous=NORMAL");

@@ -12,7 +12,7 @@
  * opened, and older CSV files are read without them; their values are 0 or "". X(kind, name, unit, text) */
 #define KILN__STORE_COLUMNS(X) KILN__STORE_COLUMNS_1(X) KILN__STORE_COLUMNS_2(X) KILN__STORE_COLUMNS_3(X)
 #define KILN__STORE_COLUMNS_2(X) KILN_RESULT_MAP_2(X)
-#define KILN__STORE_COLUMNS_3(X) KILN_RESULT_MAP_3(X)
+#define KILN__STORE_COLUMNS_3(X) KILN_RESULT_MAP_3(X) X(TEXT, features, "", "")
 #define KILN__STORE_COLUMNS_1(X)                                                                                       \
     KILN_RECORD_SUBJECT_MAP(X)                                                                                         \
     X(TEXT, params, "", "")                                                                                            \

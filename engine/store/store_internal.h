@@ -70,6 +70,8 @@ int kiln__schema_harden(kiln_store *store);
  * could not be read; the caller must report that. */
 kiln_status kiln__schema_check(kiln_store *store, int64_t *version, int *code, kiln_error **error);
 
+int kiln__schema_upgrade(kiln_store *store, int64_t version); /* upgrade.c: from an earlier version */
+
 /* ---- pending samples (pending.c); under the lock ---- */
 
 kiln_status kiln__pending_add(kiln_store *store, const kiln__store_row *row, kiln_error **error);

@@ -534,6 +534,7 @@ static kiln_status read_foreign(reader *r, const json_t *result, kiln__store_row
                              .kiln = "",
                              .source_key = "",
                              .message = "",
+                             .features = "",
                              .input_functions = ""};
     row->spec = text_or(r->header, "kernel_name", NULL);
     row->spec = row->spec ? row->spec : stem(r);

@@ -218,6 +218,8 @@ static void variant_field(definition *d, const kiln__variant *variant)
     steps_field(d, variant->before, variant->before_count);
     steps_field(d, variant->steps, variant->step_count);
     named_exprs_field(d, variant->metrics, variant->metric_count);
+    if (d->spec->feature_count) /* a sample has their values */
+        named_exprs_field(d, d->spec->features, d->spec->feature_count);
     /* The Python dialect may name a param's list of values: max(block_size_x). */
     for (size_t p = 0; d->spec->from_t1 && p < variant->param_count; p++)
         for (size_t i = 0; i < variant->params[p].count; i++) {

@@ -13,7 +13,8 @@
     X(roofline, true, r->roofline > 0, r->roofline, "neither `flops` and `bytes` nor the device's peaks give one")     \
     X(energy, false, r->energy_joules > 0, r->energy_joules, "the device does not report its energy")                  \
     X(power, false, r->power_watts > 0, r->power_watts, "the device does not report its power")                        \
-    X(compile, false, true, (double)r->compile_ns / 1e9, "")
+    X(compile, false, true, (double)r->compile_ns / 1e9, "")                                                           \
+    X(error, false, r->verified, r->worst_error, "the answer is not verified")
 
 typedef struct field {
     const char *name;
@@ -115,10 +116,11 @@ static kiln_status check_names(kiln__goals *g, const objective *o, kiln_error **
         if (known)
             continue;
         const char *near = kiln__nearest(name, names, count);
-        kiln__diag_add(&diag, kiln__expr_name_pos(o->expr, i),
-                       "an objective may use measurements (time, gflops, gbs, roofline, energy, power, compile), "
-                       "metrics, params and sizes; unknown name '%s'%s%s%s",
-                       name, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+        kiln__diag_add(
+            &diag, kiln__expr_name_pos(o->expr, i),
+            "an objective may use measurements (time, gflops, gbs, roofline, energy, power, compile, error), "
+            "metrics, params and sizes; unknown name '%s'%s%s%s",
+            name, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
     }
     return kiln__diag_finish(&diag, KILN_ERROR_NOT_FOUND, error);
 }

@@ -22,6 +22,7 @@ struct kiln__recorder {
     size_t device_count;
     const char *sizes;      /* as a text; "" until a configuration is seen */
     const char *size_files; /* the contents of files that they name */
+    const char *features;   /* of the input, as a text; "" until inputs were made */
     char cc[16], driver[16], nvrtc[16];
     kiln__hash128 *variants; /* of each variant of the spec: a hash of what it does */
     bool *known;
@@ -114,7 +115,8 @@ kiln_status kiln__recorder_open(kiln_engine *engine, const kiln_spec *spec, cons
                           .arena.mem = engine->mem,
                           .store = options->store,
                           .sizes = "",
-                          .size_files = ""};
+                          .size_files = "",
+                          .features = ""};
     const kiln_device_info *info = &engine->info;
     int nvrtc = kiln__nvrtc_version(engine->nvrtc);
     snprintf(r->cc, sizeof r->cc, "%d.%d", info->cc_major, info->cc_minor);
@@ -291,6 +293,30 @@ void kiln__recorder_times(kiln__recorder *r, const void *times, size_t count)
     r->time_count = count;
 }
 
+void kiln__recorder_features(kiln__recorder *r, const char *features)
+{
+    /* Files that replace the contents of buffers are not what features describe. */
+    if (!r || !*features || kiln__tune_run(r->options)->input_count || strcmp(r->features, features) == 0)
+        return;
+    const char *kept = kiln__arena_strdup(&r->arena, features);
+    r->features = kept ? kept : r->features;
+}
+
+kiln_status kiln__recorder_note(kiln__recorder *r, kiln_plan *plan, kiln_error **error)
+{
+    if (!r)
+        return KILN_OK;
+    size_t count;
+    const double *times = kiln__plan_times(plan, &count);
+    kiln__recorder_times(r, times, count);
+    kiln__text features = {.mem = r->engine->mem};
+    kiln_status status = kiln__trial_features(plan, &features, error);
+    if (status == KILN_OK)
+        kiln__recorder_features(r, kiln__text_get(&features));
+    kiln__text_free(&features);
+    return status;
+}
+
 /* Failures that are caused by the configuration and would occur again. Others depend on the state of the machine (a
  * process that was killed, a time limit), on limits of the caller, or on host code. */
 static bool is_reusable(kiln_status status, const kiln_error *why)
@@ -328,6 +354,7 @@ static void fill_row(const kiln__recorder *r, const kiln__identity *identity, co
         .source_key = identity->source,
         .status = sample->status,
         .message = sample->message,
+        .features = r->features,
         .reusable = *identity->source && is_reusable(sample->status, why),
         .made = kiln__today_ns() / 1000,
         .times = r->times,

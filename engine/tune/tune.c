@@ -39,6 +39,7 @@ typedef struct sweep {
     kiln__crew *crew; /* measures in other processes, one per device; NULL: in this process */
     job *flying;      /* the job that each of them measures; no sample: none */
     size_t flying_count;
+    bool alone;               /* one of them is retried with nothing else at work, or waits for that */
     const char **devices;     /* id of each */
     kiln__recorder *recorder; /* NULL: samples are not stored */
     kiln__goals *goals;
@@ -274,7 +275,7 @@ static bool is_flying(const sweep *s)
 
 static bool wants_more(sweep *s)
 {
-    if (s->drained || s->count >= s->ahead || kiln__budget_over(&s->budget))
+    if (s->drained || s->alone || s->count >= s->ahead || kiln__budget_over(&s->budget))
         return false;
     if (!kiln__tune_source_learns(s->source))
         return true;
@@ -369,9 +370,8 @@ static kiln_status run_code(sweep *s, job *taken, const kiln__trial *trial, kiln
         const kiln_result *ran = NULL;
         status = kiln_plan_run(plan, &how, &ran, error);
         *result = ran ? *ran : *result;
-        size_t count;
-        const double *times = kiln__plan_times(plan, &count);
-        kiln__recorder_times(s->recorder, times, count);
+        if (status == KILN_OK)
+            status = kiln__recorder_note(s->recorder, plan, error);
         kiln_plan_close(plan);
     }
     return status;
@@ -451,22 +451,33 @@ static kiln_status let_go(sweep *s, size_t place, kiln_status status, kiln_error
     return KILN_OK;
 }
 
-/* Steps each runner, counts finished samples, and gives ready jobs to idle runners. *idle: runners that stay idle. */
-static kiln_status serve_crew(sweep *s, bool more, size_t *idle, kiln_error **error)
+/* Steps each runner, and counts finished samples. */
+static kiln_status step_crew(sweep *s, kiln_error **error)
+{
+    kiln_status status = KILN_OK;
+    for (size_t i = 0; i < s->flying_count && status == KILN_OK; i++) {
+        kiln__runner *runner = kiln__crew_runner(s->crew, i);
+        job *flying = &s->flying[i];
+        kiln_error *why = NULL;
+        bool ends = false;
+        if (runner && flying->sample && kiln__runner_step(runner)) {
+            status = kiln__runner_take(runner, s->recorder, kiln__tuning_result(flying->sample), &ends, &why);
+            status = ends ? let_go(s, i, status, why, error) : finish(s, flying, status, why, error);
+        }
+    }
+    return status;
+}
+
+/* Gives ready jobs to idle runners. *idle: runners that stay idle. */
+static kiln_status feed_crew(sweep *s, bool more, size_t *idle, kiln_error **error)
 {
     *idle = 0;
     for (size_t i = 0; i < s->flying_count; i++) {
         kiln__runner *runner = kiln__crew_runner(s->crew, i);
         job *flying = &s->flying[i];
-        kiln_error *why = NULL;
-        bool ends = false;
         kiln_status status = KILN_OK;
-        if (runner && flying->sample && kiln__runner_step(runner)) {
-            status = kiln__runner_take(runner, s->recorder, kiln__tuning_result(flying->sample), &ends, &why);
-            status = ends ? let_go(s, i, status, why, error) : finish(s, flying, status, why, error);
-        }
         size_t ready;
-        while (status == KILN_OK && more && !ends && runner && !flying->sample && (ready = find_ready(s)) < s->count) {
+        while (status == KILN_OK && more && runner && !flying->sample && (ready = find_ready(s)) < s->count) {
             status = take_job(s, ready, flying, error);
             if (status != KILN_OK || !flying->sample)
                 continue;
@@ -477,17 +488,17 @@ static kiln_status serve_crew(sweep *s, bool more, size_t *idle, kiln_error **er
         }
         if (status != KILN_OK)
             return status;
-        *idle += runner && !ends && !flying->sample;
+        *idle += runner && !flying->sample;
     }
     return KILN_OK;
 }
 
-/* Sleeps until a runner needs attention or, if one is idle, a compile has ended. */
+/* Sleeps until a runner needs attention or a compile has ended, if one is idle or waits for that. */
 static void await_crew(sweep *s, size_t idle)
 {
     uint64_t start = kiln__now_ns(), rung;
-    bool compiling = idle > 0 && s->count > 0;
-    int ended = compiling && s->engine->compiler ? kiln__compiler_ended(s->engine->compiler) : -1;
+    bool compiling = idle > 0 && s->count > 0 && !s->alone;
+    int ended = (compiling || s->alone) && s->engine->compiler ? kiln__compiler_ended(s->engine->compiler) : -1;
     kiln__crew_wait(s->crew, ended, compiling ? WAIT_SECONDS : TICK_NS * 1e-9);
     if (ended >= 0 && read(ended, &rung, sizeof rung) != sizeof rung)
         rung = 0; /* none has ended */
@@ -536,9 +547,9 @@ static kiln_status measure_again(void *user, const kiln_sample *sample, const ki
     if (status == KILN_OK)
         status = compile_again(&again, error);
     *ends = is_fatal(status);
-    kiln__runner *runner = s->crew ? kiln__crew_runner(s->crew, again.place) : NULL;
     if (status == KILN_OK && s->crew) {
-        status = kiln__runner_run(runner, sample, trial, &again.made, tick, s, s->recorder, result, ends, error);
+        status = kiln__crew_run(s->crew, again.place, sample, trial, &again.made, tick, s, s->recorder, result, ends,
+                                error);
     } else if (status == KILN_OK) {
         status = run_code(s, &again, trial, result, error);
         *ends = is_fatal(status);
@@ -589,7 +600,10 @@ static kiln_status run_with_crew(sweep *s, kiln_error **error)
         bool late = kiln__now_ns() - s->ticked >= TICK_NS, more = !kiln__budget_over(&s->budget);
         if (late && !report(s, NULL))
             return interrupted(s, error);
-        status = serve_crew(s, more, &idle, error); /* running work is awaited when the time is over */
+        status = step_crew(s, error);
+        s->alone = kiln__crew_alone(s->crew);
+        if (status == KILN_OK) /* running work is awaited when the time is over */
+            status = feed_crew(s, more && !s->alone, &idle, error);
         if (status != KILN_OK)
             break;
         if (wants_more(s))

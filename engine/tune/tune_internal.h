@@ -52,6 +52,8 @@ double kiln__trial_bound(const kiln_tune_options *options, const kiln_sample *be
 /* The run options of its samples. */
 const kiln_run_options *kiln__tune_run(const kiln_tune_options *options);
 kiln_run_options kiln__trial_run(const kiln_run_options *sweep, const kiln__trial *trial);
+/* The features of a plan that has run, as a text of settings. */
+kiln_status kiln__trial_features(kiln_plan *plan, kiln__text *out, kiln_error **error);
 
 /* ---- the fastest, measured again (finalists.c) ---- */
 
@@ -166,6 +168,10 @@ bool kiln__recorder_find(kiln__recorder *recorder, const kiln__identity *identit
                          kiln_sample *sample, kiln_status *status, const char **message);
 /* The times of the next added sample; they need not be aligned. */
 void kiln__recorder_times(kiln__recorder *recorder, const void *times, size_t count);
+/* What describes the input, which all samples of a sweep have in common: the text of settings, "" for none. */
+void kiln__recorder_features(kiln__recorder *recorder, const char *features);
+/* Both of a plan that has run. */
+kiln_status kiln__recorder_note(kiln__recorder *recorder, kiln_plan *plan, kiln_error **error);
 /* Writes a sample of device number `place` of the sweep. If the store cannot be written the log says so once, and the
  * sweep continues. `why`: the failure, NULL: none. */
 void kiln__recorder_add(kiln__recorder *recorder, const kiln__identity *identity, const kiln_sample *sample,

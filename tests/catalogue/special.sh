@@ -1,14 +1,18 @@
 #!/bin/sh
-# special.sh KILN SPEC BUFFER EXTENT... -- SETTINGS: every variant of a spec on infinities, NaN, -0, denormals and
-# numbers that overflow, an array of each (special.py), checked against its reference. Where all numbers are denormals
-# no answer is further off than a spec's atol, so there a copy of the spec has a smaller one. SETTINGS are options of
-# kiln run.
+# special.sh KILN SPEC [VARIANT,...:]BUFFER EXTENT... -- SETTINGS: every variant of a spec, or these, on infinities, NaN,
+# -0, denormals and numbers that overflow, an array of each (special.py), checked against its reference. Where all numbers
+# are denormals no answer is further off than a spec's atol, so there a copy of the spec has a smaller one. An EXTENT that
+# is no number is a variant that takes denormals for 0, as atomics do, and is left out there, or !KIND, a kind that is left
+# out. SETTINGS are options of kiln run.
 set -eu
 kiln=$1 spec=$2 buffer=$3
 shift 3
-extents=
+extents='' left_out=' '
 while [ "$1" != -- ]; do
-    extents="$extents $1"
+    case $1 in
+    *[!0-9]*) left_out="$left_out$1 " ;;
+    *) extents="$extents $1" ;;
+    esac
     shift
 done
 shift
@@ -22,6 +26,9 @@ sed 's/atol: [^,}]*/atol: 1e-42/' "$spec" >"$tight"
 ! cmp -s "$spec" "$tight" || { echo "$spec has no atol" >&2; exit 1; }
 variants=$("$kiln" show "$spec" --names)
 [ -n "$variants" ] || { echo "no variants" >&2; exit 1; }
+case $buffer in
+*:*) variants=$(echo "${buffer%%:*}" | tr , ' ') buffer=${buffer#*:} ;;
+esac
 failed=0
 for kind in inf -inf nan large zero denormal; do
     # shellcheck disable=SC2086  # a list of numbers
@@ -29,6 +36,7 @@ for kind in inf -inf nan large zero denormal; do
     checked=$spec
     [ $kind != denormal ] || checked=$tight
     for variant in $variants; do
+        case $kind$left_out in denormal*" $variant "* | *" !$kind "*) continue ;; esac
         if ! output=$("$kiln" run "$checked" -v "$variant" -I "$sources" --device sim --no-measure \
                           --input "$buffer=$folder/special.npy" "$@" 2>&1) ||
            ! echo "$output" | grep -q verified; then

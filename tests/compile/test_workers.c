@@ -220,6 +220,45 @@ static void test_killed_once(void)
     unsetenv("KILN_TEST_WORKER_MARKS");
 }
 
+/* What waits when the compiler is held is not started before the release; what is begun meanwhile is, and others that hold
+ * it too change nothing. */
+static void test_held(void)
+{
+    char marks[] = "/tmp/kiln-workers-XXXXXX", path[128];
+    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(marks));
+    setenv("KILN_TEST_WORKER_ACTS", "mortal", 1);
+    setenv("KILN_TEST_WORKER_MARKS", marks, 1);
+    kiln__compiler *compiler = open_pool(self, 1, 60);
+    kiln__compile_job *runs = start(compiler, "small.cu", source_small, "-DWAITS"); /* for the file `go` */
+    while (kiln__compiler_is_quiet(compiler))
+        usleep(1000);
+    kiln__compile_job *waits = start(compiler, "small.cu", source_small, NULL);
+    kiln__compile_job *gone = start(compiler, "small.cu", source_small, NULL);
+    kiln__compiler_hold(compiler);
+    kiln__compiler_hold(compiler);
+    kiln__compile_cancel(gone);
+    snprintf(path, sizeof path, "%s/go", marks);
+    FILE *go = fopen(path, "w");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(go);
+    fclose(go);
+    take_good(runs);
+    while (!kiln__compiler_is_quiet(compiler))
+        usleep(1000);
+    take_good(start(compiler, "small.cu", source_small, NULL));
+    kiln__compiler_release(compiler);
+    take_good(start(compiler, "small.cu", source_small, NULL));
+    CHECK(!kiln__compile_done(waits));
+    kiln__compiler_release(compiler);
+    take_good(waits);
+    kiln__compiler_close(compiler);
+    CHECK(unlink(path) == 0);
+    snprintf(path, sizeof path, "%s/busy", marks);
+    CHECK(unlink(path) == 0);
+    CHECK(rmdir(marks) == 0);
+    unsetenv("KILN_TEST_WORKER_ACTS");
+    unsetenv("KILN_TEST_WORKER_MARKS");
+}
+
 /* A worker that the system ends between two jobs costs nothing. */
 static pid_t worker_of_ours(void)
 {
@@ -534,7 +573,15 @@ static int mark(const char *name, int flags)
     return open(path, O_CREAT | O_RDWR | O_CLOEXEC | flags, 0600);
 }
 
-/* Compiles while it holds a share of the file `busy`; the request that dies once wants all of it the second time. */
+static bool is_marked(const char *name)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", getenv("KILN_TEST_WORKER_MARKS"), name);
+    return access(path, F_OK) == 0;
+}
+
+/* Compiles while it holds a share of the file `busy`; the request that dies once wants all of it the second time. One that
+ * waits does so for the file `go`. */
 static int act_mortal(void)
 {
     kiln__message_header header;
@@ -552,6 +599,8 @@ static int act_mortal(void)
             raise(SIGKILL);
         if (flock(busy, (dies ? LOCK_EX : LOCK_SH) | LOCK_NB) != 0)
             mark("not-alone", 0);
+        while (memmem(body, (size_t)header.length, "-DWAITS", 7) && !is_marked("go"))
+            usleep(1000);
         if (!kiln__message_read_request(body, (size_t)header.length, &arena, &request))
             return 5;
         kiln_status status = kiln__compile_here(NULL, nvrtc, &request, NULL, 0, &unit, &ns, &error);
@@ -699,6 +748,7 @@ static const check_case cases[] = {
     {"bad workers", test_bad_workers},
     {"killed while idle", test_killed_idle},
     {"a worker that is killed once", test_killed_once},
+    {"a compiler that is held", test_held},
     {"no worker", test_no_worker},
     {"confined", test_confined},
     {"memory", test_memory},

@@ -96,6 +96,7 @@ static void as_sweep(const char *body, size_t length)
     }
     if (kiln__runner_read_result(body, length, &answer)) {
         touch_text(answer.why);
+        touch_text(answer.features);
         touch(answer.times, answer.time_count * sizeof(double));
         again = (kiln__text){0};
         kiln__runner_write_result(&again, &answer);

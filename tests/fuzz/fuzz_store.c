@@ -107,6 +107,7 @@ static void write_some(kiln_store *store)
                            .kiln = "",
                            .source_key = "",
                            .message = "",
+                           .features = "",
                            .input_functions = "",
                            .made = INT64_MAX,
                            .times = times,

@@ -1,17 +1,18 @@
 #!/usr/bin/env python3
 """Fails each fallible call of a whole `kiln tune` once, and looks at how the command ends.
 
-    run.py BUILD [--full] [--seconds S] [--jobs J] [--scenario NAME] [--kind NAME] [--site KEY] [--keep]
+    run.py BUILD [--full] [--from N] [--seconds S] [--jobs J] [--scenario NAME] [--kind NAME] [--site KEY] [--keep]
 
 BUILD is a build folder: it is installed into a folder of its own first, and what is run is what was installed. A first
 run of each scenario records which calls there are (shim.c says how they are told apart); then there is one run for each
 call, in which it fails. After each of them the same sweep runs undisturbed on what was left.
 
 Without --full it ends after --seconds (14), but not before 8 cases, in two of the scenarios, and takes one call of every
-function in every kind of process first, then another of each, and so on. The order is the same every time (--seed). Exit
-code 77: there is no NVRTC here."""
+function in every kind of process first, then another of each, and so on. The order is the same every time (--seed), so a
+run with --from N continues where one of the same build ended after N cases. Exit code 77: there is no NVRTC here."""
 import argparse
 import concurrent.futures
+import csv
 import errno
 import json
 import os
@@ -282,8 +283,8 @@ class Slot:
         except (ValueError, KeyError) as problem:
             return [f"exit code 0, and its output is not whole: {problem}: {out[-200:]!r}"]
         if os.path.exists(self.path("out.csv")):
-            with open(self.path("out.csv")) as file:
-                lines = file.read().splitlines()
+            with open(self.path("out.csv"), newline="") as file:
+                lines = list(csv.reader(file)) # a message may have several lines
             if len(lines) != len(told) + 1:
                 return [f"exit code 0, and its CSV file has {len(lines)} lines for {len(told)} samples"]
         kept = len(self.samples())
@@ -442,6 +443,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("build")
     parser.add_argument("--full", action="store_true")
+    parser.add_argument("--from", type=int, default=0, metavar="N", dest="first", help="leave out the first N cases")
     parser.add_argument("--seconds", type=float, default=None)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--seed", type=int, default=1)
@@ -462,9 +464,10 @@ def main():
                 print(case)
                 print(tool.symbolize(case.site))
             return 0
-        results = run_all(tool, slots, cases, seconds)
+        results = run_all(tool, slots, cases[args.first:], seconds)
         total = print_table(results)
-        print(f"{sites} call sites, {len(cases)} cases, {len(results)} of them run")
+        where = f" from number {args.first} on" if args.first else ""
+        print(f"{sites} call sites, {len(cases)} cases, {len(results)} of them run{where}")
         return 1 if total["wrong"] or total["hung"] else 0
     finally:
         if not args.keep:

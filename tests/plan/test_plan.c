@@ -485,6 +485,50 @@ static void test_files(void)
 
 /* ---- sharing ---- */
 
+/* add_one_host, after a look at what the variant's own input exports, or at what is not there. */
+static kiln_status host_curious(void *user, kiln_call *call)
+{
+    int64_t none = 0, rows;
+    if (kiln_call_int(call, user, &none, &rows) != KILN_OK)
+        return KILN_ERROR_HOST_FUNCTION;
+    return host_add_one(NULL, call);
+}
+
+/* Runs with BLOCK 2, 4, 8, 2, 4, 8 of a variant that has an input of its own, as a sweep does. */
+static int references_of_sweep(const char *function, const char *looks_at)
+{
+    char text[1000];
+    kiln_error *error = NULL;
+    kiln__shared *shared;
+    snprintf(text, sizeof text,
+             HEAD "verify: {y: {against: {host: %s}}}\nvariants:\n  v:\n    params: {BLOCK: [2, 4, 8]}\n"
+                  "    inputs: {m: {host: matrix, rows: BLOCK}}\n    steps:\n" ADD("add_one"),
+             function);
+    open_engine(NULL, true);
+    kiln_register_host(engine, "curious", KILN_HOST_REFERENCE, host_curious, (void *)(uintptr_t)looks_at, NULL);
+    CHECK_OK(kiln_spec_parse(engine, text, strlen(text), "fake.yaml", &spec, &error), error);
+    CHECK_OK(kiln__shared_open(engine, spec, &shared, &error), error);
+    references = 0;
+    for (int round = 0; round < 6; round++) {
+        kiln_setting block = {"BLOCK", {KILN_INT, {.i = 2 << round % 3}}};
+        CHECK_OK(fake_plan_of(engine, spec, &(kiln_choice){.params = &block, .param_count = 1}, &plan, &error), error);
+        kiln__plan_share(plan, shared);
+        check_run(KILN_OK, NULL);
+        kiln_plan_close(plan);
+        plan = NULL;
+    }
+    kiln__shared_free(shared);
+    close_all();
+    return references;
+}
+
+static void test_sweep_inputs(void)
+{
+    CHECK(references_of_sweep("add_one_host", NULL) == 1);
+    CHECK(references_of_sweep("curious", "m.rows") == 3);
+    CHECK(references_of_sweep("curious", "m.columns") == 3);
+}
+
 static void test_sweep(void)
 {
     kiln_error *error = NULL;
@@ -627,6 +671,7 @@ static const check_case cases[] = {
     {"input errors", test_input_errors},
     {"files", test_files},
     {"sweep", test_sweep},
+    {"sweep with inputs", test_sweep_inputs},
     {"sweep heals", test_sweep_heals},
     {"memory", test_memory},
     {"threads", test_threads},

@@ -97,6 +97,7 @@ static inline kiln__store_row row_of(unsigned number, char key[33], double times
         .temperature = 40 + number,
         .power_watts = 600.5 + number,
         .energy_joules = 0.25 * number,
+        .features = number % 2 ? "rows=300 mean=2.5" : "",
         .times = times,
         .time_count = 3,
     };

@@ -92,6 +92,7 @@ static void add(kiln_store *store, unsigned number)
         .clock_hz = 1.98e9,
         .throttle = 4,
         .energy_joules = 0.25,
+        .features = number % 2 ? "rows=300 mean=2.5" : "",
         .stopped_early = number == 6,
         .times = times,
         .time_count = end ? 0 : 3,
@@ -181,6 +182,7 @@ static void no_formulas(void)
                                .kiln = "",
                                .source_key = "",
                                .message = cases[i].text,
+                               .features = "",
                                .input_functions = "",
                                .seconds = -1.5,
                                .made = 1};
@@ -280,6 +282,7 @@ static void one_problem_a_file(void)
                            .kiln = "",
                            .source_key = "",
                            .message = "",
+                           .features = "",
                            .input_functions = "",
                            .seconds = 1,
                            .measured = 1};

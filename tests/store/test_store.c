@@ -266,7 +266,7 @@ static int check_version_2(void *user, const kiln_record *record)
     const kiln_result *result = record->result;
     CHECK(result->seconds == 0.5 && result->clock_hz == 7 && record->time_count == 2 && record->times[1] == 0.75);
     CHECK(result->inputs_seconds == 0 && result->copy_seconds == 0 && result->host_step_seconds == 0);
-    CHECK(result->rounds == 0 && !*result->input_functions.text);
+    CHECK(result->rounds == 0 && !*result->input_functions.text && record->feature_count == 0);
     ++*(unsigned *)user;
     return 0;
 }
@@ -277,7 +277,7 @@ static int check_version_1(void *user, const kiln_record *record)
     CHECK(result->seconds == 0.5 && result->repetitions == 2 && record->made == 1000 && result->compile_ns == 5);
     CHECK(record->time_count == 2 && record->times[0] == 0.25 && record->times[1] == 0.75);
     CHECK(!result->stopped_early && !result->finals && result->first_seconds == 0 && result->clock_hz == 0);
-    CHECK(!result->throttle && result->energy_joules == 0);
+    CHECK(!result->throttle && result->energy_joules == 0 && record->feature_count == 0);
     ++*(unsigned *)user;
     return 0;
 }
@@ -340,6 +340,50 @@ static void databases_and_files_of_version_2(void)
     CHECK(read == 1 && taken == 1);
     CHECK_OK(kiln_store_list(f.store, NULL, check_version_2, &seen, &error), error);
     CHECK(seen == 4);
+    CHECK(add_number(f.store, 3));
+    teardown(&f);
+}
+
+/* What describes an input is listed, and comes back from a file as it was. */
+static int check_features(void *user, const kiln_record *record)
+{
+    const kiln_setting *features = record->features;
+    CHECK(record->feature_count == 2);
+    if (record->feature_count == 2) {
+        CHECK(strcmp(features[0].name, "rows") == 0 && features[0].value.as.i == 300);
+        CHECK(strcmp(features[1].name, "mean") == 0 && features[1].value.as.f == 2.5);
+    }
+    ++*(unsigned *)user;
+    return 0;
+}
+
+static void features_are_kept(void)
+{
+    fixture f;
+    char csv[128];
+    unsigned seen = 0;
+    uint64_t read = 0, taken = 0;
+    kiln_error *error = NULL;
+    setup(&f);
+    snprintf(csv, sizeof csv, "%s/1.csv", f.folder);
+    CHECK(add_number(f.store, 1));
+    CHECK_OK(kiln_store_list(f.store, NULL, check_features, &seen, &error), error);
+    CHECK_OK(kiln_store_export(f.store, NULL, csv, KILN_FORMAT_CSV, NULL, &error), error);
+    CHECK_OK(kiln_store_prune(f.store, NULL, NULL, &error), error);
+    CHECK_OK(kiln_store_import(f.store, csv, &read, &taken, &error), error);
+    CHECK_OK(kiln_store_list(f.store, NULL, check_features, &seen, &error), error);
+    CHECK(seen == 2 && taken == 1);
+    char *text = NULL;
+    size_t length;
+    CHECK_OK(kiln__file_read(NULL, csv, 0, &text, &length, &error), error);
+    char *at = text ? strstr(text, "mean=2.5") : NULL;
+    if (at)
+        at[4] = ' ';
+    write_file(csv, text ? text : "");
+    CHECK(kiln_store_import(f.store, csv, &read, &taken, &error) == KILN_ERROR_IO);
+    CHECK(error && strstr(kiln_error_message(error), "params, sizes and features must be NAME=VALUE"));
+    kiln_error_free(error);
+    kiln__free(NULL, text);
     teardown(&f);
 }
 
@@ -728,6 +772,7 @@ static const check_case cases[] = {
     {"CSV that is damaged", csv_that_is_damaged},
     {"older databases and files", older_databases_and_files},
     {"databases and files of version 2", databases_and_files_of_version_2},
+    {"features are kept", features_are_kept},
     {"damage is moved aside", damage_is_moved_aside},
     {"damage that comes later", damage_that_comes_later},
     {"others' databases are left alone", others_databases_are_left_alone},

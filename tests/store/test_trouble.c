@@ -293,6 +293,7 @@ static void tables_of_others_are_refused(void)
         {"CREATE TRIGGER t AFTER INSERT ON sample BEGIN DELETE FROM sample; END", "the trigger 't'",
          KILN_ERROR_REFUSED},
         {"PRAGMA user_version=1", "the column 'stopped_early'", KILN_ERROR_REFUSED},
+        {"PRAGMA user_version=2", "the column 'features'", KILN_ERROR_REFUSED},
         {"PRAGMA user_version=0", "has version 0", KILN_ERROR_UNSUPPORTED},
     };
     for (size_t i = 0; i < KILN__COUNT(bad); i++) {

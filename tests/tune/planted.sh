@@ -46,6 +46,7 @@ expect '^[0-9]*,after,' KILN_OK 3
 expect '^[0-9]*,planted,.*compiler_killed[^_]' KILN_ERROR_COMPILE 1
 expect '^[0-9]*,planted,.*compiler_killed_once' KILN_OK 1
 expect '^[0-9]*,planted,.*runner_killed_once' KILN_OK 1
+[ -e "$work/marks/not-alone" ] && { echo "FAIL: a configuration that killed its runner was not measured again alone"; failed=1; }
 cat "$work/samples.csv"
 
 # The store has them all. With a worker that lives, a second sweep makes anew what died or ran out of time, and takes what

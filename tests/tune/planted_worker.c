@@ -1,11 +1,14 @@
 /* planted_worker - stands between a sweep and kiln-worker ($KILN_PLANTED_WORKER), hands the messages on, and does what
  * a configuration of planted.yaml asks for: as a compiler it crashes, is killed or hangs, as a runner it dies in mid-sample.
- * What it does once it does not where $KILN_PLANTED_MARKS has a file of that name, which it makes. */
+ * What it does once it does not where $KILN_PLANTED_MARKS has a file of that name, which it makes. Each holds a share of
+ * the file `busy` there while it works; a runner that measures again what killed one wants all of it, and makes the file
+ * `not-alone` where it does not get it. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -16,27 +19,36 @@ static bool holds(const char *body, size_t length, const char *text)
     return memmem(body, length, text, strlen(text)) != NULL;
 }
 
-/* False: not this time. */
-static bool is_first(const char *what)
+static int open_mark(const char *name, int flags)
 {
     char path[512];
     const char *folder = getenv("KILN_PLANTED_MARKS");
-    snprintf(path, sizeof path, "%s/%s", folder ? folder : "/nowhere", what);
-    int made = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
+    snprintf(path, sizeof path, "%s/%s", folder ? folder : "/nowhere", name);
+    return open(path, O_CREAT | O_WRONLY | O_CLOEXEC | flags, 0600);
+}
+
+/* False: not this time. */
+static bool is_first(const char *what)
+{
+    int made = open_mark(what, O_EXCL);
     if (made >= 0)
         close(made);
     return made >= 0;
 }
 
-static void act(const kiln__message_header *header, const char *body)
+static void act(const kiln__message_header *header, const char *body, int busy)
 {
     size_t length = (size_t)header->length;
+    bool again = false;
     if (header->kind == KILN__RUNNER_RUN && holds(body, length, "runner_killed_once")) {
-        if (is_first("runner"))
+        again = !is_first("runner");
+        if (!again)
             raise(SIGKILL);
     } else if (header->kind == KILN__RUNNER_RUN && holds(body, length, "runner_killed")) {
         raise(SIGKILL);
     }
+    if (busy >= 0 && header->kind != KILN__RUNNER_OPEN && flock(busy, (again ? LOCK_EX : LOCK_SH) | LOCK_NB) != 0)
+        is_first("not-alone");
     if (header->kind == KILN__RUNNER_OPEN || header->kind == KILN__RUNNER_RUN)
         return;
     if (holds(body, length, "#define KIND compiler_crash\n"))
@@ -49,8 +61,8 @@ static void act(const kiln__message_header *header, const char *body)
             pause();
 }
 
-/* Hands one answer on; *more: it was not the last one to the request. */
-static bool hand_back(const kiln__child *real, bool *more)
+/* Hands one answer on; *more: it was not the last one to the request. Whoever gets that may count on `busy`. */
+static bool hand_back(const kiln__child *real, int busy, bool *more)
 {
     uint32_t kind = 0;
     char *body = NULL;
@@ -61,8 +73,10 @@ static bool hand_back(const kiln__child *real, bool *more)
     kiln__wire_begin(&message, kind);
     kiln__text_add(&message, body, length);
     kiln__wire_end(&message);
-    bool sent = kiln__socket_send(STDIN_FILENO, &message);
     *more = kind == KILN__RUNNER_LAUNCHING || kind == KILN__RUNNER_WAITING;
+    if (busy >= 0 && !*more)
+        flock(busy, LOCK_UN);
+    bool sent = kiln__socket_send(STDIN_FILENO, &message);
     kiln__text_free(&message);
     kiln__free(NULL, body);
     return sent;
@@ -85,11 +99,12 @@ int main(int count, char **arguments)
     kiln__child real = {.socket = -1, .pidfd = -1, .wake = -1};
     if (kiln__child_start(&real, own) != 0)
         return 3;
-    bool good = runs || hand_back(&real, &more); /* a compiler speaks first */
+    bool good = runs || hand_back(&real, -1, &more); /* a compiler speaks first */
     kiln__message_header header;
     char *body = NULL;
+    int busy = open_mark("busy", 0);
     while (good && kiln__socket_message(STDIN_FILENO, &header, &body)) {
-        act(&header, body);
+        act(&header, body, busy);
         kiln__text message = {0};
         kiln__wire_begin(&message, header.kind);
         kiln__text_add(&message, body, (size_t)header.length);
@@ -98,7 +113,7 @@ int main(int count, char **arguments)
         kiln__text_free(&message);
         kiln__free(NULL, body);
         do
-            good = good && hand_back(&real, &more);
+            good = good && hand_back(&real, busy, &more);
         while (good && more);
     }
     kiln__child_end(&real);

@@ -34,6 +34,7 @@ static const char whole[] =
     "  file: {file: data.npy}\n"
     "before_each: [{fill: {buffer: q, value: 0}}]\n"
     "metrics: {of_all: 1}\n"
+    "features: {rows: 2 * N}\n"
     "verify:\n"
     "  o: {against: {host: expect}, rtol: 1e-3, atol: 1e-4}\n"
     "  p: {against: {variant: other}}\n"
@@ -81,6 +82,7 @@ static const struct {
     CHANGE(spec_define, "{DEFINED: 1}", "{DEFINED: 2}"),
     CHANGE(spec_bake, "bake: [N]", "bake: [N, M]"),
     CHANGE(spec_options, "-DOF_SPEC=1", "-DOF_SPEC=2"),
+    CHANGE(spec_features, "rows: 2 * N", "rows: N"),
     CHANGE(spec_metrics, "of_all: 1", "of_all: 2"),
     CHANGE(variant_about, "What is changed", "What was changed"),
     CHANGE(variant_contender, "contender: true", "contender: false"),

@@ -58,7 +58,9 @@ static const kiln_result measured = {.measured = 1,
                                      .roofline = 0.25,
                                      .compile_ns = 1500000000,
                                      .energy_joules = 0.75,
-                                     .power_watts = 375};
+                                     .power_watts = 375,
+                                     .verified = 1,
+                                     .worst_error = 0.125};
 
 static void values(void)
 {
@@ -76,6 +78,7 @@ static void values(void)
         {"energy", 0.75, 0.75},
         {"energy * time", 1.5e-3, 1.5e-3},
         {"power", 375, 375},
+        {"error", 0.125, 0.125},
         {"elements", 400, 400}, /* 200 * 2 */
         {"max: elements / time", 200000, -200000},
         {"time * BLOCK + TILE", 128.128, 128.128},
@@ -122,7 +125,7 @@ static void refuses(void)
     } want[] = {
         {"tme", KILN_ERROR_NOT_FOUND,
          "objective:1:1: an objective may use measurements (time, gflops, gbs, roofline, "
-         "energy, power, compile), metrics, params and sizes; unknown name 'tme'; did you mean 'time'?"},
+         "energy, power, compile, error), metrics, params and sizes; unknown name 'tme'; did you mean 'time'?"},
         {"time *", KILN_ERROR_ARGUMENT, "objective:1:7: expected a value, found the end"},
         {"max:", KILN_ERROR_ARGUMENT, NULL},
         {"", KILN_ERROR_ARGUMENT, NULL},
@@ -149,6 +152,14 @@ static void refuses(void)
     kiln_sample *sample = sample_of(&f, 32, 1, (kiln_result){.measured = 1, .seconds = 1, .flops = 5});
     CU_ASSERT_EQUAL(kiln__goals_judge(goals, &f.tuning->arena, sample, &error), KILN_ERROR_UNSUPPORTED);
     CHECK_TEXT(kiln_error_message(error), "objective gbs: there is no gbs: the spec has no metric `bytes`");
+    kiln_error_free(error);
+    kiln__goals_free(goals);
+    error = NULL;
+    const char *unknown = "error";
+    options.objectives = &unknown;
+    CHECK_OK(kiln__goals_open(f.engine, f.spec, &options, &goals, &error), error);
+    CU_ASSERT_EQUAL(kiln__goals_judge(goals, &f.tuning->arena, sample, &error), KILN_ERROR_UNSUPPORTED);
+    CHECK_TEXT(kiln_error_message(error), "objective error: there is no error: the answer is not verified");
     kiln_error_free(error);
     kiln__goals_free(goals);
     teardown(&f);

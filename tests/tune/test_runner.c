@@ -70,6 +70,7 @@ static void write_result(kiln__text *message)
                                   .passing = true,
                                   .lost = true,
                                   .why = "because",
+                                  .features = "rows=300 mean=2.5",
                                   .result = {.measured = 1,
                                              .seconds = 1.5,
                                              .worst_error = 0.5,
@@ -155,7 +156,7 @@ static void a_result_comes_back_whole(void)
     const size_t skip = sizeof(kiln__message_header);
     kiln__text message = {0};
     const kiln_result sent = numbered_result();
-    kiln__runner_answer answer = {.why = "", .times = times, .result = sent}, got;
+    kiln__runner_answer answer = {.why = "", .features = "", .times = times, .result = sent}, got;
     kiln__runner_write_result(&message, &answer);
     CU_ASSERT_TRUE_FATAL(kiln__runner_read_result(message.data + skip, message.length - skip, &got));
 #define SAME(kind, name, unit, text) CHECK(memcmp(&got.result.name, &sent.name, sizeof sent.name) == 0);
@@ -204,6 +205,7 @@ static void messages_come_back(void)
     CHECK(answer.time_count == KILN__COUNT(times) && memcmp(answer.times, times, sizeof times) == 0);
     CHECK(answer.status == KILN_ERROR_DEVICE && answer.cuda == 700 && answer.passing && answer.lost);
     CHECK_TEXT(answer.why, "because");
+    CHECK_TEXT(answer.features, "rows=300 mean=2.5");
     CHECK(answer.result.measured && !answer.result.verified && answer.result.seconds == 1.5);
     CHECK(answer.result.worst_error == 0.5 && answer.result.repetitions == 7 && answer.result.stopped_early);
     CHECK(answer.result.clock_hz == 1e9 && answer.result.throttle == 5 && answer.result.energy_joules == 0.75);
@@ -565,6 +567,36 @@ static void one_of_several_is_let_go(void)
     teardown(&f);
 }
 
+/* A runner that was killed may have been killed for what others used: its configuration is measured again while no other
+ * is, and nothing compiles. planted_worker says where it was not. */
+static void tried_again_alone(void)
+{
+    char path[128];
+    fixture f;
+    setup(&f, KILN_TEST_PLANTED, 0);
+    setenv("KILN_PLANTED_WORKER", KILN_TEST_WORKER, 1);
+    setenv("KILN_PLANTED_MARKS", f.folder, 1);
+    kiln_error *error = NULL;
+    kiln_tuning *tuning = NULL;
+    kiln_spec_free(f.spec);
+    f.spec = NULL;
+    CHECK_OK(kiln_spec_load(f.engine, KILN_TEST_DATA "/once.yaml", &f.spec, &error), error);
+    kiln_tune_options options = {.size = sizeof options, .devices = two, .device_count = 2};
+    CHECK_OK(kiln_tune(f.engine, f.spec, &options, &tuning, &error), error);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(tuning);
+    CU_ASSERT_EQUAL(kiln_tuning_count(tuning), 9);
+    for (size_t i = 0; i < kiln_tuning_count(tuning); i++)
+        CU_ASSERT_EQUAL(kiln_tuning_sample(tuning, i)->status, KILN_OK);
+    CU_ASSERT_EQUAL(f.again, 1);
+    CU_ASSERT_EQUAL(f.runners, 3);
+    snprintf(path, sizeof path, "%s/not-alone", f.folder);
+    CHECK(access(path, F_OK) != 0);
+    kiln_tuning_free(tuning);
+    unsetenv("KILN_PLANTED_WORKER");
+    unsetenv("KILN_PLANTED_MARKS");
+    teardown(&f);
+}
+
 /* ---- what cannot be ---- */
 
 static kiln_status nothing(void *user, kiln_call *call)
@@ -703,6 +735,7 @@ static const check_case cases[] = {
     {"several share a sweep", several_share_a_sweep},
     {"one of several ends", one_of_several_ends},
     {"one of several is let go", one_of_several_is_let_go},
+    {"tried again alone", tried_again_alone},
     {"refuses what cannot be moved", refuses_what_cannot_be_moved},
     {"programs that are no runner", programs_that_are_no_runner},
     {"survives no memory", survives_no_memory},

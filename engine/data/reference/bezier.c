@@ -43,6 +43,7 @@ static void make_curve(size_t control, kiln__random *random, float *c)
     }
 }
 
+/* Exports `curves`, their points together (`total`), and what describes the points of a curve: mean, deviation, largest. */
 kiln_status kiln__host_bezier_curves(void *user, kiln_call *call)
 {
     (void)user;
@@ -65,12 +66,21 @@ kiln_status kiln__host_bezier_curves(void *user, kiln_call *call)
     if (kiln_call_export_array(call, "curves", KILN_f32, 3, shape, &curves) != KILN_OK)
         return KILN_ERROR_HOST_FUNCTION;
     kiln__random random = {kiln__random_mix((uint64_t)seed)};
-    int64_t total = 0;
+    int64_t total = 0, squares = 0, largest = 0;
     float *c = curves->data;
     for (int64_t i = 0; i < count; i++, c += 6) {
         make_curve(known, &random, c);
-        total += point_count(c, (float)scale);
+        int64_t points = point_count(c, (float)scale);
+        total += points;
+        squares += points * points;
+        largest = points > largest ? points : largest;
     }
+    double mean = count ? (double)total / (double)count : 0;
+    double variance = count ? (double)squares / (double)count - mean * mean : 0;
+    if (kiln_call_export_float(call, "mean", mean) != KILN_OK ||
+        kiln_call_export_float(call, "deviation", variance > 0 ? sqrt(variance) : 0) != KILN_OK ||
+        kiln_call_export_int(call, "largest", largest) != KILN_OK)
+        return KILN_ERROR_HOST_FUNCTION;
     return kiln_call_export_int(call, "total", total);
 }
 

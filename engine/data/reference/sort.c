@@ -6,6 +6,7 @@
  *
  * The reference is a radix sort, a byte in each of four passes: threads count the bytes of their parts, the counts are
  * scanned in the order of bytes and then parts, threads move their parts. It is stable. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "hosts.h"
@@ -97,7 +98,68 @@ static void make_part(void *user, size_t part, size_t worker)
         s->keys[i] = raw(s->type, key_at(s, i));
 }
 
-/* Arguments `keys` (a name of SORT_KINDS), `type` (u32, i32 or f32), `n`, `seed`; exports `keys`. */
+/* ---- what describes keys ---- */
+
+enum { SAMPLE = 1 << 16 }; /* keys at most by which equal ones are counted */
+
+typedef struct order {
+    kiln_type type;
+    uint64_t n;
+    const uint32_t *keys;
+    uint64_t ascents; /* neighbours of which the first is not above the second */
+} order;
+
+static void count_ascents(void *user, size_t part, size_t worker)
+{
+    (void)worker;
+    order *o = user;
+    uint64_t first = (uint64_t)part * LEAST, count = 0;
+    for (uint64_t i = first; i < first + LEAST && i + 1 < o->n; i++)
+        count += ordered(o->type, o->keys[i]) <= ordered(o->type, o->keys[i + 1]);
+    __atomic_fetch_add(&o->ascents, count, __ATOMIC_RELAXED);
+}
+
+static int by_bits(const void *left, const void *right)
+{
+    const uint32_t *a = left, *b = right;
+    return (*a > *b) - (*a < *b);
+}
+
+/* Of keys at equal distances: how many are different, and how often the commonest is there. */
+static void count_equal(const order *o, uint32_t *sample, uint64_t count, uint64_t *different, uint64_t *commonest)
+{
+    for (uint64_t i = 0; i < count; i++)
+        sample[i] = o->keys[i * (o->n / count)];
+    qsort(sample, (size_t)count, sizeof *sample, by_bits);
+    *different = *commonest = 0;
+    for (uint64_t i = 0, begin = 0; i < count; i++) {
+        begin = i && sample[i] == sample[i - 1] ? begin : i;
+        *different += begin == i;
+        *commonest = i - begin + 1 > *commonest ? i - begin + 1 : *commonest;
+    }
+}
+
+/* Shares of 0 to 1. */
+static kiln_status export_description(kiln_call *call, const source *s)
+{
+    order o = {.type = s->type, .n = s->n, .keys = s->keys};
+    uint64_t count = s->n < SAMPLE ? s->n : SAMPLE, different = 0, commonest = 0;
+    uint32_t *sample = kiln__alloc(call->mem, ((size_t)count + 1) * sizeof *sample);
+    if (!sample)
+        return kiln_call_fail(call, "out of host memory");
+    kiln__parallel(0, (size_t)((s->n + LEAST - 1) / LEAST), count_ascents, &o);
+    if (count)
+        count_equal(&o, sample, count, &different, &commonest);
+    kiln__free(call->mem, sample);
+    if (kiln_call_export_float(call, "ascents", s->n > 1 ? (double)o.ascents / (double)(s->n - 1) : 1) != KILN_OK ||
+        kiln_call_export_float(call, "different", count ? (double)different / (double)count : 1) != KILN_OK)
+        return KILN_ERROR_HOST_FUNCTION;
+    return kiln_call_export_float(call, "commonest", count ? (double)commonest / (double)count : 1);
+}
+
+/* Arguments `keys` (a name of SORT_KINDS), `type` (u32, i32 or f32), `n`, `seed`; exports `keys`, and what describes them:
+ * `ascents`, the share of neighbours that are in order (random keys 1/2, sorted ones 1); of a sample of 65,536 keys, or of
+ * all if there are fewer, `different`, the share of different ones, and `commonest`, the share of the commonest key. */
 kiln_status kiln__host_sort_keys(void *user, kiln_call *call)
 {
     (void)user;
@@ -129,7 +191,7 @@ kiln_status kiln__host_sort_keys(void *user, kiln_call *call)
         return status;
     s.keys = keys->data;
     kiln__parallel(0, (size_t)((s.n + LEAST - 1) / LEAST), make_part, &s);
-    return KILN_OK;
+    return export_description(call, &s);
 }
 
 /* ---- the reference ---- */

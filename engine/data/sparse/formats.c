@@ -138,7 +138,19 @@ static kiln_status usual_width(kiln_call *call, const kiln__csr *m, uint32_t *wi
     return KILN_OK;
 }
 
-static kiln_status export_rest(kiln_call *call, const kiln__csr *m, uint32_t width)
+/* starts[b] becomes the number of entries past `width` in the bands before b; a band is `band` columns. */
+static void count_bands(const kiln__csr *m, uint32_t width, uint64_t band, uint64_t *starts)
+{
+    for (uint32_t r = 0; r < m->rows; r++)
+        for (uint64_t j = m->offsets[r] + (uint64_t)width; j < m->offsets[r + 1]; j++)
+            starts[m->index[j] / band + 1]++;
+    for (uint64_t b = 0; b * band < m->columns; b++)
+        starts[b + 1] += starts[b];
+}
+
+/* What rows have past `width`: by bands of `band` columns (0: one band), in a band by rows. Rows that all have entries in
+ * a band read its elements of x one after the other, from a cache. */
+static kiln_status export_rest(kiln_call *call, const kiln__csr *m, uint32_t width, uint64_t band)
 {
     uint64_t count = 0;
     uint32_t *rows, *index;
@@ -150,34 +162,44 @@ static kiln_status export_rest(kiln_call *call, const kiln__csr *m, uint32_t wid
         export_line(call, "rest.index", KILN_u32, count, &index) != KILN_OK ||
         export_line(call, "rest.values", KILN_f32, count, &values) != KILN_OK)
         return KILN_ERROR_HOST_FUNCTION;
-    size_t to = 0;
+    if (band == 0)
+        band = (uint64_t)m->columns + 1;
+    uint64_t *at = kiln__calloc(call->mem, (size_t)(m->columns / band) + 2, sizeof *at);
+    if (!at)
+        return kiln_call_fail(call, "out of host memory");
+    count_bands(m, width, band, at);
     for (uint32_t r = 0; r < m->rows; r++) {
-        for (uint32_t j = width; j < length_of(m, r); j++, to++) {
+        for (uint64_t j = m->offsets[r] + (uint64_t)width; j < m->offsets[r + 1]; j++) {
+            uint64_t to = at[m->index[j] / band]++;
             rows[to] = r;
-            index[to] = m->index[m->offsets[r] + j];
-            values[to] = m->values[m->offsets[r] + j];
+            index[to] = m->index[j];
+            values[to] = m->values[j];
         }
     }
+    kiln__free(call->mem, at);
     return KILN_OK;
 }
 
 kiln_status kiln__host_sparse_hybrid(void *user, kiln_call *call)
 {
     (void)user;
-    const int64_t choose = 0;
-    int64_t wanted;
+    const int64_t choose = 0, one = 0;
+    int64_t wanted, band;
     kiln__csr m;
     uint32_t width = 0;
-    if (take_matrix(call, &m) != KILN_OK || kiln_call_int(call, "width", &choose, &wanted) != KILN_OK)
+    if (take_matrix(call, &m) != KILN_OK || kiln_call_int(call, "width", &choose, &wanted) != KILN_OK ||
+        kiln_call_int(call, "band", &one, &band) != KILN_OK)
         return KILN_ERROR_HOST_FUNCTION;
     if (wanted < 0)
         return kiln_call_fail(call, "width is negative; 0 leaves the choice to the function");
+    if (band < 0)
+        return kiln_call_fail(call, "band is negative; 0 is one band of all columns");
     if (wanted == 0 && usual_width(call, &m, &width) != KILN_OK)
         return KILN_ERROR_HOST_FUNCTION;
     if (wanted > 0)
         width = wanted < longest(&m) ? (uint32_t)wanted : longest(&m);
     kiln_status status = export_ell(call, &m, width);
-    return status == KILN_OK ? export_rest(call, &m, width) : status;
+    return status == KILN_OK ? export_rest(call, &m, width, (uint64_t)band) : status;
 }
 
 /* ---- rows by length, the longest first ---- */

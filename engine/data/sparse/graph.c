@@ -28,6 +28,15 @@ uint64_t kiln__graph_source(const uint32_t *offsets, uint64_t vertices, int64_t 
     return best;
 }
 
+uint64_t kiln__graph_furthest(const int32_t *levels, uint64_t vertices)
+{
+    uint64_t furthest = 0;
+    for (uint64_t v = 1; v < vertices; v++)
+        if (levels[v] > levels[furthest])
+            furthest = v;
+    return furthest;
+}
+
 static uint32_t degree(const search *s, uint64_t v) { return s->offsets[v + 1] - s->offsets[v]; }
 
 static void from_queue(search *s)

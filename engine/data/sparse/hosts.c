@@ -70,6 +70,7 @@ static kiln_status export_all(kiln_call *call, const kiln__csr *m)
         kiln_call_export_int(call, "empty", s.empty) != KILN_OK ||
         kiln_call_export_int(call, "bandwidth", s.bandwidth) != KILN_OK ||
         kiln_call_export_float(call, "near", s.near) != KILN_OK ||
+        kiln_call_export_float(call, "adjacent", s.adjacent) != KILN_OK ||
         export_copy(call, "csr.offsets", KILN_u32, (uint64_t)m->rows + 1, m->offsets) != KILN_OK ||
         export_copy(call, "csr.index", KILN_u32, m->nonzeros, m->index) != KILN_OK)
         return KILN_ERROR_HOST_FUNCTION;
@@ -80,14 +81,20 @@ kiln_status kiln__host_sparse_matrix(void *user, kiln_call *call)
 {
     (void)user;
     kiln__csr matrix = {0};
+    uint64_t diagonals;
     kiln_status status = make(call, false, &matrix);
     if (status == KILN_OK)
         status = export_all(call, &matrix);
+    if (status == KILN_OK)
+        status = kiln__csr_diagonals(call->mem, &matrix, &diagonals)
+                     ? kiln_call_export_int(call, "diagonals", (int64_t)diagonals)
+                     : kiln_call_fail(call, "out of host memory");
     kiln__csr_free(call->mem, &matrix);
     return status;
 }
 
-/* A search from the source, which says how much of the graph one meets. */
+/* A search from the source, which says how much of the graph one meets; a second one from the vertex that is the furthest
+ * from it, whose levels are an estimate of the diameter: never above it, and mostly near to it. */
 static kiln_status export_reach(kiln_call *call, const kiln__csr *m)
 {
     const int64_t most_edges = -1;
@@ -97,21 +104,26 @@ static kiln_status export_reach(kiln_call *call, const kiln__csr *m)
     if (source >= UINT32_MAX)
         return kiln_call_fail(call, "source is a vertex (below 2^32 - 1), or negative: the vertex with the most edges");
     uint64_t from = kiln__graph_source(m->offsets, m->rows, source);
-    kiln__graph_reach reach;
+    kiln__graph_reach reach, back = {0};
     int32_t *levels = kiln__alloc(call->mem, ((size_t)m->rows + 1) * sizeof *levels);
     bool searched = levels && kiln__graph_search(call->mem, m->offsets, m->index, m->rows, from, levels, &reach);
+    if (searched && reach.levels > 1)
+        searched = kiln__graph_search(call->mem, m->offsets, m->index, m->rows, kiln__graph_furthest(levels, m->rows),
+                                      levels, &back);
     kiln__free(call->mem, levels);
     if (!searched)
         return kiln_call_fail(call, "out of host memory");
     if (kiln_call_export_int(call, "source", (int64_t)from) != KILN_OK ||
         kiln_call_export_int(call, "reached", (int64_t)reach.vertices) != KILN_OK ||
-        kiln_call_export_int(call, "edges", (int64_t)reach.edges) != KILN_OK)
+        kiln_call_export_int(call, "edges", (int64_t)reach.edges) != KILN_OK ||
+        kiln_call_export_int(call, "diameter", back.levels > 1 ? (int64_t)back.levels - 1 : 0) != KILN_OK)
         return KILN_ERROR_HOST_FUNCTION;
     return kiln_call_export_int(call, "levels", (int64_t)reach.levels);
 }
 
 /* A graph without loops whose edges go both ways. Also exports where a search begins (argument `source`; negative: at
- * the vertex with the most edges), and what it meets: reached (vertices), edges (between them, counted once), levels. */
+ * the vertex with the most edges), what it meets: reached (vertices), edges (between them, counted once), levels; and an
+ * estimate of the diameter of that part. */
 kiln_status kiln__host_sparse_graph(void *user, kiln_call *call)
 {
     (void)user;

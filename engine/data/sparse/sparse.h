@@ -106,9 +106,12 @@ typedef struct kiln__row_statistics {
     uint32_t largest, empty; /* the longest row; rows without an entry */
     uint32_t bandwidth;      /* largest distance of an entry from the diagonal */
     double near;             /* share of entries whose distance from the diagonal is below 2^15 */
+    double adjacent;         /* share of entries whose row has the column before too */
 } kiln__row_statistics;
 /* False: stopped. */
 bool kiln__csr_statistics(const kiln__csr *matrix, kiln__patience patience, kiln__row_statistics *statistics);
+/* How many diagonals have an entry. False: no memory. */
+bool kiln__csr_diagonals(const kiln_allocator *mem, const kiln__csr *matrix, uint64_t *diagonals);
 
 /* ---- breadth-first search ---- */
 
@@ -119,6 +122,8 @@ typedef struct kiln__graph_reach {
 } kiln__graph_reach;
 /* The vertex to begin with: `source`, or where that is negative the one with the most edges, of equals the first. */
 uint64_t kiln__graph_source(const uint32_t *offsets, uint64_t vertices, int64_t source);
+/* Of the levels that a search gave: the vertex that is the furthest away, of equals the first; 0 if none was reached. */
+uint64_t kiln__graph_furthest(const int32_t *levels, uint64_t vertices);
 /* levels[v]: edges of a shortest way from source to v, -1 where there is none. A source that is no vertex reaches
  * nothing. In all threads; false: no memory. */
 bool kiln__graph_search(const kiln_allocator *mem, const uint32_t *offsets, const uint32_t *index, uint64_t vertices,

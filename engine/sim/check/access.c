@@ -1,31 +1,14 @@
-/* access.c - checks loads, stores, atomics and asynchronous copies: bounds, alignment, initialised memory, order. The
- * common case is cheap: addresses relative to the first lane's repeat, so the work for them is cached (vm_pattern), and
- * a cell whose accesses are all older than the warp's horizon needs one comparison.
- *
- * Long: one walk over the accesses of an instruction, whose steps share their state. */
+/* access.c - the checks of loads, stores, atomics and asynchronous copies: one walk over what the lanes of an instruction
+ * touch. What is found is in bounds.c, race.c and uninitialised.c. The common case is cheap: addresses relative to the
+ * first lane's repeat, so the work for them is cached (vm_pattern), and a cell whose accesses are all older than the
+ * warp's horizon needs one comparison. */
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "vm_checks_internal.h"
 
 #define CELL_BYTES_MOST ((size_t)1 << 31) /* limit for shadow cells of global memory; beyond it races may be missed */
 #define POISON32 0xa5a5a5a5u
-
-/* One access of one instruction, for all its lanes. */
-typedef struct look {
-    vm_check *check;
-    vm_warp *w;
-    const vm_code *code;
-    const ptx_insn *in;
-    vm_clock *clock;
-    const vm_access *a;
-    const vm_pattern *p;
-    uint32_t insn, limit, now, block, bad;
-    bool shared, write, strong, constant, copies, told;
-    unsigned see;
-} look;
 
 static const char *space_name(unsigned space)
 {
@@ -94,10 +77,10 @@ static vm_pattern *pattern_of(vm_check *check, const vm_access *a, uint32_t insn
     return p;
 }
 
-/* ---- inside and aligned ---- */
+/* ---- a finding ---- */
 
-static kiln_check_finding *start(look *k, kiln_check_kind kind, bool note, uint32_t other, uint32_t lane,
-                                 uint32_t lanes)
+kiln_check_finding *vm_check_start(vm_look *k, kiln_check_kind kind, bool note, uint32_t other, uint32_t lane,
+                                   uint32_t lanes)
 {
     kiln_check_finding *f = vm_check_find(k->w, kind, note, k->insn, other, lane, (unsigned)__builtin_popcount(lanes));
     if (!f)
@@ -109,225 +92,15 @@ static kiln_check_finding *start(look *k, kiln_check_kind kind, bool note, uint3
     return f;
 }
 
-/* Kernels have their shared variables at the same offsets: those of this one are the ones it names. */
-static bool names_symbol(const vm_function *function, uint32_t symbol)
-{
-    const ptx_function *f = function->ptx;
-    for (uint32_t k = 0; k < f->insn_count; k++)
-        for (unsigned n = 0; n < f->insns[k].operand_count; n++) {
-            const ptx_operand *o = &f->insns[k].operands[n];
-            if ((o->kind == PTX_OPERAND_SYMBOL || (o->kind == PTX_OPERAND_ADDRESS && o->base == PTX_BASE_SYMBOL)) &&
-                o->index == symbol)
-                return true;
-        }
-    return false;
-}
+/* ---- cells ---- */
 
-/* The variable's own name where the compiler made it one with its function's: _ZZ4turnE1s is s. */
-static const char *own_name(const char *name)
-{
-    size_t length = strlen(name);
-    for (size_t at = 3; strncmp(name, "_ZZ", 3) == 0 && at < length; at++) {
-        char *end;
-        if (name[at - 1] != 'E' || name[at] < '1' || name[at] > '9')
-            continue;
-        unsigned long own = strtoul(name + at, &end, 10);
-        if (own && strlen(end) == own)
-            return end;
-    }
-    return name;
-}
-
-/* Where in shared memory an offset lies, by the symbol table. */
-static void describe_shared(const look *k, uint64_t at, char *text, size_t size)
-{
-    const vm_run_state *run = k->w->runner->run;
-    const vm_module *module = run->launch->module;
-    const ptx_symbol *best = NULL;
-    uint64_t start_of = 0;
-    for (uint32_t s = 0; s < module->ptx->symbol_count; s++) {
-        const ptx_symbol *symbol = &module->ptx->symbols[s];
-        if (symbol->space == PTX_SPACE_SHARED && symbol->bytes && module->address[s] <= at && at < run->shared_gap &&
-            (!best || module->address[s] >= start_of) &&
-            (names_symbol(run->kernel, s) || names_symbol(k->w->frame->function, s)))
-            best = symbol, start_of = module->address[s];
-    }
-    if (best && at - start_of < best->bytes)
-        snprintf(text, size, "at offset %" PRIu64 " of '%.100s' (%" PRIu64 " bytes)", at - start_of,
-                 own_name(best->name), best->bytes);
-    else if (best)
-        snprintf(text, size, "%" PRIu64 " bytes past the end of '%.100s' of %" PRIu64 " bytes",
-                 at - start_of - best->bytes, own_name(best->name), best->bytes);
-    else if (at >= run->shared_dynamic && at < run->shared_end)
-        snprintf(text, size, "at offset %" PRIu64 " of the dynamic shared memory (%" PRIu64 " bytes)",
-                 at - run->shared_dynamic, run->shared_end - run->shared_dynamic);
-    else
-        snprintf(text, size, "the block has %" PRIu64 " bytes of shared memory",
-                 run->shared_gap + (run->shared_end - run->shared_dynamic));
-}
-
-static const char *describe(const look *k, uint32_t lane)
-{
-    char text[256] = "";
-    uint64_t at = k->a->address[lane];
-    if (k->a->space == PTX_SPACE_SHARED)
-        describe_shared(k, at, text, sizeof text);
-    else if (k->a->space == PTX_SPACE_LOCAL)
-        snprintf(text, sizeof text, "the thread uses %u bytes of local memory", k->w->frame->local_top);
-    else if (at < 4096)
-        snprintf(text, sizeof text, "a null pointer");
-    else
-        vm_describe(k->w->runner->run->device, at, text, sizeof text);
-    return vm_check_print(k->check, "%s", text);
-}
-
-static void report_outside(look *k, uint32_t lane, uint32_t owner)
-{
-    bool freed = k->a->space == PTX_SPACE_GLOBAL && vm_was_freed(k->w->runner->run->device, k->a->address[lane]);
-    kiln_check_finding *f = start(k, freed ? KILN_CHECK_FREED : KILN_CHECK_BOUNDS, false, VM_NO_INSN, lane, 1u << lane);
-    if (!f)
-        return;
-    if (owner) {
-        const vm_module *module = k->w->runner->run->launch->module;
-        const ptx_symbol *symbol = &module->ptx->symbols[owner - 1];
-        int64_t at = (int64_t)(k->a->address[lane] - module->address[owner - 1]);
-        f->allocation = at < 0 ? vm_check_print(k->check, "%" PRId64 " bytes before '%.100s' of %" PRIu64 " bytes", -at,
-                                                own_name(symbol->name), symbol->bytes)
-                               : vm_check_print(k->check,
-                                                "%" PRIu64 " bytes past the end of '%.100s' of %" PRIu64 " bytes",
-                                                (uint64_t)at >= symbol->bytes ? (uint64_t)at - symbol->bytes : 0,
-                                                own_name(symbol->name), symbol->bytes);
-    } else {
-        f->allocation = describe(k, lane);
-    }
-    f->message = vm_check_print(k->check, "%s at %s address 0x%" PRIx64 ", %s", f->at.what, f->space, f->address,
-                                f->allocation);
-}
-
-static void report_misaligned(look *k, uint32_t lane)
-{
-    kiln_check_finding *f = start(k, KILN_CHECK_MISALIGNED, false, VM_NO_INSN, lane, 1u << lane);
-    if (!f)
-        return;
-    f->allocation = describe(k, lane);
-    f->message = vm_check_print(k->check, "%s at %s address 0x%" PRIx64 ", which is not a multiple of %u, %s",
-                                f->at.what, f->space, f->address, k->a->bytes, f->allocation);
-}
-
-/* The bounds of what the lanes may touch: of all of them, if they lie in one piece. */
-static bool bounds_of(const look *k, uint64_t address, uint32_t owner, uint64_t *low, uint64_t *end)
-{
-    const vm_run_state *run = k->w->runner->run;
-    switch (k->a->space) {
-    case PTX_SPACE_SHARED:
-        if (owner) {
-            *low = run->launch->module->address[owner - 1];
-            *end = *low + run->launch->module->ptx->symbols[owner - 1].bytes;
-            return *end <= run->shared_gap; /* else it is not this kernel's */
-        }
-        *low = address < run->shared_gap ? 0 : run->shared_dynamic;
-        *end = address < run->shared_gap ? run->shared_gap : run->shared_end;
-        return true;
-    case PTX_SPACE_LOCAL:
-        *low = 0;
-        *end = k->w->frame->local_top;
-        return true;
-    default: {
-        const vm_allocation *a = vm_allocation_of(run->device, address);
-        if (!a || (a->constant && k->write))
-            return false;
-        *low = a->base;
-        *end = a->base + a->bytes;
-        return address - a->base < a->bytes;
-    }
-    }
-}
-
-/* Returns the lanes with invalid accesses, and reports each. */
-static uint32_t refuse(look *k, uint32_t owner)
-{
-    uint32_t bad = 0;
-    VM_EACH(lane, k->a->lanes) {
-        uint64_t low = 0, end = 0, at = k->a->address[lane];
-        bool inside = bounds_of(k, at, owner, &low, &end) && at >= low && at < end && k->a->bytes <= end - at;
-        bool skewed = at & (k->a->bytes - 1) && (k->a->bytes & (k->a->bytes - 1)) == 0;
-        if (inside && !skewed)
-            continue;
-        bad |= 1u << lane;
-        if (!inside)
-            report_outside(k, lane, owner);
-        else
-            report_misaligned(k, lane);
-    }
-    return bad;
-}
-
-/* ---- races ---- */
-
-/* True if a plain store would write the value that is there already: such a race is only a note. */
-static bool writes_same(const look *k, uint32_t lane)
-{
-    const vm_code *i = k->code;
-    if (k->see != VM_SEE_STORE || i->size > 8)
-        return false;
-    const uint32_t *slots = i->extra;
-    const unsigned char *host = vm_reach(k->w, i, lane, k->a->space, k->a->address[lane], k->a->bytes, true);
-    bool same = host != NULL;
-    for (uint32_t e = 0; e < i->count && same; e++) {
-        uint32_t slot = i->count == 1 ? i->d : slots[e];
-        uint64_t value = i->flags & VM_REG64 ? vm_r64(k->w, slot)[lane] : vm_r32(k->w, slot)[lane];
-        same = memcmp(host + e * i->size, &value, i->size) == 0;
-    }
-    return same;
-}
-
-static void report_race(look *k, const vm_mark *s, bool other_writes, uint32_t lane, uint64_t offset)
-{
-    bool pending = s->who & VM_PENDING;
-    bool note = k->write && other_writes && !pending && writes_same(k, lane);
-    kiln_check_finding *f = start(k, KILN_CHECK_RACE, note, s->insn, lane, 1u << lane);
-    if (!f)
-        return;
-    f->address += offset;
-    f->bytes = k->a->bytes;
-    f->other.what = pending        ? "asynchronous copy"
-                    : other_writes ? (s->who & VM_STRONG_SIDE ? "atomic or ordered write" : "write")
-                                   : "read";
-    vm_check_side_thread(k->w, s, &f->other);
-    f->other.has_thread = !(s->who & VM_MANY);
-    f->allocation = describe(k, lane);
-    if (pending)
-        f->message = vm_check_print(
-            k->check, "%s at %s address 0x%" PRIx64 " while a copy to it (cp.async) was not waited for, %s", f->at.what,
-            f->space, f->address, f->allocation);
-    else
-        f->message = vm_check_print(k->check, "%s and %s by %s at %s address 0x%" PRIx64 " are not ordered%s, %s",
-                                    f->at.what, f->other.what,
-                                    s->block != k->block ? "another block" : "another thread", f->space, f->address,
-                                    note ? " (the value is the same)" : "", f->allocation);
-}
-
-/* One side of a cell that is newer than the limit. */
-static __attribute__((noinline)) void conflict(look *k, const vm_mark *s, bool other_writes, uint32_t lanes,
-                                               uint64_t offset)
-{
-    if ((s->who & VM_STRONG_SIDE && k->strong) || k->told)
-        return;
-    VM_EACH(lane, lanes)
-        if (!vm_check_before(k->w, s, lane, k->shared)) {
-            k->told = true; /* one finding per access, however many cells it has */
-            report_race(k, s, other_writes, lane, offset);
-            return;
-        }
-}
-
-static inline bool same_group(const look *k, const vm_mark *a, const vm_mark *b)
+static inline bool same_group(const vm_look *k, const vm_mark *a, const vm_mark *b)
 {
     return k->shared ? ((a->who ^ b->who) & VM_WHO) / VM_LANES == 0 : a->block == b->block;
 }
 
 /* Another read by the same warp, or block. */
-static void merge(look *k, vm_mark *r, const vm_mark *me)
+static void merge(vm_look *k, vm_mark *r, const vm_mark *me)
 {
     if (((r->who ^ me->who) & (VM_WHO | VM_MANY)) == 0 || vm_check_before(k->w, r, me->who % VM_LANES, k->shared)) {
         *r = *me;
@@ -337,7 +110,7 @@ static void merge(look *k, vm_mark *r, const vm_mark *me)
     r->who = (r->who | VM_MANY) & (me->who | ~(uint32_t)VM_STRONG_SIDE);
 }
 
-static inline void note_read(look *k, vm_cell *c, const vm_mark *me)
+static inline void note_read(vm_look *k, vm_cell *c, const vm_mark *me)
 {
     if (c->r1.stamp <= k->limit)
         c->r1 = *me;
@@ -350,7 +123,7 @@ static inline void note_read(look *k, vm_cell *c, const vm_mark *me)
 }
 
 /* Flags: a thread that reads one knows what its writer has published with a fence before. */
-static void acquire(look *k, const vm_cell *c)
+static void acquire(vm_look *k, const vm_cell *c)
 {
     uint32_t known = c->published;
     if (c->w.block == k->block && c->published_cta > known)
@@ -364,7 +137,7 @@ static void acquire(look *k, const vm_cell *c)
     k->limit = k->shared ? k->clock->fast : k->clock->horizon;
 }
 
-static void publish(look *k, vm_cell *c)
+static void publish(vm_look *k, vm_cell *c)
 {
     if (c->published < k->clock->released)
         c->published = k->clock->released;
@@ -372,7 +145,7 @@ static void publish(look *k, vm_cell *c)
         c->published_cta = k->clock->released_cta;
 }
 
-static void touch(look *k, vm_cell *c, uint32_t lanes, uint32_t lane, uint64_t offset)
+static void touch(vm_look *k, vm_cell *c, uint32_t lanes, uint32_t lane, uint64_t offset)
 {
     bool many = lanes & (lanes - 1);
     vm_mark me = {.stamp = k->now,
@@ -382,100 +155,23 @@ static void touch(look *k, vm_cell *c, uint32_t lanes, uint32_t lane, uint64_t o
     if (VM_UNLIKELY(k->strong))
         acquire(k, c);
     if (VM_UNLIKELY(c->w.stamp > k->limit))
-        conflict(k, &c->w, true, lanes, offset);
+        vm_check_conflict(k, &c->w, true, lanes, offset);
     if (!k->write) {
         note_read(k, c, &me);
         return;
     }
     if (VM_UNLIKELY(c->r1.stamp > k->limit))
-        conflict(k, &c->r1, false, lanes, offset);
+        vm_check_conflict(k, &c->r1, false, lanes, offset);
     if (VM_UNLIKELY(c->r2.stamp > k->limit))
-        conflict(k, &c->r2, false, lanes, offset);
+        vm_check_conflict(k, &c->r2, false, lanes, offset);
     c->w = me;
     if (VM_UNLIKELY(k->strong))
         publish(k, c);
 }
 
-/* Read-only data must not change during the launch, ordered or not. */
-static void touch_constant(look *k, vm_cell *c, uint32_t lane)
-{
-    bool clash = k->constant ? c->w.stamp > k->check->launch : k->write && c->constant > k->check->launch;
-    uint32_t other = k->constant ? c->w.insn : c->constant_insn;
-    if (k->constant)
-        c->constant = k->now, c->constant_insn = k->insn;
-    kiln_check_finding *f = clash ? start(k, KILN_CHECK_READ_ONLY, false, other, lane, 1u << lane) : NULL;
-    if (!f)
-        return;
-    f->other.what = k->constant ? "write" : "read as read-only data";
-    f->allocation = describe(k, lane);
-    f->message = vm_check_print(
-        k->check, "%s at global address 0x%" PRIx64 ", which the launch %s (ld.global.nc), %s", f->at.what, f->address,
-        k->constant ? "has written but reads as read-only data" : "reads as read-only data", f->allocation);
-}
-
-/* Lanes of one store that write different values to one place: which value remains is undefined. */
-static void check_one_store(look *k)
-{
-    const vm_code *i = k->code;
-    for (uint32_t n = 0; n < k->p->count; n++) {
-        uint32_t lanes = k->p->who[n], first = k->p->lane[n];
-        if (!(lanes & (lanes - 1)))
-            continue;
-        const uint32_t *slots = i->extra;
-        for (uint32_t e = 0; e < i->count * (i->size == 16 ? 2u : 1u); e++) {
-            uint32_t slot = i->size == 16   ? (i->count == 1 ? i->d : slots[e / 2]) + (e % 2) * 8 * VM_LANES
-                            : i->count == 1 ? i->d
-                                            : slots[e];
-            uint32_t apart = 0;
-            uint64_t mask = i->size < 8 ? ((uint64_t)1 << 8 * i->size) - 1 : UINT64_MAX;
-            VM_EACH(lane, lanes) {
-                uint64_t x = i->flags & VM_REG64 ? vm_r64(k->w, slot)[lane] ^ vm_r64(k->w, slot)[first]
-                                                 : vm_r32(k->w, slot)[lane] ^ vm_r32(k->w, slot)[first];
-                apart |= (uint32_t)((x & mask) != 0) << lane;
-            }
-            if (!apart)
-                continue;
-            uint32_t lane = (uint32_t)__builtin_ctz(apart);
-            kiln_check_finding *f = start(k, KILN_CHECK_RACE, false, k->insn, first, apart);
-            if (f) {
-                vm_mark other = {.who = k->w->index * VM_LANES + lane, .block = k->block};
-                f->other.what = f->at.what;
-                vm_check_side_thread(k->w, &other, &f->other);
-                f->allocation = describe(k, first);
-                f->message = vm_check_print(
-                    k->check,
-                    "lanes %u and %u of one instruction write different values to %s address 0x%" PRIx64 ", %s", first,
-                    lane, f->space, f->address, f->allocation);
-            }
-            break;
-        }
-    }
-}
-
-/* ---- written before read ---- */
-
-static void report_unwritten(look *k, uint32_t lane, uint32_t lanes, bool note)
-{
-    kiln_check_finding *f = start(k, KILN_CHECK_UNINITIALISED, note, VM_NO_INSN, lane, lanes);
-    if (!f)
-        return;
-    f->allocation = describe(k, lane);
-    f->message = vm_check_print(k->check, "%s at %s address 0x%" PRIx64 ", %swhich was never written, %s", f->at.what,
-                                f->space, f->address, note ? "some of " : "", f->allocation);
-}
-
-static void check_written(look *k, vm_shadow *shadow, uint64_t offset, uint32_t lane, uint32_t lanes)
-{
-    unsigned found = 0, bytes = k->a->bytes;
-    for (uint64_t at = offset; at < offset + bytes; at++)
-        found += (unsigned)(shadow->written[at / 64] >> at % 64 & 1);
-    if (found < bytes)
-        report_unwritten(k, lane, lanes, found != 0);
-}
-
 /* ---- global memory ---- */
 
-static vm_cell *global_cell(look *k, vm_allocation *a, uint64_t offset)
+static vm_cell *global_cell(vm_look *k, vm_allocation *a, uint64_t offset)
 {
     vm_shadow *shadow = a->shadow;
     unsigned shift = k->w->runner->run->launch->module->check->shift;
@@ -502,7 +198,7 @@ static vm_cell *global_cell(look *k, vm_allocation *a, uint64_t offset)
     return *page + (offset % VM_SHADOW_PAGE >> shadow->shift);
 }
 
-static void see_global(look *k, vm_allocation *a)
+static void see_global(vm_look *k, vm_allocation *a)
 {
     vm_shadow *shadow = a->shadow;
     const vm_pattern *p = k->p;
@@ -514,7 +210,7 @@ static void see_global(look *k, vm_allocation *a)
         uint64_t offset = base + (uint64_t)p->at[n];
         k->told = false;
         if (VM_UNLIKELY(reads && shadow->unwritten))
-            check_written(k, shadow, offset, p->lane[n], p->who[n]);
+            vm_check_written(k, shadow, offset, p->lane[n], p->who[n]);
         if (k->write && shadow->unwritten)
             vm_shadow_write(shadow, offset, k->a->bytes);
         vm_cell *c = global_cell(k, a, offset);
@@ -522,14 +218,14 @@ static void see_global(look *k, vm_allocation *a)
         for (unsigned j = 0; c && j < (cells ? cells : 1); j++) {
             touch(k, c + j, p->who[n], p->lane[n], (uint64_t)j << shadow->shift);
             if (VM_UNLIKELY(k->constant || (k->write && c[j].constant)))
-                touch_constant(k, c + j, p->lane[n]);
+                vm_check_constant(k, c + j, p->lane[n]);
         }
     }
 }
 
 /* ---- shared memory ---- */
 
-static void see_shared(look *k)
+static void see_shared(vm_look *k)
 {
     const vm_check_block *b = k->w->block->check;
     const vm_pattern *p = k->p;
@@ -546,7 +242,7 @@ static void see_shared(look *k)
             for (unsigned j = 0; j < cells; j++)
                 missing += c[j].w.stamp <= b->base;
             if (VM_UNLIKELY(missing))
-                report_unwritten(k, p->lane[n], p->who[n], missing != cells);
+                vm_check_unwritten(k, p->lane[n], p->who[n], missing != cells);
         }
         for (unsigned j = 0; j < cells; j++)
             touch(k, c + j, p->who[n], p->lane[n], (uint64_t)j << b->shift);
@@ -558,7 +254,7 @@ static void see_shared(look *k)
 /* ---- one access ---- */
 
 /* Lanes in several allocations: handles those of each allocation separately. */
-static void see_parts(look *k, vm_access *a)
+static void see_parts(vm_look *k, vm_access *a)
 {
     uint32_t lanes = a->lanes;
     vm_pattern part;
@@ -583,7 +279,7 @@ static void see_parts(look *k, vm_access *a)
 }
 
 /* Returns the lanes whose access must not be made. */
-static uint32_t see(look *k, vm_access *a)
+static uint32_t see(vm_look *k, vm_access *a)
 {
     const vm_run_state *run = k->w->runner->run;
     uint32_t bad = 0, owner = a->space == PTX_SPACE_SHARED && k->see != VM_SEE_OTHER
@@ -614,11 +310,11 @@ static uint32_t see(look *k, vm_access *a)
         inside = allocation && first >= allocation->base && last >= first &&
                  last <= allocation->base + allocation->bytes && !(allocation->constant && k->write);
     } else {
-        inside = bounds_of(k, base, owner, &low, &end) && first >= low && last >= first && last <= end;
+        inside = vm_check_bounds(k, base, owner, &low, &end) && first >= low && last >= first && last <= end;
     }
     uint64_t align = (a->bytes & (a->bytes - 1)) == 0 ? a->bytes - 1 : 0;
     if (VM_UNLIKELY(!inside || (base | p->bits) & align)) {
-        bad = refuse(k, owner);
+        bad = vm_check_refuse(k, owner);
         a->lanes &= ~bad;
         if (!a->lanes)
             return bad;
@@ -631,7 +327,7 @@ static uint32_t see(look *k, vm_access *a)
     k->limit = k->shared ? k->clock->fast : k->clock->horizon;
     if (k->write && k->see == VM_SEE_STORE && p->count < (unsigned)__builtin_popcount(a->lanes) &&
         a->space != PTX_SPACE_LOCAL)
-        check_one_store(k);
+        vm_check_one_store(k);
     if (k->shared)
         see_shared(k);
     else if (allocation)
@@ -672,7 +368,7 @@ static void all_addresses(const vm_warp *w, const vm_code *i, vm_access *a)
 }
 
 /* An access that is an acquire or a release itself. */
-static void order_before(look *k)
+static void order_before(vm_look *k)
 {
     if (ptx_has(k->in, PTX_MOD_RELEASE) || ptx_has(k->in, PTX_MOD_ACQ_REL) || ptx_has(k->in, PTX_MOD_SC))
         vm_check_fence(k->w, k->in);
@@ -684,16 +380,16 @@ uint32_t vm_check_access(vm_warp *w, const vm_code *i, uint32_t m, unsigned kind
     kind &= ~VM_SEE_SPECIAL;
     const ptx_function *f = w->frame->function->ptx;
     const ptx_insn *in = &f->insns[i->insn];
-    look k = {.check = w->runner->run->device->check,
-              .w = w,
-              .code = i,
-              .in = in,
-              .insn = vm_insn_of(w, i),
-              .see = kind,
-              .clock = &w->block->check->warps[w->index],
-              .block = (uint32_t)w->block->number,
-              .constant = special && kind == VM_SEE_LOAD && ptx_has(in, PTX_MOD_NC),
-              .copies = kind == VM_SEE_COPY};
+    vm_look k = {.check = w->runner->run->device->check,
+                 .w = w,
+                 .code = i,
+                 .in = in,
+                 .insn = vm_insn_of(w, i),
+                 .see = kind,
+                 .clock = &w->block->check->warps[w->index],
+                 .block = (uint32_t)w->block->number,
+                 .constant = special && kind == VM_SEE_LOAD && ptx_has(in, PTX_MOD_NC),
+                 .copies = kind == VM_SEE_COPY};
     k.now = k.check->time;
     vm_access list[VM_ACCESSES];
     bool fast = i->space == PTX_SPACE_GLOBAL || i->space == PTX_SPACE_SHARED;
@@ -729,14 +425,14 @@ uint32_t vm_check_access(vm_warp *w, const vm_code *i, uint32_t m, unsigned kind
 
 bool vm_check_one(vm_warp *w, const vm_code *i, vm_access *a)
 {
-    look k = {.check = w->runner->run->device->check,
-              .w = w,
-              .code = i,
-              .in = &w->frame->function->ptx->insns[i->insn],
-              .insn = vm_insn_of(w, i),
-              .see = VM_SEE_OTHER,
-              .clock = &w->block->check->warps[w->index],
-              .block = (uint32_t)w->block->number};
+    vm_look k = {.check = w->runner->run->device->check,
+                 .w = w,
+                 .code = i,
+                 .in = &w->frame->function->ptx->insns[i->insn],
+                 .insn = vm_insn_of(w, i),
+                 .see = VM_SEE_OTHER,
+                 .clock = &w->block->check->warps[w->index],
+                 .block = (uint32_t)w->block->number};
     k.now = k.check->time;
     k.limit = a->space == PTX_SPACE_SHARED ? k.clock->fast : k.clock->horizon;
     return see(&k, a) == 0;

@@ -65,9 +65,46 @@ kiln_check_finding *vm_check_host(vm_check *check, kiln_check_kind kind, bool no
 bool vm_check_look(vm_module *module, const kiln_allocator *mem);
 
 /* ---- access.c ---- */
+
+/* One access of one instruction, for all its lanes. */
+typedef struct vm_look {
+    vm_check *check;
+    vm_warp *w;
+    const vm_code *code;
+    const ptx_insn *in;
+    vm_clock *clock;
+    const vm_access *a;
+    const vm_pattern *p;
+    uint32_t insn, limit, now, block, bad;
+    bool shared, write, strong, constant, copies, told;
+    unsigned see;
+} vm_look;
+/* vm_check_find() for some of its lanes, with what the access was and where. */
+kiln_check_finding *vm_check_start(vm_look *k, kiln_check_kind kind, bool note, uint32_t other, uint32_t lane,
+                                   uint32_t lanes);
 uint32_t vm_check_access(vm_warp *w, const vm_code *i, uint32_t m, unsigned see);
 bool vm_check_one(vm_warp *w, const vm_code *i, vm_access *a); /* of one lane; false: it must not be made */
 uint32_t vm_check_free_call(vm_warp *w, const vm_code *i, uint32_t m);
+
+/* ---- bounds.c ---- */
+/* The bounds of what the lanes may touch: of all of them, if they lie in one piece. */
+bool vm_check_bounds(const vm_look *k, uint64_t address, uint32_t owner, uint64_t *low, uint64_t *end);
+/* Returns the lanes with invalid accesses, and reports each. */
+uint32_t vm_check_refuse(vm_look *k, uint32_t owner);
+const char *vm_check_describe(const vm_look *k, uint32_t lane); /* what lies at its address, for a message */
+
+/* ---- race.c ---- */
+/* One side of a cell that is newer than the limit. */
+void vm_check_conflict(vm_look *k, const vm_mark *s, bool other_writes, uint32_t lanes, uint64_t offset);
+/* Read-only data must not change during the launch, ordered or not. */
+void vm_check_constant(vm_look *k, vm_cell *c, uint32_t lane);
+/* Lanes of one store that write different values to one place: which value remains is undefined. */
+void vm_check_one_store(vm_look *k);
+
+/* ---- uninitialised.c ---- */
+void vm_check_written(vm_look *k, vm_shadow *shadow, uint64_t offset, uint32_t lane,
+                      uint32_t lanes);                                         /* global memory */
+void vm_check_unwritten(vm_look *k, uint32_t lane, uint32_t lanes, bool note); /* reports it */
 
 /* ---- async.c ---- */
 uint32_t vm_check_async(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t m);

@@ -234,8 +234,8 @@ static inline bool sim_is_legacy(CUstream stream) { return !stream || stream == 
 CUresult sim_begin(sim_context **context);
 /* The same, and the object that the call is about. NULL: not begun, and why. */
 void *sim_begin_object(sim_context **context, const void *handle, sim_kind kind, CUresult *result);
-CUresult sim_end(CUresult result); /* drops the lock, returns `result` */
-#if defined KILN_ANALYZER          /* it sees one file: an error is never CUDA_SUCCESS */
+CUresult sim_end(CUresult result);                      /* drops the lock, returns `result` */
+#if defined __clang_analyzer__ || defined KILN_ANALYZER /* as for kiln__fail() */
 static inline CUresult sim_ended(CUresult result) { return sim_end(result), result; }
 #define sim_end(result) sim_ended(result)
 #endif
@@ -243,6 +243,13 @@ static inline CUresult sim_ended(CUresult result) { return sim_end(result), resu
 CUresult sim_begin_work(sim_context **context);
 CUresult sim_begin_any(sim_context **context); /* the same, also if a fault has ended the context */
 CUresult sim_end_work(sim_context *context, CUresult result);
+#if defined __clang_analyzer__ || defined KILN_ANALYZER
+static inline CUresult sim_ended_work(sim_context *context, CUresult result)
+{
+    return sim_end_work(context, result), result;
+}
+#define sim_end_work(context, result) sim_ended_work(context, result)
+#endif
 /* Under both locks: releases them, calls the host's function, takes them again. False: the context ended meanwhile and
  * must not be used; pass NULL to sim_end_work() then. */
 bool sim_call_out(sim_context *context, void (*function)(void *), void *user);

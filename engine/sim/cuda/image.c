@@ -49,7 +49,7 @@ bool sim_texts_add(sim_texts *texts, const char *text, size_t length, const char
 {
     if (!kiln__grow(texts->mem, &texts->items, &texts->capacity, texts->count + 1, sizeof *texts->items))
         return false;
-    char *data = kiln__alloc(texts->mem, length + 1), *copy = kiln__alloc(texts->mem, strlen(name) + 1);
+    char *data = kiln__alloc(texts->mem, length + 1), *copy = kiln__strdup(texts->mem, name);
     if (!data || !copy) {
         kiln__free(texts->mem, data);
         kiln__free(texts->mem, copy);
@@ -58,7 +58,6 @@ bool sim_texts_add(sim_texts *texts, const char *text, size_t length, const char
     if (length)
         memcpy(data, text, length);
     data[length] = '\0';
-    strcpy(copy, name);
     texts->items[texts->count++] = (sim_text){.data = data, .length = length, .name = copy, .lazy = lazy};
     return true;
 }

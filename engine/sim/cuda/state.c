@@ -228,7 +228,7 @@ CUresult sim_begin_any(sim_context **context)
     return CUDA_SUCCESS;
 }
 
-CUresult sim_end_work(sim_context *context, CUresult result)
+CUresult(sim_end_work)(sim_context *context, CUresult result)
 {
     if (context)
         context->clock_ns = sim_clock(context);

@@ -187,7 +187,7 @@ result nvJitLinkDestroy(jit_link **handle)
 {
     if (!handle || !*handle)
         return NULL_INPUT;
-    for (uint32_t i = 0; i < (*handle)->option_count; i++)
+    for (uint32_t i = 0; (*handle)->options && i < (*handle)->option_count; i++)
         kiln__free(NULL, (*handle)->options[i]);
     kiln__free(NULL, (*handle)->options);
     lto_close(&(*handle)->lto);

@@ -377,7 +377,8 @@ bool vm_schedule_function(vm_cost *cost, const ptx_function *f, uint32_t first, 
     s.reader = kiln__calloc(mem, regs, sizeof *s.reader);
     s.stamp = kiln__calloc(mem, regs, sizeof *s.stamp);
     bool ok = s.low && s.high && s.height && s.waits && s.head && s.ready && s.placed && s.writer && s.reader &&
-              s.stamp;
+              s.stamp && kiln__grow(mem, &s.edges, &s.edge_capacity, 1, sizeof *s.edges) &&
+              kiln__grow(mem, &s.readers, &s.readers_capacity, 1, sizeof *s.readers);
     if (ok)
         find_targets(&s);
     for (uint32_t k = 0; ok && k < f->insn_count;) {

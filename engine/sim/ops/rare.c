@@ -75,12 +75,12 @@ void vm_op_split(vm_warp *w, const vm_code *i, uint32_t m)
     const uint32_t *slots = i->extra;
     unsigned whole = i->size * i->count;
     VM_EACH(lane, m) {
-        uint64_t low = read_wide(w, i->a, whole > 32 ? 64 : 32, lane), high = 0;
+        uint64_t part[2] = {read_wide(w, i->a, whole > 32 ? 64 : 32, lane), 0};
         if (whole == 128)
-            high = vm_r64(w, i->a)[lane + VM_LANES];
+            part[1] = vm_r64(w, i->a)[lane + VM_LANES];
         for (unsigned k = 0; k < i->count; k++) {
             unsigned at = k * i->size;
-            uint64_t value = at >= 64 ? high >> (at - 64) : low >> at;
+            uint64_t value = part[at / 64 % 2] >> at % 64;
             if (!slots[k])
                 continue;
             if (i->size == 64)
@@ -101,7 +101,7 @@ void vm_op_join(vm_warp *w, const vm_code *i, uint32_t m)
             uint64_t value = read_wide(w, slots[k], i->size, lane);
             if (i->size < 32)
                 value &= (1u << i->size) - 1;
-            part[k * i->size / 64] |= value << k * i->size % 64;
+            part[k * i->size / 64 % 2] |= value << k * i->size % 64;
         }
         if (whole > 32)
             vm_r64(w, i->d)[lane] = part[0];

@@ -25,7 +25,7 @@ extern const vm_handlers vm_table_avx2[VM_H_COUNT];
 extern const vm_handlers vm_table_avx512[VM_H_COUNT];
 #endif
 
-/* ---- texture.c, surface.c, texel.c ---- */
+/* ---- texture_filter.c, surface.c, texture_handle.c, texel_format.c ---- */
 typedef enum vm_geometry { VM_GEOMETRY_1D, VM_GEOMETRY_2D, VM_GEOMETRY_3D, VM_GEOMETRY_CUBE } vm_geometry;
 typedef enum vm_detail { VM_DETAIL_BASE, VM_DETAIL_LEVEL, VM_DETAIL_GRAD, VM_DETAIL_GATHER } vm_detail;
 #define VM_NO_SLOT UINT32_MAX

@@ -25,7 +25,7 @@ static void ptx_report(ptx_parser *p, uint32_t line, const char *format, va_list
         kiln__text_puts(p->log, "ptxas fatal   : too many errors, the rest is not shown\n");
 }
 
-bool ptx_error(ptx_parser *p, uint32_t line, const char *format, ...)
+bool(ptx_error)(ptx_parser *p, uint32_t line, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -35,7 +35,7 @@ bool ptx_error(ptx_parser *p, uint32_t line, const char *format, ...)
     return false;
 }
 
-bool ptx_unsupported(ptx_parser *p, uint32_t line, const char *format, ...)
+bool(ptx_unsupported)(ptx_parser *p, uint32_t line, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -167,7 +167,6 @@ static ptx_binding *ptx_range_of(ptx_parser *p, const ptx_name *name)
     size_t digits = name->length - length;
     if (!digits || digits > 9 || (digits > 1 && name->text[length] == '0'))
         return NULL;
-    uint32_t number = (uint32_t)strtoul(name->text + length, NULL, 10);
     /* "%r1<20>" declares %r10: a prefix may itself end in digits. Longest numeral first, as it is by far the usual. */
     for (; digits; digits--, length++) {
         if (digits > 1 && name->text[length] == '0')
@@ -175,7 +174,7 @@ static ptx_binding *ptx_range_of(ptx_parser *p, const ptx_name *name)
         ptx_name *prefix = ptx_intern(p, name->text, length);
         if (!prefix)
             return NULL;
-        if (prefix->range && (number = (uint32_t)strtoul(name->text + length, NULL, 10)) < prefix->range->count)
+        if (prefix->range && strtoul(name->text + length, NULL, 10) < prefix->range->count)
             return prefix->range;
     }
     return NULL;

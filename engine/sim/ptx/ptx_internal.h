@@ -242,6 +242,10 @@ bool ptx_expect_integer(ptx_parser *p, uint64_t limit, const char *what, uint64_
 /* A line of the log; false, so that a check can end in `return ptx_error(...)`. */
 bool ptx_error(ptx_parser *p, uint32_t line, const char *format, ...) KILN__PRINTF(3, 4);
 bool ptx_unsupported(ptx_parser *p, uint32_t line, const char *format, ...) KILN__PRINTF(3, 4);
+#if defined __clang_analyzer__ || defined KILN_ANALYZER /* as for kiln__fail() */
+#define ptx_error(...) (ptx_error(__VA_ARGS__), false)
+#define ptx_unsupported(...) (ptx_unsupported(__VA_ARGS__), false)
+#endif
 bool ptx_out_of_memory(ptx_parser *p);
 const char *ptx_shown(ptx_parser *p); /* the current token for a message */
 /* kiln__grow(); a failure sets p->memory. */

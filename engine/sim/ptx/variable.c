@@ -162,11 +162,11 @@ static bool ptx_init_item(ptx_parser *p, ptx_initialiser *init, uint64_t at)
 /* Nested braces fill the array's dimensions; omitted elements are zero. */
 static bool ptx_init_braces(ptx_parser *p, ptx_initialiser *init)
 {
-    uint64_t starts[PTX_MAX_DIMENSIONS + 2];
+    uint64_t starts[PTX_MAX_DIMENSIONS + 2] = {0};
     unsigned depth = 0;
     uint64_t at = 0;
     do {
-        if (ptx_is(p, '{')) {
+        if (!depth || ptx_is(p, '{')) { /* the caller saw the first one */
             if (depth >= init->dimensions)
                 return ptx_error(p, p->token.line, "braces are nested deeper than the array's dimensions");
             starts[depth++] = at;

@@ -262,7 +262,8 @@ CUresult sim_graph_order(sim_context *context, sim_graph *graph, sim_node **orde
     }
     if (tail == graph->count)
         return CUDA_SUCCESS;
-    for (*stuck = graph->first; (*stuck)->number == 0;)
+    *stuck = graph->first;
+    while (*stuck && (*stuck)->number == 0)
         *stuck = (*stuck)->next;
     return CUDA_ERROR_INVALID_VALUE; /* a cycle */
 }

@@ -313,14 +313,14 @@ static bool collect(sim_context *context, update *u, sim_graph *to, sim_graph *f
     for (sim_node *node = from->first; node; node = node->next)
         node->number = i++;
     sim_node *old = to->first;
-    for (sim_node *node = from->first; node; node = node->next, old = old->next) {
+    for (sim_node *node = from->first; node && old; node = node->next, old = old->next) {
         if (!same_edges(old, node))
             return differs(u, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, node);
         if (old->op.what.type != node->op.what.type)
             return differs(u, CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED, node);
     }
     old = to->first;
-    for (sim_node *node = from->first; node; node = node->next, old = old->next) {
+    for (sim_node *node = from->first; node && old; node = node->next, old = old->next) {
         CUgraphNodeType type = node->op.what.type;
         if (node->op.child && !collect(context, u, old->op.child, node->op.child, result))
             return false;

@@ -173,7 +173,7 @@ static int print(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t format_at
         p += plain;
         if (!*p)
             break;
-        unsigned longs;
+        unsigned longs = 0;
         size_t length = p[1] == '%' ? 2 : conversion(p, &longs);
         if (p[1] == '%' || length == 0) {
             kiln__text_add(out, "%", 1);

@@ -3,8 +3,11 @@
 
 #include "runner.h"
 
+#define TICK_SECONDS 0.1
+
 struct kiln__crew {
     kiln_engine *engine;
+    kiln__compiler *held; /* while a sample is retried alone, or waits for that; NULL: none is */
     size_t count;
     kiln__runner **runners;
     char (*ids)[sizeof((kiln_device_info *)0)->id];
@@ -93,6 +96,8 @@ void kiln__crew_close(kiln__crew *crew)
         return;
     for (size_t i = 0; i < crew->count && crew->runners; i++)
         kiln__runner_close(crew->runners[i]);
+    if (crew->held)
+        kiln__compiler_release(crew->held);
     kiln__free(crew->engine->mem, crew->runners);
     kiln__free(crew->engine->mem, crew->fds);
     kiln__free(crew->engine->mem, crew->ids);
@@ -123,4 +128,54 @@ void kiln__crew_wait(const kiln__crew *crew, int fd, double seconds)
     crew->fds[crew->count] = (struct pollfd){.fd = fd, .events = POLLIN};
     int limit = until <= now ? 0 : (int)((until - now + 999999) / 1000000);
     poll(crew->fds, crew->count + 1, limit); /* whatever woke us, all of them are checked */
+}
+
+bool kiln__crew_alone(kiln__crew *crew)
+{
+    kiln__runner *next = NULL;
+    size_t at_work = 0, retried = 0;
+    for (size_t i = 0; i < crew->count; i++) {
+        kiln__runner *runner = crew->runners[i];
+        if (!runner || kiln__runner_is_idle(runner))
+            continue;
+        retried += kiln__runner_retries(runner);
+        if (!kiln__runner_waits(runner))
+            at_work++;
+        else if (!next)
+            next = runner;
+    }
+    kiln__compiler *compiler = retried ? crew->engine->compiler : NULL;
+    if (compiler != crew->held) {
+        if (crew->held)
+            kiln__compiler_release(crew->held);
+        if (compiler)
+            kiln__compiler_hold(compiler);
+        crew->held = compiler;
+    }
+    if (next && at_work == 0 && (!compiler || kiln__compiler_is_quiet(compiler)))
+        kiln__runner_retry(next);
+    return retried > 0;
+}
+
+kiln_status kiln__crew_run(kiln__crew *crew, size_t index, const kiln_sample *sample, const kiln__trial *trial,
+                           const kiln__code *code, bool (*tick)(void *user), void *user, kiln__recorder *recorder,
+                           kiln_result *result, bool *ends, kiln_error **error)
+{
+    kiln__runner *runner = crew->runners[index];
+    *ends = true;
+    kiln_status status = kiln__runner_begin(runner, sample, trial, code, error);
+    if (status != KILN_OK)
+        return status;
+    for (uint64_t ticked = kiln__now_ns(); !kiln__runner_step(runner);) {
+        kiln__crew_alone(crew);
+        kiln__crew_wait(crew, -1, TICK_SECONDS);
+        if (kiln__seconds_since(ticked) < TICK_SECONDS)
+            continue;
+        ticked = kiln__now_ns();
+        if (!tick(user))
+            kiln__runner_stop(runner);
+    }
+    status = kiln__runner_take(runner, recorder, result, ends, error);
+    kiln__crew_alone(crew); /* no longer */
+    return status;
 }

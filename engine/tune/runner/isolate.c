@@ -1,5 +1,5 @@
-/* isolate.c - the sweep's side of measuring in another process: starting it, time limits, its end, replacing it. Only
- * kiln__runner_run() waits, so that one thread can serve several processes (crew.c). */
+/* isolate.c - the sweep's side of measuring in another process: starting it, time limits, its end, replacing it. Nothing
+ * here waits, so that one thread can serve several processes (crew.c). */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -8,7 +8,6 @@
 
 #define READY_SECONDS 120    /* opening a device of a host with many of them takes a while */
 #define PREPARE_SECONDS 3600 /* inputs and expected answers, which the host computes */
-#define TICK_NS 100000000u
 
 /* The default time limit of a sample, from its first launch on: before any sample has worked, and after that, when the
  * time of working ones is known. */
@@ -23,6 +22,7 @@ typedef enum runner_state {
     READY,     /* it waits for a sample */
     PREPARING, /* it is sent one, or makes inputs and expected answers */
     LAUNCHED,  /* the time limit runs */
+    WAITING,   /* its process ended: the sample is to be retried when nothing else is at work */
     ENDED      /* the outcome can be taken */
 } runner_state;
 
@@ -208,8 +208,8 @@ static kiln_status explain_end(kiln__runner *r, kiln__io what, const char *how, 
     case KILN__IO_MEMORY: return kiln__fail_memory(&r->why);
     case KILN__IO_CLOSED:
         return kiln__fail(mem, &r->why, KILN_ERROR_DEVICE,
-                          "the process that measured this configuration ended, and so "
-                          "did another one: %s",
+                          "the process that measured this configuration ended, and so did another one, while nothing "
+                          "else was at work: %s",
                           how);
     case KILN__IO_LATE:
         return kiln__fail(mem, &r->why, KILN_ERROR_TIMEOUT,
@@ -224,7 +224,8 @@ static kiln_status explain_end(kiln__runner *r, kiln__io what, const char *how, 
 }
 
 /* If the process ended by itself for the first time, during a sample or after it had worked before, the sample is
- * retried once. */
+ * retried once: the system may have ended it for lack of memory, whose cause need not be this sample, so nothing else
+ * may be at work then. */
 static void lose(kiln__runner *r, kiln__io what)
 {
     runner_state state = r->state;
@@ -234,11 +235,12 @@ static void lose(kiln__runner *r, kiln__io what)
     else
         kiln__child_end(&r->child);
     if (what == KILN__IO_CLOSED && r->request.length > 0 && r->worked && r->tries++ == 0) {
-        kiln__logf(&r->engine->log, KILN_LOG_WARNING,
-                   "the process that measured ended; retrying the configuration "
-                   "once: %s",
-                   how);
-        start(r);
+        kiln__logf(
+            &r->engine->log, KILN_LOG_WARNING,
+            "the process that measured ended; retrying the configuration once, while nothing else is measured or "
+            "compiled: %s",
+            how);
+        r->state = WAITING;
     } else if (state == OPENING) {
         conclude(r, explain_start(r, what, how), true);
     } else {
@@ -322,6 +324,12 @@ static kiln__io hear(kiln__runner *r)
 
 bool kiln__runner_is_idle(const kiln__runner *r) { return r->state == OFF || r->state == READY; }
 
+bool kiln__runner_waits(const kiln__runner *r) { return r->state == WAITING; }
+
+bool kiln__runner_retries(const kiln__runner *r) { return r->tries > 0 && !kiln__runner_is_idle(r); }
+
+void kiln__runner_retry(kiln__runner *r) { start(r); }
+
 kiln_status kiln__runner_begin(kiln__runner *r, const kiln_sample *sample, const kiln__trial *trial,
                                const kiln__code *code, kiln_error **error)
 {
@@ -352,9 +360,15 @@ static bool is_sending(const kiln__runner *r)
     return r->sent < (r->state == OPENING ? &r->opening : &r->request)->length;
 }
 
+void kiln__runner_stop(kiln__runner *r)
+{
+    kiln__child_end(&r->child);
+    conclude(r, kiln__fail(r->engine->mem, &r->why, KILN_ERROR_INTERRUPTED, "the sample was stopped"), true);
+}
+
 bool kiln__runner_step(kiln__runner *r)
 {
-    while (!kiln__runner_is_idle(r) && r->state != ENDED) {
+    while (!kiln__runner_is_idle(r) && r->state != ENDED && r->state != WAITING) {
         kiln__io io = kiln__child_send_some(&r->child, r->state == OPENING ? &r->opening : &r->request, &r->sent);
         if (io == KILN__IO_DONE)
             io = kiln__child_receive_some(&r->child, r->engine->mem, &r->in);
@@ -370,7 +384,7 @@ bool kiln__runner_step(kiln__runner *r)
 
 uint64_t kiln__runner_watch(const kiln__runner *r, struct pollfd *fd)
 {
-    bool waits = !kiln__runner_is_idle(r) && r->state != ENDED;
+    bool waits = !kiln__runner_is_idle(r) && r->state != ENDED && r->state != WAITING;
     *fd = (struct pollfd){.fd = waits ? r->child.socket : -1, .events = waits && is_sending(r) ? POLLOUT : POLLIN};
     return waits ? r->deadline : 0;
 }
@@ -382,6 +396,7 @@ kiln_status kiln__runner_take(kiln__runner *r, kiln__recorder *recorder, kiln_re
     if (r->status == KILN_OK) {
         *result = r->answer.result;
         kiln__recorder_times(recorder, r->answer.times, r->answer.time_count);
+        kiln__recorder_features(recorder, r->answer.features);
     }
     if (error && !*error)
         *error = r->why;
@@ -393,25 +408,4 @@ kiln_status kiln__runner_take(kiln__runner *r, kiln__recorder *recorder, kiln_re
     r->request = (kiln__text){.mem = r->engine->mem};
     r->state = r->child.socket >= 0 ? READY : OFF;
     return r->status;
-}
-
-kiln_status kiln__runner_run(kiln__runner *r, const kiln_sample *sample, const kiln__trial *trial,
-                             const kiln__code *code, bool (*tick)(void *user), void *user, kiln__recorder *recorder,
-                             kiln_result *result, bool *ends, kiln_error **error)
-{
-    *ends = true;
-    kiln_status status = kiln__runner_begin(r, sample, trial, code, error);
-    if (status != KILN_OK)
-        return status;
-    while (!kiln__runner_step(r)) {
-        struct pollfd fd;
-        uint64_t now = kiln__now_ns(), until = kiln__runner_watch(r, &fd);
-        if (!until || until > now + TICK_NS)
-            until = now + TICK_NS;
-        if (poll(&fd, 1, until > now ? (int)((until - now) / 1000000 + 1) : 0) != 0 || tick(user))
-            continue;
-        kiln__child_end(&r->child);
-        conclude(r, kiln__fail(r->engine->mem, &r->why, KILN_ERROR_INTERRUPTED, "the sample was stopped"), true);
-    }
-    return kiln__runner_take(r, recorder, result, ends, error);
 }

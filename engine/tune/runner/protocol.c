@@ -227,6 +227,7 @@ void kiln__runner_write_result(kiln__text *message, const kiln__runner_answer *a
     kiln__wire_string(message, answer->why);
     KILN_RESULT_MAP(WRITE)
     kiln__wire_bytes(message, answer->times, answer->time_count * sizeof(double));
+    kiln__wire_string(message, answer->features);
     kiln__wire_end(message);
 }
 
@@ -243,5 +244,6 @@ bool kiln__runner_read_result(const char *body, size_t length, kiln__runner_answ
     size_t bytes = 0;
     answer->times = kiln__wire_read_bytes(&in, &bytes);
     answer->time_count = bytes / sizeof(double);
+    answer->features = kiln__wire_read_string(&in);
     return !in.failed && in.left == 0 && bytes % sizeof(double) == 0;
 }

@@ -111,7 +111,7 @@ static kiln_status make_config(server *s, const kiln__runner_request *request, k
 }
 
 static kiln_status run(server *s, const kiln__runner_request *request, kiln_result *result, kiln_plan **made,
-                       kiln_error **error)
+                       kiln__text *features, kiln_error **error)
 {
     kiln__config *config = NULL;
     kiln_plan *plan = NULL;
@@ -131,8 +131,10 @@ static kiln_status run(server *s, const kiln__runner_request *request, kiln_resu
     kiln_run_options how = kiln__trial_run(&s->setup.run, &request->trial);
     const kiln_result *ran = NULL;
     status = kiln_plan_run(plan, &how, &ran, error);
-    if (status == KILN_OK)
+    if (status == KILN_OK) {
         *result = *ran;
+        status = kiln__trial_features(plan, features, error);
+    }
     *made = plan; /* it has the times */
     return status;
 }
@@ -144,10 +146,11 @@ static bool answer(server *s, const char *body, size_t length)
     bool good = kiln__runner_read_run(body, length, &arena, &request);
     if (good) {
         kiln_error *error = NULL;
-        kiln__text message = {0};
+        kiln__text message = {0}, features = {0};
         kiln__runner_answer made = {0};
         kiln_plan *plan = NULL;
-        made.status = run(s, &request, &made.result, &plan, &error);
+        made.status = run(s, &request, &made.result, &plan, &features, &error);
+        made.features = kiln__text_get(&features);
         if (plan && made.status == KILN_OK)
             made.times = kiln__plan_times(plan, &made.time_count);
         made.cuda = kiln_error_cuda(error) > 0 ? kiln_error_cuda(error) : 0;
@@ -157,6 +160,7 @@ static bool answer(server *s, const char *body, size_t length)
         kiln__runner_write_result(&message, &made);
         good = !s->closed && kiln__socket_send(s->fd, &message);
         kiln__text_free(&message);
+        kiln__text_free(&features);
         kiln_error_free(error);
         kiln_plan_close(plan);
     }

@@ -64,6 +64,7 @@ typedef struct kiln__runner_answer {
     kiln_result result; /* if status is KILN_OK; the sweep fills in compiling and cache */
     const void *times;  /* doubles, perhaps not aligned: of each repetition, in order */
     size_t time_count;
+    const char *features; /* of the input: the text of settings, "" for none */
 } kiln__runner_answer;
 void kiln__runner_write_result(kiln__text *message, const kiln__runner_answer *answer);
 bool kiln__runner_read_result(const char *body, size_t length, kiln__runner_answer *answer);
@@ -76,8 +77,8 @@ int kiln__runner_serve(int fd);
 
 /* ---- the side of the sweep: one device's process (isolate.c) ---- */
 
-/* A process that measures on a device, and its replacements. Only kiln__runner_run() waits: after a sample is started,
- * the runner must be stepped whenever its socket is ready or its deadline has passed, until the sample has ended. */
+/* A process that measures on a device, and its replacements. Nothing waits: after a sample is started, the runner must be
+ * stepped whenever its socket is ready or its deadline has passed, until the sample has ended. */
 typedef struct kiln__runner kiln__runner;
 /* Starts the process, so that errors are found before anything is compiled; fails if another process cannot use the
  * engine. `device` as in kiln_options, NULL: the engine's own. All of them must outlive it. */
@@ -88,6 +89,11 @@ bool kiln__runner_is_idle(const kiln__runner *runner); /* a sample may be starte
 /* Starts a sample; starts another process first if the last one was ended. The code is copied. */
 kiln_status kiln__runner_begin(kiln__runner *runner, const kiln_sample *sample, const kiln__trial *trial,
                                const kiln__code *code, kiln_error **error);
+void kiln__runner_stop(kiln__runner *runner); /* ends a running sample: KILN_ERROR_INTERRUPTED */
+/* The process ended in the sample, which waits for kiln__runner_retry() with another one; or that has begun. */
+bool kiln__runner_waits(const kiln__runner *runner);
+bool kiln__runner_retries(const kiln__runner *runner); /* either */
+void kiln__runner_retry(kiln__runner *runner);
 bool kiln__runner_step(kiln__runner *runner); /* makes progress without waiting; true: the outcome can be taken */
 /* What to poll (fd -1: nothing). Returns the time of kiln__now_ns() at which it must be stepped in any case; 0:
  * none. */
@@ -96,10 +102,6 @@ uint64_t kiln__runner_watch(const kiln__runner *runner, struct pollfd *fd);
  * this device can no longer measure. */
 kiln_status kiln__runner_take(kiln__runner *runner, kiln__recorder *recorder, kiln_result *result, bool *ends,
                               kiln_error **error);
-/* All of that for one sample of an idle runner. `tick` is called about ten times a second; false stops the sample. */
-kiln_status kiln__runner_run(kiln__runner *runner, const kiln_sample *sample, const kiln__trial *trial,
-                             const kiln__code *code, bool (*tick)(void *user), void *user, kiln__recorder *recorder,
-                             kiln_result *result, bool *ends, kiln_error **error);
 
 /* ---- the devices of a sweep (crew.c) ---- */
 
@@ -116,5 +118,13 @@ void kiln__crew_let_go(kiln__crew *crew, size_t index);                /* a devi
 /* Waits until a runner's socket or `fd` (-1: none) is ready, a deadline has passed, or `seconds` are over. Then all
  * runners must be stepped. */
 void kiln__crew_wait(const kiln__crew *crew, int fd, double seconds);
+/* A sample whose process ended is retried once, with nothing else at work. True: one is, or waits for what still runs, so
+ * no other may be begun; compiles that wait are held. To be called whenever the runners were stepped. */
+bool kiln__crew_alone(kiln__crew *crew);
+/* Measures one sample and waits for it, while all runners are idle. `tick` is called about ten times a second; false stops
+ * the sample. The outcome is that of kiln__runner_take(). */
+kiln_status kiln__crew_run(kiln__crew *crew, size_t index, const kiln_sample *sample, const kiln__trial *trial,
+                           const kiln__code *code, bool (*tick)(void *user), void *user, kiln__recorder *recorder,
+                           kiln_result *result, bool *ends, kiln_error **error);
 
 #endif

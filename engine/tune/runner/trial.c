@@ -1,4 +1,5 @@
-/* trial.c - how long a sample is measured: one that is clearly slower than the best so far is stopped early. */
+/* trial.c - how long a sample is measured: one that is clearly slower than the best so far is stopped early; and what
+ * describes its input. */
 #include "tune_internal.h"
 
 /* Far enough above the best to be outside the noise of a few repetitions; near enough that most of a space is above
@@ -38,4 +39,15 @@ kiln_run_options kiln__trial_run(const kiln_run_options *sweep, const kiln__tria
         run.min_repetitions = run.max_repetitions = trial->again;
     }
     return run;
+}
+
+kiln_status kiln__trial_features(kiln_plan *plan, kiln__text *out, kiln_error **error)
+{
+    kiln__arena arena = {.mem = out->mem};
+    kiln__settings features;
+    kiln_status status = kiln__plan_features(plan, &arena, &features, error);
+    if (status == KILN_OK)
+        kiln__settings_print(out, features);
+    kiln__arena_free(&arena);
+    return status == KILN_OK && out->failed ? kiln__fail_memory(error) : status;
 }

@@ -1,5 +1,6 @@
-// bounds.cu - what the device's memory gives: the bounds that families are held against. Copying reads and writes each
-// of 2^28 floats once, by float4, one element a thread; reading adds them up, four float4 in flight a thread.
+// bounds.cu - what the device gives: the bounds that families are held against. Copying reads and writes each of 2^28
+// floats once, by float4, one element a thread; reading adds them up, four float4 in flight a thread. Special functions are
+// reciprocal square roots, eight under way a thread and nothing else; their number stands where others have bytes.
 #include "peer.h"
 
 __global__ void copy(const float4 *in, float4 *out, size_t count)
@@ -26,6 +27,26 @@ __global__ void read(const float4 *in, float *out, size_t count)
         *out = sum;
 }
 
+constexpr int SPECIAL_ROUNDS = 256, SPECIAL_CHAINS = 8, SPECIAL_THREADS = 512;
+
+__global__ void special(float *out)
+{
+    float value[SPECIAL_CHAINS];
+#pragma unroll
+    for (int k = 0; k < SPECIAL_CHAINS; k++)
+        value[k] = 2.0f + threadIdx.x + k;
+    for (int i = 0; i < SPECIAL_ROUNDS; i += 8)
+#pragma unroll
+        for (int k = 0; k < 8 * SPECIAL_CHAINS; k++)
+            asm volatile("rsqrt.approx.ftz.f32 %0, %0;" : "+f"(value[k % SPECIAL_CHAINS]));
+    float sum = 0;
+#pragma unroll
+    for (int k = 0; k < SPECIAL_CHAINS; k++)
+        sum += value[k];
+    if (sum == 1e30f) // never; it keeps the roots
+        *out = sum;
+}
+
 int main()
 {
     const size_t count = size_t(1) << 28, bytes = 4 * count;
@@ -42,6 +63,9 @@ int main()
         read<<<unsigned(multiprocessors) * 16, 512>>>(from, out, count / 4);
     });
     peer::report("bound", "1GiB", "read", reading, 1.0 * bytes);
+    const unsigned blocks = unsigned(multiprocessors) * 32;
+    const double rooting = peer::median_seconds(bytes, [&] { special<<<blocks, SPECIAL_THREADS>>>(out); });
+    peer::report("bound", "1GiB", "special", rooting, 1.0 * blocks * SPECIAL_THREADS * SPECIAL_CHAINS * SPECIAL_ROUNDS);
     CHECK(cudaGetLastError());
     CHECK(cudaDeviceSynchronize());
     return 0;

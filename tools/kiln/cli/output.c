@@ -44,7 +44,7 @@ static void make_styles(void)
         *to++ = '\033';
         for (size_t k = 0; k < sizeof drawn; k++)
             to += sprintf(to, "%02x", drawn[k]);
-        strcpy(to, codes[i]);
+        memcpy(to, codes[i], strlen(codes[i]) + 1);
     }
 }
 

@@ -334,7 +334,8 @@ static int run_counted(cli *c, const char *variant, profile_view *view, kiln_pro
 {
     kiln_run_options options;
     kiln_error *error = NULL;
-    if (!c->args.device && (!getenv("KILN_DEVICE") || strncmp(getenv("KILN_DEVICE"), "sim", 3) != 0))
+    const char *device = getenv("KILN_DEVICE");
+    if (!c->args.device && (!device || strncmp(device, "sim", 3) != 0))
         c->args.device = "sim"; /* only a simulated device can count */
     cli_make_run(c, &options);
     if (!cli_make_files(c, &c->args.inputs, "--input", &options.inputs))

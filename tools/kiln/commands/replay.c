@@ -6,7 +6,7 @@
 #include "report.h"
 
 /* 0, or the exit code after an error message. */
-static int load(cli *c, const char *path, kiln_recording **recording, const kiln_recording_info **info)
+static int load(cli *c, const char *path, kiln_recording **recording)
 {
     kiln_error *error = NULL;
     int code = cli_engine(c);
@@ -14,7 +14,6 @@ static int load(cli *c, const char *path, kiln_recording **recording, const kiln
         return code;
     if (kiln_recording_load(c->engine, path, recording, &error) != KILN_OK)
         return cli_error(c, error);
-    *info = kiln_recording_describe(*recording);
     return 0;
 }
 
@@ -104,13 +103,13 @@ int replay_run(cli *c)
 {
     const cli_args *args = &c->args;
     kiln_recording *recording = NULL;
-    const kiln_recording_info *info = NULL;
     kiln_error *error = NULL;
     if (args->words.count)
         return cli_usage(c, "--replay searches a recorded file: do not give a spec too");
-    int code = load(c, args->replay, &recording, &info);
+    int code = load(c, args->replay, &recording);
     if (code)
         return code;
+    const kiln_recording_info *info = kiln_recording_describe(recording);
     kiln_replay_options options = {.size = sizeof options,
                                    .strategy = args->strategy,
                                    .seed = args->seed,
@@ -286,9 +285,10 @@ static void choose_strategies(const cli *c, comparison *m)
 static int score_all(cli *c, comparison *m, uint64_t seeds)
 {
     for (size_t f = 0; f < m->files; f++) {
-        int code = load(c, c->args.words.items[f], &m->recordings[f], &m->infos[f]);
+        int code = load(c, c->args.words.items[f], &m->recordings[f]);
         if (code)
             return code;
+        m->infos[f] = kiln_recording_describe(m->recordings[f]);
     }
     cli_catch_signals("this score");
     for (size_t s = 0; s < m->strategies; s++)

@@ -169,6 +169,7 @@ static int add_json(void *user, const kiln_record *r)
     js_set(object, "message", js_text(r->message));
     js_set(object, "params", js_settings(r->params, r->param_count));
     js_set(object, "sizes", js_settings(r->sizes, r->size_count));
+    js_set(object, "features", js_settings(r->features, r->feature_count));
     js_set(object, "reusable", json_boolean(r->reusable));
     js_set(object, "result", r->status == KILN_OK ? js_result(r->result) : json_null());
     for (size_t i = 0; i < r->time_count; i++)

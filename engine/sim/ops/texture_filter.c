@@ -1,6 +1,6 @@
-/* texture.c - texture reads, lane by lane, after the CUDA C++ Programming Guide, appendix "Texture Fetching": address
- * modes, point and linear filters whose weights have 8 fractional bits, cubemaps, levels of detail. Anisotropic filters
- * are treated as isotropic. */
+/* texture_filter.c - texture reads, lane by lane, after the CUDA C++ Programming Guide, appendix "Texture Fetching":
+ * address modes, point and linear filters whose weights have 8 fractional bits, cubemaps, levels of detail. Anisotropic
+ * filters are treated as isotropic. */
 #include "vm_math.h"
 #include "vm_ops.h"
 
@@ -128,7 +128,7 @@ static void read_across(probe *p, const vm_level *level, const int64_t at[3], ui
 static void read_corner(probe *p, const vm_level *level, const int64_t at[3], uint32_t slice, vm_texel *out)
 {
     int64_t near[3] = {0};
-    vm_texel three[3];
+    vm_texel three[3] = {{{0}}};
     for (unsigned k = 0; k < 2; k++)
         place(VM_EDGE_CLAMP, at[k], level->size[0], &near[k]);
     read_inside(p, level, near, slice, &three[0]);
@@ -347,11 +347,13 @@ static void filter(probe *p, vm_texel *out)
         return;
     }
     const unsigned fixed = (unsigned)floor(level * 256 + 0.5), low = fixed >> 8, weight = fixed & 255;
-    vm_texel next;
+    vm_texel next = {{0}};
     sample(p, low, out);
     if (weight == 0 || p->failed)
         return;
     sample(p, low + 1, &next);
+    if (p->failed)
+        return;
     for (unsigned k = 0; k < 4; k++)
         out->f[k] = (float)(((256 - weight) * (double)out->f[k] + weight * (double)next.f[k]) / 256);
 }

@@ -1,0 +1,249 @@
+/* cutoff_atoms, cutoff_f64: the input and the reference of the potential within a radius. */
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "atoms.h"
+#include "cutoff.h"
+
+/* ---- the lattice ---- */
+
+static bool lattice_ok(kiln_call *call, const kiln__lattice *l)
+{
+    for (int i = 0; i < 3; i++)
+        if (l->n[i] < 0 || l->n[i] > 1 << 20)
+            return kiln_call_fail(call, "a lattice has 0 to 2^20 points in each direction"), false;
+    if (!(l->spacing >= 1e-6 && l->spacing <= 1e6) || !(l->radius == 0 || (l->radius >= 1e-6 && l->radius <= 1e12)))
+        return kiln_call_fail(call, "spacing is 1e-6 to 1e6, radius 0 or 1e-6 to 1e12"), false;
+    return true;
+}
+
+bool kiln__lattice_args(kiln_call *call, kiln__lattice *l)
+{
+    return kiln_call_int(call, "nx", NULL, &l->n[0]) == KILN_OK &&
+           kiln_call_int(call, "ny", NULL, &l->n[1]) == KILN_OK &&
+           kiln_call_int(call, "nz", NULL, &l->n[2]) == KILN_OK &&
+           kiln_call_float(call, "spacing", NULL, &l->spacing) == KILN_OK &&
+           kiln_call_float(call, "radius", NULL, &l->radius) == KILN_OK && lattice_ok(call, l);
+}
+
+bool kiln__lattice_range(const kiln__lattice *l, int axis, double at, double reach, int64_t range[2])
+{
+    double low = ceil((at - reach) / l->spacing), high = floor((at + reach) / l->spacing);
+    double end = (double)l->n[axis] - 1;
+    if (!(low <= end && high >= 0 && low <= high))
+        return false;
+    range[0] = low < 0 ? 0 : (int64_t)low;
+    range[1] = high > end ? (int64_t)end : (int64_t)high;
+    return true;
+}
+
+uint64_t kiln__lattice_points(const kiln__lattice *l, const float *atom)
+{
+    uint64_t count = 0;
+    int64_t x[2], y[2], z[2];
+    double squared = l->radius * l->radius;
+    if (!kiln__lattice_range(l, 2, (double)atom[2], l->radius, z))
+        return 0;
+    for (int64_t k = z[0]; k <= z[1]; k++) {
+        double dz = (double)atom[2] - (double)k * l->spacing, rest = squared - dz * dz;
+        if (rest <= 0 || !kiln__lattice_range(l, 1, (double)atom[1], sqrt(rest), y))
+            continue;
+        for (int64_t j = y[0]; j <= y[1]; j++) {
+            double dy = (double)atom[1] - (double)j * l->spacing, last = rest - dy * dy;
+            if (last > 0 && kiln__lattice_range(l, 0, (double)atom[0], sqrt(last), x))
+                count += (uint64_t)(x[1] - x[0] + 1);
+        }
+    }
+    return count;
+}
+
+bool kiln__atoms_ok(const kiln_array *atoms)
+{
+    return atoms->dims == 2 && atoms->type == KILN_f32 && atoms->shape[1] == 4;
+}
+
+/* ---- atoms ---- */
+
+typedef struct pair_count {
+    const kiln__lattice *lattice;
+    const float *atoms;
+    uint64_t count, *parts;
+} pair_count;
+
+enum { ATOMS_A_PART = 4096 };
+
+static void count_pairs(void *user, size_t part, size_t worker)
+{
+    (void)worker;
+    const pair_count *p = user;
+    uint64_t sum = 0;
+    for (uint64_t i = (uint64_t)part * ATOMS_A_PART; i < p->count && i < ((uint64_t)part + 1) * ATOMS_A_PART; i++)
+        sum += kiln__lattice_points(p->lattice, p->atoms + 4 * i);
+    p->parts[part] = sum;
+}
+
+/* The most atoms in a cube as wide as half the radius: how large sums may get. */
+static uint64_t most_in_a_cube(kiln_call *call, const kiln__lattice *l, const float *atoms, uint64_t count)
+{
+    kiln__lattice cubes = *l;
+    kiln__bins bins;
+    uint64_t most = 1, bin;
+    double widest = (double)l->n[0] + (double)l->n[1] + (double)l->n[2], side = ceil(l->radius / 2 / l->spacing);
+    kiln__bins_of(&cubes, side < 1 ? 1 : side > widest ? (int64_t)widest + 1 : (int64_t)side, &bins);
+    uint32_t *counts = kiln__calloc(call->mem, (size_t)bins.count + 1, sizeof *counts);
+    if (!counts)
+        return UINT64_MAX;
+    for (uint64_t i = 0; i < count; i++)
+        if (kiln__bins_find(l, &bins, atoms + 4 * i, &bin) == KILN__ATOM_BINNED && ++counts[bin] > most)
+            most = counts[bin];
+    kiln__free(call->mem, counts);
+    return most;
+}
+
+static kiln_status export_facts(kiln_call *call, const kiln__lattice *l, const float *atoms, uint64_t count)
+{
+    uint64_t most = most_in_a_cube(call, l, atoms, count), pairs = 0;
+    size_t parts = (size_t)((count + ATOMS_A_PART - 1) / ATOMS_A_PART);
+    pair_count p = {l, atoms, count, kiln__calloc(call->mem, parts + 1, sizeof *p.parts)};
+    if (!p.parts || most == UINT64_MAX) {
+        kiln__free(call->mem, p.parts);
+        return kiln_call_fail(call, "out of host memory");
+    }
+    kiln__parallel(0, parts, count_pairs, &p);
+    for (size_t i = 0; i < parts; i++)
+        pairs += p.parts[i];
+    kiln__free(call->mem, p.parts);
+    double width = 0;
+    for (int i = 0; i < 3; i++)
+        width = fmax(width, (double)l->n[i] * l->spacing);
+    if (kiln_call_export_int(call, "most", (int64_t)most) != KILN_OK ||
+        kiln_call_export_float(call, "width", fmin(l->radius / 2, width) + l->spacing) != KILN_OK)
+        return KILN_ERROR_HOST_FUNCTION;
+    return kiln_call_export_int(call, "pairs", (int64_t)pairs);
+}
+
+/* Exports atoms (x, y, z, charge) and their count, pairs (of an atom and a point within the radius), most (the most
+ * atoms in a cube as wide as half the radius), and width (about that of the cube, but no wider than the lattice). */
+kiln_status kiln__host_cutoff_atoms(void *user, kiln_call *call)
+{
+    (void)user;
+    kiln__lattice l;
+    kiln__atoms atoms = {0};
+    kiln_array *array;
+    if (!kiln__lattice_args(call, &l))
+        return KILN_ERROR_HOST_FUNCTION;
+    kiln_status status = kiln__atoms_make(call, l.n, (float)l.spacing, &atoms);
+    const uint64_t shape[] = {atoms.count, 4};
+    if (status == KILN_OK)
+        status = kiln_call_export_array(call, "atoms", KILN_f32, 2, shape, &array);
+    if (status == KILN_OK && atoms.count > 0)
+        memcpy(array->data, atoms.items, atoms.count * sizeof *atoms.items);
+    kiln__atoms_free(call->mem, &atoms);
+    if (status == KILN_OK)
+        status = kiln_call_export_int(call, "count", (int64_t)shape[0]);
+    return status == KILN_OK ? export_facts(call, &l, array->data, shape[0]) : status;
+}
+
+/* ---- the reference: a slice of points at a time, all atoms that reach it ---- */
+
+typedef struct reference {
+    const kiln__lattice *lattice;
+    const float *atoms;
+    const uint32_t *starts, *order; /* the atoms of slice z: order[starts[z]] to order[starts[z + 1] - 1] */
+    float *energy;
+    double *sums; /* a slice for each worker */
+} reference;
+
+static void add_row(const kiln__lattice *l, const float *atom, int64_t j, double rest, double *row)
+{
+    int64_t x[2];
+    double dy = (double)atom[1] - (double)kiln__lattice_at(l, j), off = l->radius * l->radius;
+    double across = rest + dy * dy;
+    if (!(across < off) || !kiln__lattice_range(l, 0, (double)atom[0], sqrt(off - across) + l->spacing, x))
+        return;
+    for (int64_t i = x[0]; i <= x[1]; i++) {
+        double dx = (double)atom[0] - (double)kiln__lattice_at(l, i), r2 = dx * dx + across;
+        if (r2 >= off)
+            continue;
+        double s = 1 - r2 / off;
+        row[i] += (double)atom[3] * (s * s) / sqrt(r2 < (double)FLT_MIN ? 0 : r2);
+    }
+}
+
+static void add_slice(void *user, size_t k, size_t worker)
+{
+    const reference *r = user;
+    const kiln__lattice *l = r->lattice;
+    size_t points = (size_t)l->n[0] * (size_t)l->n[1];
+    double *sums = r->sums + worker * points;
+    float *to = r->energy + k * points;
+    memset(sums, 0, points * sizeof *sums);
+    for (uint32_t a = r->starts[k]; a < r->starts[k + 1]; a++) {
+        const float *atom = r->atoms + 4 * (size_t)r->order[a];
+        double dz = (double)atom[2] - (double)kiln__lattice_at(l, (int64_t)k);
+        int64_t y[2];
+        if (!kiln__lattice_range(l, 1, (double)atom[1], l->radius + l->spacing, y))
+            continue;
+        for (int64_t j = y[0]; j <= y[1]; j++)
+            add_row(l, atom, j, dz * dz, sums + (size_t)(j * l->n[0]));
+    }
+    for (size_t i = 0; i < points; i++)
+        to[i] = (float)sums[i];
+}
+
+/* Which atoms each slice needs, in the order of atoms. starts: of n[2] + 1. Returns NULL where there is no memory. */
+static uint32_t *order_by_slice(const kiln_allocator *mem, const kiln__lattice *l, const float *atoms, uint64_t count,
+                                uint32_t *starts)
+{
+    int64_t z[2];
+    uint64_t total = 0;
+    for (uint64_t i = 0; i < count; i++)
+        if (kiln__lattice_range(l, 2, (double)atoms[4 * i + 2], l->radius + l->spacing, z))
+            for (int64_t k = z[0]; k <= z[1]; k++, total++)
+                starts[k + 1]++;
+    uint32_t *order = total <= UINT32_MAX ? kiln__alloc(mem, (size_t)(total + 1) * sizeof *order) : NULL;
+    if (!order)
+        return NULL;
+    for (int64_t k = 0; k < l->n[2]; k++)
+        starts[k + 1] += starts[k];
+    for (uint64_t i = count; i-- > 0;) /* from behind: starts[k + 1] runs down to where slice k begins */
+        if (kiln__lattice_range(l, 2, (double)atoms[4 * i + 2], l->radius + l->spacing, z))
+            for (int64_t k = z[0]; k <= z[1]; k++)
+                order[--starts[k + 1]] = (uint32_t)i;
+    for (int64_t k = 0; k < l->n[2]; k++)
+        starts[k] = starts[k + 1];
+    starts[l->n[2]] = (uint32_t)total;
+    return order;
+}
+
+/* energy[z][y][x]: the sum of charge (1 - r^2 / radius^2)^2 / r over the atoms with r < radius, in double. */
+kiln_status kiln__host_cutoff(void *user, kiln_call *call)
+{
+    (void)user;
+    const kiln_array *atoms;
+    kiln_array *energy;
+    kiln__lattice l;
+    if (kiln_call_array(call, "atoms", &atoms) != KILN_OK || kiln_call_output(call, "energy", &energy) != KILN_OK ||
+        kiln_call_float(call, "SPACING", NULL, &l.spacing) != KILN_OK ||
+        kiln_call_float(call, "RADIUS", NULL, &l.radius) != KILN_OK)
+        return KILN_ERROR_HOST_FUNCTION;
+    if (!kiln__atoms_ok(atoms) || energy->dims != 3 || energy->type != KILN_f32)
+        return kiln_call_fail(call, "atoms is N x 4 and energy NZ x NY x NX of f32");
+    for (int i = 0; i < 3; i++)
+        l.n[i] = (int64_t)energy->shape[2 - i];
+    if (!lattice_ok(call, &l))
+        return KILN_ERROR_HOST_FUNCTION;
+    size_t points = (size_t)(l.n[0] * l.n[1]), workers = kiln__cpu_count() + 1;
+    uint32_t *starts = kiln__calloc(call->mem, (size_t)l.n[2] + 2, sizeof *starts), *order = NULL;
+    double *sums = kiln__alloc(call->mem, (workers * points + 1) * sizeof *sums);
+    if (starts && sums)
+        order = order_by_slice(call->mem, &l, atoms->data, atoms->shape[0], starts);
+    reference r = {&l, atoms->data, starts, order, energy->data, sums};
+    if (order)
+        kiln__parallel(workers - 1, (size_t)l.n[2], add_slice, &r);
+    kiln__free(call->mem, order);
+    kiln__free(call->mem, sums);
+    kiln__free(call->mem, starts);
+    return order ? KILN_OK : kiln_call_fail(call, "out of host memory");
+}

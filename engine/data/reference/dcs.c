@@ -1,0 +1,211 @@
+/* dcs_f64: the reference of direct Coulomb summation, in double and by all cores. dcs_scatter_c, dcs_gather_c and
+ * dcs_blocked_c: three ways to do it on the host in single precision, by one core, as variants of the spec.
+ *
+ * A square of a distance that is below the normal numbers of single precision counts as 0, one above them as infinite: so
+ * do the kernels. */
+#include <math.h>
+#include <string.h>
+
+#include "hosts.h"
+
+typedef struct problem {
+    const kiln_array *atoms;
+    kiln_array *energy;
+    float spacing;
+    size_t count, nx, ny, nz;
+} problem;
+
+static kiln_status take(kiln_call *call, const char *spacing_name, problem *p)
+{
+    double spacing;
+    if (kiln_call_array(call, "atoms", &p->atoms) != KILN_OK ||
+        kiln_call_output(call, "energy", &p->energy) != KILN_OK ||
+        kiln_call_float(call, spacing_name, NULL, &spacing) != KILN_OK)
+        return KILN_ERROR_HOST_FUNCTION;
+    if (p->atoms->type != KILN_f32 || p->atoms->dims != 2 || p->atoms->shape[1] != 4 || p->energy->type != KILN_f32 ||
+        p->energy->dims != 3)
+        return kiln_call_fail(call, "atoms is N x 4 and energy NZ x NY x NX of f32");
+    p->spacing = (float)spacing;
+    p->count = (size_t)p->atoms->shape[0];
+    p->nz = (size_t)p->energy->shape[0], p->ny = (size_t)p->energy->shape[1], p->nx = (size_t)p->energy->shape[2];
+    return KILN_OK;
+}
+
+/* ---- the reference ---- */
+
+enum { LANES = 8, VECTORS = 4, GROUP = LANES * VECTORS }; /* points that are summed up together */
+
+typedef double vector __attribute__((vector_size(LANES * sizeof(double))));
+typedef int64_t words __attribute__((vector_size(LANES * sizeof(int64_t))));
+
+/* *x = 1 / sqrt(*x), its relative error below 1e-10: half of the exponent, and three Newton steps. A square root and a
+ * division would take three times as long. */
+static inline __attribute__((always_inline)) void inverse_root(vector *x)
+{
+    const int64_t infinity = INT64_C(0x7ff) << 52;
+    words near = (words)(*x < 0x1p-126), far = (words)(*x >= 0x1p128);
+    words bits = 0x5fe6eb50c7b537a9 - ((words)*x >> 1);
+    vector y = (vector)bits, half = 0.5 * *x;
+    y *= 1.5 - half * y * y;
+    y *= 1.5 - half * y * y;
+    y *= 1.5 - half * y * y;
+    *x = (vector)((((words)y & ~near) | (infinity & near)) & ~far);
+}
+
+/* The potential of the atoms at GROUP points of a row. */
+static inline __attribute__((always_inline)) void row_points(const problem *p, double y, double z, const double *x,
+                                                             double *to)
+{
+    const float *atom = p->atoms->data;
+    vector at[VECTORS], sums[VECTORS] = {0};
+    for (int v = 0; v < VECTORS; v++)
+        memcpy(&at[v], x + v * LANES, sizeof at[v]);
+    for (size_t a = 0; a < p->count; a++, atom += 4) {
+        double dy = y - (double)atom[1], dz = z - (double)atom[2], rest = dy * dy + dz * dz;
+#pragma GCC unroll 4
+        for (int v = 0; v < VECTORS; v++) {
+            vector dx = at[v] - (double)atom[0], root = dx * dx + rest;
+            inverse_root(&root);
+            sums[v] += (double)atom[3] * root;
+        }
+    }
+    memcpy(to, sums, sizeof sums);
+}
+
+typedef void points_fn(const problem *p, double y, double z, const double *x, double *to);
+
+static void points_base(const problem *p, double y, double z, const double *x, double *to)
+{
+    row_points(p, y, z, x, to);
+}
+
+#if defined(__x86_64__)
+__attribute__((target("avx2"))) static void points_avx2(const problem *p, double y, double z, const double *x,
+                                                        double *to)
+{
+    row_points(p, y, z, x, to);
+}
+
+__attribute__((target("avx512f,avx512dq"))) static void points_avx512(const problem *p, double y, double z,
+                                                                      const double *x, double *to)
+{
+    row_points(p, y, z, x, to);
+}
+#endif
+
+static points_fn *choose_points(void)
+{
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq"))
+        return points_avx512;
+    if (__builtin_cpu_supports("avx2"))
+        return points_avx2;
+#endif
+    return points_base;
+}
+
+typedef struct reference {
+    problem p;
+    points_fn *points;
+} reference;
+
+static void reference_row(void *user, size_t row, size_t worker)
+{
+    (void)worker;
+    const reference *r = user;
+    const problem *p = &r->p;
+    float *to = (float *)p->energy->data + row * p->nx;
+    double y = (double)((float)(row % p->ny) * p->spacing), z = (double)((float)(row / p->ny) * p->spacing);
+    for (size_t first = 0; first < p->nx; first += GROUP) {
+        double x[GROUP], sums[GROUP];
+        for (size_t k = 0; k < GROUP; k++)
+            x[k] = (double)((float)(first + k) * p->spacing);
+        r->points(p, y, z, x, sums);
+        for (size_t k = 0; k < GROUP && first + k < p->nx; k++)
+            to[first + k] = (float)sums[k];
+    }
+}
+
+kiln_status kiln__host_dcs(void *user, kiln_call *call)
+{
+    (void)user;
+    reference r = {.points = choose_points()};
+    if (take(call, "SPACING", &r.p) != KILN_OK)
+        return KILN_ERROR_HOST_FUNCTION;
+    kiln__parallel(0, r.p.ny * r.p.nz, reference_row, &r);
+    return KILN_OK;
+}
+
+/* ---- variants on the host ---- */
+
+static float potential(const float *atom, float x, float y, float z)
+{
+    float dx = x - atom[0], dy = y - atom[1], dz = z - atom[2];
+    return atom[3] / sqrtf(dx * dx + (dy * dy + dz * dz));
+}
+
+kiln_status kiln__host_dcs_scatter(void *user, kiln_call *call)
+{
+    (void)user;
+    problem p;
+    if (take(call, "spacing", &p) != KILN_OK)
+        return KILN_ERROR_HOST_FUNCTION;
+    const float *atom = p.atoms->data;
+    for (size_t a = 0; a < p.count; a++, atom += 4) {
+        float *to = p.energy->data;
+        for (size_t z = 0; z < p.nz; z++)
+            for (size_t y = 0; y < p.ny; y++)
+                for (size_t x = 0; x < p.nx; x++)
+                    *to++ += potential(atom, (float)x * p.spacing, (float)y * p.spacing, (float)z * p.spacing);
+    }
+    return KILN_OK;
+}
+
+kiln_status kiln__host_dcs_gather(void *user, kiln_call *call)
+{
+    (void)user;
+    problem p;
+    if (take(call, "spacing", &p) != KILN_OK)
+        return KILN_ERROR_HOST_FUNCTION;
+    float *to = p.energy->data;
+    for (size_t z = 0; z < p.nz; z++)
+        for (size_t y = 0; y < p.ny; y++)
+            for (size_t x = 0; x < p.nx; x++) {
+                const float *atom = p.atoms->data;
+                float sum = 0;
+                for (size_t a = 0; a < p.count; a++, atom += 4)
+                    sum += potential(atom, (float)x * p.spacing, (float)y * p.spacing, (float)z * p.spacing);
+                *to++ = sum;
+            }
+    return KILN_OK;
+}
+
+enum { BLOCK_POINTS = 64 };
+
+static void block_of_row(const problem *p, size_t first, float y, float z, float *to)
+{
+    const float *atom = p->atoms->data;
+    float x[BLOCK_POINTS], sums[BLOCK_POINTS] = {0};
+    for (size_t k = 0; k < BLOCK_POINTS; k++)
+        x[k] = (float)(first + k) * p->spacing;
+    for (size_t a = 0; a < p->count; a++, atom += 4) {
+        float dy = y - atom[1], dz = z - atom[2], rest = dy * dy + dz * dz;
+        for (size_t k = 0; k < BLOCK_POINTS; k++)
+            sums[k] += atom[3] / sqrtf((x[k] - atom[0]) * (x[k] - atom[0]) + rest);
+    }
+    for (size_t k = 0; k < BLOCK_POINTS && first + k < p->nx; k++)
+        to[first + k] = sums[k];
+}
+
+kiln_status kiln__host_dcs_blocked(void *user, kiln_call *call)
+{
+    (void)user;
+    problem p;
+    if (take(call, "spacing", &p) != KILN_OK)
+        return KILN_ERROR_HOST_FUNCTION;
+    float *to = p.energy->data;
+    for (size_t row = 0; row < p.ny * p.nz; row++, to += p.nx)
+        for (size_t first = 0; first < p.nx; first += BLOCK_POINTS)
+            block_of_row(&p, first, (float)(row % p.ny) * p.spacing, (float)(row / p.ny) * p.spacing, to);
+    return KILN_OK;
+}

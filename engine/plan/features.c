@@ -1,0 +1,64 @@
+/* features.c - the numbers that describe an input (`features:` of a spec). */
+#include "plan_internal.h"
+
+/* The value of a feature as a number: true and false are 1 and 0. */
+static bool is_number(const kiln_value *value)
+{
+    return value->kind == KILN_INT || value->kind == KILN_FLOAT || value->kind == KILN_BOOL;
+}
+
+kiln_status kiln__plan_features(kiln_plan *plan, kiln__arena *arena, kiln__settings *features, kiln_error **error)
+{
+    const kiln_spec *spec = plan->spec;
+    kiln__diag diag = {.mem = plan->mem};
+    *features = (kiln__settings){0};
+    if (!spec->feature_count)
+        return KILN_OK;
+    kiln_setting *made = kiln__arena_alloc(arena, spec->feature_count * sizeof *made);
+    if (!made)
+        return kiln__fail_memory(error);
+    kiln__plan_set_scope(plan);
+    for (size_t i = 0; i < spec->feature_count; i++) {
+        const kiln__named_expr *feature = &spec->features[i];
+        made[i].name = feature->name;
+        if (!kiln__expr_eval(feature->expr, &plan->scope, &made[i].value, &diag))
+            break;
+        if (!is_number(&made[i].value)) {
+            kiln__diag_add(&diag, feature->pos, "the feature '%s' is a text, not a number", feature->name);
+            break;
+        }
+    }
+    kiln_status status = kiln__plan_diag(plan, &diag, KILN_ERROR_SPEC, error);
+    if (status == KILN_OK)
+        *features = kiln__settings_copy(arena, (kiln__settings){spec->feature_count, made});
+    return status == KILN_OK && arena->failed ? kiln__fail_memory(error) : status;
+}
+
+kiln_status kiln__features_of(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *sizes, kiln__arena *arena,
+                              kiln__settings *features, kiln_error **error)
+{
+    kiln_choice choice = {.size_set = sizes->size_set, .sizes = sizes->sizes, .size_count = sizes->size_count};
+    kiln_plan *plan = kiln__calloc(engine->mem, 1, sizeof *plan); /* without code: inputs are made on the host */
+    *features = (kiln__settings){0};
+    if (!plan)
+        return kiln__fail_memory(error);
+    plan->engine = engine;
+    plan->mem = plan->arena.mem = engine->mem;
+    plan->spec = spec;
+    kiln_status status = kiln__config_open(engine, spec, &choice, &plan->config, error);
+    if (status == KILN_OK) {
+        plan->variant = plan->config->variant;
+        status = kiln__shared_open(engine, spec, &plan->own, error);
+    }
+    plan->shared = plan->own;
+    if (status == KILN_OK && !kiln__plan_make_tables(plan))
+        status = kiln__fail_memory(error);
+    if (status == KILN_OK)
+        status = kiln__plan_features(plan, arena, features, error);
+    kiln__shared_free(plan->own);
+    kiln__arena_free(&plan->arena);
+    kiln_error_free(plan->pending);
+    kiln__config_free(plan->config);
+    kiln__free(engine->mem, plan);
+    return status;
+}

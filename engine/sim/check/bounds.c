@@ -1,0 +1,160 @@
+/* bounds.c - accesses out of bounds, to freed memory, and misaligned: what the lanes of an instruction may touch, and
+ * which of them must not make theirs. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "vm_checks_internal.h"
+
+/* Kernels have their shared variables at the same offsets: those of this one are the ones it names. */
+static bool names_symbol(const vm_function *function, uint32_t symbol)
+{
+    const ptx_function *f = function->ptx;
+    for (uint32_t k = 0; k < f->insn_count; k++)
+        for (unsigned n = 0; n < f->insns[k].operand_count; n++) {
+            const ptx_operand *o = &f->insns[k].operands[n];
+            if ((o->kind == PTX_OPERAND_SYMBOL || (o->kind == PTX_OPERAND_ADDRESS && o->base == PTX_BASE_SYMBOL)) &&
+                o->index == symbol)
+                return true;
+        }
+    return false;
+}
+
+/* The variable's own name where the compiler made it one with its function's: _ZZ4turnE1s is s. */
+static const char *own_name(const char *name)
+{
+    size_t length = strlen(name);
+    for (size_t at = 3; strncmp(name, "_ZZ", 3) == 0 && at < length; at++) {
+        char *end;
+        if (name[at - 1] != 'E' || name[at] < '1' || name[at] > '9')
+            continue;
+        unsigned long own = strtoul(name + at, &end, 10);
+        if (own && strlen(end) == own)
+            return end;
+    }
+    return name;
+}
+
+/* Where in shared memory an offset lies, by the symbol table. */
+static void describe_shared(const vm_look *k, uint64_t at, char *text, size_t size)
+{
+    const vm_run_state *run = k->w->runner->run;
+    const vm_module *module = run->launch->module;
+    const ptx_symbol *best = NULL;
+    uint64_t start_of = 0;
+    for (uint32_t s = 0; s < module->ptx->symbol_count; s++) {
+        const ptx_symbol *symbol = &module->ptx->symbols[s];
+        if (symbol->space == PTX_SPACE_SHARED && symbol->bytes && module->address[s] <= at && at < run->shared_gap &&
+            (!best || module->address[s] >= start_of) &&
+            (names_symbol(run->kernel, s) || names_symbol(k->w->frame->function, s)))
+            best = symbol, start_of = module->address[s];
+    }
+    if (best && at - start_of < best->bytes)
+        snprintf(text, size, "at offset %" PRIu64 " of '%.100s' (%" PRIu64 " bytes)", at - start_of,
+                 own_name(best->name), best->bytes);
+    else if (best)
+        snprintf(text, size, "%" PRIu64 " bytes past the end of '%.100s' of %" PRIu64 " bytes",
+                 at - start_of - best->bytes, own_name(best->name), best->bytes);
+    else if (at >= run->shared_dynamic && at < run->shared_end)
+        snprintf(text, size, "at offset %" PRIu64 " of the dynamic shared memory (%" PRIu64 " bytes)",
+                 at - run->shared_dynamic, run->shared_end - run->shared_dynamic);
+    else
+        snprintf(text, size, "the block has %" PRIu64 " bytes of shared memory",
+                 run->shared_gap + (run->shared_end - run->shared_dynamic));
+}
+
+const char *vm_check_describe(const vm_look *k, uint32_t lane)
+{
+    char text[256] = "";
+    uint64_t at = k->a->address[lane];
+    if (k->a->space == PTX_SPACE_SHARED)
+        describe_shared(k, at, text, sizeof text);
+    else if (k->a->space == PTX_SPACE_LOCAL)
+        snprintf(text, sizeof text, "the thread uses %u bytes of local memory", k->w->frame->local_top);
+    else if (at < 4096)
+        snprintf(text, sizeof text, "a null pointer");
+    else
+        vm_describe(k->w->runner->run->device, at, text, sizeof text);
+    return vm_check_print(k->check, "%s", text);
+}
+
+static void report_outside(vm_look *k, uint32_t lane, uint32_t owner)
+{
+    bool freed = k->a->space == PTX_SPACE_GLOBAL && vm_was_freed(k->w->runner->run->device, k->a->address[lane]);
+    kiln_check_finding *f = vm_check_start(k, freed ? KILN_CHECK_FREED : KILN_CHECK_BOUNDS, false, VM_NO_INSN, lane,
+                                           1u << lane);
+    if (!f)
+        return;
+    if (owner) {
+        const vm_module *module = k->w->runner->run->launch->module;
+        const ptx_symbol *symbol = &module->ptx->symbols[owner - 1];
+        int64_t at = (int64_t)(k->a->address[lane] - module->address[owner - 1]);
+        f->allocation = at < 0 ? vm_check_print(k->check, "%" PRId64 " bytes before '%.100s' of %" PRIu64 " bytes", -at,
+                                                own_name(symbol->name), symbol->bytes)
+                               : vm_check_print(k->check,
+                                                "%" PRIu64 " bytes past the end of '%.100s' of %" PRIu64 " bytes",
+                                                (uint64_t)at >= symbol->bytes ? (uint64_t)at - symbol->bytes : 0,
+                                                own_name(symbol->name), symbol->bytes);
+    } else {
+        f->allocation = vm_check_describe(k, lane);
+    }
+    f->message = vm_check_print(k->check, "%s at %s address 0x%" PRIx64 ", %s", f->at.what, f->space, f->address,
+                                f->allocation);
+}
+
+static void report_misaligned(vm_look *k, uint32_t lane)
+{
+    kiln_check_finding *f = vm_check_start(k, KILN_CHECK_MISALIGNED, false, VM_NO_INSN, lane, 1u << lane);
+    if (!f)
+        return;
+    f->allocation = vm_check_describe(k, lane);
+    f->message = vm_check_print(k->check, "%s at %s address 0x%" PRIx64 ", which is not a multiple of %u, %s",
+                                f->at.what, f->space, f->address, k->a->bytes, f->allocation);
+}
+
+bool vm_check_bounds(const vm_look *k, uint64_t address, uint32_t owner, uint64_t *low, uint64_t *end)
+{
+    const vm_run_state *run = k->w->runner->run;
+    switch (k->a->space) {
+    case PTX_SPACE_SHARED:
+        if (owner) {
+            *low = run->launch->module->address[owner - 1];
+            *end = *low + run->launch->module->ptx->symbols[owner - 1].bytes;
+            return *end <= run->shared_gap; /* else it is not this kernel's */
+        }
+        *low = address < run->shared_gap ? 0 : run->shared_dynamic;
+        *end = address < run->shared_gap ? run->shared_gap : run->shared_end;
+        return true;
+    case PTX_SPACE_LOCAL:
+        *low = 0;
+        *end = k->w->frame->local_top;
+        return true;
+    default: {
+        const vm_allocation *a = vm_allocation_of(run->device, address);
+        if (!a || (a->constant && k->write))
+            return false;
+        *low = a->base;
+        *end = a->base + a->bytes;
+        return address - a->base < a->bytes;
+    }
+    }
+}
+
+uint32_t vm_check_refuse(vm_look *k, uint32_t owner)
+{
+    uint32_t bad = 0;
+    VM_EACH(lane, k->a->lanes) {
+        uint64_t low = 0, end = 0, at = k->a->address[lane];
+        bool inside = vm_check_bounds(k, at, owner, &low, &end) && at >= low && at < end && k->a->bytes <= end - at;
+        bool skewed = at & (k->a->bytes - 1) && (k->a->bytes & (k->a->bytes - 1)) == 0;
+        if (inside && !skewed)
+            continue;
+        bad |= 1u << lane;
+        if (!inside)
+            report_outside(k, lane, owner);
+        else
+            report_misaligned(k, lane);
+    }
+    return bad;
+}

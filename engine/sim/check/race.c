@@ -1,0 +1,115 @@
+/* race.c - races: accesses of two threads to one place, of which one writes, that nothing orders (order.c says what
+ * does); lanes of one store that write different values; writes to what a launch reads as read-only data. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "vm_checks_internal.h"
+
+/* True if a plain store would write the value that is there already: such a race is only a note. */
+static bool writes_same(const vm_look *k, uint32_t lane)
+{
+    const vm_code *i = k->code;
+    if (k->see != VM_SEE_STORE || i->size > 8)
+        return false;
+    const uint32_t *slots = i->extra;
+    const unsigned char *host = vm_reach(k->w, i, lane, k->a->space, k->a->address[lane], k->a->bytes, true);
+    bool same = host != NULL;
+    for (uint32_t e = 0; e < i->count && same; e++) {
+        uint32_t slot = i->count == 1 ? i->d : slots[e];
+        uint64_t value = i->flags & VM_REG64 ? vm_r64(k->w, slot)[lane] : vm_r32(k->w, slot)[lane];
+        same = memcmp(host + e * i->size, &value, i->size) == 0;
+    }
+    return same;
+}
+
+static void report_race(vm_look *k, const vm_mark *s, bool other_writes, uint32_t lane, uint64_t offset)
+{
+    bool pending = s->who & VM_PENDING;
+    bool note = k->write && other_writes && !pending && writes_same(k, lane);
+    kiln_check_finding *f = vm_check_start(k, KILN_CHECK_RACE, note, s->insn, lane, 1u << lane);
+    if (!f)
+        return;
+    f->address += offset;
+    f->bytes = k->a->bytes;
+    f->other.what = pending        ? "asynchronous copy"
+                    : other_writes ? (s->who & VM_STRONG_SIDE ? "atomic or ordered write" : "write")
+                                   : "read";
+    vm_check_side_thread(k->w, s, &f->other);
+    f->other.has_thread = !(s->who & VM_MANY);
+    f->allocation = vm_check_describe(k, lane);
+    if (pending)
+        f->message = vm_check_print(
+            k->check, "%s at %s address 0x%" PRIx64 " while a copy to it (cp.async) was not waited for, %s", f->at.what,
+            f->space, f->address, f->allocation);
+    else
+        f->message = vm_check_print(k->check, "%s and %s by %s at %s address 0x%" PRIx64 " are not ordered%s, %s",
+                                    f->at.what, f->other.what,
+                                    s->block != k->block ? "another block" : "another thread", f->space, f->address,
+                                    note ? " (the value is the same)" : "", f->allocation);
+}
+
+void vm_check_conflict(vm_look *k, const vm_mark *s, bool other_writes, uint32_t lanes, uint64_t offset)
+{
+    if ((s->who & VM_STRONG_SIDE && k->strong) || k->told)
+        return;
+    VM_EACH(lane, lanes)
+        if (!vm_check_before(k->w, s, lane, k->shared)) {
+            k->told = true; /* one finding per access, however many cells it has */
+            report_race(k, s, other_writes, lane, offset);
+            return;
+        }
+}
+
+void vm_check_constant(vm_look *k, vm_cell *c, uint32_t lane)
+{
+    bool clash = k->constant ? c->w.stamp > k->check->launch : k->write && c->constant > k->check->launch;
+    uint32_t other = k->constant ? c->w.insn : c->constant_insn;
+    if (k->constant)
+        c->constant = k->now, c->constant_insn = k->insn;
+    kiln_check_finding *f = clash ? vm_check_start(k, KILN_CHECK_READ_ONLY, false, other, lane, 1u << lane) : NULL;
+    if (!f)
+        return;
+    f->other.what = k->constant ? "write" : "read as read-only data";
+    f->allocation = vm_check_describe(k, lane);
+    f->message = vm_check_print(
+        k->check, "%s at global address 0x%" PRIx64 ", which the launch %s (ld.global.nc), %s", f->at.what, f->address,
+        k->constant ? "has written but reads as read-only data" : "reads as read-only data", f->allocation);
+}
+
+void vm_check_one_store(vm_look *k)
+{
+    const vm_code *i = k->code;
+    for (uint32_t n = 0; n < k->p->count; n++) {
+        uint32_t lanes = k->p->who[n], first = k->p->lane[n];
+        if (!(lanes & (lanes - 1)))
+            continue;
+        const uint32_t *slots = i->extra;
+        for (uint32_t e = 0; e < i->count * (i->size == 16 ? 2u : 1u); e++) {
+            uint32_t slot = i->size == 16   ? (i->count == 1 ? i->d : slots[e / 2]) + (e % 2) * 8 * VM_LANES
+                            : i->count == 1 ? i->d
+                                            : slots[e];
+            uint32_t apart = 0;
+            uint64_t mask = i->size < 8 ? ((uint64_t)1 << 8 * i->size) - 1 : UINT64_MAX;
+            VM_EACH(lane, lanes) {
+                uint64_t x = i->flags & VM_REG64 ? vm_r64(k->w, slot)[lane] ^ vm_r64(k->w, slot)[first]
+                                                 : vm_r32(k->w, slot)[lane] ^ vm_r32(k->w, slot)[first];
+                apart |= (uint32_t)((x & mask) != 0) << lane;
+            }
+            if (!apart)
+                continue;
+            uint32_t lane = (uint32_t)__builtin_ctz(apart);
+            kiln_check_finding *f = vm_check_start(k, KILN_CHECK_RACE, false, k->insn, first, apart);
+            if (f) {
+                vm_mark other = {.who = k->w->index * VM_LANES + lane, .block = k->block};
+                f->other.what = f->at.what;
+                vm_check_side_thread(k->w, &other, &f->other);
+                f->allocation = vm_check_describe(k, first);
+                f->message = vm_check_print(
+                    k->check,
+                    "lanes %u and %u of one instruction write different values to %s address 0x%" PRIx64 ", %s", first,
+                    lane, f->space, f->address, f->allocation);
+            }
+            break;
+        }
+    }
+}

@@ -1,0 +1,45 @@
+/* upgrade.c - a store of an earlier version becomes one of this version. If it cannot be written, a view that hides its
+ * table shows it as one. */
+#include "store_internal.h"
+
+/* upgrades[v] upgrades a database from version v to the next. If it cannot be written, views[v], which hides the table,
+ * shows it as the newest. */
+#define TEXT(name) "ALTER TABLE sample ADD COLUMN " #name " TEXT NOT NULL DEFAULT '';"
+#define WHOLE(name) "ALTER TABLE sample ADD COLUMN " #name " INTEGER NOT NULL DEFAULT 0;"
+#define REAL(name) "ALTER TABLE sample ADD COLUMN " #name " REAL DEFAULT 0;"
+static const char *const upgrades[] = {"", KILN__STORE_COLUMNS_2(KILN__COLUMN) "PRAGMA user_version=2;",
+                                       KILN__STORE_COLUMNS_3(KILN__COLUMN) "PRAGMA user_version=3;"};
+#undef TEXT
+#undef WHOLE
+#undef REAL
+#define TEXT(name) ", '' AS " #name
+#define WHOLE(name) ", 0 AS " #name
+#define REAL(name) ", 0.0 AS " #name
+#define VIEW "CREATE TEMP VIEW sample AS SELECT *"
+static const char *const views[] = {
+    "", VIEW KILN__STORE_COLUMNS_2(KILN__COLUMN) KILN__STORE_COLUMNS_3(KILN__COLUMN) " FROM main.sample",
+    VIEW KILN__STORE_COLUMNS_3(KILN__COLUMN) " FROM main.sample"};
+#undef VIEW
+#undef TEXT
+#undef WHOLE
+#undef REAL
+_Static_assert(KILN__COUNT(upgrades) == KILN__STORE_VERSION && KILN__COUNT(views) == KILN__STORE_VERSION,
+               "each version but the newest has an upgrade and a view");
+
+/* Two processes may do this at once, too. */
+int kiln__schema_upgrade(kiln_store *store, int64_t version)
+{
+    if (store->read_only)
+        return kiln__store_run(store, views[version]);
+    int code = kiln__store_run(store, "BEGIN IMMEDIATE");
+    if (code != SQLITE_OK)
+        return code;
+    code = kiln__store_number(store, "PRAGMA user_version", &version);
+    for (; code == SQLITE_OK && version < KILN__STORE_VERSION; version++)
+        code = kiln__store_run(store, upgrades[version]);
+    if (code == SQLITE_OK)
+        code = kiln__store_run(store, "COMMIT");
+    if (code != SQLITE_OK)
+        kiln__store_run(store, "ROLLBACK");
+    return code;
+}

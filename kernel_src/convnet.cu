@@ -1,0 +1,1252 @@
+// convnet.cu - a convolution layer of a neural network, forward, in single precision.
+//
+//     y[n][k][p][q] = sum over c, r, s of
+//         x[n][c'][p * STRIDE_H + r * DILATION_H - PAD_H][q * STRIDE_W + s * DILATION_W - PAD_W] * w[k][c][r][s]
+//
+// x holds images of CHANNELS x HEIGHT x WIDTH, w holds FILTERS filters of CHANNELS / GROUPS x FILTER_H x FILTER_W, y
+// images of FILTERS x OUT_H x OUT_W. Channel c' is channel c of the group that filter k belongs to. With NHWC the channel
+// comes last in all three arrays. The filter is not reversed. Around an image are zeros, which are multiplied like other
+// numbers: an infinity or a NaN in a filter makes NaN of the points where it meets them.
+//
+// All extents are macros, so that divisions by them are multiplications and the loops over a filter are written out; the
+// number of images is an argument. Any extents are legal, 0 channels, filters and images included; offsets are 64 bits
+// wide, but the points of an output channel of all images are less than 2^31.
+//
+// A layer is a product of matrices: FILTERS x (CHANNELS FILTER_H FILTER_W) times a matrix whose column is what one point
+// of y takes of x (the unrolled image). What changes from kernel to kernel is where that matrix is: nowhere (direct), in
+// parts in shared memory (shared), in global memory (unrolled_gemm), or in shared memory, tile by tile of a product as
+// in matmul.cu (implicit_gemm). winograd and fft transform image and filters first, so that there is less to multiply;
+// depthwise is for filters that see one channel.
+//
+// Every kernel gives the same bits in every run. direct, shared, unrolled_gemm and depthwise add the same products in the
+// same order with one rounding a product; the others add in another order.
+//
+// The tuning parameters are macros as well. The defaults are for an editor or a compiler that is given none. A kernel is
+// compiled where its own macro CONVNET_<NAME> is set, or where CONVNET_ONE is not.
+
+#include "common.cuh"
+
+#ifndef CHANNELS // the layer; all of these come from the spec's sizes
+#define CHANNELS 64
+#define HEIGHT 56
+#define WIDTH 56
+#define FILTERS 64
+#define FILTER_H 3
+#define FILTER_W 3
+#define STRIDE_H 1
+#define STRIDE_W 1
+#define PAD_H 1
+#define PAD_W 1
+#define DILATION_H 1
+#define DILATION_W 1
+#define GROUPS 1
+#define NHWC 0
+#define OUT_H 56
+#define OUT_W 56
+#endif
+#ifndef BLOCK
+#define BLOCK 256 // direct, unrolled_gemm: threads of a block
+#endif
+#ifndef BLOCK_X
+#define BLOCK_X 16 // shared: threads of a block across
+#endif
+#ifndef BLOCK_Y
+#define BLOCK_Y 8 // and down
+#endif
+#ifndef KERNELS
+#define KERNELS 4 // shared: filters that a thread applies to what is staged
+#endif
+#ifndef AT_ONCE
+#define AT_ONCE 1 // unrolled_gemm: channels of each group that are unrolled at once
+#endif
+#ifndef TILE
+#define TILE 16 // unrolled_gemm: side of the square tiles
+#endif
+#ifndef TILE_M
+#define TILE_M 64 // implicit_gemm: filters of a block's tile
+#endif
+#ifndef TILE_N
+#define TILE_N 128 // and points
+#endif
+#ifndef TILE_K
+#define TILE_K 8 // channels of a step
+#endif
+#ifndef THREAD_M
+#define THREAD_M 8 // filters of a thread; a multiple of 4
+#endif
+#ifndef THREAD_N
+#define THREAD_N 8 // and points, likewise
+#endif
+#ifndef LANES_M
+#define LANES_M 4 // a warp is LANES_M x 32 / LANES_M threads
+#endif
+#ifndef STAGES
+#define STAGES 3 // tiles in shared memory: one in use, the others on their way
+#endif
+#ifndef RESIDENT
+#define RESIDENT 1 // blocks that an SM has registers for, at the least
+#endif
+#ifndef SPLITS
+#define SPLITS 1 // parts of the sum that blocks of their own make
+#endif
+
+__host__ __device__ constexpr unsigned at_least_one(unsigned value)
+{
+    return value > 0 ? value : 1;
+}
+
+enum : unsigned {
+    TAPS = FILTER_H * FILTER_W, // of a filter
+    POINTS = OUT_H * OUT_W,     // of a channel of y
+    GROUP_CHANNELS = CHANNELS / GROUPS,
+    GROUP_FILTERS = FILTERS / GROUPS,
+    GROUP_FILTERS_1 = at_least_one(GROUP_FILTERS), // these are for divisions
+    FILTERS_1 = at_least_one(FILTERS),
+    POINTS_1 = at_least_one(POINTS),
+    OUT_W_1 = at_least_one(OUT_W)
+};
+
+// Where an element lies in its array.
+__device__ __forceinline__ offset index_x(unsigned image, unsigned channel, unsigned row, unsigned column)
+{
+    return NHWC ? (((offset)image * HEIGHT + row) * WIDTH + column) * CHANNELS + channel
+                : (((offset)image * CHANNELS + channel) * HEIGHT + row) * WIDTH + column;
+}
+
+__device__ __forceinline__ offset index_w(unsigned filter, unsigned channel, unsigned r, unsigned s)
+{
+    return NHWC ? (((offset)filter * FILTER_H + r) * FILTER_W + s) * GROUP_CHANNELS + channel
+                : (((offset)filter * GROUP_CHANNELS + channel) * FILTER_H + r) * FILTER_W + s;
+}
+
+// `point` is the row of y times its width, plus the column.
+__device__ __forceinline__ offset index_y(unsigned image, unsigned filter, unsigned point)
+{
+    return NHWC ? ((offset)image * POINTS + point) * FILTERS + filter
+                : ((offset)image * FILTERS + filter) * POINTS + point;
+}
+
+// An element of x, or the zero outside. Rows and columns before the first are large unsigned numbers.
+__device__ __forceinline__ float image_at(const float *__restrict__ x, unsigned image, unsigned channel, unsigned row,
+                                          unsigned column)
+{
+    return row < HEIGHT && column < WIDTH ? x[index_x(image, channel, row, column)] : 0.0f;
+}
+
+#if defined(CONVNET_DIRECT) || !defined(CONVNET_ONE)
+// A thread a point of y, in y's order; image and filter from global memory, two loads for each multiply-add.
+//
+// Threads of a warp read neighbours of one of the two and the same element of the other, so that it is the L1 that
+// serves them: a point of x is read FILTERS / GROUPS * FILTER_H * FILTER_W times.
+extern "C" __global__ void convnet_direct(const float *__restrict__ x, const float *__restrict__ w,
+                                          float *__restrict__ y, unsigned images)
+{
+    offset i = grid_thread<BLOCK>();
+    if (i >= (offset)images * FILTERS * POINTS)
+        return;
+    unsigned filter = (NHWC ? i : i / POINTS_1) % FILTERS_1, point = (NHWC ? i / FILTERS_1 : i) % POINTS_1;
+    unsigned image = i / ((offset)FILTERS_1 * POINTS_1), channel0 = filter / GROUP_FILTERS_1 * GROUP_CHANNELS;
+    unsigned row0 = point / OUT_W_1 * STRIDE_H - PAD_H, column0 = point % OUT_W_1 * STRIDE_W - PAD_W;
+    float sum = 0.0f;
+    for (unsigned c = 0; c < GROUP_CHANNELS; ++c)
+#pragma unroll
+        for (unsigned r = 0; r < FILTER_H; ++r)
+#pragma unroll
+            for (unsigned s = 0; s < FILTER_W; ++s)
+                sum = fmaf(image_at(x, image, channel0 + c, row0 + r * DILATION_H, column0 + s * DILATION_W),
+                           w[index_w(filter, c, r, s)], sum);
+    y[i] = sum;
+}
+#endif
+
+#if defined(CONVNET_SHARED) || !defined(CONVNET_ONE)
+// A block makes BLOCK_Y x BLOCK_X points of KERNELS channels of y. For one channel of x after the other it stages what
+// these points take, and the filters' parts, in shared memory.
+//
+// Against direct: a point of x comes from global memory once a block and channel, for KERNELS filters, and its edges are
+// tested once. A multiply-add still takes more than one load from shared memory: one of the image for KERNELS filters,
+// and one of each filter, which all threads read at once (a broadcast).
+extern "C" __global__ void __launch_bounds__(BLOCK_X *BLOCK_Y)
+    convnet_shared(const float *__restrict__ x, const float *__restrict__ w, float *__restrict__ y)
+{
+    constexpr unsigned ROWS = (BLOCK_Y - 1) * STRIDE_H + (FILTER_H - 1) * DILATION_H + 1;
+    constexpr unsigned COLUMNS = (BLOCK_X - 1) * STRIDE_W + (FILTER_W - 1) * DILATION_W + 1;
+    __shared__ float staged[ROWS][COLUMNS], weights[TAPS][KERNELS];
+    constexpr unsigned ACROSS = ceil_div(OUT_W_1, (unsigned)BLOCK_X);
+    constexpr unsigned DOWN = ceil_div(POINTS_1 / OUT_W_1, (unsigned)BLOCK_Y);
+    constexpr unsigned PARTS = ceil_div(GROUP_FILTERS_1, (unsigned)KERNELS); // of a group's filters
+    unsigned across = blockIdx.x % ACROSS, down = blockIdx.x / ACROSS % DOWN, part = blockIdx.x / (ACROSS * DOWN);
+    unsigned group = part / PARTS % GROUPS, image = part / (PARTS * GROUPS);
+    unsigned filter0 = part % PARTS * KERNELS; // of the group
+    unsigned row0 = down * BLOCK_Y, column0 = across * BLOCK_X;
+    unsigned thread = threadIdx.y * BLOCK_X + threadIdx.x;
+
+    float sums[KERNELS] = {};
+    for (unsigned c = 0; c < GROUP_CHANNELS; ++c) {
+        for (unsigned i = threadIdx.y; i < ROWS; i += BLOCK_Y)
+            for (unsigned j = threadIdx.x; j < COLUMNS; j += BLOCK_X)
+                staged[i][j] = image_at(x, image, group * GROUP_CHANNELS + c, row0 * STRIDE_H + i - PAD_H,
+                                        column0 * STRIDE_W + j - PAD_W);
+        for (unsigned i = thread; i < TAPS * KERNELS; i += BLOCK_X * BLOCK_Y) {
+            unsigned tap = i / KERNELS, filter = filter0 + i % KERNELS;
+            weights[tap][i % KERNELS] =
+                filter < GROUP_FILTERS
+                    ? w[index_w(group * GROUP_FILTERS + filter, c, tap / FILTER_W, tap % FILTER_W)]
+                    : 0.0f;
+        }
+        __syncthreads();
+#pragma unroll
+        for (unsigned r = 0; r < FILTER_H; ++r)
+#pragma unroll
+            for (unsigned s = 0; s < FILTER_W; ++s) {
+                float value = staged[threadIdx.y * STRIDE_H + r * DILATION_H][threadIdx.x * STRIDE_W + s * DILATION_W];
+#pragma unroll
+                for (unsigned k = 0; k < KERNELS; ++k)
+                    sums[k] = fmaf(value, weights[r * FILTER_W + s][k], sums[k]);
+            }
+        __syncthreads();
+    }
+    unsigned row = row0 + threadIdx.y, column = column0 + threadIdx.x;
+    if (row >= OUT_H || column >= OUT_W)
+        return;
+#pragma unroll
+    for (unsigned k = 0; k < KERNELS; ++k)
+        if (filter0 + k < GROUP_FILTERS)
+            y[index_y(image, group * GROUP_FILTERS + filter0 + k, row * OUT_W + column)] = sums[k];
+}
+#endif
+
+#if defined(CONVNET_UNROLLED_GEMM) || !defined(CONVNET_ONE)
+// The unrolled image in global memory, AT_ONCE channels of each group at a time: the whole would be FILTER_H * FILTER_W
+// times as large as x. One kernel unrolls, the other adds the product of the filters with that to y.
+//
+// Against shared: both kernels are simple, and the second is any product of matrices. But each element of the unrolled
+// image is written and read again, and so is y for every AT_ONCE channels.
+//
+// A row of `unrolled` is one tap of one channel; rows of a group lie together, columns are points of all images.
+extern "C" __global__ void convnet_unroll(const float *__restrict__ x, float *__restrict__ unrolled, unsigned columns,
+                                          unsigned round)
+{
+    unsigned blocks = ceil_div(columns, (unsigned)BLOCK); // of a row
+    unsigned row = blockIdx.x / blocks, column = blockIdx.x % blocks * BLOCK + threadIdx.x;
+    if (column >= columns)
+        return;
+    unsigned tap = row % TAPS, channel = round * AT_ONCE + row / TAPS % AT_ONCE, group = row / (TAPS * AT_ONCE);
+    unsigned image = column / POINTS_1, point = column % POINTS_1;
+    float value = 0.0f;
+    if (channel < GROUP_CHANNELS)
+        value = image_at(x, image, group * GROUP_CHANNELS + channel,
+                         point / OUT_W_1 * STRIDE_H + tap / FILTER_W * DILATION_H - PAD_H,
+                         point % OUT_W_1 * STRIDE_W + tap % FILTER_W * DILATION_W - PAD_W);
+    unrolled[(offset)row * columns + column] = value;
+}
+
+// y += filters * unrolled, by tiles of TILE x TILE; the first round begins with zeros.
+extern "C" __global__ void __launch_bounds__(TILE *TILE)
+    convnet_add_product(const float *__restrict__ unrolled, const float *__restrict__ w, float *__restrict__ y,
+                        unsigned columns, unsigned round)
+{
+    constexpr unsigned ROWS = AT_ONCE * TAPS, DOWN = ceil_div(GROUP_FILTERS_1, (unsigned)TILE);
+    __shared__ float tile_w[TILE][TILE], tile_u[TILE][TILE];
+    unsigned group = blockIdx.x / DOWN % GROUPS, i = threadIdx.y, j = threadIdx.x;
+    unsigned filter = blockIdx.x % DOWN * TILE + i, column = blockIdx.x / (DOWN * GROUPS) * TILE + j;
+    unsigned image = column / POINTS_1, point = column % POINTS_1;
+    bool inside = filter < GROUP_FILTERS && column < columns;
+    float *to = y + index_y(image, group * GROUP_FILTERS + filter, point);
+    float sum = round > 0 && inside ? *to : 0.0f;
+    for (unsigned k0 = 0; k0 < ROWS; k0 += TILE) {
+        unsigned tap = (k0 + j) % TAPS, channel = round * AT_ONCE + (k0 + j) / TAPS;
+        tile_w[i][j] = k0 + j < ROWS && channel < GROUP_CHANNELS && filter < GROUP_FILTERS
+                           ? w[index_w(group * GROUP_FILTERS + filter, channel, tap / FILTER_W, tap % FILTER_W)]
+                           : 0.0f;
+        tile_u[i][j] =
+            k0 + i < ROWS && column < columns ? unrolled[(offset)(group * ROWS + k0 + i) * columns + column] : 0.0f;
+        __syncthreads();
+#pragma unroll
+        for (unsigned k = 0; k < TILE; ++k)
+            if (k0 + k < ROWS)
+                sum = fmaf(tile_w[i][k], tile_u[k][j], sum);
+        __syncthreads();
+    }
+    if (inside)
+        *to = sum;
+}
+#endif
+
+#if defined(CONVNET_PRODUCT) || !defined(CONVNET_ONE)
+// What the kernels share that make tiles of a product of matrices: a block makes TILE_M x TILE_N, a thread THREAD_M x
+// THREAD_N of them, as in matmul.cu's coarsened; STAGES pairs of tiles lie in shared memory, and all but one of them are
+// on their way there, by asynchronous copies. `Source` begins these copies: it knows where the matrices are.
+
+#define THREADS ((TILE_M / THREAD_M) * (TILE_N / THREAD_N))
+#define LANES_N (32 / LANES_M)
+#define WARPS_N (TILE_N / (LANES_N * THREAD_N))
+#define A_FLOATS (TILE_K * TILE_M)
+
+constexpr unsigned CHUNKS = ceil_div(GROUP_CHANNELS, (unsigned)TILE_K); // of TILE_K channels, the last with zeros
+constexpr unsigned PACKED_FILTERS = ceil_div(GROUP_FILTERS, (unsigned)TILE_M) * TILE_M;
+
+static_assert(TILE_K % 4 == 0 && 128 % TILE_K == 0, "TILE_K must be 4, 8, 16 or 32");
+static_assert(THREAD_M % 4 == 0 && THREAD_N % 4 == 0, "a thread's results come in squares of 4 x 4");
+static_assert(TILE_M % (LANES_M * THREAD_M) == 0 && TILE_N % (LANES_N * THREAD_N) == 0, "whole warps must fill a tile");
+
+// Where row k of the second tile lies. If its columns are copied four rows at a time, the gap after every fourth row
+// spreads what a warp writes at once over all 32 banks.
+template <bool TURNED> __device__ __forceinline__ constexpr unsigned b_row(unsigned k)
+{
+    return k * TILE_N + (TURNED ? k / 4 * (128 / TILE_K) : 0);
+}
+
+template <bool TURNED> struct Stage {
+    enum : unsigned { FLOATS = A_FLOATS + TILE_K * TILE_N + (TURNED ? 32 : 0) };
+};
+
+// A thread's share of one row of each tile.
+struct Strip {
+    float a[THREAD_M], b[THREAD_N];
+};
+
+__device__ __forceinline__ void read_strip(Strip &strip, const float *a, const float *b)
+{
+#pragma unroll
+    for (unsigned i = 0; i < THREAD_M; i += 4)
+        unpack(strip.a + i, load_quad(a + i * LANES_M));
+#pragma unroll
+    for (unsigned j = 0; j < THREAD_N; j += 4)
+        unpack(strip.b + j, load_quad(b + j * LANES_N));
+}
+
+__device__ __forceinline__ void multiply_strip(float (&sum)[THREAD_M][THREAD_N], const Strip &strip)
+{
+#pragma unroll
+    for (unsigned i = 0; i < THREAD_M; ++i)
+#pragma unroll
+        for (unsigned j = 0; j < THREAD_N; ++j)
+            sum[i][j] = fmaf(strip.a[i], strip.b[j], sum[i][j]);
+}
+
+// A thread's results are squares of 4 x 4, LANES_M * 4 rows and LANES_N * 4 columns apart, so that the lanes of a warp
+// read neighbouring quads. The first of them, in the tile:
+__device__ __forceinline__ unsigned first_m()
+{
+    return warp_id() / WARPS_N * (LANES_M * THREAD_M) + lane_id() / LANES_N * 4;
+}
+
+__device__ __forceinline__ unsigned first_n()
+{
+    return warp_id() % WARPS_N * (LANES_N * THREAD_N) + lane_id() % LANES_N * 4;
+}
+
+// The thread's sums over the steps [begin, end) of the source, which is asked for them in this order.
+template <class Source>
+__device__ __forceinline__ void add_steps(Source &source, unsigned begin, unsigned end,
+                                          float (&sum)[THREAD_M][THREAD_N])
+{
+    extern __shared__ float4 stages[]; // the type gives the alignment
+    float *base = (float *)stages;
+    constexpr unsigned FLOATS = Stage<Source::TURNED>::FLOATS;
+    const unsigned m = first_m(), n = first_n();
+#pragma unroll
+    for (unsigned i = 0; i < STAGES - 1; ++i) {
+        if (begin + i < end) {
+            source.fetch(begin + i, base + i * FLOATS);
+            source.land(base + i * FLOATS);
+        }
+        copy_async_commit();
+    }
+    unsigned reading = 0, writing = STAGES - 1;
+    for (unsigned step = begin; step < end; ++step) {
+        copy_async_wait<STAGES - 2>();
+        __syncthreads(); // this step's tiles are there for all, and nobody reads the ones of the step before
+        const bool more = step + STAGES - 1 < end;
+        float *to = base + writing * FLOATS;
+        if (more)
+            source.fetch(step + STAGES - 1, to);
+        copy_async_commit();
+        const float *a = base + reading * FLOATS + m, *b = base + reading * FLOATS + A_FLOATS + n;
+        Strip now, next;
+        read_strip(now, a, b);
+#pragma unroll
+        for (unsigned k = 0; k < TILE_K; ++k) {
+            if (k + 1 < TILE_K)
+                read_strip(next, a + (k + 1) * TILE_M, b + b_row<Source::TURNED>(k + 1)); // under the products
+            multiply_strip(sum, now);
+            now = next;
+        }
+        if (more)
+            source.land(to);
+        reading = reading + 1 == STAGES ? 0 : reading + 1;
+        writing = writing + 1 == STAGES ? 0 : writing + 1;
+    }
+}
+
+// As copy_async of common.cuh, to an address in shared memory as a number: what is added to it costs no instruction.
+template <unsigned bytes>
+__device__ __forceinline__ void copy_to(unsigned to, const float *from, bool inside = true)
+{
+#if __CUDA_ARCH__ >= 800
+    unsigned read = inside ? bytes : 0;
+    offset global = __cvta_generic_to_global(from);
+    if (bytes == 16)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(global), "r"(read) : "memory");
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(global), "r"(read) : "memory");
+#endif
+}
+
+__device__ __forceinline__ unsigned shared_address(const float *at)
+{
+    return (unsigned)__cvta_generic_to_shared(at);
+}
+
+// Tiles of TILE_K rows of a matrix whose rows are `pitch` floats, one tile below the other; a tile takes TILE_FLOATS of
+// each row. All of them are there and are aligned to 16 bytes.
+template <unsigned TILE_FLOATS> struct Rows {
+    static constexpr unsigned QUADS = TILE_FLOATS / 4, ROWS_AT_ONCE = THREADS / QUADS;
+    static_assert(THREADS % QUADS == 0 && TILE_K % ROWS_AT_ONCE == 0, "a thread's copies must lie below each other");
+    const float *from; // this thread's first of the next tile
+    offset pitch;
+
+    __device__ __forceinline__ Rows(const float *tile, offset row_floats)
+        : from(tile + (threadIdx.x / QUADS) * row_floats + threadIdx.x % QUADS * 4), pitch(row_floats)
+    {
+    }
+
+    __device__ __forceinline__ void copy(unsigned to)
+    {
+        to += threadIdx.x * 16;
+#pragma unroll
+        for (unsigned i = 0; i < TILE_K / ROWS_AT_ONCE; ++i)
+            copy_to<16>(to + i * THREADS * 16, from + i * ROWS_AT_ONCE * pitch);
+        from += TILE_K * pitch;
+    }
+};
+#endif
+
+#if defined(CONVNET_IMPLICIT_GEMM) || !defined(CONVNET_ONE)
+// The unrolled image is never stored: a block makes its tiles of it on their way to shared memory.
+//
+// Against unrolled_gemm: one pass over x and y, and next to nothing but multiply-adds is issued. A step is TILE_K
+// channels of one tap of the filter, so that a thread knows by one test whether a point lies in the image for all of
+// them, and the steps of all taps of the same channels follow each other: they find them in the L1. The filters are
+// brought into that order by a kernel of their own (convnet_pack), a tile's row after the other, with zeros after the
+// last channel and the last filter.
+//
+// A part of the sum (SPLITS > 1) has blocks of its own where a layer has few points; a last kernel adds the parts in
+// order.
+constexpr unsigned STEPS = CHUNKS * TAPS;
+
+// Packed filters: of each group STEPS * TILE_K rows of PACKED_FILTERS. A tile of 32 filters x 32 elements is turned
+// in shared memory. Blocks of 32 x 8.
+extern "C" __global__ void convnet_pack(const float *__restrict__ w, float *__restrict__ packed)
+{
+    constexpr unsigned ELEMENTS = STEPS * TILE_K, ACROSS = ceil_div(at_least_one(ELEMENTS), 32u);
+    constexpr unsigned DOWN = at_least_one(ceil_div(PACKED_FILTERS, 32u)), CHANNELS_ALL = at_least_one(CHUNKS * TILE_K);
+    __shared__ float tile[32][33];
+    unsigned across = blockIdx.x % ACROSS, down = blockIdx.x / ACROSS % DOWN, group = blockIdx.x / (ACROSS * DOWN);
+    for (unsigned i = threadIdx.y; i < 32; i += 8) { // elements in the order of w
+        unsigned element = across * 32 + threadIdx.x, filter = down * 32 + i;
+        unsigned channel = NHWC ? element % CHANNELS_ALL : element / TAPS;
+        unsigned tap = NHWC ? element / CHANNELS_ALL : element % TAPS;
+        tile[i][threadIdx.x] =
+            element < ELEMENTS && channel < GROUP_CHANNELS && filter < GROUP_FILTERS
+                ? w[index_w(group * GROUP_FILTERS + filter, channel, tap / FILTER_W, tap % FILTER_W)]
+                : 0.0f;
+    }
+    __syncthreads();
+    for (unsigned i = threadIdx.y; i < 32; i += 8) {
+        unsigned element = across * 32 + i, filter = down * 32 + threadIdx.x;
+        unsigned channel = NHWC ? element % CHANNELS_ALL : element / TAPS;
+        unsigned tap = NHWC ? element / CHANNELS_ALL : element % TAPS;
+        unsigned row = (channel / TILE_K * TAPS + tap) * TILE_K + channel % TILE_K;
+        if (element < ELEMENTS && filter < PACKED_FILTERS)
+            packed[((offset)group * ELEMENTS + row) * PACKED_FILTERS + filter] = tile[threadIdx.x][i];
+    }
+}
+
+// A point of all images' points, as the place in x of the element under the filter's first tap.
+struct Place {
+    const float *at; // may lie before the image
+    unsigned row, column;
+};
+
+__device__ __forceinline__ Place place_of(const float *x, unsigned group, unsigned pixel, unsigned pixels)
+{
+    unsigned image = pixel / POINTS_1, point = pixel % POINTS_1;
+    unsigned row = point / OUT_W_1 * STRIDE_H - PAD_H, column = point % OUT_W_1 * STRIDE_W - PAD_W;
+    long long in_image = ((long long)(int)row * WIDTH + (int)column) * (NHWC ? CHANNELS : 1);
+    Place place = {x + ((long long)index_x(image, group * GROUP_CHANNELS, 0, 0) + in_image), row, column};
+    if (pixel >= pixels)
+        place.row = 0x80000000u - FILTER_H * DILATION_H; // outside under all taps
+    return place;
+}
+
+// Channels first: neighbouring threads copy neighbouring points of one channel, four bytes each; if a filter is a single
+// point of an unpadded image, 16 bytes.
+struct ChannelsFirst {
+    static constexpr bool TURNED = false;
+    static constexpr bool PLAIN = TAPS == 1 && STRIDE_H == 1 && STRIDE_W == 1 && PAD_H == 0 && PAD_W == 0 &&
+                                  POINTS % 4 == 0; // x is a matrix whose rows are channels
+    static constexpr unsigned WIDE = PLAIN ? TILE_N / 4 : TILE_N; // copies of a row
+    static constexpr unsigned PLACES = WIDE > THREADS ? WIDE / THREADS : 1;
+    static constexpr unsigned ROWS_AT_ONCE = WIDE > THREADS ? 1 : THREADS / WIDE;
+    Rows<TILE_M> filters;
+    const float *x;
+    Place places[PLACES];
+    unsigned row0; // of the tile: 0 where a thread has several places
+    bool aligned;
+
+    __device__ __forceinline__ ChannelsFirst(const float *packed, const float *from, unsigned group, unsigned pixel0,
+                                             unsigned pixels)
+        : filters(packed, PACKED_FILTERS), x(from), row0(threadIdx.x / WIDE), aligned(is_aligned<16>(from))
+    {
+#pragma unroll
+        for (unsigned i = 0; i < PLACES; ++i)
+            places[i] = place_of(x, group, pixel0 + (threadIdx.x % WIDE + i * THREADS) * (PLAIN ? 4 : 1), pixels);
+    }
+
+    __device__ __forceinline__ void fetch(unsigned step, float *tiles)
+    {
+        const unsigned to_filters = shared_address(tiles), column_bytes = PLAIN ? 16 : 4;
+        filters.copy(to_filters);
+        unsigned to = to_filters + 4 * (A_FLOATS + row0 * TILE_N) + threadIdx.x % WIDE * column_bytes;
+        const unsigned tap = step % TAPS, r = tap / FILTER_W, s = tap % FILTER_W;
+        const unsigned channel0 = step / TAPS * TILE_K + row0;
+#pragma unroll
+        for (unsigned i = 0; i < PLACES; ++i, to += THREADS * column_bytes) {
+            const bool covered = places[i].row + r * DILATION_H < HEIGHT && places[i].column + s * DILATION_W < WIDTH;
+            const float *from = covered ? places[i].at + (r * DILATION_H * WIDTH + s * DILATION_W) : x;
+            from += (offset)channel0 * (HEIGHT * WIDTH);
+#pragma unroll
+            for (unsigned k = 0; k < TILE_K; k += ROWS_AT_ONCE) {
+                bool inside = covered && (GROUP_CHANNELS % TILE_K == 0 || channel0 + k < GROUP_CHANNELS);
+                copy_place(to + 4 * k * TILE_N, from + (offset)k * (HEIGHT * WIDTH), inside);
+            }
+        }
+    }
+
+    __device__ __forceinline__ void copy_place(unsigned to, const float *from, bool inside)
+    {
+        if (!PLAIN)
+            copy_to<4>(to, from, inside);
+        else if (aligned)
+            copy_to<16>(to, from, inside);
+        else
+#pragma unroll
+            for (unsigned q = 0; q < 4; ++q)
+                copy_to<4>(to + 4 * q, from + q, inside);
+    }
+
+    __device__ __forceinline__ void land(float *) {}
+};
+
+// Channels last: a thread reads four channels of one point at once and writes them to four rows of the tile; until then
+// they are in registers.
+struct ChannelsLast {
+    static constexpr bool TURNED = true;
+    static constexpr unsigned LOADS = TILE_K * TILE_N / 4 / THREADS;
+    Rows<TILE_M> filters;
+    Place places[LOADS];
+    float4 held[LOADS];
+    bool aligned;
+
+    __device__ __forceinline__ ChannelsLast(const float *packed, const float *x, unsigned group, unsigned pixel0,
+                                            unsigned pixels)
+        : filters(packed, PACKED_FILTERS), aligned(is_aligned<16>(x) && CHANNELS % 4 == 0 && GROUP_CHANNELS % 4 == 0)
+    {
+#pragma unroll
+        for (unsigned i = 0; i < LOADS; ++i)
+            places[i] = place_of(x, group, pixel0 + (i * THREADS + threadIdx.x) / (TILE_K / 4), pixels);
+    }
+
+    __device__ __forceinline__ void fetch(unsigned step, float *tiles)
+    {
+        filters.copy(shared_address(tiles));
+        const unsigned tap = step % TAPS, r = tap / FILTER_W, s = tap % FILTER_W;
+        const unsigned channel = step / TAPS * TILE_K + threadIdx.x % (TILE_K / 4) * 4;
+#pragma unroll
+        for (unsigned i = 0; i < LOADS; ++i) {
+            const float *from = places[i].at + (offset)(r * DILATION_H * WIDTH + s * DILATION_W) * CHANNELS + channel;
+            held[i] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+            if (places[i].row + r * DILATION_H >= HEIGHT || places[i].column + s * DILATION_W >= WIDTH)
+                continue;
+            if (aligned) {
+                if (channel < GROUP_CHANNELS)
+                    held[i] = load_quad(from);
+                continue;
+            }
+            if (channel + 0 < GROUP_CHANNELS)
+                held[i].x = from[0];
+            if (channel + 1 < GROUP_CHANNELS)
+                held[i].y = from[1];
+            if (channel + 2 < GROUP_CHANNELS)
+                held[i].z = from[2];
+            if (channel + 3 < GROUP_CHANNELS)
+                held[i].w = from[3];
+        }
+    }
+
+    __device__ __forceinline__ void land(float *tiles)
+    {
+#pragma unroll
+        for (unsigned i = 0; i < LOADS; ++i) {
+            unsigned quad = i * THREADS + threadIdx.x, column = quad / (TILE_K / 4), k = quad % (TILE_K / 4) * 4;
+            float *at = tiles + A_FLOATS + b_row<true>(k) + column;
+            at[0 * TILE_N] = held[i].x;
+            at[1 * TILE_N] = held[i].y;
+            at[2 * TILE_N] = held[i].z;
+            at[3 * TILE_N] = held[i].w;
+        }
+    }
+};
+
+// Stores a thread's results: filter0 is in the group, pixel0 of all images' points. By fours where they lie together
+// and are aligned.
+__device__ __forceinline__ void store_tile(float *y, const float (&sum)[THREAD_M][THREAD_N], unsigned group,
+                                           unsigned filter0, unsigned pixel0, unsigned pixels)
+{
+    const bool aligned = is_aligned<16>(y) && (NHWC ? FILTERS % 4 == 0 && GROUP_FILTERS % 4 == 0 : POINTS % 4 == 0);
+    const unsigned m0 = filter0 + first_m(), n0 = pixel0 + first_n();
+#pragma unroll
+    for (unsigned j = 0; j < THREAD_N; ++j) {
+        const unsigned pixel = n0 + j / 4 * (LANES_N * 4) + j % 4, image = pixel / POINTS_1;
+        if (pixel >= pixels)
+            continue;
+        if (!NHWC && aligned && j % 4 != 0)
+            continue; // stored with the first of the four
+#pragma unroll
+        for (unsigned i = 0; i < THREAD_M; ++i) {
+            const unsigned filter = m0 + i / 4 * (LANES_M * 4) + i % 4;
+            if (filter >= GROUP_FILTERS || (NHWC && aligned && i % 4 != 0))
+                continue;
+            float *to = y + index_y(image, group * GROUP_FILTERS + filter, pixel % POINTS_1);
+            if (!aligned)
+                *to = sum[i][j];
+            else if (NHWC)
+                store_quad(to, make_float4(sum[i][j], sum[(i + 1) % THREAD_M][j], sum[(i + 2) % THREAD_M][j],
+                                           sum[(i + 3) % THREAD_M][j]));
+            else
+                store_quad(to, make_float4(sum[i][j], sum[i][(j + 1) % THREAD_N], sum[i][(j + 2) % THREAD_N],
+                                           sum[i][(j + 3) % THREAD_N]));
+        }
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
+    convnet_implicit_gemm(const float *__restrict__ x, const float *__restrict__ packed, float *__restrict__ y,
+                          float *__restrict__ partial, unsigned pixels)
+{
+    // Blocks that run at the same time should share points: filters change first.
+    constexpr unsigned DOWN = at_least_one(PACKED_FILTERS / TILE_M), PART = ceil_div(STEPS, (unsigned)SPLITS);
+    unsigned filter0 = blockIdx.x % DOWN * TILE_M, pixel0 = blockIdx.x / DOWN * TILE_N;
+    unsigned group = blockIdx.y, begin = min(blockIdx.z * PART, STEPS), end = min(begin + PART, STEPS);
+    const float *filters =
+        packed + ((offset)group * (STEPS * TILE_K) + (offset)begin * TILE_K) * PACKED_FILTERS + filter0;
+    float sum[THREAD_M][THREAD_N] = {};
+#if NHWC
+    ChannelsLast source(filters, x, group, pixel0, pixels);
+#else
+    ChannelsFirst source(filters, x, group, pixel0, pixels);
+#endif
+    add_steps(source, begin, end, sum);
+    float *to = SPLITS > 1 ? partial + (offset)blockIdx.z * pixels * FILTERS : y;
+    store_tile(to, sum, group, filter0, pixel0, pixels);
+}
+
+// y = the sum of SPLITS arrays of `count` elements, in order.
+extern "C" __global__ void convnet_add_splits(const float *__restrict__ partial, float *__restrict__ y, offset count)
+{
+    offset i = grid_thread<256>();
+    if (i >= count)
+        return;
+    float sum = 0.0f;
+#pragma unroll
+    for (unsigned s = 0; s < SPLITS; ++s)
+        sum += partial[s * count + i];
+    y[i] = sum;
+}
+#endif
+
+#if defined(CONVNET_WINOGRAD) || !defined(CONVNET_ONE)
+// Winograd's minimal filtering (A. Lavin and S. Gray, Fast algorithms for convolutional neural networks, CVPR 2016): a
+// tile of OUT x OUT points of y takes ALPHA x ALPHA points of x, ALPHA = OUT + FILTER_H - 1. Both that tile and the filter are
+// transformed to ALPHA x ALPHA numbers, which are multiplied one by one, added up over the channels, and transformed back.
+//
+// Against implicit_gemm: (OUT * FILTER_H / ALPHA)^2 times fewer multiplications: 2.25 for F(2 x 2, 3 x 3), 4 for F(4 x 4, 3 x
+// 3), 2.78 for F(2 x 2, 5 x 5). The sums over channels are ALPHA^2 products of matrices, filters times channels times tiles.
+// For that, transformed images and products are written and read again: what is saved in arithmetic is paid in memory where
+// there are few channels.
+//
+// The transforms of 6 x 6 multiply by numbers from 1/24 to 8 and let sums cancel: their largest error is 8 to 12 times
+// direct's (512 or 6 channels). With 4 x 4 it is below direct's, since there are fewer terms to a sum. An infinity or a
+// NaN in x makes infinities and NaN of all points of the tiles that take it, and numbers above 3e36 may overflow. Denormals
+// are kept, as far as a sum with larger numbers keeps them.
+//
+// The filter is square, of 3 or 5, and moves by 1. ALPHA of 4 interpolates at 0, 1, -1 and infinity, ALPHA of 6 also at 2 and
+// -2, whatever part of ALPHA the filter takes.
+#ifndef OUT
+#define OUT 2 // points of y that a tile is wide and high
+#endif
+
+constexpr unsigned ALPHA = OUT + FILTER_H - 1, PAIRS = ALPHA * ALPHA; // of a transformed image and filter
+constexpr unsigned TILES_DOWN = ceil_div(at_least_one(OUT_H), (unsigned)OUT), TILES_ACROSS = ceil_div(OUT_W_1, (unsigned)OUT);
+static_assert((ALPHA == 4 || ALPHA == 6) && FILTER_H == FILTER_W, "filters are 3 x 3 or 5 x 5");
+
+// The transforms of one row or column of a tile: `from` has elements `apart` from each other, and so has `to`, which may be
+// the same.
+__device__ __forceinline__ void transform_image(float *v, unsigned apart)
+{
+    float d0 = v[0], d1 = v[apart], d2 = v[2 * apart], d3 = v[3 * apart];
+    if (ALPHA == 4) {
+        v[0] = d0 - d2, v[apart] = d1 + d2, v[2 * apart] = d2 - d1, v[3 * apart] = d3 - d1;
+        return;
+    }
+    float d4 = v[(ALPHA - 2) * apart], d5 = v[(ALPHA - 1) * apart];
+    float even = d4 - 4.0f * d2, odd = d3 - 4.0f * d1, even2 = d4 - d2, odd2 = 2.0f * (d3 - d1);
+    v[0] = 4.0f * d0 - 5.0f * d2 + d4;
+    v[apart] = even + odd, v[2 * apart] = even - odd;
+    v[3 * apart] = even2 + odd2, v[(ALPHA - 2) * apart] = even2 - odd2;
+    v[(ALPHA - 1) * apart] = 4.0f * d1 - 5.0f * d3 + d5;
+}
+
+// FILTER_H elements of w to ALPHA.
+__device__ __forceinline__ void transform_filter(const float *g, unsigned g_apart, float *v, unsigned apart)
+{
+    constexpr unsigned LAST = FILTER_H - 1;
+    float even = g[0], odd = 0.0f, even2 = g[0], odd2 = 0.0f;
+#pragma unroll
+    for (unsigned i = 1; i < FILTER_H; ++i) {
+        if (i % 2 == 0)
+            even += g[i * g_apart], even2 += (1 << i) * g[i * g_apart];
+        else
+            odd += g[i * g_apart], odd2 += (1 << i) * g[i * g_apart];
+    }
+    const float part0 = ALPHA == 4 ? 1.0f : 0.25f, part1 = ALPHA == 4 ? 0.5f : -1.0f / 6.0f;
+    v[0] = part0 * g[0];
+    v[apart] = part1 * (even + odd), v[2 * apart] = part1 * (even - odd);
+    if (ALPHA == 6)
+        v[3 * apart] = 1.0f / 24.0f * (even2 + odd2), v[(ALPHA - 2) * apart] = 1.0f / 24.0f * (even2 - odd2);
+    v[(ALPHA - 1) * apart] = g[LAST * g_apart];
+}
+
+// ALPHA sums to OUT points.
+__device__ __forceinline__ void transform_sums(float *v, unsigned apart)
+{
+    float v0 = v[0], last = v[(ALPHA - 1) * apart];
+    float even = v[apart] + v[2 * apart], odd = v[apart] - v[2 * apart], even2 = 0.0f, odd2 = 0.0f;
+    if (ALPHA == 6)
+        even2 = v[3 * apart] + v[(ALPHA - 2) * apart], odd2 = v[3 * apart] - v[(ALPHA - 2) * apart];
+    v[0] = v0 + even + even2;
+#pragma unroll
+    for (unsigned j = 1; j < OUT; ++j) {
+        v[j * apart] = (j % 2 == 0 ? even : odd) + (1 << j) * (j % 2 == 0 ? even2 : odd2);
+        if (j + 1 == OUT)
+            v[j * apart] += last;
+    }
+}
+
+// Transformed filters: for each of PAIRS and each group CHUNKS * TILE_K rows, one per channel, of PACKED_FILTERS, zeros after
+// the last channel and filter. Neighbouring threads have neighbouring filters.
+extern "C" __global__ void convnet_winograd_filters(const float *__restrict__ w, float *__restrict__ transformed)
+{
+    constexpr unsigned ROWS = CHUNKS * TILE_K, ROWS_1 = at_least_one(ROWS), WIDE = at_least_one(PACKED_FILTERS);
+    offset i = grid_thread<128>();
+    unsigned filter = i % WIDE, channel = i / WIDE % ROWS_1, group = i / ((offset)WIDE * ROWS_1);
+    if (group >= GROUPS)
+        return;
+    float g[TAPS], half[FILTER_W * ALPHA], v[PAIRS];
+    bool inside = filter < GROUP_FILTERS && channel < GROUP_CHANNELS;
+#pragma unroll
+    for (unsigned tap = 0; tap < TAPS; ++tap)
+        g[tap] =
+            inside ? w[index_w(group * GROUP_FILTERS + filter, channel, tap / FILTER_W, tap % FILTER_W)] : 0.0f;
+#pragma unroll
+    for (unsigned s = 0; s < FILTER_W; ++s) // columns, then rows
+        transform_filter(g + s, FILTER_W, half + s, FILTER_W);
+#pragma unroll
+    for (unsigned r = 0; r < ALPHA; ++r)
+        transform_filter(half + r * FILTER_W, 1, v + r * ALPHA, 1);
+#pragma unroll
+    for (unsigned pair = 0; pair < PAIRS; ++pair)
+        transformed[(((offset)pair * GROUPS + group) * ROWS + channel) * WIDE + filter] = v[pair];
+}
+
+// Transformed tiles: the same with rows of `wide` tiles, of all images, zeros after the last channel and tile. Neighbouring
+// threads have neighbouring tiles. A block has one channel.
+extern "C" __global__ void __launch_bounds__(128)
+    convnet_winograd_image(const float *__restrict__ x, float *__restrict__ transformed, unsigned images, unsigned wide)
+{
+    constexpr unsigned ROWS = CHUNKS * TILE_K, ROWS_1 = at_least_one(ROWS);
+    unsigned blocks = ceil_div(wide, 128u);
+    unsigned tile = blockIdx.x % blocks * 128 + threadIdx.x, channel = blockIdx.x / blocks % ROWS_1;
+    unsigned group = blockIdx.x / blocks / ROWS_1;
+    if (tile >= wide)
+        return;
+    unsigned across = tile % TILES_ACROSS, down = tile / TILES_ACROSS % TILES_DOWN, image = tile / (TILES_ACROSS * TILES_DOWN);
+    unsigned row0 = down * OUT - PAD_H, column0 = across * OUT - PAD_W;
+    float v[PAIRS];
+    bool inside = image < images && channel < GROUP_CHANNELS;
+#pragma unroll
+    for (unsigned i = 0; i < ALPHA; ++i)
+#pragma unroll
+        for (unsigned j = 0; j < ALPHA; ++j)
+            v[i * ALPHA + j] =
+                inside ? image_at(x, image, group * GROUP_CHANNELS + channel, row0 + i, column0 + j) : 0.0f;
+#pragma unroll
+    for (unsigned j = 0; j < ALPHA; ++j)
+        transform_image(v + j, ALPHA);
+#pragma unroll
+    for (unsigned i = 0; i < ALPHA; ++i)
+        transform_image(v + i * ALPHA, 1);
+    float *to = transformed + ((offset)group * ROWS + channel) * wide + tile;
+#pragma unroll
+    for (unsigned pair = 0; pair < PAIRS; ++pair)
+        to[pair * ((offset)GROUPS * ROWS * wide)] = v[pair];
+}
+
+// Both matrices of a product lie there as it takes them.
+struct Matrices {
+    static constexpr bool TURNED = false;
+    Rows<TILE_M> filters;
+    Rows<TILE_N> tiles;
+
+    __device__ __forceinline__ Matrices(const float *a, const float *b, unsigned wide)
+        : filters(a, PACKED_FILTERS), tiles(b, wide)
+    {
+    }
+
+    __device__ __forceinline__ void fetch(unsigned, float *to)
+    {
+        filters.copy(shared_address(to));
+        tiles.copy(shared_address(to) + 4 * A_FLOATS);
+    }
+
+    __device__ __forceinline__ void land(float *) {}
+};
+
+// Sums over the channels: for each of PAIRS GROUPS * GROUP_FILTERS rows of `wide` tiles. `wide` is a multiple of TILE_N.
+extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
+    convnet_winograd_sums(const float *__restrict__ filters, const float *__restrict__ tiles, float *__restrict__ sums,
+                          unsigned wide)
+{
+    constexpr unsigned DOWN = at_least_one(PACKED_FILTERS / TILE_M), ROWS = CHUNKS * TILE_K;
+    unsigned filter0 = blockIdx.x % DOWN * TILE_M, tile0 = blockIdx.x / DOWN * TILE_N;
+    const offset pair_group = blockIdx.y; // pair * GROUPS + group
+    float sum[THREAD_M][THREAD_N] = {};
+    Matrices source(filters + pair_group * ROWS * PACKED_FILTERS + filter0, tiles + pair_group * ROWS * wide + tile0, wide);
+    add_steps(source, 0, CHUNKS, sum);
+    float *to = sums + (pair_group * GROUP_FILTERS) * wide + tile0 + first_n();
+#pragma unroll
+    for (unsigned i = 0; i < THREAD_M; ++i) {
+        unsigned filter = filter0 + first_m() + i / 4 * (LANES_M * 4) + i % 4;
+        if (filter >= GROUP_FILTERS)
+            continue;
+#pragma unroll
+        for (unsigned j = 0; j < THREAD_N; j += 4)
+            store_quad(to + (offset)filter * wide + j * LANES_N,
+                       make_float4(sum[i][j], sum[i][j + 1], sum[i][j + 2], sum[i][j + 3]));
+    }
+}
+
+// The points of y. Neighbouring threads have neighbouring tiles, a block one filter.
+extern "C" __global__ void __launch_bounds__(128)
+    convnet_winograd_points(const float *__restrict__ sums, float *__restrict__ y, unsigned images, unsigned wide)
+{
+    unsigned blocks = ceil_div(wide, 128u), tile = blockIdx.x % blocks * 128 + threadIdx.x, filter = blockIdx.x / blocks;
+    unsigned across = tile % TILES_ACROSS, down = tile / TILES_ACROSS % TILES_DOWN, image = tile / (TILES_ACROSS * TILES_DOWN);
+    if (image >= images || OUT_H == 0 || OUT_W == 0)
+        return;
+    float v[PAIRS];
+    const float *from = sums + (offset)filter * wide + tile;
+#pragma unroll
+    for (unsigned pair = 0; pair < PAIRS; ++pair)
+        v[pair] = from[pair * ((offset)FILTERS * wide)];
+#pragma unroll
+    for (unsigned j = 0; j < ALPHA; ++j)
+        transform_sums(v + j, ALPHA);
+#pragma unroll
+    for (unsigned i = 0; i < OUT; ++i)
+        transform_sums(v + i * ALPHA, 1);
+    const bool together = !NHWC && OUT % 4 == 0 && OUT_W % 4 == 0 && is_aligned<16>(y); // rows of four
+#pragma unroll
+    for (unsigned i = 0; i < OUT; ++i) {
+        unsigned row = down * OUT + i, column = across * OUT;
+        if (row >= OUT_H)
+            break;
+        if (together) {
+            store_quad(y + index_y(image, filter, row * OUT_W + column), pack<4>(v + i * ALPHA));
+            continue;
+        }
+#pragma unroll
+        for (unsigned j = 0; j < OUT; ++j)
+            if (column + j < OUT_W)
+                y[index_y(image, filter, row * OUT_W + column + j)] = v[i * ALPHA + j];
+    }
+}
+#endif
+
+#if defined(CONVNET_DEPTHWISE) || !defined(CONVNET_ONE)
+// For filters that see one channel (GROUPS == CHANNELS), where a product of matrices has one row of use: a thread makes
+// PATCH rows of VECTOR neighbours, which are points of a row, or with NHWC channels of one point.
+//
+// Against direct: memory is the bound, since a point of x takes part in FILTER_H * FILTER_W multiply-adds only. A thread
+// reads each row of x that it needs once, in words of VECTOR elements, and applies it to all rows of y that it is part of;
+// the words at the sides and the rows above and below are its neighbours' own and come from the L1. It adds in the order
+// of direct.
+#ifndef PATCH
+#define PATCH 4 // rows of a thread
+#endif
+#ifndef VECTOR
+#define VECTOR 4 // and columns (NHWC: channels): 1, 2 or 4
+#endif
+
+// `count` neighbours, by one load if they are aligned.
+template <unsigned count> __device__ __forceinline__ void load_word(float *to, const float *from, bool aligned)
+{
+    if (count == 4 && aligned) {
+        unpack(to, load_quad(from));
+    } else if (count == 2 && aligned) {
+        float2 pair = *(const float2 *)from;
+        to[0] = pair.x, to[1] = pair.y;
+    } else {
+#pragma unroll
+        for (unsigned i = 0; i < count; ++i)
+            to[i] = from[i];
+    }
+}
+
+template <unsigned count> __device__ __forceinline__ void store_word(float *to, const float *from, bool aligned)
+{
+    if (aligned) {
+        *(vec<float, count> *)to = pack<count>(from);
+        return;
+    }
+#pragma unroll
+    for (unsigned i = 0; i < count; ++i)
+        to[i] = from[i];
+}
+
+constexpr unsigned PATCHES = ceil_div(at_least_one(OUT_H), (unsigned)PATCH);
+constexpr unsigned PATCH_ROWS = (PATCH - 1) * STRIDE_H + (FILTER_H - 1) * DILATION_H + 1; // of x
+
+#if NHWC
+// Neighbouring threads have neighbouring channels, then points of a row.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    convnet_depthwise(const float *__restrict__ x, const float *__restrict__ w, float *__restrict__ y, unsigned images)
+{
+    constexpr unsigned WORD = GROUP_FILTERS == 1 && FILTERS % VECTOR == 0 ? VECTOR : 1, WIDE = FILTERS_1 / WORD;
+    offset i = grid_thread<BLOCK>();
+    unsigned filter = i % WIDE * WORD, place = i / WIDE, column = place % OUT_W_1, row0 = place / OUT_W_1 % PATCHES * PATCH;
+    unsigned image = place / (OUT_W_1 * PATCHES);
+    if (image >= images || OUT_W == 0)
+        return;
+    float weights[WORD * TAPS], sums[PATCH][WORD] = {};
+    const bool aligned = is_aligned<4 * WORD>(x, y) && CHANNELS % WORD == 0;
+#pragma unroll
+    for (unsigned tap = 0; tap < WORD * TAPS; tap += WORD)
+        load_word<WORD>(weights + tap, w + filter * TAPS + tap, is_aligned<4 * WORD>(w) && FILTERS % WORD == 0);
+#pragma unroll
+    for (unsigned t = 0; t < PATCH_ROWS; ++t) {
+        unsigned row = row0 * STRIDE_H + t - PAD_H;
+#pragma unroll
+        for (unsigned s = 0; s < FILTER_W; ++s) {
+            unsigned from = column * STRIDE_W + s * DILATION_W - PAD_W;
+            float values[WORD] = {};
+            if (row < HEIGHT && from < WIDTH)
+                load_word<WORD>(values, x + index_x(image, filter / GROUP_FILTERS_1, row, from), aligned);
+#pragma unroll
+            for (unsigned o = 0; o < PATCH; ++o) // row o takes row t under row r of the filter
+#pragma unroll
+                for (unsigned r = 0; r < FILTER_H; ++r)
+                    if (o * STRIDE_H + r * DILATION_H == t)
+#pragma unroll
+                        for (unsigned v = 0; v < WORD; ++v)
+                            sums[o][v] = fmaf(values[v], weights[(v * FILTER_H + r) * FILTER_W + s], sums[o][v]);
+        }
+    }
+#pragma unroll
+    for (unsigned o = 0; o < PATCH; ++o)
+        if (row0 + o < OUT_H)
+            store_word<WORD>(y + index_y(image, filter, (row0 + o) * OUT_W + column), sums[o], aligned);
+}
+#else
+// Neighbouring threads have neighbouring words of a row.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    convnet_depthwise(const float *__restrict__ x, const float *__restrict__ w, float *__restrict__ y, unsigned images)
+{
+    constexpr unsigned ACROSS = ceil_div(OUT_W_1, (unsigned)VECTOR);
+    constexpr unsigned COLUMNS = (VECTOR - 1) * STRIDE_W + (FILTER_W - 1) * DILATION_W + 1; // of x
+    // What a thread reads of a row begins SIDE columns before its first point. In words, if each lies whole in the row or
+    // outside.
+    constexpr unsigned WORD = STRIDE_W == 1 && WIDTH % VECTOR == 0 ? VECTOR : 1;
+    constexpr unsigned SIDE = ceil_div((unsigned)PAD_W, WORD) * WORD, SHIFT = SIDE - PAD_W;
+    constexpr unsigned WORDS = ceil_div(SHIFT + COLUMNS, WORD);
+    offset i = grid_thread<BLOCK>();
+    unsigned across = i % ACROSS, patch = i / ACROSS;
+    unsigned row0 = patch % PATCHES * PATCH, plane = patch / PATCHES, filter = plane % FILTERS_1;
+    if (plane >= images * FILTERS || OUT_H == 0 || OUT_W == 0)
+        return;
+    float weights[TAPS], sums[PATCH][VECTOR] = {};
+#pragma unroll
+    for (unsigned tap = 0; tap < TAPS; ++tap)
+        weights[tap] = w[filter * TAPS + tap];
+    const float *from = x + index_x(plane / FILTERS_1, filter / GROUP_FILTERS_1, 0, 0);
+    const bool aligned = is_aligned<4 * WORD>(x);
+    const unsigned left = across * VECTOR * STRIDE_W - SIDE;
+#pragma unroll
+    for (unsigned t = 0; t < PATCH_ROWS; ++t) {
+        unsigned row = row0 * STRIDE_H + t - PAD_H;
+        float values[WORDS * WORD] = {};
+        if (row < HEIGHT)
+#pragma unroll
+            for (unsigned word = 0; word < WORDS; ++word)
+                if (left + word * WORD < WIDTH)
+                    load_word<WORD>(values + word * WORD, from + (row * WIDTH + left + word * WORD), aligned);
+#pragma unroll
+        for (unsigned o = 0; o < PATCH; ++o) // row o takes row t under row r of the filter
+#pragma unroll
+            for (unsigned r = 0; r < FILTER_H; ++r)
+                if (o * STRIDE_H + r * DILATION_H == t)
+#pragma unroll
+                    for (unsigned s = 0; s < FILTER_W; ++s)
+#pragma unroll
+                        for (unsigned v = 0; v < VECTOR; ++v)
+                            sums[o][v] = fmaf(values[SHIFT + v * STRIDE_W + s * DILATION_W], weights[r * FILTER_W + s],
+                                              sums[o][v]);
+    }
+    const bool together = OUT_W % VECTOR == 0 && is_aligned<4 * VECTOR>(y);
+#pragma unroll
+    for (unsigned o = 0; o < PATCH; ++o) {
+        if (row0 + o >= OUT_H)
+            break;
+        float *to = y + (offset)plane * POINTS + ((row0 + o) * OUT_W + across * VECTOR);
+        if (together) {
+            store_word<VECTOR>(to, sums[o], true);
+            continue;
+        }
+#pragma unroll
+        for (unsigned v = 0; v < VECTOR; ++v)
+            if (across * VECTOR + v < OUT_W)
+                to[v] = sums[o][v];
+    }
+}
+#endif
+#endif
+
+#if defined(CONVNET_FFT) || !defined(CONVNET_ONE)
+// By Fourier transforms (M. Mathieu, M. Henaff and Y. LeCun, Fast training of convolutional networks through FFTs, ICLR
+// 2014; in tiles: N. Vasilache and others, Fast convolutional nets with fbfft, ICLR 2015). Overlapping tiles of SIZE x SIZE of
+// x, and the filters in as large a tile of zeros, are transformed; the products of the one with the conjugates of the
+// others, added up over the channels, are transformed back. A tile makes those points of y whose filters lie whole in it.
+//
+// Against winograd: any filter that a tile holds, dilated ones too, and SIZE^2 multiplications of complex numbers for (SIZE -
+// FILTER_H + 1)^2 points (with a stride fewer of them), whatever the filter: it pays for large filters. As numbers are real,
+// half of a transform is stored: SIZE / 2 + 1 columns.
+//
+// An infinity or a NaN in x makes NaN of all points of the tiles that take it. Where numbers in a tile differ much in
+// size, the error is that of the largest. Among numbers of one size the largest error is below direct's.
+#ifndef SIZE
+#define SIZE 16 // side of a tile: 8, 16 or 32
+#endif
+#ifndef TOGETHER
+#define TOGETHER 16 // tiles of a block
+#endif
+
+constexpr unsigned SPAN_H = (FILTER_H - 1) * DILATION_H + 1, SPAN_W = (FILTER_W - 1) * DILATION_W + 1;
+static_assert(SIZE == 8 || SIZE == 16 || SIZE == 32, "sides of 8, 16 or 32");
+constexpr unsigned MADE_H = SPAN_H <= SIZE ? (SIZE - SPAN_H) / STRIDE_H + 1 : 1; // points of y that a tile makes, down
+constexpr unsigned MADE_W = SPAN_W <= SIZE ? (SIZE - SPAN_W) / STRIDE_W + 1 : 1; // and across
+constexpr unsigned GRID_H = ceil_div(at_least_one(OUT_H), MADE_H), GRID_W = ceil_div(OUT_W_1, MADE_W); // tiles of an image
+constexpr unsigned HALF = SIZE / 2 + 1; // columns that are stored of a transform
+
+// The cosine of a 32nd of the circle times k, for k below 16: after unrolling a constant.
+__device__ __forceinline__ float cosine(unsigned k)
+{
+    float value = 0.0f;
+    switch (k <= 8 ? k : 16 - k) {
+    case 0: value = 1.0f; break;
+    case 1: value = 0.980785280f; break;
+    case 2: value = 0.923879533f; break;
+    case 3: value = 0.831469612f; break;
+    case 4: value = 0.707106781f; break;
+    case 5: value = 0.555570233f; break;
+    case 6: value = 0.382683432f; break;
+    case 7: value = 0.195090322f; break;
+    }
+    return k <= 8 ? value : -value;
+}
+
+// The transform of SIZE numbers in registers, radix 2; not divided by SIZE. INVERSE: the exponent is positive.
+template <bool INVERSE> __device__ __forceinline__ void transform_line(float2 (&v)[SIZE])
+{
+#pragma unroll
+    for (unsigned i = 0, j = 0; i < SIZE; ++i) { // the order of reversed bits
+        if (i < j) {
+            float2 keep = v[i];
+            v[i] = v[j], v[j] = keep;
+        }
+        unsigned bit = SIZE / 2;
+#pragma unroll
+        for (unsigned round = 0; round < 5; ++round)
+            if (bit > 0 && (j & bit))
+                j ^= bit, bit /= 2;
+        j |= bit;
+    }
+#pragma unroll
+    for (unsigned half = 1; half < SIZE; half *= 2)
+#pragma unroll
+        for (unsigned i = 0; i < SIZE; ++i) {
+            if (i & half)
+                continue;
+            const unsigned k = i % half * (16 / half); // in 32nds of the circle, below 16
+            const float c = cosine(k), s = k < 8 ? cosine(8 - k) : cosine(k - 8), sine = INVERSE ? s : -s;
+            const float2 a = v[i], b = v[i + half];
+            const float2 turned = {b.x * c - b.y * sine, b.x * sine + b.y * c};
+            v[i] = {a.x + turned.x, a.y + turned.y};
+            v[i + half] = {a.x - turned.x, a.y - turned.y};
+        }
+}
+
+// Where a block of TOGETHER x SIZE threads works: which tile (or filter) of `count`, and which row of them (a channel).
+struct Spot {
+    unsigned tile, row;
+};
+
+__device__ __forceinline__ Spot spot_of_thread(unsigned count)
+{
+    unsigned blocks = ceil_div(count, (unsigned)TOGETHER);
+    return {blockIdx.x % blocks * TOGETHER + threadIdx.x, blockIdx.x / blocks};
+}
+
+// A thread has row threadIdx.y of a tile in v; the transform goes to SIZE * HALF matrices of `rows` rows of `count` tiles.
+__device__ __forceinline__ void transform_tile(float2 (&v)[SIZE], float2 *to, Spot spot, unsigned rows, unsigned count)
+{
+    __shared__ float2 turned[SIZE][HALF][TOGETHER];
+    transform_line<false>(v);
+#pragma unroll
+    for (unsigned j = 0; j < HALF; ++j)
+        turned[threadIdx.y][j][threadIdx.x] = v[j];
+    __syncthreads();
+    if (threadIdx.y >= HALF || spot.tile >= count)
+        return;
+#pragma unroll
+    for (unsigned i = 0; i < SIZE; ++i)
+        v[i] = turned[i][threadIdx.y][threadIdx.x];
+    transform_line<false>(v);
+#pragma unroll
+    for (unsigned i = 0; i < SIZE; ++i)
+        to[((offset)(i * HALF + threadIdx.y) * rows + spot.row) * count + spot.tile] = v[i];
+}
+
+// A row of the result is a channel of a group, a column a filter of it.
+extern "C" __global__ void __launch_bounds__(TOGETHER *SIZE)
+    convnet_fft_filters(const float *__restrict__ w, float2 *__restrict__ transformed)
+{
+    Spot spot = spot_of_thread(GROUP_FILTERS_1);
+    constexpr unsigned GROUP_CHANNELS_1 = at_least_one(GROUP_CHANNELS);
+    unsigned group = spot.row / GROUP_CHANNELS_1, channel = spot.row % GROUP_CHANNELS_1, r = threadIdx.y / DILATION_H;
+    float2 v[SIZE] = {};
+    if (spot.tile < GROUP_FILTERS && threadIdx.y % DILATION_H == 0 && r < FILTER_H)
+#pragma unroll
+        for (unsigned j = 0; j < SIZE; j += DILATION_W)
+            if (j / DILATION_W < FILTER_W)
+                v[j].x = w[index_w(group * GROUP_FILTERS + spot.tile, channel, r, j / DILATION_W)];
+    transform_tile(v, transformed, spot, CHANNELS, GROUP_FILTERS);
+}
+
+// A row is a channel, a column a tile of all images.
+extern "C" __global__ void __launch_bounds__(TOGETHER *SIZE)
+    convnet_fft_image(const float *__restrict__ x, float2 *__restrict__ transformed, unsigned images)
+{
+    const unsigned count = images * (GRID_H * GRID_W);
+    Spot spot = spot_of_thread(count);
+    unsigned across = spot.tile % GRID_W, down = spot.tile / GRID_W % GRID_H, image = spot.tile / (GRID_W * GRID_H);
+    unsigned row = down * MADE_H * STRIDE_H + threadIdx.y - PAD_H, column0 = across * MADE_W * STRIDE_W - PAD_W;
+    float2 v[SIZE] = {};
+    if (image < images)
+#pragma unroll
+        for (unsigned j = 0; j < SIZE; ++j)
+            v[j].x = image_at(x, image, spot.row, row, column0 + j);
+    transform_tile(v, transformed, spot, CHANNELS, count);
+}
+
+// The sums over the channels, for each bin and group: a row is a filter, a column a tile. Tiles of 32 x 32, four results a
+// thread; blocks of 16 x 16.
+extern "C" __global__ void __launch_bounds__(256)
+    convnet_fft_sums(const float2 *__restrict__ filters, const float2 *__restrict__ tiles, float2 *__restrict__ sums,
+                     unsigned count)
+{
+    __shared__ float2 tile_a[16][33], tile_b[16][33];
+    constexpr unsigned DOWN = ceil_div(GROUP_FILTERS_1, 32u);
+    const unsigned bin = blockIdx.y / GROUPS, group = blockIdx.y % GROUPS, i = threadIdx.y, j = threadIdx.x;
+    const unsigned filter0 = blockIdx.x % DOWN * 32, column0 = blockIdx.x / DOWN * 32;
+    const offset row0 = (offset)bin * CHANNELS + group * GROUP_CHANNELS;
+    float2 sum[2][2] = {};
+    for (unsigned c0 = 0; c0 < GROUP_CHANNELS; c0 += 16) {
+#pragma unroll
+        for (unsigned half = 0; half < 32; half += 16) {
+            bool there = c0 + i < GROUP_CHANNELS;
+            unsigned filter = filter0 + half + j, column = column0 + half + j;
+            tile_a[i][half + j] =
+                there && filter < GROUP_FILTERS ? filters[(row0 + c0 + i) * GROUP_FILTERS + filter] : float2{0, 0};
+            tile_b[i][half + j] = there && column < count ? tiles[(row0 + c0 + i) * count + column] : float2{0, 0};
+        }
+        __syncthreads();
+#pragma unroll
+        for (unsigned c = 0; c < 16; ++c)
+#pragma unroll
+            for (unsigned m = 0; m < 2; ++m)
+#pragma unroll
+                for (unsigned n = 0; n < 2; ++n) {
+                    float2 a = tile_a[c][m * 16 + i], b = tile_b[c][n * 16 + j]; // b times the conjugate of a
+                    sum[m][n].x = fmaf(a.y, b.y, fmaf(a.x, b.x, sum[m][n].x));
+                    sum[m][n].y = fmaf(-a.y, b.x, fmaf(a.x, b.y, sum[m][n].y));
+                }
+        __syncthreads();
+    }
+#pragma unroll
+    for (unsigned m = 0; m < 2; ++m)
+#pragma unroll
+        for (unsigned n = 0; n < 2; ++n) {
+            unsigned filter = filter0 + m * 16 + i, column = column0 + n * 16 + j;
+            if (filter < GROUP_FILTERS && column < count)
+                sums[((offset)bin * FILTERS + group * GROUP_FILTERS + filter) * count + column] = sum[m][n];
+        }
+}
+
+// Back, columns first: then a row is the transform of real numbers, whose other half is the conjugate.
+extern "C" __global__ void __launch_bounds__(TOGETHER *SIZE)
+    convnet_fft_points(const float2 *__restrict__ sums, float *__restrict__ y, unsigned images)
+{
+    __shared__ float2 turned[SIZE][HALF][TOGETHER];
+    const unsigned count = images * (GRID_H * GRID_W);
+    Spot spot = spot_of_thread(count);
+    float2 v[SIZE] = {};
+    if (threadIdx.y < HALF) {
+        if (spot.tile < count)
+#pragma unroll
+            for (unsigned i = 0; i < SIZE; ++i)
+                v[i] = sums[((offset)(i * HALF + threadIdx.y) * FILTERS + spot.row) * count + spot.tile];
+        transform_line<true>(v);
+#pragma unroll
+        for (unsigned i = 0; i < SIZE; ++i)
+            turned[i][threadIdx.y][threadIdx.x] = v[i];
+    }
+    __syncthreads();
+#pragma unroll
+    for (unsigned j = 0; j < HALF; ++j)
+        v[j] = turned[threadIdx.y][j][threadIdx.x];
+#pragma unroll
+    for (unsigned j = HALF; j < SIZE; ++j)
+        v[j] = {v[SIZE - j].x, -v[SIZE - j].y};
+    transform_line<true>(v);
+    unsigned across = spot.tile % GRID_W, down = spot.tile / GRID_W % GRID_H, image = spot.tile / (GRID_W * GRID_H);
+    unsigned row = down * MADE_H + threadIdx.y / STRIDE_H, column0 = across * MADE_W;
+    if (image >= images || threadIdx.y % STRIDE_H != 0 || threadIdx.y / STRIDE_H >= MADE_H || row >= OUT_H)
+        return;
+#pragma unroll
+    for (unsigned j = 0; j < MADE_W; ++j)
+        if (column0 + j < OUT_W)
+            y[index_y(image, spot.row, row * OUT_W + column0 + j)] = v[j * STRIDE_W].x * (1.0f / (SIZE * SIZE));
+}
+#endif

@@ -1,0 +1,631 @@
+// cutoff.cu - the electrostatic potential of atoms within a radius, smoothed at the edge, at every point of a lattice.
+//
+// The lattice has nx x ny x nz points, x fastest; point i lies at i * spacing (rounded to single precision) in each
+// direction. An atom is a float4: its place and its charge. At a distance r below the radius it adds
+// charge (1 - r^2 / radius^2)^2 / r. So a point needs few of the atoms, and to look at few others is all the art: atoms
+// lie in bins, and a region of neighbouring points looks at the bins near it.
+//
+// What the answer is: sums in single precision. A point on which an atom lies has an infinite potential of the charge's
+// sign: NaN where the charge is 0, or where two infinities of different sign meet; nearer than about 1e-19 counts as on
+// it. An atom with a charge that is not finite is in no bin: it goes to the overflow list, so that it reaches the
+// points within its radius alone. An atom whose place is not finite, or from which no point is near, is left out. Atoms
+// outside of the lattice go to the bin nearest to them. Where kernels make the bins, atoms lie in a bin as they come,
+// and the last bits of sums differ from run to run; where the host makes them they do not. A radius of 0 gives 0.
+//
+// The tuning parameters are macros. A spec sets them; the defaults are for an editor or a compiler that is given none.
+// A kernel is compiled where its own macro CUTOFF_<NAME> is set, or where CUTOFF_ONE is not.
+
+#include "common.cuh"
+
+#ifndef BLOCK
+#define BLOCK 256 // threads of a block, where that is free
+#endif
+#ifndef BIN
+#define BIN 8 // lattice points along the side of a bin
+#endif
+#ifndef CAPACITY
+#define CAPACITY 64 // constant bins: atoms that a bin has room for
+#endif
+#ifndef TEST_FIRST
+#define TEST_FIRST 1 // whether a bin is looked at before it is asked for a place by an atomic
+#endif
+#ifndef DUMMIES
+#define DUMMIES 0 // constant bins: whether unused places hold atoms that add nothing; if not, counts are read
+#endif
+#ifndef STAGED
+#define STAGED 1 // constant bins: bins in shared memory at a time
+#endif
+#ifndef CHUNK
+#define CHUNK 128 // dynamic bins: atoms in shared memory at a time
+#endif
+#ifndef POINTS_Y
+#define POINTS_Y 1 // points of a thread along y, along z
+#endif
+#ifndef POINTS_Z
+#define POINTS_Z 4
+#endif
+#ifndef GROUP
+#define GROUP 8 // cutoff_lists: lanes that share a list, 8, 16 or 32
+#endif
+#ifndef RING
+#define RING 64 // cutoff_lists: atoms that a list has room for, a power of two from 64 on
+#endif
+#ifndef UNROLL
+#define UNROLL 4 // cutoff_lists: atoms of a list at once
+#endif
+#ifndef PER_SM
+#define PER_SM 1 // cutoff_lists: blocks of a multiprocessor at least, for which registers must do
+#endif
+
+typedef unsigned u32;
+
+enum : u32 { DROPPED = 0xffffffff, LISTED = 0xfffffffe }; // in place of a bin
+
+// ---- atoms and points ----
+
+__device__ __forceinline__ float coordinate(int i, float spacing)
+{
+    return __fmul_rn((float)i, spacing);
+}
+
+// One instruction of the special-function unit, within 2^-22.9 of the value; a number that is not normal counts as 0.
+__device__ __forceinline__ float inverse_root(float x)
+{
+    float root;
+    asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(root) : "f"(x));
+    return root;
+}
+
+// Beyond the radius the smoothing factor is cut off at 0, which costs nothing: the operation that makes it keeps to
+// [0, 1]. So no branch is needed. `per_square` is 1 / radius^2.
+__device__ __forceinline__ float potential(float charge, float r2, float per_square)
+{
+    float s;
+    asm("fma.rn.sat.f32 %0, %1, %2, %3;" : "=f"(s) : "f"(r2), "f"(-per_square), "f"(1.0f));
+    return charge * (s * s) * inverse_root(r2);
+}
+
+// An atom that adds 0 at every point.
+__device__ __forceinline__ float4 dummy_atom()
+{
+    return make_float4(1e18f, 1e18f, 1e18f, 0);
+}
+
+__device__ __forceinline__ offset place(int x, int y, int z, int nx, int ny)
+{
+    return ((offset)z * ny + y) * nx + x;
+}
+
+// The points of a thread: at one x, POINTS_Y along y and POINTS_Z along z. What x and y contribute to the square of the
+// distance is made once for all points that share them.
+struct Points {
+    float x, y[POINTS_Y], z[POINTS_Z], sums[POINTS_Y][POINTS_Z];
+
+    __device__ __forceinline__ Points(int px, int py, int pz, float spacing)
+    {
+        x = coordinate(px, spacing);
+#pragma unroll
+        for (int j = 0; j < POINTS_Y; j++) {
+            y[j] = coordinate(py + j, spacing);
+#pragma unroll
+            for (int k = 0; k < POINTS_Z; k++) {
+                z[k] = coordinate(pz + k, spacing);
+                sums[j][k] = 0;
+            }
+        }
+    }
+
+    __device__ __forceinline__ void add(float4 atom, float per_square)
+    {
+        float dx = atom.x - x, along_x = dx * dx;
+#pragma unroll
+        for (int j = 0; j < POINTS_Y; j++) {
+            float dy = atom.y - y[j], across = fmaf(dy, dy, along_x);
+#pragma unroll
+            for (int k = 0; k < POINTS_Z; k++) {
+                float dz = atom.z - z[k];
+                sums[j][k] += potential(atom.w, fmaf(dz, dz, across), per_square);
+            }
+        }
+    }
+
+    __device__ __forceinline__ void store(float *energy, int px, int py, int pz, int nx, int ny, int nz) const
+    {
+#pragma unroll
+        for (int j = 0; j < POINTS_Y; j++)
+#pragma unroll
+            for (int k = 0; k < POINTS_Z; k++)
+                if (px < nx && py + j < ny && pz + k < nz)
+                    energy[place(px, py + j, pz + k, nx, ny)] = sums[j][k];
+    }
+};
+
+// ---- bins ----
+
+__device__ __forceinline__ int bins_of(int points)
+{
+    return ceil_div(points, BIN);
+}
+
+__device__ __forceinline__ bool is_near(float at, int points, float spacing, float radius)
+{
+    return points > 0 && at > -radius && at < (points - 1) * spacing + radius; // not where `at` is NaN
+}
+
+__device__ __forceinline__ u32 bin_along(float at, int points, float spacing)
+{
+    return min(max((int)floorf(at / (BIN * spacing)), 0), bins_of(points) - 1);
+}
+
+__device__ __forceinline__ u32 bin_of(float4 atom, int nx, int ny, int nz, float spacing, float radius)
+{
+    if (!is_near(atom.x, nx, spacing, radius) || !is_near(atom.y, ny, spacing, radius) ||
+        !is_near(atom.z, nz, spacing, radius))
+        return DROPPED;
+    if (!isfinite(atom.w))
+        return LISTED;
+    u32 z = bin_along(atom.z, nz, spacing), y = bin_along(atom.y, ny, spacing), x = bin_along(atom.x, nx, spacing);
+    return (z * bins_of(ny) + y) * bins_of(nx) + x;
+}
+
+__device__ __forceinline__ void list_atom(float4 atom, float4 *overflow, u32 *taken)
+{
+    overflow[atomicAdd(taken, 1)] = atom;
+}
+
+// A place in a bin: CAPACITY or more where it is full. All atoms of a crowded bin go through one address, one after the
+// other; a look at the count before spares those that come too late.
+__device__ __forceinline__ u32 place_in_bin(u32 *counts, u32 bin)
+{
+    if (TEST_FIRST && *(volatile u32 *)(counts + bin) >= CAPACITY)
+        return CAPACITY;
+    return atomicAdd(counts + bin, 1);
+}
+
+#if defined CUTOFF_BIN || !defined CUTOFF_ONE
+// One launch: a thread an atom takes a place in its bin and stores the atom there, or in the overflow list.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    cutoff_bin(const float4 *atoms, u32 count, float4 *bins, u32 *counts, float4 *overflow, u32 *taken, int nx, int ny,
+               int nz, float spacing, float radius)
+{
+    u32 a = blockIdx.x * BLOCK + threadIdx.x;
+    if (a >= count)
+        return;
+    float4 atom = atoms[a];
+    u32 bin = bin_of(atom, nx, ny, nz, spacing, radius);
+    if (bin == DROPPED)
+        return;
+    u32 slot = bin == LISTED ? CAPACITY : place_in_bin(counts, bin);
+    if (slot < CAPACITY)
+        bins[(offset)bin * CAPACITY + slot] = atom;
+    else
+        list_atom(atom, overflow, taken);
+}
+#endif
+
+#if defined CUTOFF_COUNT || !defined CUTOFF_ONE
+// The same in two: first the counts and each atom's place.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    cutoff_count(const float4 *atoms, u32 count, u32 *counts, u32 *slots, int nx, int ny, int nz, float spacing,
+                 float radius)
+{
+    u32 a = blockIdx.x * BLOCK + threadIdx.x;
+    if (a >= count)
+        return;
+    u32 bin = bin_of(atoms[a], nx, ny, nz, spacing, radius);
+    slots[a] = bin >= LISTED ? bin : atomicAdd(counts + bin, 1);
+}
+#endif
+
+#if defined CUTOFF_PLACE || !defined CUTOFF_ONE
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    cutoff_place(const float4 *atoms, u32 count, const u32 *slots, float4 *bins, float4 *overflow, u32 *taken, int nx,
+                 int ny, int nz, float spacing, float radius)
+{
+    u32 a = blockIdx.x * BLOCK + threadIdx.x, slot = a < count ? slots[a] : DROPPED;
+    if (slot == DROPPED)
+        return;
+    float4 atom = atoms[a];
+    if (slot < CAPACITY)
+        bins[(offset)bin_of(atom, nx, ny, nz, spacing, radius) * CAPACITY + slot] = atom;
+    else
+        list_atom(atom, overflow, taken);
+}
+#endif
+
+#if defined CUTOFF_DUMMIES || !defined CUTOFF_ONE
+// Fills what bins have left with dummies: then nobody has to read counts, and all loops are equally long.
+extern "C" __global__ void __launch_bounds__(BLOCK) cutoff_dummies(float4 *bins, const u32 *counts, offset slots)
+{
+    offset i = grid_thread<BLOCK>();
+    if (i < slots && i % CAPACITY >= counts[i / CAPACITY])
+        bins[i] = dummy_atom();
+}
+#endif
+
+#if defined CUTOFF_OVERFLOW || !defined CUTOFF_ONE
+// How many points of an axis to look at, from `first` on: one more on each side than rounding would need.
+__device__ __forceinline__ int points_near(float at, int points, float spacing, float radius, int &first)
+{
+    first = (int)fmaxf(ceilf((at - radius) / spacing) - 1, 0);
+    return (int)fminf(floorf((at + radius) / spacing) + 2, (float)points) - first;
+}
+
+// A block an atom of the list adds to all points within its radius, by atomics, which take denormal numbers for 0. The
+// test is exact: charges that are not finite stay within their radius.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    cutoff_overflow(const float4 *overflow, const u32 *taken, float *energy, int nx, int ny, int nz, float spacing,
+                    float radius)
+{
+    float square = radius * radius, per_square = 1 / square;
+    u32 count = *taken;
+    for (u32 a = blockIdx.x; a < count; a += gridDim.x) {
+        float4 atom = overflow[a];
+        int x0, y0, z0, wx = points_near(atom.x, nx, spacing, radius, x0),
+                        wy = points_near(atom.y, ny, spacing, radius, y0),
+                        wz = points_near(atom.z, nz, spacing, radius, z0);
+        for (offset i = threadIdx.x; i < (offset)wx * wy * wz; i += BLOCK) {
+            int x = x0 + (int)(i % wx), y = y0 + (int)(i / wx % wy), z = z0 + (int)(i / wx / wy);
+            float dx = atom.x - coordinate(x, spacing), dy = atom.y - coordinate(y, spacing),
+                  dz = atom.z - coordinate(z, spacing), r2 = fmaf(dz, dz, fmaf(dy, dy, dx * dx));
+            if (r2 < square)
+                atomicAdd(&energy[place(x, y, z, nx, ny)], potential(atom.w, r2, per_square));
+        }
+    }
+}
+#endif
+
+// ---- constant bins: a region of points is as large as a bin ----
+
+enum : u32 {
+    THREADS_Y = BIN / POINTS_Y,
+    THREADS_Z = BIN / POINTS_Z,
+    THREADS = BIN * THREADS_Y * THREADS_Z // of a block: the points of a region
+};
+
+// What a thread of a block in three dimensions counts as.
+__device__ __forceinline__ u32 thread_of_block()
+{
+    return (threadIdx.z * THREADS_Y + threadIdx.y) * BIN + threadIdx.x;
+}
+
+// Which bins are near a region, by their distance in bins; all regions have the same. A byte for each axis, 128 added.
+// Of dynamic bins: rows of such bins along x, whose last is in the fourth byte.
+__constant__ u32 cutoff_near[16000];
+
+__device__ __forceinline__ int unpack(u32 packed, u32 axis)
+{
+    return (int)(packed >> 8 * axis & 255) - 128;
+}
+
+#if defined CUTOFF_CONSTANT || defined CUTOFF_WALKING || !defined CUTOFF_ONE
+// The block brings STAGED bins at a time to shared memory, and each thread goes through all of their atoms.
+__device__ __forceinline__ void sum_region(int3 region, const float4 *bins, const u32 *counts, u32 offset_count,
+                                           float *energy, int nx, int ny, int nz, float spacing, float radius)
+{
+    __shared__ float4 staged[STAGED][CAPACITY];
+    __shared__ u32 staged_counts[STAGED];
+    float per_square = 1 / (radius * radius);
+    int x = region.x * BIN + threadIdx.x, y = region.y * BIN + threadIdx.y * POINTS_Y,
+        z = region.z * BIN + threadIdx.z * POINTS_Z;
+    Points points(x, y, z, spacing);
+    for (u32 first = 0; first < offset_count; first += STAGED) {
+        for (u32 i = thread_of_block(); i < STAGED * CAPACITY; i += THREADS) {
+            u32 of = i / CAPACITY, slot = i % CAPACITY, o = first + of;
+            int bx = 0, by = 0, bz = 0;
+            if (o < offset_count) {
+                u32 packed = cutoff_near[o];
+                bx = region.x + unpack(packed, 0), by = region.y + unpack(packed, 1), bz = region.z + unpack(packed, 2);
+            }
+            bool inside = o < offset_count && (u32)bx < bins_of(nx) && (u32)by < bins_of(ny) && (u32)bz < bins_of(nz);
+            u32 bin = inside ? (bz * bins_of(ny) + by) * bins_of(nx) + bx : 0;
+            u32 have = !inside ? 0 : DUMMIES ? CAPACITY : min(counts[bin], CAPACITY);
+            if (slot < have)
+                staged[of][slot] = bins[(offset)bin * CAPACITY + slot];
+            if (slot == 0)
+                staged_counts[of] = have;
+        }
+        __syncthreads();
+        for (u32 of = 0; of < STAGED; of++) {
+            u32 have = staged_counts[of];
+            if (DUMMIES && have > 0) {
+#pragma unroll 4
+                for (u32 slot = 0; slot < CAPACITY; slot++)
+                    points.add(staged[of][slot], per_square);
+            } else {
+                for (u32 slot = 0; slot < have; slot++)
+                    points.add(staged[of][slot], per_square);
+            }
+        }
+        __syncthreads();
+    }
+    points.store(energy, x, y, z, nx, ny, nz);
+}
+#endif
+
+#if defined CUTOFF_CONSTANT || !defined CUTOFF_ONE
+// A block a region.
+extern "C" __global__ void __launch_bounds__(THREADS)
+    cutoff_constant(const float4 *bins, const u32 *counts, u32 offset_count, float *energy, int nx, int ny, int nz,
+                    float spacing, float radius)
+{
+    int3 region = make_int3(blockIdx.x, blockIdx.y, blockIdx.z);
+    sum_region(region, bins, counts, offset_count, energy, nx, ny, nz, spacing, radius);
+}
+#endif
+
+#if defined CUTOFF_WALKING || !defined CUTOFF_ONE
+// As many blocks as the multiprocessors hold, each of which walks from region to region.
+extern "C" __global__ void __launch_bounds__(THREADS)
+    cutoff_walking(const float4 *bins, const u32 *counts, u32 offset_count, float *energy, int nx, int ny, int nz,
+                   float spacing, float radius)
+{
+    u32 regions = bins_of(nx) * bins_of(ny) * bins_of(nz);
+    for (u32 r = blockIdx.x; r < regions; r += gridDim.x) {
+        int3 region = make_int3(r % bins_of(nx), r / bins_of(nx) % bins_of(ny), r / bins_of(nx) / bins_of(ny));
+        sum_region(region, bins, counts, offset_count, energy, nx, ny, nz, spacing, radius);
+    }
+}
+#endif
+
+// ---- dynamic bins: atoms sorted by bin, as many in each as there are ----
+
+#if defined CUTOFF_SORT || !defined CUTOFF_ONE
+enum : u32 { ITEMS = 8 }; // bins of a thread
+
+// Adds up the counts of a block's bins.
+extern "C" __global__ void __launch_bounds__(BLOCK) cutoff_sums(const u32 *counts, u32 *sums, u32 bins)
+{
+    __shared__ u32 warps[BLOCK / WARP];
+    u32 first = blockIdx.x * BLOCK * ITEMS, sum = 0;
+    for (u32 i = threadIdx.x; i < BLOCK * ITEMS; i += BLOCK)
+        sum += first + i < bins ? counts[first + i] : 0;
+    sum = warp_reduce<Plus<u32>>(sum);
+    if (lane_id() == 0)
+        warps[warp_id()] = sum;
+    __syncthreads();
+    if (threadIdx.x != 0)
+        return;
+    for (u32 w = 1; w < BLOCK / WARP; w++)
+        sum += warps[w];
+    sums[blockIdx.x] = sum;
+}
+
+// starts[b]: the atoms in bins before b. Blocks are few, so each adds up the sums of those before it.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    cutoff_starts(const u32 *counts, const u32 *sums, u32 *starts, u32 bins)
+{
+    __shared__ u32 warps[BLOCK / WARP], before_warps[BLOCK / WARP];
+    u32 first = (blockIdx.x * BLOCK + threadIdx.x) * ITEMS, own[ITEMS], sum = 0, before = 0;
+    for (u32 b = threadIdx.x; b < blockIdx.x; b += BLOCK)
+        before += sums[b];
+    before = warp_all_reduce<Plus<u32>>(before);
+#pragma unroll
+    for (u32 i = 0; i < ITEMS; i++) {
+        own[i] = first + i < bins ? counts[first + i] : 0;
+        sum += own[i];
+    }
+    u32 scanned = warp_scan<Plus<u32>>(sum);
+    if (lane_id() == WARP - 1) {
+        warps[warp_id()] = scanned;
+        before_warps[warp_id()] = before;
+    }
+    __syncthreads();
+    u32 start = scanned - sum;
+    for (u32 w = 0; w < BLOCK / WARP; w++)
+        start += before_warps[w] + (w < warp_id() ? warps[w] : 0);
+#pragma unroll
+    for (u32 i = 0; i < ITEMS; i++) {
+        if (first + i <= bins) // one more than there are bins: the end of the last
+            starts[first + i] = start;
+        start += own[i];
+    }
+}
+
+// The atoms to their bins.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    cutoff_sort(const float4 *atoms, u32 count, const u32 *slots, const u32 *starts, float4 *sorted, float4 *overflow,
+                u32 *taken, int nx, int ny, int nz, float spacing, float radius)
+{
+    u32 a = blockIdx.x * BLOCK + threadIdx.x, slot = a < count ? slots[a] : DROPPED;
+    if (slot == DROPPED)
+        return;
+    float4 atom = atoms[a];
+    if (slot != LISTED)
+        sorted[starts[bin_of(atom, nx, ny, nz, spacing, radius)] + slot] = atom;
+    else
+        list_atom(atom, overflow, taken);
+}
+#endif
+
+#if defined CUTOFF_DYNAMIC || !defined CUTOFF_ONE
+// The atoms of a row of bins lie together (a pencil): a block brings CHUNK of them at a time to shared memory.
+extern "C" __global__ void __launch_bounds__(THREADS)
+    cutoff_dynamic(const float4 *sorted, const u32 *starts, u32 row_count, float *energy, int nx, int ny, int nz,
+                   float spacing, float radius)
+{
+    __shared__ float4 staged[CHUNK];
+    float per_square = 1 / (radius * radius);
+    int x = blockIdx.x * BIN + threadIdx.x, y = blockIdx.y * BIN + threadIdx.y * POINTS_Y,
+        z = blockIdx.z * BIN + threadIdx.z * POINTS_Z;
+    Points points(x, y, z, spacing);
+    for (u32 r = 0; r < row_count; r++) {
+        u32 packed = cutoff_near[r];
+        int by = blockIdx.y + unpack(packed, 1), bz = blockIdx.z + unpack(packed, 2);
+        if ((u32)by >= bins_of(ny) || (u32)bz >= bins_of(nz))
+            continue;
+        const u32 *row = starts + (bz * bins_of(ny) + by) * bins_of(nx);
+        int from = max((int)blockIdx.x + unpack(packed, 0), 0),
+            to = min((int)blockIdx.x + unpack(packed, 3) + 1, bins_of(nx));
+        if (from >= to)
+            continue;
+        u32 begin = row[from], end = row[to];
+        for (; begin < end; begin += CHUNK) {
+            u32 have = min(end - begin, CHUNK);
+            for (u32 i = thread_of_block(); i < have; i += THREADS)
+                staged[i] = sorted[begin + i];
+            __syncthreads();
+#pragma unroll 4
+            for (u32 i = 0; i < have; i++)
+                points.add(staged[i], per_square);
+            __syncthreads();
+        }
+    }
+    points.store(energy, x, y, z, nx, ny, nz);
+}
+#endif
+
+// ---- lists: each group of lanes examines the atoms within the radius of its own points' box ----
+
+#if defined CUTOFF_LISTS || !defined CUTOFF_ONE
+// What a bin's atoms are examined by is a region as large as a bin, and three in four of them are too far away: to see
+// so few in vain as a small region would, that region's bins would have to be small, and its threads few. Here the
+// points of a group of lanes are a small box. A warp goes through the atoms of the bins near it, 32 at a time, each
+// lane with an atom: it puts the atom on the list of each of the warp's groups whose box it is within the radius of.
+// That costs a few operations an atom. Then each group goes through its own list, a ring in shared memory, all groups
+// in step.
+enum : int {
+    GROUP_X = GROUP == 32 ? 8 : 4, // lanes along x, along y
+    GROUP_Y = GROUP / GROUP_X,
+    BOX_X = GROUP_X, // points
+    BOX_Y = GROUP_Y * POINTS_Y,
+    BOX_Z = POINTS_Z,
+    GROUPS = WARP / GROUP,
+    ALONG_X = GROUPS > 1 ? 2 : 1, // groups of a warp
+    ALONG_Y = GROUPS / ALONG_X
+};
+
+// The part of an axis from point `first` to point `last`: how far a place is from it.
+struct Interval {
+    float middle, half;
+
+    __device__ __forceinline__ Interval(int first, int count, int points, float spacing)
+    {
+        float low = coordinate(first, spacing), high = coordinate(min(first + count, points) - 1, spacing);
+        middle = first < points ? 0.5f * (low + high) : 1e30f; // no atom is near to what has no points
+        half = 0.5f * (high - low);
+    }
+
+    __device__ __forceinline__ float distance(float at) const
+    {
+        return fmaxf(fabsf(at - middle) - half, 0);
+    }
+};
+
+// The bins of an axis within `reach` of points first to last: as a first bin and an end.
+__device__ __forceinline__ int2 bins_near(int first, int last, float reach, int points, float spacing)
+{
+    return make_int2(bin_along(coordinate(first, spacing) - reach, points, spacing),
+                     bin_along(coordinate(min(last, points - 1), spacing) + reach, points, spacing) + 1);
+}
+
+// How far a bin is from points first to last of an axis. A bin at the end of the lattice may hold atoms from beyond it:
+// they are not nearer than the bin.
+__device__ __forceinline__ float bin_distance(int bin, int first, int last, float spacing)
+{
+    return fmaxf(fmaxf(coordinate(first, spacing) - (bin + 1) * (BIN * spacing),
+                       bin * (BIN * spacing) - coordinate(last, spacing)),
+                 0);
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
+    cutoff_lists(const float4 *__restrict__ sorted, const u32 *__restrict__ starts, float *energy, int nx, int ny,
+                 int nz, float spacing, float radius)
+{
+    enum : int { WARP_X = BOX_X * ALONG_X, WARP_Y = BOX_Y * ALONG_Y };
+    __shared__ float4 lists[BLOCK / WARP][GROUPS][RING + 1]; // one more: groups begin at different banks
+    float square = radius * radius, per_square = 1 / square;
+    int boxes_x = ceil_div(nx, WARP_X), boxes_y = ceil_div(ny, WARP_Y), boxes_z = ceil_div(nz, BOX_Z);
+    u32 box = blockIdx.x * (BLOCK / WARP) + warp_id(), lane = lane_id(), group = lane / GROUP;
+    if (box >= (u32)boxes_x * boxes_y * boxes_z)
+        return;
+    int x0 = box % boxes_x * WARP_X, y0 = box / boxes_x % boxes_y * WARP_Y, z0 = box / boxes_x / boxes_y * BOX_Z;
+    int x = x0 + group % ALONG_X * BOX_X + lane % GROUP_X,
+        y = y0 + group / ALONG_X * BOX_Y + lane % GROUP / GROUP_X * POINTS_Y;
+    Points points(x, y, z0, spacing);
+    Interval boxes_of_x[2] = {{x0, BOX_X, nx, spacing}, {x0 + BOX_X, BOX_X, nx, spacing}},
+             boxes_of_y[2] = {{y0, BOX_Y, ny, spacing}, {y0 + BOX_Y, BOX_Y, ny, spacing}},
+             box_z(z0, BOX_Z, nz, spacing);
+
+    float4(*const own)[RING + 1] = lists[warp_id()];
+    const float4 *const list = own[group];
+    u32 head = 0, tails[GROUPS];
+#pragma unroll
+    for (int g = 0; g < GROUPS; g++)
+        tails[g] = 0;
+
+    // Once a list is nearly full: goes through as many atoms of all lists as the shortest has, or as many as make room.
+    // At the end through all. What a shorter list lacks is dummies.
+    auto go_through_lists = [&](bool all) {
+        u32 least = tails[0], most = least;
+#pragma unroll
+        for (int g = 1; g < GROUPS; g++) {
+            least = min(least, tails[g]);
+            most = max(most, tails[g]);
+        }
+        most -= head;
+        if (!all && most <= RING - WARP)
+            return;
+        u32 steps = (least - head) / UNROLL * UNROLL, wanted = all ? most : most - (RING - WARP);
+        if (wanted > steps) {
+            steps = ceil_div(wanted, UNROLL) * UNROLL;
+#pragma unroll
+            for (int g = 0; g < GROUPS; g++) {
+                for (u32 i = tails[g] + lane; (int)(i - head - steps) < 0; i += WARP)
+                    own[g][i % RING] = dummy_atom();
+                tails[g] = max(tails[g] - head, steps) + head;
+            }
+        }
+        __syncwarp();
+        for (u32 i = head, end = head + steps; i != end; i += UNROLL) {
+            const float4 *next = list + i % RING;
+#pragma unroll
+            for (u32 k = 0; k < UNROLL; k++)
+                points.add(next[k], per_square);
+        }
+        head += steps;
+        __syncwarp();
+    };
+
+    int x1 = min(x0 + WARP_X, nx) - 1, y1 = min(y0 + WARP_Y, ny) - 1, z1 = min(z0 + BOX_Z, nz) - 1;
+    int2 rows_y = bins_near(y0, y1, radius, ny, spacing), rows_z = bins_near(z0, z1, radius, nz, spacing);
+    int width = rows_y.y - rows_y.x, rows = width * (rows_z.y - rows_z.x);
+    for (int first = 0; first < rows; first += WARP) {
+        int row = first + lane, by = rows_y.x + row % width, bz = rows_z.x + row / width;
+        float dy = bin_distance(by, y0, y1, spacing), dz = bin_distance(bz, z0, z1, spacing),
+              rest = square - dy * dy - dz * dz;
+        u32 begin = 0, count = 0;
+        if (row < rows && rest > 0) { // a lane a row of bins: its atoms lie together
+            int2 bins = bins_near(x0, x1, sqrtf(rest), nx, spacing);
+            const u32 *at = starts + (bz * bins_of(ny) + by) * bins_of(nx);
+            begin = at[bins.x];
+            count = at[bins.y] - begin;
+        }
+        u32 scanned = warp_scan<Plus<u32>>(count), total = __shfl_sync(ALL_LANES, scanned, WARP - 1);
+        begin -= scanned - count;
+        for (u32 done = 0; done < total; done += WARP) { // a lane an atom, of whichever row
+            u32 atom_number = done + lane, of = 0;
+#pragma unroll
+            for (u32 step = WARP / 2; step > 0; step /= 2)
+                of += __shfl_sync(ALL_LANES, scanned, of + step - 1) <= atom_number ? step : 0;
+            u32 from = __shfl_sync(ALL_LANES, begin, of);
+            bool there = atom_number < total;
+            float4 atom = there ? sorted[from + atom_number] : dummy_atom();
+            float away_z = box_z.distance(atom.z), along_z = away_z * away_z;
+#pragma unroll
+            for (int g = 0; g < GROUPS; g++) {
+                float away_x = boxes_of_x[g % ALONG_X].distance(atom.x),
+                      away_y = boxes_of_y[g / ALONG_X].distance(atom.y);
+                bool near = fmaf(away_x, away_x, fmaf(away_y, away_y, along_z)) < square;
+                u32 mask = __ballot_sync(ALL_LANES, near);
+                if (near)
+                    own[g][(tails[g] + __popc(mask & ((1u << lane) - 1))) % RING] = atom;
+                tails[g] += __popc(mask);
+            }
+            go_through_lists(false);
+        }
+    }
+    go_through_lists(true);
+    points.store(energy, x, y, z0, nx, ny, nz);
+}
+#endif

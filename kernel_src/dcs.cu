@@ -1,0 +1,359 @@
+// dcs.cu - direct Coulomb summation: the electrostatic potential of many atoms at every point of a lattice.
+//
+// The lattice has nx x ny x nz points, x fastest; point i lies at i * spacing (rounded to single precision) in each
+// direction. An atom is a float4: its place and its charge. The potential at a point is the sum of charge / distance over
+// all atoms: no atom is left out, however far. So a pair of an atom and a point costs a reciprocal square root and few
+// operations beside it, and nothing else counts: the bound is what the special-function units do, 16 a clock and
+// multiprocessor from sm_70 on. dcs_newton passes it.
+//
+// What the answer is: sums in single precision, atoms in their order; a kernel gives the same bits in every run, but for
+// dcs_scatter_atomic. A point on which an atom lies has an infinite potential of the charge's sign: NaN where the charge
+// is 0, or where two infinities of different sign meet. Nearer than about 1e-19 (the square of the distance is no normal
+// number) counts as on it; 1e19 away or further, where the square is infinite, counts as infinitely far. A coordinate that
+// is NaN makes all points NaN.
+//
+// The tuning parameters are macros. A spec sets them; the defaults are for an editor or a compiler that is given none.
+// A kernel is compiled where its own macro DCS_<NAME> is set, or where DCS_ONE is not.
+
+#include "common.cuh"
+
+#ifndef BLOCK
+#define BLOCK 128 // threads of a block: dcs_scatter_atomic, dcs_newton
+#endif
+#ifndef BLOCK_X
+#define BLOCK_X 32 // threads of a block along x, along y
+#endif
+#ifndef BLOCK_Y
+#define BLOCK_Y 4
+#endif
+#ifndef CHUNK
+#define CHUNK 4096 // atoms in constant memory, which has room for 4096
+#endif
+#ifndef POINTS
+#define POINTS 8 // points of a thread, along x
+#endif
+#ifndef UNROLL
+#define UNROLL 4 // atoms that the loop takes at once: dcs_unrolled, dcs_newton
+#endif
+#ifndef POINTS_Y
+#define POINTS_Y 2 // dcs_newton: points of a thread along y; POINTS of them along x
+#endif
+#ifndef NEWTON
+#define NEWTON 2 // dcs_newton: how many of a thread's POINTS * POINTS_Y points take Newton's iteration
+#endif
+#ifndef STAGE
+#define STAGE 512 // dcs_newton: atoms in shared memory at a time
+#endif
+
+__device__ __forceinline__ float coordinate(int i, float spacing)
+{
+    return __fmul_rn((float)i, spacing);
+}
+
+// One instruction of the special-function unit, within 2^-22.9 of the value. rsqrtf() is that and two multiplications and
+// a comparison, which scale numbers that are not normal; here such a number counts as 0, and gives an infinity.
+__device__ __forceinline__ float inverse_root(float x)
+{
+    float root;
+    asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(root) : "f"(x));
+    return root;
+}
+
+__device__ __forceinline__ float potential(float4 atom, float x, float y, float z)
+{
+    float dx = x - atom.x, dy = y - atom.y, dz = z - atom.z;
+    return atom.w * inverse_root(dx * dx + (dy * dy + dz * dz));
+}
+
+__device__ __forceinline__ offset place(int x, int y, int z, int nx, int ny)
+{
+    return ((offset)z * ny + y) * nx + x;
+}
+
+#if defined DCS_SCATTER_ATOMIC || !defined DCS_ONE
+// A thread an atom and slice: it adds to every point of the slice. All lanes add to the same point at once, one after the
+// other, and the sum has another order in every run. Atomics take numbers that are not normal for 0.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    dcs_scatter_atomic(const float4 *atoms, unsigned count, float *energy, int nx, int ny, float spacing)
+{
+    unsigned a = blockIdx.x * BLOCK + threadIdx.x;
+    int z = blockIdx.y;
+    if (a >= count)
+        return;
+    float4 atom = atoms[a];
+    for (int y = 0; y < ny; y++)
+        for (int x = 0; x < nx; x++)
+            atomicAdd(&energy[place(x, y, z, nx, ny)],
+                      potential(atom, coordinate(x, spacing), coordinate(y, spacing), coordinate(z, spacing)));
+}
+#endif
+
+#if defined DCS_GATHER || !defined DCS_ONE
+// A thread a point: it reads all atoms and writes once. Nothing is shared, so nothing has to be atomic.
+extern "C" __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y)
+    dcs_gather(const float4 *atoms, unsigned count, float *energy, int nx, int ny, float spacing)
+{
+    int x = blockIdx.x * BLOCK_X + threadIdx.x, y = blockIdx.y * BLOCK_Y + threadIdx.y, z = blockIdx.z;
+    if (x >= nx || y >= ny)
+        return;
+    float sum = 0, px = coordinate(x, spacing), py = coordinate(y, spacing), pz = coordinate(z, spacing);
+    for (unsigned a = 0; a < count; a++)
+        sum += potential(atoms[a], px, py, pz);
+    energy[place(x, y, z, nx, ny)] = sum;
+}
+#endif
+
+// ---- atoms in constant memory, a chunk of them a launch ----
+
+// All lanes of a warp read the same atom, which is what constant memory is for: an operand of an instruction rather than
+// a load. Launches add to what those before them left.
+__constant__ float4 dcs_chunk[CHUNK];
+
+#if defined DCS_GATHER_CONSTANT || !defined DCS_ONE
+extern "C" __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y)
+    dcs_gather_constant(unsigned count, float *energy, int nx, int ny, float spacing)
+{
+    int x = blockIdx.x * BLOCK_X + threadIdx.x, y = blockIdx.y * BLOCK_Y + threadIdx.y, z = blockIdx.z;
+    if (x >= nx || y >= ny)
+        return;
+    float sum = 0, px = coordinate(x, spacing), py = coordinate(y, spacing), pz = coordinate(z, spacing);
+    for (unsigned a = 0; a < count; a++)
+        sum += potential(dcs_chunk[a], px, py, pz);
+    energy[place(x, y, z, nx, ny)] += sum;
+}
+#endif
+
+// Which points a thread has: `stride` apart from x on, in row y of slice z.
+struct Run {
+    int x, stride, y, z;
+};
+
+__device__ __forceinline__ Run neighbours()
+{
+    return {(int)(blockIdx.x * BLOCK_X + threadIdx.x) * POINTS, 1, (int)(blockIdx.y * BLOCK_Y + threadIdx.y),
+            (int)blockIdx.z};
+}
+
+__device__ __forceinline__ Run block_apart()
+{
+    return {(int)(blockIdx.x * BLOCK_X * POINTS + threadIdx.x), BLOCK_X, (int)(blockIdx.y * BLOCK_Y + threadIdx.y),
+            (int)blockIdx.z};
+}
+
+// The sums of a run. What y and z contribute to the square of the distance is made once for all of its points.
+template <unsigned unroll>
+__device__ __forceinline__ void sum_up(float sums[POINTS], unsigned count, const Run &run, float spacing)
+{
+    float x[POINTS], y = coordinate(run.y, spacing), z = coordinate(run.z, spacing);
+#pragma unroll
+    for (int k = 0; k < POINTS; k++)
+        x[k] = coordinate(run.x + k * run.stride, spacing);
+#pragma unroll unroll
+    for (unsigned a = 0; a < count; a++) {
+        float4 atom = dcs_chunk[a];
+        float dy = y - atom.y, dz = z - atom.z, rest = dy * dy + dz * dz;
+#pragma unroll
+        for (int k = 0; k < POINTS; k++) {
+            float dx = x[k] - atom.x;
+            sums[k] += atom.w * inverse_root(dx * dx + rest);
+        }
+    }
+}
+
+__device__ __forceinline__ void coarsened(unsigned count, float *energy, int nx, int ny, float spacing, const Run &run)
+{
+    if (run.y >= ny)
+        return;
+    float sums[POINTS] = {};
+    sum_up<1>(sums, count, run, spacing);
+#pragma unroll
+    for (int k = 0; k < POINTS; k++)
+        if (run.x + k * run.stride < nx)
+            energy[place(run.x + k * run.stride, run.y, run.z, nx, ny)] += sums[k];
+}
+
+#if defined DCS_COARSENED || !defined DCS_ONE
+// POINTS neighbours a thread: an atom is read once for all of them, and half of the arithmetic is shared. But the lanes of
+// a warp read and write the lattice POINTS elements apart.
+extern "C" __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y)
+    dcs_coarsened(unsigned count, float *energy, int nx, int ny, float spacing)
+{
+    coarsened(count, energy, nx, ny, spacing, neighbours());
+}
+#endif
+
+#if defined DCS_COARSENED_COALESCED || !defined DCS_ONE
+// The points of a thread lie BLOCK_X apart, so that those of a warp's lanes are neighbours.
+extern "C" __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y)
+    dcs_coarsened_coalesced(unsigned count, float *energy, int nx, int ny, float spacing)
+{
+    coarsened(count, energy, nx, ny, spacing, block_apart());
+}
+#endif
+
+// ---- a lattice with room for whole blocks: nx and ny are what it is padded to ----
+
+#if defined DCS_PADDED || !defined DCS_ONE
+// No thread asks whether its points are inside; rows begin at multiples of a sector. dcs_crop takes the points out.
+extern "C" __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y)
+    dcs_padded(unsigned count, float *energy, int nx, int ny, float spacing)
+{
+    Run run = block_apart();
+    float sums[POINTS] = {}, *to = energy + place(run.x, run.y, run.z, nx, ny);
+    sum_up<1>(sums, count, run, spacing);
+#pragma unroll
+    for (int k = 0; k < POINTS; k++)
+        to[k * BLOCK_X] += sums[k];
+}
+#endif
+
+template <unsigned unroll>
+__device__ __forceinline__ void read_first(unsigned count, float *energy, int nx, int ny, float spacing)
+{
+    Run run = block_apart();
+    float sums[POINTS] = {}, before[POINTS], *to = energy + place(run.x, run.y, run.z, nx, ny);
+#pragma unroll
+    for (int k = 0; k < POINTS; k++)
+        before[k] = to[k * BLOCK_X];
+    sum_up<unroll>(sums, count, run, spacing);
+#pragma unroll
+    for (int k = 0; k < POINTS; k++)
+        to[k * BLOCK_X] = before[k] + sums[k];
+}
+
+#if defined DCS_PREFETCH || !defined DCS_ONE
+// What the launch before left is read before the atoms, not behind them: it arrives while they are added up, and takes
+// POINTS registers meanwhile.
+extern "C" __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y)
+    dcs_prefetch(unsigned count, float *energy, int nx, int ny, float spacing)
+{
+    read_first<1>(count, energy, nx, ny, spacing);
+}
+#endif
+
+#if defined DCS_UNROLLED || !defined DCS_ONE
+// UNROLL atoms a turn of the loop: fewer branches and additions to its counter, and more special functions under way.
+extern "C" __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y)
+    dcs_unrolled(unsigned count, float *energy, int nx, int ny, float spacing)
+{
+    read_first<UNROLL>(count, energy, nx, ny, spacing);
+}
+#endif
+
+#if defined DCS_PADDED || defined DCS_PREFETCH || defined DCS_UNROLLED || !defined DCS_ONE
+extern "C" __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y)
+    dcs_crop(const float *padded, float *energy, int padded_nx, int padded_ny, int nx, int ny)
+{
+    int x = blockIdx.x * BLOCK_X + threadIdx.x, y = blockIdx.y * BLOCK_Y + threadIdx.y, z = blockIdx.z;
+    if (x < nx && y < ny)
+        energy[place(x, y, z, nx, ny)] = padded[place(x, y, z, padded_nx, padded_ny)];
+}
+#endif
+
+// ---- a share of the roots without the special-function unit ----
+
+#if defined DCS_NEWTON || !defined DCS_ONE
+
+enum : unsigned { TILE_POINTS = POINTS * POINTS_Y };
+
+// Added to every square of a distance, so that none is 0: Newton's iteration would give NaN there. It matters within
+// 1e-15 of an atom alone, and dcs_on_point takes it out again.
+#define TINY 0x1p-126f
+
+// Without the special-function unit: half of the exponent by a shift of the number's bits, then two steps of Newton's
+// iteration. A step that is y (3 - x y^2) has another factor each time; factors are left for the end (NEWTON_FACTOR), so
+// that 7 instructions of the fp32 pipes and 2 of the integer pipe are all. First constant and second: L. Moroz and others,
+// "Fast calculation of inverse square root with the use of magic constant", 2018; the third by search. Over all normal
+// numbers the value is within 4.3e-7 of the right one, where the special-function unit's is within 1.3e-7.
+#define NEWTON_FACTOR 0.174416467f
+
+__device__ __forceinline__ float newton_root(float x)
+{
+    float y = __uint_as_float(0x5f1ffff9u - (__float_as_uint(x) >> 1));
+    y *= __fmaf_rn(-x, y * y, 2.38926005f);
+    return y * __fmaf_rn(-x, y * y, 6.05400848f);
+}
+
+// Point k of a thread's tile: the NEWTON ones are spread evenly among the others, so that both kinds of pipe have work at
+// any time.
+__host__ __device__ constexpr bool takes_newton(unsigned k)
+{
+    return (k + 1) * NEWTON / TILE_POINTS != k * NEWTON / TILE_POINTS;
+}
+
+// An atom that is infinitely far has no charge: Newton's iteration would make NaN of an infinite square.
+__device__ __forceinline__ float4 usable(float4 atom)
+{
+    float reach = fabsf(atom.x) + fabsf(atom.y) + fabsf(atom.z);
+    return reach < 0x1p62f ? atom : make_float4(0, 0, 0, atom.w * __fdividef(0, reach));
+}
+
+// A tile of POINTS x POINTS_Y points a thread: along x a warp apart, along y neighbours. The squares along x and along y are
+// made once for the tile, so that a pair is an addition, the root, and a multiplication with addition. The special-function
+// unit takes a warp's root every 8 clocks; 3 of 8 times an instruction can begin are used. A root by Newton takes 10 of
+// them, so that some points of a tile can have it while the unit works for the others.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    dcs_newton(const float4 *atoms, unsigned count, float *energy, int nx, int ny, float spacing)
+{
+    __shared__ float4 stage[STAGE];
+    int x = blockIdx.x * WARP * POINTS + lane_id(), y = (blockIdx.y * (BLOCK / WARP) + warp_id()) * POINTS_Y, z = blockIdx.z;
+    float px[POINTS], py[POINTS_Y], pz = coordinate(z, spacing), sums[POINTS_Y][POINTS] = {};
+#pragma unroll
+    for (int i = 0; i < POINTS; i++)
+        px[i] = coordinate(x + i * WARP, spacing);
+#pragma unroll
+    for (int j = 0; j < POINTS_Y; j++)
+        py[j] = coordinate(y + j, spacing);
+    for (unsigned first = 0; first < count; first += STAGE) {
+        unsigned here = min((unsigned)STAGE, count - first), whole = ceil_div(here, (unsigned)UNROLL) * UNROLL;
+        __syncthreads();
+        for (unsigned a = threadIdx.x; a < whole; a += BLOCK)
+            stage[a] = a < here ? usable(atoms[first + a]) : make_float4(0, 0, 0, 0);
+        __syncthreads();
+        for (unsigned turn = 0; turn < whole; turn += UNROLL) {
+#pragma unroll
+            for (unsigned u = 0; u < UNROLL; u++) {
+                float4 atom = stage[turn + u];
+                float dz = pz - atom.z, rest = __fmaf_rn(dz, dz, TINY), dx2[POINTS];
+#pragma unroll
+                for (int i = 0; i < POINTS; i++)
+                    dx2[i] = (px[i] - atom.x) * (px[i] - atom.x);
+#pragma unroll
+                for (int j = 0; j < POINTS_Y; j++) {
+                    float dy = py[j] - atom.y, dyz2 = __fmaf_rn(dy, dy, rest);
+#pragma unroll
+                    for (int i = 0; i < POINTS; i++) {
+                        float square = __fadd_rn(dx2[i], dyz2);
+                        sums[j][i] += atom.w * (takes_newton(j * POINTS + i) ? newton_root(square) : inverse_root(square));
+                    }
+                }
+            }
+        }
+    }
+#pragma unroll
+    for (int j = 0; j < POINTS_Y; j++)
+#pragma unroll
+        for (int i = 0; i < POINTS; i++)
+            if (x + i * WARP < nx && y + j < ny)
+                energy[place(x + i * WARP, y + j, z, nx, ny)] = (takes_newton(j * POINTS + i) ? NEWTON_FACTOR : 1.0f) * sums[j][i];
+}
+
+// A thread an atom: where one lies on a point, or very near, dcs_newton took TINY more for the square. Here the point gets
+// what is missing: an infinity where the distance is 0.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    dcs_on_point(const float4 *atoms, unsigned count, float *energy, int nx, int ny, int nz, float spacing)
+{
+    unsigned a = blockIdx.x * BLOCK + threadIdx.x;
+    if (a >= count)
+        return;
+    float4 atom = atoms[a];
+    float x = rintf(atom.x / spacing), y = rintf(atom.y / spacing), z = rintf(atom.z / spacing);
+    if (!(x >= 0 && x < nx && y >= 0 && y < ny && z >= 0 && z < nz))
+        return;
+    float dx = coordinate((int)x, spacing) - atom.x, dy = coordinate((int)y, spacing) - atom.y,
+          dz = coordinate((int)z, spacing) - atom.z, square = dx * dx + (dy * dy + dz * dz);
+    if (square < 0x1p-100f)
+        atomicAdd(&energy[place((int)x, (int)y, (int)z, nx, ny)],
+                  atom.w * (inverse_root(square) - inverse_root(square + TINY)));
+}
+#endif
