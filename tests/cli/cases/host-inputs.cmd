@@ -27,6 +27,7 @@ extern "C" __global__ void copy(const float *values, float *y, unsigned n)
         y[i] = values[i];
 }
 EOF
+kiln show ./host.yaml | sed -n '/Buffers/,/^$/p'
 kiln run ./host.yaml -v padded | sed -n '/inputs/p'
 kiln tune ./host.yaml --device sim:h200 -v plain -v padded --json --quiet >tune.json || exit
 kiln best ./host.yaml --device sim:h200 | tail -1 | sed 's/(.*)/(...)/'
