@@ -21,7 +21,7 @@ void kiln__csr_free(const kiln_allocator *mem, kiln__csr *matrix)
 
 enum {
     ROWS_A_PART = 4096,
-    SHORT = 24,          /* a row that is sorted by insertion */
+    SHORT = 48,          /* a row that is sorted by insertion */
     ROW_BYTES = 16,      /* of memory for each row while a matrix is built */
     ENTRY_BYTES = 16,    /* for each entry: 8 while it is built, 8 in the result */
     MANY_BYTES = 1 << 28 /* below that nobody asks how much is free */
