@@ -14,12 +14,12 @@
 //
 // A layer is a product of matrices: FILTERS x (CHANNELS FILTER_H FILTER_W) times a matrix whose column is what one point
 // of y takes of x (the unrolled image). What changes from kernel to kernel is where that matrix is: nowhere (direct), in
-// parts in shared memory (shared), in global memory (unrolled_gemm), or in shared memory, tile by tile of a product as
+// parts in shared memory (shared, coarsened), in global memory (unrolled_gemm), or in shared memory, tile by tile of a product as
 // in matmul.cu (implicit_gemm). winograd and fft transform image and filters first, so that there is less to multiply;
 // depthwise is for filters that see one channel.
 //
-// Every kernel gives the same bits in every run. direct, shared, unrolled_gemm and depthwise add the same products in the
-// same order with one rounding a product; the others add in another order.
+// Every kernel gives the same bits in every run. direct, shared, coarsened (with DEALT of 1), unrolled_gemm and depthwise
+// add the same products in the same order with one rounding a product; the others add in another order.
 //
 // The tuning parameters are macros as well. The defaults are for an editor or a compiler that is given none. A kernel is
 // compiled where its own macro CONVNET_<NAME> is set, or where CONVNET_ONE is not.
@@ -89,6 +89,9 @@
 #ifndef SPLITS
 #define SPLITS 1 // parts of the sum that blocks of their own make
 #endif
+#ifndef PACK
+#define PACK 1 // 0: filters as they are, for NHWC and for filters of one point
+#endif
 
 __host__ __device__ constexpr unsigned at_least_one(unsigned value)
 {
@@ -131,6 +134,25 @@ __device__ __forceinline__ float image_at(const float *__restrict__ x, unsigned 
                                           unsigned column)
 {
     return row < HEIGHT && column < WIDTH ? x[index_x(image, channel, row, column)] : 0.0f;
+}
+
+// As copy_async of common.cuh, to an address in shared memory as a number: what is added to it costs no instruction.
+template <unsigned bytes>
+__device__ __forceinline__ void copy_to(unsigned to, const float *from, bool inside = true)
+{
+#if __CUDA_ARCH__ >= 800
+    unsigned read = inside ? bytes : 0;
+    offset global = __cvta_generic_to_global(from);
+    if (bytes == 16)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(global), "r"(read) : "memory");
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(global), "r"(read) : "memory");
+#endif
+}
+
+__device__ __forceinline__ unsigned shared_address(const float *at)
+{
+    return (unsigned)__cvta_generic_to_shared(at);
 }
 
 #if defined(CONVNET_DIRECT) || !defined(CONVNET_ONE)
@@ -216,6 +238,273 @@ extern "C" __global__ void __launch_bounds__(BLOCK_X *BLOCK_Y)
 }
 #endif
 
+#if defined(CONVNET_COARSENED) || !defined(CONVNET_ONE)
+// A thread makes 4 neighbours of THREAD_ROWS rows for THREAD_FILTERS filters, from shared memory: sums in registers.
+//
+// Against shared: for one row of a filter it reads THREAD_ROWS windows of 4 + FILTER_W - 1 points and FILTER_W * THREAD_FILTERS
+// weights, by 16 bytes, for 4 * THREAD_ROWS * THREAD_FILTERS * FILTER_W multiply-adds: with 2 rows, 8 filters and FILTER_W = 3
+// ten reads for 192. The next CHUNK channels are copied while these are used. The weights lie with the filters side by side, so
+// that a thread's are one word, and all threads of a warp read the same ones.
+//
+// Where a layer has few points, DEALT groups of threads take the channels of a chunk in turn; their sums are added in order.
+#ifndef QUADS
+#define QUADS 14 // threads along a row of y
+#endif
+#ifndef ROW_GROUPS
+#define ROW_GROUPS 2 // threads down
+#endif
+#ifndef THREAD_ROWS
+#define THREAD_ROWS 2 // rows of a thread
+#endif
+#ifndef FILTER_GROUPS
+#define FILTER_GROUPS 8 // threads along the filters
+#endif
+#ifndef THREAD_FILTERS
+#define THREAD_FILTERS 8 // filters of a thread: 4 or 8
+#endif
+#ifndef CHUNK
+#define CHUNK 4 // channels that are staged at once
+#endif
+#ifndef DEALT
+#define DEALT 1 // threads that share the channels of a chunk
+#endif
+
+namespace coarsened
+{
+enum : unsigned {
+    PARTNERS = QUADS * ROW_GROUPS * FILTER_GROUPS, // threads that make sums of the same channels
+    COUNT = PARTNERS * DEALT,
+    BLOCK_ROWS = ROW_GROUPS * THREAD_ROWS,
+    BLOCK_COLUMNS = QUADS * 4,
+    BLOCK_FILTERS = FILTER_GROUPS * THREAD_FILTERS,
+    IN_ROWS = (BLOCK_ROWS - 1) * STRIDE_H + (FILTER_H - 1) * DILATION_H + 1,
+    IN_COLUMNS = (BLOCK_COLUMNS - 1) * STRIDE_W + (FILTER_W - 1) * DILATION_W + 1,
+    PITCH = (IN_COLUMNS + 3) / 4 * 4, // whole words
+    WINDOW = 3 * STRIDE_W + (FILTER_W - 1) * DILATION_W + 1,
+    WINDOW_WORDS = (WINDOW + 3) / 4,
+    FILTER_PITCH = BLOCK_FILTERS + 4, // spreads what a warp copies at once over the banks
+    IMAGE_FLOATS = CHUNK * IN_ROWS * PITCH + 4, // the last window may end in the next word
+    STAGE_FLOATS = IMAGE_FLOATS + CHUNK * TAPS * FILTER_PITCH,
+    ROUNDS = (GROUP_CHANNELS + CHUNK - 1) / CHUNK
+};
+
+// Where a block works.
+struct Tile {
+    unsigned image, group, filter0, row0, column0;
+};
+
+// A thread's part of the copies to shared memory: what does not change from one round to the next.
+#if NHWC
+struct Copies {
+    const float *x, *w;
+    Tile tile;
+
+    __device__ __forceinline__ Copies(const float *image, const float *filters, const Tile &where)
+        : x(image), w(filters), tile(where)
+    {
+    }
+
+    // Begins to copy channels [channel0, channel0 + CHUNK); zeros where there is nothing.
+    __device__ __forceinline__ void begin(unsigned to, unsigned channel0) const
+    {
+        for (unsigned i = threadIdx.x; i < CHUNK * IN_ROWS * PITCH; i += COUNT) {
+            unsigned c = i % CHUNK, place = i / CHUNK;
+            unsigned row = tile.row0 * STRIDE_H + place / PITCH - PAD_H;
+            unsigned column = tile.column0 * STRIDE_W + place % PITCH - PAD_W;
+            bool inside = row < HEIGHT && column < WIDTH && channel0 + c < GROUP_CHANNELS;
+            const float *from =
+                inside ? x + index_x(tile.image, tile.group * GROUP_CHANNELS + channel0 + c, row, column) : x;
+            copy_to<4>(to + 4 * (c * (IN_ROWS * PITCH) + place), from, inside);
+        }
+        to += 4 * IMAGE_FLOATS;
+        for (unsigned i = threadIdx.x; i < CHUNK * TAPS * BLOCK_FILTERS; i += COUNT) {
+            unsigned c = i % CHUNK, tap = i / CHUNK % TAPS, filter = i / (CHUNK * TAPS);
+            bool inside = tile.filter0 + filter < GROUP_FILTERS && channel0 + c < GROUP_CHANNELS;
+            const float *from = inside ? w + index_w(tile.group * GROUP_FILTERS + tile.filter0 + filter, channel0 + c,
+                                                     tap / FILTER_W, tap % FILTER_W)
+                                       : w;
+            copy_to<4>(to + 4 * ((c * TAPS + tap) * FILTER_PITCH + filter), from, inside);
+        }
+        copy_async_commit();
+    }
+};
+#else
+struct Copies {
+    enum : unsigned {
+        PLACES = (IN_ROWS * PITCH + COUNT - 1) / COUNT, // of a channel, for a thread
+        WARPS = COUNT / WARP,                           // whole ones, which copy the filters
+        FILTERS_EACH = (BLOCK_FILTERS + WARPS - 1) / WARPS,
+        ELEMENTS = CHUNK * TAPS // neighbours in w
+    };
+    static_assert(WARPS > 0, "a block must have a whole warp");
+    static_assert(PLACES <= 32, "there is a bit for each");
+    const float *from[PLACES]; // the place in the group's first channel
+    unsigned inside;           // whether it lies in the image: a bit per place
+    const float *w;            // this lane's first element of this warp's first filter
+    int filters;               // how many of the warp's filters there are, counting by WARPS
+
+    __device__ __forceinline__ Copies(const float *x, const float *weights, const Tile &tile) : inside(0)
+    {
+        const float *image = x + index_x(tile.image, tile.group * GROUP_CHANNELS, 0, 0);
+#pragma unroll
+        for (unsigned i = 0; i < PLACES; ++i) {
+            unsigned place = i * COUNT + threadIdx.x;
+            unsigned row = tile.row0 * STRIDE_H + place / PITCH - PAD_H;
+            unsigned column = tile.column0 * STRIDE_W + place % PITCH - PAD_W;
+            bool there = row < HEIGHT && column < WIDTH;
+            from[i] = there ? image + (row * WIDTH + column) : x;
+            inside |= (unsigned)there << i;
+        }
+        const unsigned warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
+        w = weights + index_w(tile.group * GROUP_FILTERS + tile.filter0 + warp, 0, 0, 0) + lane;
+        filters = warp < WARPS ? (int)(min(GROUP_FILTERS - tile.filter0, (unsigned)BLOCK_FILTERS) - warp) : 0;
+    }
+
+    // Begins to copy channels [channel0, channel0 + CHUNK); zeros where there is nothing.
+    __device__ __forceinline__ void begin(unsigned to, unsigned channel0) const
+    {
+#pragma unroll
+        for (unsigned i = 0; i < PLACES; ++i) {
+            if (i * COUNT + threadIdx.x >= IN_ROWS * PITCH)
+                break;
+            const float *place = from[i] + (offset)channel0 * (HEIGHT * WIDTH);
+#pragma unroll
+            for (unsigned c = 0; c < CHUNK; ++c)
+                copy_to<4>(to + 4 * (i * COUNT + threadIdx.x + c * (IN_ROWS * PITCH)), place + c * (HEIGHT * WIDTH),
+                           (inside >> i & 1) && (GROUP_CHANNELS % CHUNK == 0 || channel0 + c < GROUP_CHANNELS));
+        }
+        const unsigned warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
+        to += 4 * (IMAGE_FLOATS + lane * FILTER_PITCH + warp);
+        const float *weights = w + channel0 * TAPS;
+        const unsigned there = (GROUP_CHANNELS - channel0) * TAPS; // elements of a filter
+#pragma unroll
+        for (unsigned f = 0; f < FILTERS_EACH; ++f) {
+            if (warp >= WARPS || warp + f * WARPS >= BLOCK_FILTERS)
+                break;
+#pragma unroll
+            for (unsigned e = 0; e < ELEMENTS; e += WARP)
+                if (ELEMENTS % WARP == 0 || e + lane < ELEMENTS)
+                    copy_to<4>(to + 4 * (e * FILTER_PITCH + f * WARPS),
+                               weights + (offset)f * WARPS * (GROUP_CHANNELS * TAPS) + e,
+                               (int)(f * WARPS) < filters && (GROUP_CHANNELS % CHUNK == 0 || e + lane < there));
+        }
+        copy_async_commit();
+    }
+};
+#endif
+
+typedef float Sums[THREAD_ROWS][4][THREAD_FILTERS];
+
+// One channel: `points` is the thread's first window, `weights` its first weights.
+__device__ __forceinline__ void add_channel(Sums &sums, const float *points, const float *weights)
+{
+#pragma unroll
+    for (unsigned r = 0; r < FILTER_H; ++r) {
+        float window[THREAD_ROWS][4 * WINDOW_WORDS];
+#pragma unroll
+        for (unsigned o = 0; o < THREAD_ROWS; ++o)
+#pragma unroll
+            for (unsigned word = 0; word < WINDOW_WORDS; ++word)
+                unpack(window[o] + 4 * word, load_quad(points + (o * STRIDE_H + r * DILATION_H) * PITCH + 4 * word));
+#pragma unroll
+        for (unsigned s = 0; s < FILTER_W; ++s) {
+            float mine[THREAD_FILTERS];
+#pragma unroll
+            for (unsigned f = 0; f < THREAD_FILTERS; f += 4)
+                unpack(mine + f, load_quad(weights + (r * FILTER_W + s) * FILTER_PITCH + f));
+#pragma unroll
+            for (unsigned o = 0; o < THREAD_ROWS; ++o)
+#pragma unroll
+                for (unsigned q = 0; q < 4; ++q)
+#pragma unroll
+                    for (unsigned f = 0; f < THREAD_FILTERS; ++f)
+                        sums[o][q][f] = fmaf(window[o][q * STRIDE_W + s * DILATION_W], mine[f], sums[o][q][f]);
+        }
+    }
+}
+
+// The sums of the threads that took other channels, in order, for those of the first group of threads.
+__device__ __forceinline__ void add_dealt(Sums &sums, float *shared, unsigned turn, unsigned partner)
+{
+    constexpr unsigned EACH = THREAD_ROWS * 4 * THREAD_FILTERS;
+    float *mine = &sums[0][0][0];
+    __syncthreads(); // nobody reads what is staged
+    if (turn > 0)
+#pragma unroll
+        for (unsigned i = 0; i < EACH; ++i)
+            shared[((turn - 1) * EACH + i) * PARTNERS + partner] = mine[i];
+    __syncthreads();
+    if (turn > 0)
+        return;
+#pragma unroll
+    for (unsigned other = 0; other + 1 < DEALT; ++other)
+#pragma unroll
+        for (unsigned i = 0; i < EACH; ++i)
+            mine[i] += shared[(other * EACH + i) * PARTNERS + partner];
+}
+} // namespace coarsened
+
+extern "C" __global__ void __launch_bounds__(coarsened::COUNT)
+    convnet_coarsened(const float *__restrict__ x, const float *__restrict__ w, float *__restrict__ y)
+{
+    using namespace coarsened;
+    extern __shared__ float4 two_stages[]; // the type gives the alignment
+    float *base = (float *)two_stages;
+    constexpr unsigned ACROSS = ceil_div(OUT_W_1, BLOCK_COLUMNS), DOWN = ceil_div(POINTS_1 / OUT_W_1, BLOCK_ROWS);
+    constexpr unsigned PARTS = ceil_div(GROUP_FILTERS_1, BLOCK_FILTERS);
+    unsigned part = blockIdx.x % PARTS, rest = blockIdx.x / PARTS; // blocks side by side share the image
+    coarsened::Tile tile = {rest / (ACROSS * DOWN * GROUPS), rest / (ACROSS * DOWN) % GROUPS, part * BLOCK_FILTERS,
+                            rest / ACROSS % DOWN * BLOCK_ROWS, rest % ACROSS * BLOCK_COLUMNS};
+    const unsigned turn = threadIdx.x / PARTNERS, partner = threadIdx.x % PARTNERS;
+    const unsigned quad = partner % QUADS, rows = partner / QUADS % ROW_GROUPS, filters = partner / (QUADS * ROW_GROUPS);
+    const unsigned points = rows * THREAD_ROWS * STRIDE_H * PITCH + quad * 4 * STRIDE_W;
+    const unsigned weights = IMAGE_FLOATS + filters * THREAD_FILTERS;
+
+    Sums sums = {};
+    const Copies copies(x, w, tile);
+    if (ROUNDS > 0)
+        copies.begin(shared_address(base), 0);
+    for (unsigned round = 0; round < ROUNDS; ++round) {
+        copy_async_wait<0>();
+        __syncthreads(); // this round's channels are there for all, and nobody reads the ones before
+        if (round + 1 < ROUNDS)
+            copies.begin(shared_address(base + (round + 1) % 2 * STAGE_FLOATS), (round + 1) * CHUNK);
+        const float *staged = base + round % 2 * STAGE_FLOATS;
+#pragma unroll 1
+        for (unsigned c = turn; c < CHUNK; c += DEALT)
+            add_channel(sums, staged + points + c * (IN_ROWS * PITCH), staged + weights + c * TAPS * FILTER_PITCH);
+    }
+    if (DEALT > 1)
+        add_dealt(sums, base, turn, partner);
+    if (turn > 0)
+        return;
+    const unsigned column = tile.column0 + quad * 4;
+    const bool together = !NHWC && OUT_W % 4 == 0 && is_aligned<16>(y);
+#pragma unroll
+    for (unsigned o = 0; o < THREAD_ROWS; ++o) {
+        const unsigned row = tile.row0 + rows * THREAD_ROWS + o;
+        if (row >= OUT_H || column >= OUT_W)
+            break;
+#pragma unroll
+        for (unsigned f = 0; f < THREAD_FILTERS; ++f) {
+            const unsigned filter = tile.filter0 + filters * THREAD_FILTERS + f;
+            if (filter >= GROUP_FILTERS)
+                break;
+            if (together) {
+                store_quad(y + index_y(tile.image, tile.group * GROUP_FILTERS + filter, row * OUT_W + column),
+                           make_float4(sums[o][0][f], sums[o][1][f], sums[o][2][f], sums[o][3][f]));
+                continue;
+            }
+#pragma unroll
+            for (unsigned q = 0; q < 4; ++q)
+                if (column + q < OUT_W)
+                    y[index_y(tile.image, tile.group * GROUP_FILTERS + filter, row * OUT_W + column + q)] =
+                        sums[o][q][f];
+        }
+    }
+}
+#endif
+
 #if defined(CONVNET_UNROLLED_GEMM) || !defined(CONVNET_ONE)
 // The unrolled image in global memory, AT_ONCE channels of each group at a time: the whole would be FILTER_H * FILTER_W
 // times as large as x. One kernel unrolls, the other adds the product of the filters with that to y.
@@ -281,7 +570,7 @@ extern "C" __global__ void __launch_bounds__(TILE *TILE)
 #define THREADS ((TILE_M / THREAD_M) * (TILE_N / THREAD_N))
 #define LANES_N (32 / LANES_M)
 #define WARPS_N (TILE_N / (LANES_N * THREAD_N))
-#define A_FLOATS (TILE_K * TILE_M)
+#define A_FLOATS (TILE_K * TILE_M + (PACK ? 0 : 32))
 
 constexpr unsigned CHUNKS = ceil_div(GROUP_CHANNELS, (unsigned)TILE_K); // of TILE_K channels, the last with zeros
 constexpr unsigned PACKED_FILTERS = ceil_div(GROUP_FILTERS, (unsigned)TILE_M) * TILE_M;
@@ -290,11 +579,11 @@ static_assert(TILE_K % 4 == 0 && 128 % TILE_K == 0, "TILE_K must be 4, 8, 16 or 
 static_assert(THREAD_M % 4 == 0 && THREAD_N % 4 == 0, "a thread's results come in squares of 4 x 4");
 static_assert(TILE_M % (LANES_M * THREAD_M) == 0 && TILE_N % (LANES_N * THREAD_N) == 0, "whole warps must fill a tile");
 
-// Where row k of the second tile lies. If its columns are copied four rows at a time, the gap after every fourth row
-// spreads what a warp writes at once over all 32 banks.
-template <bool TURNED> __device__ __forceinline__ constexpr unsigned b_row(unsigned k)
+// Where row k of a tile lies. If its columns are written four rows at a time, the gap after every fourth row spreads what a
+// warp writes at once over all 32 banks.
+template <unsigned TILE_FLOATS, bool TURNED> __device__ __forceinline__ constexpr unsigned row_at(unsigned k)
 {
-    return k * TILE_N + (TURNED ? k / 4 * (128 / TILE_K) : 0);
+    return k * TILE_FLOATS + (TURNED ? k / 4 * (128 / TILE_K) : 0);
 }
 
 template <bool TURNED> struct Stage {
@@ -326,15 +615,35 @@ __device__ __forceinline__ void multiply_strip(float (&sum)[THREAD_M][THREAD_N],
 }
 
 // A thread's results are squares of 4 x 4, LANES_M * 4 rows and LANES_N * 4 columns apart, so that the lanes of a warp
-// read neighbouring quads. The first of them, in the tile:
+// read neighbouring quads. The first of them, in the tile, and how far row i of a thread is from its first:
 __device__ __forceinline__ unsigned first_m()
 {
     return warp_id() / WARPS_N * (LANES_M * THREAD_M) + lane_id() / LANES_N * 4;
 }
 
+__device__ __forceinline__ unsigned row_of(unsigned i)
+{
+    return i / 4 * (LANES_M * 4) + i % 4;
+}
+
 __device__ __forceinline__ unsigned first_n()
 {
     return warp_id() % WARPS_N * (LANES_N * THREAD_N) + lane_id() % LANES_N * 4;
+}
+
+// One step: `a` and `b` are the thread's first elements of the tiles.
+template <bool TURNED>
+__device__ __forceinline__ void multiply_tiles(float (&sum)[THREAD_M][THREAD_N], const float *a, const float *b)
+{
+    Strip now, next;
+    read_strip(now, a, b);
+#pragma unroll
+    for (unsigned k = 0; k < TILE_K; ++k) {
+        if (k + 1 < TILE_K) // under the products
+            read_strip(next, a + row_at<TILE_M, !PACK>(k + 1), b + row_at<TILE_N, TURNED>(k + 1));
+        multiply_strip(sum, now);
+        now = next;
+    }
 }
 
 // The thread's sums over the steps [begin, end) of the source, which is asked for them in this order.
@@ -364,15 +673,7 @@ __device__ __forceinline__ void add_steps(Source &source, unsigned begin, unsign
             source.fetch(step + STAGES - 1, to);
         copy_async_commit();
         const float *a = base + reading * FLOATS + m, *b = base + reading * FLOATS + A_FLOATS + n;
-        Strip now, next;
-        read_strip(now, a, b);
-#pragma unroll
-        for (unsigned k = 0; k < TILE_K; ++k) {
-            if (k + 1 < TILE_K)
-                read_strip(next, a + (k + 1) * TILE_M, b + b_row<Source::TURNED>(k + 1)); // under the products
-            multiply_strip(sum, now);
-            now = next;
-        }
+        multiply_tiles<Source::TURNED>(sum, a, b);
         if (more)
             source.land(to);
         reading = reading + 1 == STAGES ? 0 : reading + 1;
@@ -380,35 +681,16 @@ __device__ __forceinline__ void add_steps(Source &source, unsigned begin, unsign
     }
 }
 
-// As copy_async of common.cuh, to an address in shared memory as a number: what is added to it costs no instruction.
-template <unsigned bytes>
-__device__ __forceinline__ void copy_to(unsigned to, const float *from, bool inside = true)
-{
-#if __CUDA_ARCH__ >= 800
-    unsigned read = inside ? bytes : 0;
-    offset global = __cvta_generic_to_global(from);
-    if (bytes == 16)
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(global), "r"(read) : "memory");
-    else
-        asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(global), "r"(read) : "memory");
-#endif
-}
-
-__device__ __forceinline__ unsigned shared_address(const float *at)
-{
-    return (unsigned)__cvta_generic_to_shared(at);
-}
-
 // Tiles of TILE_K rows of a matrix whose rows are `pitch` floats, one tile below the other; a tile takes TILE_FLOATS of
 // each row. All of them are there and are aligned to 16 bytes.
 template <unsigned TILE_FLOATS> struct Rows {
-    static constexpr unsigned QUADS = TILE_FLOATS / 4, ROWS_AT_ONCE = THREADS / QUADS;
-    static_assert(THREADS % QUADS == 0 && TILE_K % ROWS_AT_ONCE == 0, "a thread's copies must lie below each other");
+    static constexpr unsigned WORDS_OF_ROW = TILE_FLOATS / 4, ROWS_AT_ONCE = THREADS / WORDS_OF_ROW;
+    static_assert(THREADS % WORDS_OF_ROW == 0 && TILE_K % ROWS_AT_ONCE == 0, "a thread's copies must lie below each other");
     const float *from; // this thread's first of the next tile
     offset pitch;
 
     __device__ __forceinline__ Rows(const float *tile, offset row_floats)
-        : from(tile + (threadIdx.x / QUADS) * row_floats + threadIdx.x % QUADS * 4), pitch(row_floats)
+        : from(tile + (threadIdx.x / WORDS_OF_ROW) * row_floats + threadIdx.x % WORDS_OF_ROW * 4), pitch(row_floats)
     {
     }
 
@@ -430,7 +712,7 @@ template <unsigned TILE_FLOATS> struct Rows {
 // channels of one tap of the filter, so that a thread knows by one test whether a point lies in the image for all of
 // them, and the steps of all taps of the same channels follow each other: they find them in the L1. The filters are
 // brought into that order by a kernel of their own (convnet_pack), a tile's row after the other, with zeros after the
-// last channel and the last filter.
+// last channel and the last filter. Without PACK they are read as they are, through registers.
 //
 // A part of the sum (SPLITS > 1) has blocks of its own where a layer has few points; a last kernel adds the parts in
 // order.
@@ -481,6 +763,91 @@ __device__ __forceinline__ Place place_of(const float *x, unsigned group, unsign
     return place;
 }
 
+// Four channels from `channel` on, zeros from the last of a group on.
+__device__ __forceinline__ float4 read_channels(const float *from, unsigned channel, bool aligned)
+{
+    float4 quad = {0.0f, 0.0f, 0.0f, 0.0f};
+    if (aligned) {
+        if (channel < GROUP_CHANNELS)
+            quad = load_quad(from);
+        return quad;
+    }
+    if (channel + 0 < GROUP_CHANNELS)
+        quad.x = from[0];
+    if (channel + 1 < GROUP_CHANNELS)
+        quad.y = from[1];
+    if (channel + 2 < GROUP_CHANNELS)
+        quad.z = from[2];
+    if (channel + 3 < GROUP_CHANNELS)
+        quad.w = from[3];
+    return quad;
+}
+
+// Four rows of a column of a tile, from row k on, a multiple of four.
+template <unsigned TILE_FLOATS>
+__device__ __forceinline__ void write_column(float *tile, unsigned k, unsigned column, float4 quad)
+{
+    float *at = tile + row_at<TILE_FLOATS, true>(k) + column;
+    at[0 * TILE_FLOATS] = quad.x;
+    at[1 * TILE_FLOATS] = quad.y;
+    at[2 * TILE_FLOATS] = quad.z;
+    at[3 * TILE_FLOATS] = quad.w;
+}
+
+// The filters of a tile: as convnet_pack left them, or, where the channels of a tap are neighbours in w, as they are. Then
+// a thread reads four channels of a filter at once and writes them to four rows of the tile.
+#if PACK
+struct Filters {
+    Rows<TILE_M> rows;
+
+    __device__ __forceinline__ Filters(const float *, const float *packed, unsigned group, unsigned filter0, unsigned step)
+        : rows(packed + ((offset)group * STEPS + step) * TILE_K * PACKED_FILTERS + filter0, PACKED_FILTERS)
+    {
+    }
+
+    __device__ __forceinline__ void fetch(unsigned, float *tiles)
+    {
+        rows.copy(shared_address(tiles));
+    }
+
+    __device__ __forceinline__ void land(float *) {}
+};
+#else
+struct Filters {
+    static constexpr unsigned ACROSS = TILE_K / 4, DOWN = THREADS / ACROSS; // threads along the channels and the filters
+    static constexpr unsigned LOADS = TILE_M / DOWN;
+    static_assert((NHWC || TAPS == 1) && LOADS * DOWN == TILE_M, "the channels of a tap must be neighbours");
+    const float *from;
+    unsigned there; // filters from this thread's first to the last of the group
+    bool aligned;
+    float4 held[LOADS];
+
+    __device__ __forceinline__ Filters(const float *w, const float *, unsigned group, unsigned filter0, unsigned)
+        : there(GROUP_FILTERS - min(filter0 + threadIdx.x / ACROSS, (unsigned)GROUP_FILTERS)),
+          aligned(is_aligned<16>(w) && GROUP_CHANNELS % 4 == 0)
+    {
+        from = w + (offset)(group * GROUP_FILTERS + filter0 + threadIdx.x / ACROSS) * (TAPS * GROUP_CHANNELS);
+    }
+
+    __device__ __forceinline__ void fetch(unsigned step, float *)
+    {
+        const unsigned channel = step / TAPS * TILE_K + threadIdx.x % ACROSS * 4;
+#pragma unroll
+        for (unsigned i = 0; i < LOADS; ++i) {
+            const float *quad = from + ((offset)i * DOWN * TAPS + step % TAPS) * GROUP_CHANNELS + channel;
+            held[i] = read_channels(quad, i * DOWN < there ? channel : GROUP_CHANNELS, aligned);
+        }
+    }
+
+    __device__ __forceinline__ void land(float *tiles)
+    {
+#pragma unroll
+        for (unsigned i = 0; i < LOADS; ++i)
+            write_column<TILE_M>(tiles, threadIdx.x % ACROSS * 4, i * DOWN + threadIdx.x / ACROSS, held[i]);
+    }
+};
+#endif
+
 // Channels first: neighbouring threads copy neighbouring points of one channel, four bytes each; if a filter is a single
 // point of an unpadded image, 16 bytes.
 struct ChannelsFirst {
@@ -490,15 +857,15 @@ struct ChannelsFirst {
     static constexpr unsigned WIDE = PLAIN ? TILE_N / 4 : TILE_N; // copies of a row
     static constexpr unsigned PLACES = WIDE > THREADS ? WIDE / THREADS : 1;
     static constexpr unsigned ROWS_AT_ONCE = WIDE > THREADS ? 1 : THREADS / WIDE;
-    Rows<TILE_M> filters;
+    Filters filters;
     const float *x;
     Place places[PLACES];
     unsigned row0; // of the tile: 0 where a thread has several places
     bool aligned;
 
-    __device__ __forceinline__ ChannelsFirst(const float *packed, const float *from, unsigned group, unsigned pixel0,
+    __device__ __forceinline__ ChannelsFirst(const Filters &of_tile, const float *from, unsigned group, unsigned pixel0,
                                              unsigned pixels)
-        : filters(packed, PACKED_FILTERS), x(from), row0(threadIdx.x / WIDE), aligned(is_aligned<16>(from))
+        : filters(of_tile), x(from), row0(threadIdx.x / WIDE), aligned(is_aligned<16>(from))
     {
 #pragma unroll
         for (unsigned i = 0; i < PLACES; ++i)
@@ -507,9 +874,9 @@ struct ChannelsFirst {
 
     __device__ __forceinline__ void fetch(unsigned step, float *tiles)
     {
-        const unsigned to_filters = shared_address(tiles), column_bytes = PLAIN ? 16 : 4;
-        filters.copy(to_filters);
-        unsigned to = to_filters + 4 * (A_FLOATS + row0 * TILE_N) + threadIdx.x % WIDE * column_bytes;
+        const unsigned column_bytes = PLAIN ? 16 : 4;
+        filters.fetch(step, tiles);
+        unsigned to = shared_address(tiles) + 4 * (A_FLOATS + row0 * TILE_N) + threadIdx.x % WIDE * column_bytes;
         const unsigned tap = step % TAPS, r = tap / FILTER_W, s = tap % FILTER_W;
         const unsigned channel0 = step / TAPS * TILE_K + row0;
 #pragma unroll
@@ -537,7 +904,10 @@ struct ChannelsFirst {
                 copy_to<4>(to + 4 * q, from + q, inside);
     }
 
-    __device__ __forceinline__ void land(float *) {}
+    __device__ __forceinline__ void land(float *tiles)
+    {
+        filters.land(tiles);
+    }
 };
 
 // Channels last: a thread reads four channels of one point at once and writes them to four rows of the tile; until then
@@ -545,14 +915,14 @@ struct ChannelsFirst {
 struct ChannelsLast {
     static constexpr bool TURNED = true;
     static constexpr unsigned LOADS = TILE_K * TILE_N / 4 / THREADS;
-    Rows<TILE_M> filters;
+    Filters filters;
     Place places[LOADS];
     float4 held[LOADS];
     bool aligned;
 
-    __device__ __forceinline__ ChannelsLast(const float *packed, const float *x, unsigned group, unsigned pixel0,
+    __device__ __forceinline__ ChannelsLast(const Filters &of_tile, const float *x, unsigned group, unsigned pixel0,
                                             unsigned pixels)
-        : filters(packed, PACKED_FILTERS), aligned(is_aligned<16>(x) && CHANNELS % 4 == 0 && GROUP_CHANNELS % 4 == 0)
+        : filters(of_tile), aligned(is_aligned<16>(x) && CHANNELS % 4 == 0 && GROUP_CHANNELS % 4 == 0)
     {
 #pragma unroll
         for (unsigned i = 0; i < LOADS; ++i)
@@ -561,41 +931,24 @@ struct ChannelsLast {
 
     __device__ __forceinline__ void fetch(unsigned step, float *tiles)
     {
-        filters.copy(shared_address(tiles));
+        filters.fetch(step, tiles);
         const unsigned tap = step % TAPS, r = tap / FILTER_W, s = tap % FILTER_W;
         const unsigned channel = step / TAPS * TILE_K + threadIdx.x % (TILE_K / 4) * 4;
 #pragma unroll
         for (unsigned i = 0; i < LOADS; ++i) {
             const float *from = places[i].at + (offset)(r * DILATION_H * WIDTH + s * DILATION_W) * CHANNELS + channel;
-            held[i] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-            if (places[i].row + r * DILATION_H >= HEIGHT || places[i].column + s * DILATION_W >= WIDTH)
-                continue;
-            if (aligned) {
-                if (channel < GROUP_CHANNELS)
-                    held[i] = load_quad(from);
-                continue;
-            }
-            if (channel + 0 < GROUP_CHANNELS)
-                held[i].x = from[0];
-            if (channel + 1 < GROUP_CHANNELS)
-                held[i].y = from[1];
-            if (channel + 2 < GROUP_CHANNELS)
-                held[i].z = from[2];
-            if (channel + 3 < GROUP_CHANNELS)
-                held[i].w = from[3];
+            bool covered = places[i].row + r * DILATION_H < HEIGHT && places[i].column + s * DILATION_W < WIDTH;
+            held[i] = read_channels(from, covered ? channel : GROUP_CHANNELS, aligned);
         }
     }
 
     __device__ __forceinline__ void land(float *tiles)
     {
+        filters.land(tiles);
 #pragma unroll
         for (unsigned i = 0; i < LOADS; ++i) {
-            unsigned quad = i * THREADS + threadIdx.x, column = quad / (TILE_K / 4), k = quad % (TILE_K / 4) * 4;
-            float *at = tiles + A_FLOATS + b_row<true>(k) + column;
-            at[0 * TILE_N] = held[i].x;
-            at[1 * TILE_N] = held[i].y;
-            at[2 * TILE_N] = held[i].z;
-            at[3 * TILE_N] = held[i].w;
+            unsigned quad = i * THREADS + threadIdx.x;
+            write_column<TILE_N>(tiles + A_FLOATS, quad % (TILE_K / 4) * 4, quad / (TILE_K / 4), held[i]);
         }
     }
 };
@@ -616,7 +969,7 @@ __device__ __forceinline__ void store_tile(float *y, const float (&sum)[THREAD_M
             continue; // stored with the first of the four
 #pragma unroll
         for (unsigned i = 0; i < THREAD_M; ++i) {
-            const unsigned filter = m0 + i / 4 * (LANES_M * 4) + i % 4;
+            const unsigned filter = m0 + row_of(i);
             if (filter >= GROUP_FILTERS || (NHWC && aligned && i % 4 != 0))
                 continue;
             float *to = y + index_y(image, group * GROUP_FILTERS + filter, pixel % POINTS_1);
@@ -633,15 +986,14 @@ __device__ __forceinline__ void store_tile(float *y, const float (&sum)[THREAD_M
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
-    convnet_implicit_gemm(const float *__restrict__ x, const float *__restrict__ packed, float *__restrict__ y,
-                          float *__restrict__ partial, unsigned pixels)
+    convnet_implicit_gemm(const float *__restrict__ x, const float *__restrict__ w, const float *__restrict__ packed,
+                          float *__restrict__ y, float *__restrict__ partial, unsigned pixels)
 {
     // Blocks that run at the same time should share points: filters change first.
     constexpr unsigned DOWN = at_least_one(PACKED_FILTERS / TILE_M), PART = ceil_div(STEPS, (unsigned)SPLITS);
     unsigned filter0 = blockIdx.x % DOWN * TILE_M, pixel0 = blockIdx.x / DOWN * TILE_N;
     unsigned group = blockIdx.y, begin = min(blockIdx.z * PART, STEPS), end = min(begin + PART, STEPS);
-    const float *filters =
-        packed + ((offset)group * (STEPS * TILE_K) + (offset)begin * TILE_K) * PACKED_FILTERS + filter0;
+    const Filters filters(w, packed, group, filter0, begin);
     float sum[THREAD_M][THREAD_N] = {};
 #if NHWC
     ChannelsLast source(filters, x, group, pixel0, pixels);
@@ -838,7 +1190,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
     float *to = sums + (pair_group * GROUP_FILTERS) * wide + tile0 + first_n();
 #pragma unroll
     for (unsigned i = 0; i < THREAD_M; ++i) {
-        unsigned filter = filter0 + first_m() + i / 4 * (LANES_M * 4) + i % 4;
+        unsigned filter = filter0 + first_m() + row_of(i);
         if (filter >= GROUP_FILTERS)
             continue;
 #pragma unroll

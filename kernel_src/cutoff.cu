@@ -478,12 +478,12 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 // ---- lists: each group of lanes examines the atoms within the radius of its own points' box ----
 
 #if defined CUTOFF_LISTS || !defined CUTOFF_ONE
-// What a bin's atoms are examined by is a region as large as a bin, and three in four of them are too far away: to see
-// so few in vain as a small region would, that region's bins would have to be small, and its threads few. Here the
-// points of a group of lanes are a small box. A warp goes through the atoms of the bins near it, 32 at a time, each
-// lane with an atom: it puts the atom on the list of each of the warp's groups whose box it is within the radius of.
-// That costs a few operations an atom. Then each group goes through its own list, a ring in shared memory, all groups
-// in step.
+// Above, a region as large as a bin examines all atoms of the bins near it, and most of these are too far away. A
+// smaller region would examine fewer in vain, but then bins are small, blocks have few threads, and each atom is read
+// more often. Here the points of a group of lanes are a small box, and bins may be larger than it. A warp goes through
+// the atoms of the bins near it, 32 at a time, each lane with an atom. It puts the atom on the list of each of the
+// warp's groups whose box is within the radius of the atom; that takes few operations. Then each group goes through its
+// own list, a ring in shared memory, all groups in step.
 enum : int {
     GROUP_X = GROUP == 32 ? 8 : 4, // lanes along x, along y
     GROUP_Y = GROUP / GROUP_X,

@@ -1,16 +1,16 @@
 // dcs.cu - direct Coulomb summation: the electrostatic potential of many atoms at every point of a lattice.
 //
 // The lattice has nx x ny x nz points, x fastest; point i lies at i * spacing (rounded to single precision) in each
-// direction. An atom is a float4: its place and its charge. The potential at a point is the sum of charge / distance over
-// all atoms: no atom is left out, however far. So a pair of an atom and a point costs a reciprocal square root and few
-// operations beside it, and nothing else counts: the bound is what the special-function units do, 16 a clock and
-// multiprocessor from sm_70 on. dcs_newton passes it.
+// direction. An atom is a float4: its place and its charge. The potential at a point is the sum of charge / distance
+// over all atoms: no atom is left out, however far. So a pair of an atom and a point costs a reciprocal square root
+// and few operations beside it, and nothing else counts: the bound is what the special-function units do, 16 a clock
+// and multiprocessor from sm_70 on. dcs_newton passes it.
 //
-// What the answer is: sums in single precision, atoms in their order; a kernel gives the same bits in every run, but for
-// dcs_scatter_atomic. A point on which an atom lies has an infinite potential of the charge's sign: NaN where the charge
-// is 0, or where two infinities of different sign meet. Nearer than about 1e-19 (the square of the distance is no normal
-// number) counts as on it; 1e19 away or further, where the square is infinite, counts as infinitely far. A coordinate that
-// is NaN makes all points NaN.
+// What the answer is: sums in single precision, atoms in their order; a kernel gives the same bits in every run, but
+// for dcs_scatter_atomic. A point on which an atom lies has an infinite potential of the charge's sign: NaN where the
+// charge is 0, or where two infinities of different sign meet. Nearer than about 1e-19 (the square of the distance is
+// no normal number) counts as on it; 1e19 away or further, where the square is infinite, counts as infinitely far. A
+// coordinate that is NaN makes all points NaN.
 //
 // The tuning parameters are macros. A spec sets them; the defaults are for an editor or a compiler that is given none.
 // A kernel is compiled where its own macro DCS_<NAME> is set, or where DCS_ONE is not.
@@ -50,8 +50,8 @@ __device__ __forceinline__ float coordinate(int i, float spacing)
     return __fmul_rn((float)i, spacing);
 }
 
-// One instruction of the special-function unit, within 2^-22.9 of the value. rsqrtf() is that and two multiplications and
-// a comparison, which scale numbers that are not normal; here such a number counts as 0, and gives an infinity.
+// One instruction of the special-function unit, within 2^-22.9 of the value. rsqrtf() is that and two multiplications
+// and a comparison, which scale numbers that are not normal; here such a number counts as 0, and gives an infinity.
 __device__ __forceinline__ float inverse_root(float x)
 {
     float root;
@@ -71,8 +71,8 @@ __device__ __forceinline__ offset place(int x, int y, int z, int nx, int ny)
 }
 
 #if defined DCS_SCATTER_ATOMIC || !defined DCS_ONE
-// A thread an atom and slice: it adds to every point of the slice. All lanes add to the same point at once, one after the
-// other, and the sum has another order in every run. Atomics take numbers that are not normal for 0.
+// A thread an atom and slice: it adds to every point of the slice. All lanes add to the same point at once, one after
+// the other, and the sum has another order in every run. Atomics take numbers that are not normal for 0.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     dcs_scatter_atomic(const float4 *atoms, unsigned count, float *energy, int nx, int ny, float spacing)
 {
@@ -105,8 +105,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y)
 
 // ---- atoms in constant memory, a chunk of them a launch ----
 
-// All lanes of a warp read the same atom, which is what constant memory is for: an operand of an instruction rather than
-// a load. Launches add to what those before them left.
+// All lanes of a warp read the same atom, which is what constant memory is for: an operand of an instruction rather
+// than a load. Launches add to what those before them left.
 __constant__ float4 dcs_chunk[CHUNK];
 
 #if defined DCS_GATHER_CONSTANT || !defined DCS_ONE
@@ -173,8 +173,8 @@ __device__ __forceinline__ void coarsened(unsigned count, float *energy, int nx,
 }
 
 #if defined DCS_COARSENED || !defined DCS_ONE
-// POINTS neighbours a thread: an atom is read once for all of them, and half of the arithmetic is shared. But the lanes of
-// a warp read and write the lattice POINTS elements apart.
+// POINTS neighbours a thread: an atom is read once for all of them, and half of the arithmetic is shared. But the
+// lanes of a warp read and write the lattice POINTS elements apart.
 extern "C" __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y)
     dcs_coarsened(unsigned count, float *energy, int nx, int ny, float spacing)
 {
@@ -261,10 +261,10 @@ enum : unsigned { TILE_POINTS = POINTS * POINTS_Y };
 #define TINY 0x1p-126f
 
 // Without the special-function unit: half of the exponent by a shift of the number's bits, then two steps of Newton's
-// iteration. A step that is y (3 - x y^2) has another factor each time; factors are left for the end (NEWTON_FACTOR), so
-// that 7 instructions of the fp32 pipes and 2 of the integer pipe are all. First constant and second: L. Moroz and others,
-// "Fast calculation of inverse square root with the use of magic constant", 2018; the third by search. Over all normal
-// numbers the value is within 4.3e-7 of the right one, where the special-function unit's is within 1.3e-7.
+// iteration. A step that is y (3 - x y^2) has another factor each time; factors are left for the end (NEWTON_FACTOR),
+// so that 6 instructions of the fp32 pipes and 2 of the integer pipe are all. First constant and second: L. Moroz and
+// others, "Fast calculation of inverse square root with the use of magic constant", 2018; the third by search. Over
+// all normal numbers the value is within 4.3e-7 of the right one, where the special-function unit's is within 1.3e-7.
 #define NEWTON_FACTOR 0.174416467f
 
 __device__ __forceinline__ float newton_root(float x)
@@ -274,8 +274,8 @@ __device__ __forceinline__ float newton_root(float x)
     return y * __fmaf_rn(-x, y * y, 6.05400848f);
 }
 
-// Point k of a thread's tile: the NEWTON ones are spread evenly among the others, so that both kinds of pipe have work at
-// any time.
+// Point k of a thread's tile: the NEWTON ones are spread evenly among the others, so that both kinds of pipe have
+// work at any time.
 __host__ __device__ constexpr bool takes_newton(unsigned k)
 {
     return (k + 1) * NEWTON / TILE_POINTS != k * NEWTON / TILE_POINTS;
@@ -288,15 +288,17 @@ __device__ __forceinline__ float4 usable(float4 atom)
     return reach < 0x1p62f ? atom : make_float4(0, 0, 0, atom.w * __fdividef(0, reach));
 }
 
-// A tile of POINTS x POINTS_Y points a thread: along x a warp apart, along y neighbours. The squares along x and along y are
-// made once for the tile, so that a pair is an addition, the root, and a multiplication with addition. The special-function
-// unit takes a warp's root every 8 clocks; 3 of 8 times an instruction can begin are used. A root by Newton takes 10 of
-// them, so that some points of a tile can have it while the unit works for the others.
+// A tile of POINTS x POINTS_Y points a thread: along x a warp apart, along y neighbours. The squares along x and
+// along y are made once for the tile, so that a pair is an addition, the root, and a multiplication with addition.
+// The special-function unit takes a warp's root every 8 clocks, in which 8 instructions can begin and 4 are needed. A
+// pair with Newton's root takes 10, so that about a quarter of a tile's points can have it while the unit works for
+// the others.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     dcs_newton(const float4 *atoms, unsigned count, float *energy, int nx, int ny, float spacing)
 {
     __shared__ float4 stage[STAGE];
-    int x = blockIdx.x * WARP * POINTS + lane_id(), y = (blockIdx.y * (BLOCK / WARP) + warp_id()) * POINTS_Y, z = blockIdx.z;
+    int x = blockIdx.x * WARP * POINTS + lane_id(), y = (blockIdx.y * (BLOCK / WARP) + warp_id()) * POINTS_Y;
+    int z = blockIdx.z;
     float px[POINTS], py[POINTS_Y], pz = coordinate(z, spacing), sums[POINTS_Y][POINTS] = {};
 #pragma unroll
     for (int i = 0; i < POINTS; i++)
@@ -324,7 +326,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #pragma unroll
                     for (int i = 0; i < POINTS; i++) {
                         float square = __fadd_rn(dx2[i], dyz2);
-                        sums[j][i] += atom.w * (takes_newton(j * POINTS + i) ? newton_root(square) : inverse_root(square));
+                        bool newton = takes_newton(j * POINTS + i);
+                        sums[j][i] += atom.w * (newton ? newton_root(square) : inverse_root(square));
                     }
                 }
             }
@@ -333,13 +336,15 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #pragma unroll
     for (int j = 0; j < POINTS_Y; j++)
 #pragma unroll
-        for (int i = 0; i < POINTS; i++)
+        for (int i = 0; i < POINTS; i++) {
+            float factor = takes_newton(j * POINTS + i) ? NEWTON_FACTOR : 1;
             if (x + i * WARP < nx && y + j < ny)
-                energy[place(x + i * WARP, y + j, z, nx, ny)] = (takes_newton(j * POINTS + i) ? NEWTON_FACTOR : 1.0f) * sums[j][i];
+                energy[place(x + i * WARP, y + j, z, nx, ny)] = factor * sums[j][i];
+        }
 }
 
-// A thread an atom: where one lies on a point, or very near, dcs_newton took TINY more for the square. Here the point gets
-// what is missing: an infinity where the distance is 0.
+// A thread an atom: where one lies on a point, or very near, dcs_newton took TINY more for the square. Here the point
+// gets what is missing: an infinity where the distance is 0.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     dcs_on_point(const float4 *atoms, unsigned count, float *energy, int nx, int ny, int nz, float spacing)
 {

@@ -1,16 +1,16 @@
 // mri.cu - sums for the reconstruction of an image from samples in k-space that lie anywhere: F^H d and Q.
 //
-// The image has nx x ny x nz voxels, x fastest, over a field of view of length 1: voxel i of n lies at (i - n / 2) / n
-// (n / 2 rounded down, the quotient to single precision). Sample s lies at (kx, ky, kz)[s], in cycles over the field of view,
-// and has two complex numbers: phi, what the coil sees, and d, what was measured. Each voxel gets
+// The image has nx x ny x nz voxels, x fastest, over a field of view of length 1: voxel i of n lies at (i - n / 2) /
+// n (n / 2 rounded down, the quotient to single precision). Sample s lies at (kx, ky, kz)[s], in cycles over the
+// field of view, and has two complex numbers: phi, what the coil sees, and d, what was measured. Each voxel gets
 //   sum over all s of w[s] exp(i 2 pi (kx x + ky y + kz z)),   w = conj(phi) d for F^H d (Q 0), |phi|^2 for Q (Q 1).
-// A pair of a voxel and a sample costs a sine and a cosine: the bound is what the special-function units do, 16 a clock and
-// multiprocessor from sm_70 on, so 8 pairs. mri_rotation needs neither where samples are evenly spaced.
+// A pair of a voxel and a sample costs a sine and a cosine: the bound is what the special-function units do, 16 a
+// clock and multiprocessor from sm_70 on, so 8 pairs. mri_rotation needs neither where samples are evenly spaced.
 //
-// What the answer is: sums in single precision. The error is stated in units of sqrt(sum |w|^2), which is the root mean
-// square of the image for samples that are apart. It comes from the angle: single precision leaves 2^-24 of as many cycles
-// as the angle has. Any k with |k| < 2^20 will do. A sample that is infinite or NaN makes infinite or NaN of all voxels; a
-// k that is makes NaN. All kernels but mri_scatter_atomic give the same bits in every run.
+// What the answer is: sums in single precision. The error is stated in units of sqrt(sum |w|^2), which is the root
+// mean square of the image for samples that are apart. It comes from the angle: single precision leaves 2^-24 of as
+// many cycles as the angle has. Any k with |k| < 2^20 will do. A sample that is infinite or NaN makes infinite or NaN
+// of all voxels; a k that is makes NaN. All kernels but mri_scatter_atomic give the same bits in every run.
 //
 // The tuning parameters are macros. A spec sets them; the defaults are for an editor or a compiler that is given none.
 // A kernel is compiled where its own macro MRI_<NAME> is set, or where MRI_ONE is not.
@@ -99,8 +99,8 @@ __device__ __forceinline__ float cycles_of(float kx, float ky, float kz, const V
 }
 
 #if defined MRI_SCATTER_ATOMIC || !defined MRI_ONE
-// A thread a sample and slice: it makes its weight, then adds to every voxel of the slice. All lanes add to the same voxel
-// at once, and the sum has another order in every run. Atomics take numbers that are not normal for 0.
+// A thread a sample and slice: it makes its weight, then adds to every voxel of the slice. All lanes add to the same
+// voxel at once, and the sum has another order in every run. Atomics take numbers that are not normal for 0.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     mri_scatter_atomic(const float *kx, const float *ky, const float *kz, const float2 *phi, const float2 *d,
                        unsigned samples, float *re, float *im, int nx, int ny, int nz)
@@ -132,8 +132,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #endif
 
 #if defined MRI_GATHER || !defined MRI_ONE
-// Now the loops can change places: a thread a voxel, over all samples, without atomics. What it reads could lie where it
-// writes, for all that the compiler knows; so each turn of the loop reads and writes the sums.
+// Now the loops can change places: a thread a voxel, over all samples, without atomics. What it reads could lie where
+// it writes, for all that the compiler knows; so each turn of the loop reads and writes the sums.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     mri_gather(const float *kx, const float *ky, const float *kz, const float2 *weights, unsigned samples, float *re,
                float *im, int nx, int ny, int nz)
@@ -171,8 +171,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #endif
 
 #if defined MRI_READONLY || !defined MRI_ONE
-// The same, but that the compiler is told that nothing else is where it writes: it takes the path for data that are only
-// read, and asks for the next samples early.
+// The same, but that the compiler is told that nothing else is where it writes: it takes the path for data that are
+// only read, and asks for the next samples early.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     mri_readonly(const float *__restrict__ kx, const float *__restrict__ ky, const float *__restrict__ kz,
                  const float2 *__restrict__ weights, unsigned samples, float *__restrict__ re, float *__restrict__ im,
@@ -320,7 +320,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 
 // ---- the special-function unit ----
 
-// k x without whole cycles: the product is rounded once, after they were taken off. Adding 1.5 2^23 rounds to an integer.
+// k x without whole cycles: the product is rounded once, after they were taken off. Adding 1.5 2^23 rounds to an
+// integer.
 __device__ __forceinline__ float fraction(float k, float x)
 {
     const float rounder = 12582912;
@@ -328,8 +329,8 @@ __device__ __forceinline__ float fraction(float k, float x)
     return __fmaf_rn(k, x, -whole);
 }
 
-// sin.approx and cos.approx: a multiplication by 1 / (2 pi) and an instruction of the special-function unit each. Within
-// 2^-20.5 in the first turns; further off by the rounding of the angle.
+// sin.approx and cos.approx: a multiplication by 1 / (2 pi) and an instruction of the special-function unit each.
+// Within 2^-20.5 in the first turns; further off by the rounding of the angle.
 __device__ __forceinline__ void add_fast(float2 &sum, float2 w, float radians)
 {
     add_turned(sum, w, __sinf(radians), __cosf(radians));
@@ -348,11 +349,11 @@ __device__ __forceinline__ float angle_x(float kx, float x, float rest, bool exa
 
 #if defined MRI_FAST_TRIG || !defined MRI_ONE
 // Two instructions of the special-function unit a pair, which takes one of a warp every 8 clocks: 16 instructions can
-// begin meanwhile, and with POINTS voxels a thread 12 are needed. EXACT costs three of them; without, the angle keeps its
-// whole turns, and loses as many bits to them.
+// begin meanwhile, and some 14 are needed, of which EXACT costs three. Without it the angle keeps its whole turns, and
+// loses as many bits to them.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    mri_fast_trig(const float *kx, const float *ky, const float *kz, const float2 *phi, const float2 *d, unsigned samples,
-                  float *re, float *im, int nx, int ny, int nz)
+    mri_fast_trig(const float *kx, const float *ky, const float *kz, const float2 *phi, const float2 *d,
+                  unsigned samples, float *re, float *im, int nx, int ny, int nz)
 {
     __shared__ float4 stage[STAGE];
     __shared__ float stage_y[STAGE];
@@ -430,9 +431,9 @@ __device__ __forceinline__ float2 turn_of(const Line &line, float x, float y, fl
 }
 
 // From one sample of a line to the next the angle grows by the same for a voxel: a sum over INTERVAL of them is a
-// polynomial in turn = exp(i angle), which Horner's scheme evaluates by four multiplications with addition a sample. Then
-// the sum is turned by the angle of its first sample, which takes a sine and a cosine. Rounding turn is an error in the
-// angle that grows from sample to sample, so the error grows with INTERVAL: the time falls with it.
+// polynomial in turn = exp(i angle), which Horner's scheme evaluates by four multiplications with addition a sample.
+// Then the sum is turned by the angle of its first sample, which takes a sine and a cosine. Rounding turn is an error
+// in the angle that grows from sample to sample, so the error grows with INTERVAL: the time falls with it.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     mri_rotation(const float *kx, const float *ky, const float *kz, const float2 *weights, const Line *lines,
                  unsigned samples, float *re, float *im, int nx, int ny, int nz)

@@ -1,22 +1,22 @@
 // quadtree.cu - a quadtree over N points of the plane: points in the order of its leaves, and its nodes.
 //
-// The root's cell is the box [0, 1) x [0, 1). A node whose cell has more than CAP points has four children, the quarters
-// of its cell; there are DEPTH levels of children at most, so that a leaf of the last level may have any number of
-// points. A point's *code* is its way down from the root, two bits a level, x's below y's: the Morton code of its
-// coordinates in DEPTH bits each. So the points of a node are those whose codes begin alike, and where points are sorted
-// by code they are neighbours.
+// The root's cell is the box [0, 1) x [0, 1). A node whose cell has more than CAP points has four children, the
+// quarters of its cell; there are DEPTH levels of children at most, so that a leaf of the last level may have any
+// number of points. A point's *code* is its way down from the root, two bits a level, x's below y's: the Morton code of
+// its coordinates in DEPTH bits each. So the points of a node are those whose codes begin alike, and where points are
+// sorted by code they are neighbours.
 //
 // What the answer is:
 //   order      the numbers of all points, sorted by code; of equal codes the lower number comes first
 //   nodes      four words a node: its first point's place in order, how many points it has, its first child (the others
-//              follow; 0: a leaf), its depth. Nodes lie level by level, those of a level in the order of codes. The root
-//              is node 0. Children without points are there too.
+//              follow; 0: a leaf), its depth. Nodes lie level by level, those of a level in the order of codes. The
+//              root is node 0. Children without points are there too.
 //   levels     levels[d] is the first node of depth d, levels[d + 1] the one behind the last, up to d = DEPTH
 // There is one answer, the same bits in every run and of every kernel.
 //
 // A point whose coordinate is 1 or more belongs to the last cell of its row or column, one below 0 to the first one; so
-// do infinities, and NaN counts as more than 1. A middle between two cells belongs to the upper one. No coordinate is
-// rounded: times 2^DEPTH is exact. N is at most 2^30 - 1. Points elsewhere have to be scaled to the box first.
+// do infinities, and NaN counts as more than 1. A border between two cells belongs to the upper one. Coordinates
+// are cut to DEPTH bits, not rounded. N is at most 2^30 - 1. Points elsewhere have to be scaled to the box first.
 //
 // The tuning parameters are macros. A spec sets them; the defaults are for an editor or a compiler that is given none.
 // A kernel is compiled where its own macro QUADTREE_<NAME> is set, or where QUADTREE_ONE is not.
@@ -51,7 +51,7 @@
 #define LOOK 4 // morton: tiles looked back at at once
 #endif
 #ifndef MATCH
-#define MATCH 0 // morton: lanes of equal digits are found 0: by a vote for each bit, 1: by match.any, 2: in shared memory
+#define MATCH 0 // morton: finds lanes of equal digits 0: by a vote for each bit, 1: by match.any, 2: in shared memory
 #endif
 #ifndef STREAMING
 #define STREAMING 0 // morton: 1: what is read once gives up its lines of the L2 first
@@ -69,10 +69,12 @@ enum : u32 { WARPS = BLOCK / WARP, NO_CHILDREN = 0 };
 
 // ---- codes ----
 
+// A coordinate in DEPTH bits. Of 1 + x, rounded down, the leading bits behind the point are those of x; conversions to
+// integers have fewer units. fminf() takes the number where the other is NaN.
 __device__ __forceinline__ u32 coordinate(float x)
 {
-    const u32 cells = 1u << DEPTH;
-    return !(x < 1) ? cells - 1 : x > 0 ? (u32)__fmul_rn(x, (float)cells) : 0;
+    const float largest = 1 - 0x1p-24f;
+    return (__float_as_uint(__fadd_rz(fmaxf(fminf(x, largest), 0), 1)) & 0x7fffff) >> (23 - DEPTH);
 }
 
 // Bit i of x becomes bit 2 i.
@@ -127,44 +129,64 @@ struct Votes {
     }
 };
 
+enum : u32 { AHEAD = 4 }; // rows of 32 points that a warp reads at once
+
+__device__ __forceinline__ void read_rows(item (&points)[AHEAD], const item *items, u32 first, u32 end)
+{
+#pragma unroll
+    for (u32 k = 0; k < AHEAD; k++)
+        points[k] = first + k * WARP + lane_id() < end ? items[first + k * WARP + lane_id()] : 0;
+}
+
 // How many of the points begin to end - 1 each quadrant has.
 __device__ __forceinline__ void count_quadrants(u32 (&counts)[4], const item *items, u32 begin, u32 end, u32 depth)
 {
     counts[0] = counts[1] = counts[2] = counts[3] = 0;
-#pragma unroll 4
-    for (u32 i = begin; i < end; i += WARP) {
-        const bool there = i + lane_id() < end;
-        const Votes votes(there ? quadrant_of(items[i + lane_id()], depth) : 0, there);
+#pragma unroll 1
+    for (u32 first = begin; first < end; first += AHEAD * WARP) {
+        item points[AHEAD];
+        read_rows(points, items, first, end);
 #pragma unroll
-        for (u32 q = 0; q < 4; q++)
-            counts[q] += __popc(votes.of[q]);
+        for (u32 k = 0; k < AHEAD; k++) {
+            const Votes votes(quadrant_of(points[k], depth), first + k * WARP + lane_id() < end);
+#pragma unroll
+            for (u32 q = 0; q < 4; q++)
+                counts[q] += __popc(votes.of[q]);
+        }
     }
 }
 
-// Moves them in their order, each quadrant from its own place on: to `to`, or, where no further level will come, to order.
+// Moves them in their order, each quadrant from its own place on: to `to`, or, where no further level will come, to
+// order, and to codes unless that is null.
 __device__ __forceinline__ void move_to_quadrants(const u32 (&start)[4], const item *items, item *to, u32 *order,
                                                   u32 *codes, u32 begin, u32 end, u32 depth)
 {
     u32 at[4] = {start[0], start[1], start[2], start[3]};
-#pragma unroll 4
-    for (u32 i = begin; i < end; i += WARP) {
-        const bool there = i + lane_id() < end;
-        const item point = there ? items[i + lane_id()] : 0;
-        const u32 quadrant = quadrant_of(point, depth);
-        const Votes votes(quadrant, there);
-        u32 place = 0;
+#pragma unroll 1
+    for (u32 first = begin; first < end; first += AHEAD * WARP) {
+        item points[AHEAD];
+        read_rows(points, items, first, end);
 #pragma unroll
-        for (u32 q = 0; q < 4; q++) {
-            if (q == quadrant)
-                place = at[q] + __popc(votes.of[q] & lanes_before());
-            at[q] += __popc(votes.of[q]);
-        }
-        if (there && depth + 1 < DEPTH)
-            to[place] = point;
-        if (there && depth + 1 == DEPTH) {
-            order[place] = (u32)point;
-            if (codes)
-                codes[place] = (u32)(point >> 32);
+        for (u32 k = 0; k < AHEAD; k++) {
+            const bool there = first + k * WARP + lane_id() < end;
+            const u32 quadrant = quadrant_of(points[k], depth);
+            const Votes votes(quadrant, there);
+            u32 place = 0;
+#pragma unroll
+            for (u32 q = 0; q < 4; q++) {
+                if (q == quadrant)
+                    place = at[q] + __popc(votes.of[q] & lanes_before());
+                at[q] += __popc(votes.of[q]);
+            }
+            if (!there)
+                continue;
+            if (depth + 1 < DEPTH) {
+                to[place] = points[k];
+            } else {
+                order[place] = (u32)points[k];
+                if (codes)
+                    codes[place] = (u32)(points[k] >> 32);
+            }
         }
     }
 }
@@ -173,10 +195,10 @@ __device__ __forceinline__ void move_to_quadrants(const u32 (&start)[4], const i
 // ---- level by level ----
 
 #if defined QUADTREE_LEVELS || !defined QUADTREE_ONE
-// The host goes down the levels; each has seven launches. The nodes of a level that have children are in a list. Their
+// The host goes down the levels; each has eight launches. The nodes of a level that have children are in a list. Their
 // points are cut into pieces of PIECE, a warp each, and what a piece has of each quadrant is counted. A scan over these
-// counts, node by node, within a node quadrant by quadrant, within a quadrant piece by piece, tells each piece where its
-// points go, and where children begin. A second scan over the children numbers those that have children themselves.
+// counts, node by node, within a node quadrant by quadrant, within a quadrant piece by piece, tells each piece where
+// its points go, and where children begin. A second scan over the children numbers those that have children themselves.
 //
 // A level reads and writes all points of nodes that are divided, and two bits of each are used.
 
@@ -190,7 +212,8 @@ struct State {
     u32 splits, pieces, depth, base; // nodes divided; their pieces; their depth; the first node of the next level
 };
 
-extern "C" __global__ void __launch_bounds__(32) quadtree_root(uint4 *nodes, u32 *levels, Split *list, State *state, u32 N)
+extern "C" __global__ void __launch_bounds__(32)
+    quadtree_root(uint4 *nodes, u32 *levels, Split *list, State *state, u32 N)
 {
     const bool divided = N > CAP;
     const u32 pieces = divided ? ceil_div(N, (u32)PIECE) : 0;
@@ -373,9 +396,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 // ---- child grids ----
 
 #if defined QUADTREE_DYNAMIC
-// A block a node. It moves the node's points to their quadrants, a warp a part of them, and launches a grid with a block
-// for each quadrant that has more than LEAST points; the others it sorts itself, since a launch takes longer. So only the
-// largest nodes have a grid. The root has one block, which all others wait for.
+// A block a node. It moves the node's points to their quadrants, a warp a part of them, and launches a grid with a
+// block for each quadrant that has more than LEAST points; the others it sorts itself, since a launch takes longer. So
+// only the largest nodes have a grid. The root has one block, which all others wait for.
 //
 // A launched grid is pending until it and all below it have ended, and a device keeps 2048 pending. What is beyond
 // LAUNCHES goes to a list that the host launches next. The nodes themselves are made of the sorted codes, since numbers
@@ -515,13 +538,14 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 // ---- nodes of sorted codes ----
 
 #if defined QUADTREE_NODES || !defined QUADTREE_ONE
-// A node of depth d that has children begins at place i where codes[i - 1] is of another cell of that depth, or there is
-// none, and codes[i + CAP] is of the same. So a place and these two others tell all nodes that begin there: a range of
-// depths. Counted depth by depth and scanned, that numbers them, and the node of depth d - 1 above one is the last that
-// begins at its place or before.
+// A node of depth d that has children begins at place i where codes[i - 1] is of another cell of that depth, or there
+// is none, and codes[i + CAP] is of the same. So a place and these two others tell all nodes that begin there: a range
+// of depths. Counted depth by depth and scanned, that numbers them, and the node of depth d - 1 above one is the last
+// that begins at its place or before.
 //
-// One kernel looks at all codes, a warp a CHUNK of places; what it finds, few of the places, is noted. A second makes the
-// list of nodes that have children, in their order. From the list each node's four children are made, a lane a child.
+// One kernel looks at all codes, a warp a CHUNK of places; what it finds, few of the places, is noted. A second makes
+// the list of nodes that have children, in their order. From the list each node's four children are made, a lane a
+// child.
 
 enum : u32 { CHUNK = ROWS * WARP, SCAN_BLOCK = 1024, SCAN_ITEMS = 8 };
 
@@ -556,30 +580,50 @@ __device__ __forceinline__ u32 any_of_warp(u32 bits)
 
 // counts[d * chunks + c]: nodes of depth d that begin in chunk c. notes: the places where any begin, with their depths,
 // from the chunk's first place on; found: how many.
+//
+// Few places begin a node, but most rows of 32 have one that does. So a warp first lists the places whose code differs
+// from the one before in a higher bit than from the one CAP behind, and then looks at these, 32 at a time.
 extern "C" __global__ void __launch_bounds__(256)
     quadtree_starts(const u32 *codes, uint2 *notes, u32 *found, u32 *counts, u32 chunks, u32 N)
 {
-    const u32 chunk = blockIdx.x * (256 / WARP) + warp_id();
+    __shared__ u32 lists[256 / WARP][CHUNK];
+    const u32 chunk = blockIdx.x * (256 / WARP) + warp_id(), lane = lane_id(), first = chunk * CHUNK;
     if (chunk >= chunks)
         return;
-    u32 mine = 0, noted = 0; // mine: of depth lane_id()
-#pragma unroll 4
+    u32 *list = lists[warp_id()], listed = 0;
+    const bool inside = first > 0 && N - first >= CHUNK + CAP;
+    const u32 *mine = codes + first + lane;
+#pragma unroll 8
     for (u32 row = 0; row < ROWS; row++) {
-        const u32 i = chunk * CHUNK + row * WARP + lane_id(), depths = depths_at(codes, i, N);
+        const u32 i = first + row * WARP + lane;
+        bool may;
+        if (inside) {
+            const u32 code = mine[row * WARP];
+            may = (code ^ mine[row * WARP + CAP]) < (code ^ *(mine + row * WARP - 1));
+        } else {
+            may = depths_at(codes, i, N) != 0;
+        }
+        const u32 votes = __ballot_sync(ALL_LANES, may);
+        if (may)
+            list[listed + __popc(votes & lanes_before())] = i;
+        listed += __popc(votes);
+    }
+    __syncwarp();
+    u32 count = 0, noted = 0; // count: of depth `lane`
+    for (u32 n = 0; n < listed; n += WARP) {
+        const u32 i = n + lane < listed ? list[n + lane] : N, depths = depths_at(codes, i, N);
         const u32 begins = __ballot_sync(ALL_LANES, depths != 0);
-        if (begins == 0)
-            continue;
         if (depths != 0)
-            notes[chunk * CHUNK + noted + __popc(begins & lanes_before())] = {i, depths};
+            notes[first + noted + __popc(begins & lanes_before())] = {i, depths};
         noted += __popc(begins);
         for (u32 any = any_of_warp(depths); any; any &= any - 1) {
             const u32 d = __ffs(any) - 1, votes = __ballot_sync(ALL_LANES, depths >> d & 1);
-            mine += lane_id() == d ? __popc(votes) : 0;
+            count += lane == d ? __popc(votes) : 0;
         }
     }
-    if (lane_id() < DEPTH)
-        counts[lane_id() * chunks + chunk] = mine;
-    if (lane_id() == 0)
+    if (lane < DEPTH)
+        counts[lane * chunks + chunk] = count;
+    if (lane == 0)
         found[chunk] = noted;
 }
 
@@ -715,19 +759,19 @@ extern "C" __global__ void __launch_bounds__(256)
 // ---- a sort of codes ----
 
 #if defined QUADTREE_MORTON || !defined QUADTREE_ONE
-// All points sorted by code, whatever the tree: a radix sort of 8 bits a pass, the lowest first, each pass stable. Where
-// points are dense or not, how many nodes there are and how deep they lie does not matter. A pass reads and writes each
-// point once. Codes are made in the first pass, codes and numbers part in the last.
+// All points sorted by code, whatever the tree: a radix sort of 8 bits a pass, the lowest first, each pass stable.
+// Where points are dense or not, how many nodes there are and how deep they lie does not matter. A pass reads and
+// writes each point once. Codes are made in the first pass, codes and numbers part in the last.
 //
-// A pass has to know where a tile's points of each digit go: behind all points of lower digits, counted at the start for
-// all passes, and behind those of the same digit in the tiles before. The latter by decoupled look-back (see scan.cu), a
-// thread a digit. A note is one word, two bits of state and the count, so that it needs no fence.
+// A pass has to know where a tile's points of each digit go: behind all points of lower digits, counted at the start
+// for all passes, and behind those of the same digit in the tiles before. The latter by decoupled look-back (see
+// scan.cu), a thread a digit. A note is one word, two bits of state and the count, so that it needs no fence.
 
 enum : u32 {
     BINS = 256,
     PASSES = (2 * DEPTH + 7) / 8,
     TILE = BLOCK * ITEMS,
-    DIGITS_BLOCK = 512,
+    DIGITS_BLOCK = 1024,
     OWN = 1u << 30,   // a note: the tile's own count
     ALL = 2u << 30,   // a note: that of this tile and all before
     COUNT = OWN - 1,
@@ -745,42 +789,49 @@ __device__ __forceinline__ volatile u32 *notes_of(u32 *control, u32 pass, u32 ti
     return control + HEAD + PASSES * BINS + (offset)pass * tiles * BINS;
 }
 
-__device__ __forceinline__ void count_point(u32 *bins, float2 p, bool there)
+// The digit of a pass: a byte.
+__device__ __forceinline__ u32 digit_of(u32 code, u32 pass)
 {
-    const u32 code = code_of(p), first = __shfl_sync(ALL_LANES, code, 0);
-    const bool alike = __all_sync(ALL_LANES, there && code == first); // an addition for all, in place of 32 in turn
+    return __byte_perm(code, 0, 0x4440 | pass);
+}
+
+template <u32 times> __device__ __forceinline__ void count_code(u32 *bins, u32 code)
+{
 #pragma unroll
     for (u32 pass = 0; pass < PASSES; pass++)
-        if (there && (!alike || lane_id() == 0))
-            atomicAdd(&bins[pass * BINS + (code >> 8 * pass & (BINS - 1))], alike ? WARP : 1);
+        atomicAdd(&bins[pass * BINS + digit_of(code, pass)], times);
 }
 
 // How often each digit of codes occurs.
-extern "C" __global__ void __launch_bounds__(DIGITS_BLOCK) quadtree_digits(const float2 *points, u32 *control, u32 N)
+extern "C" __global__ void __launch_bounds__(DIGITS_BLOCK, 1)
+    quadtree_digits(const float2 *points, u32 *control, u32 N)
 {
     __shared__ u32 bins[PASSES * BINS];
     for (u32 i = threadIdx.x; i < PASSES * BINS; i += DIGITS_BLOCK)
         bins[i] = 0;
     __syncthreads();
     const u32 step = gridDim.x * DIGITS_BLOCK;
-    u32 first = blockIdx.x * DIGITS_BLOCK + threadIdx.x - lane_id();
-    for (; first + 3 * step + WARP <= N; first += 4 * step) {
+    u32 i = blockIdx.x * DIGITS_BLOCK + threadIdx.x;
+    for (; i - lane_id() + 3 * step + WARP <= N; i += 4 * step) { // the same for all lanes
         float2 p[4];
 #pragma unroll
         for (u32 k = 0; k < 4; k++)
-            p[k] = load<STREAMING != 0>(points + first + k * step + lane_id());
+            p[k] = load<STREAMING != 0>(points + i + k * step);
 #pragma unroll
-        for (u32 k = 0; k < 4; k++)
-            count_point(bins, p[k], true);
+        for (u32 k = 0; k < 4; k++) {
+            const u32 code = code_of(p[k]);
+            if (!__all_sync(ALL_LANES, code == __shfl_sync(ALL_LANES, code, 0)))
+                count_code<1>(bins, code);
+            else if (lane_id() == 0) // one addition in place of 32 in turn
+                count_code<WARP>(bins, code);
+        }
     }
-    for (; first < N; first += step) {
-        const bool there = first + lane_id() < N;
-        count_point(bins, there ? points[first + lane_id()] : float2{}, there);
-    }
+    for (; i < N; i += step)
+        count_code<1>(bins, code_of(points[i]));
     __syncthreads();
-    for (u32 i = threadIdx.x; i < PASSES * BINS; i += DIGITS_BLOCK)
-        if (bins[i])
-            atomicAdd(control + HEAD + i, bins[i]);
+    for (u32 b = threadIdx.x; b < PASSES * BINS; b += DIGITS_BLOCK)
+        if (bins[b])
+            atomicAdd(control + HEAD + b, bins[b]);
 }
 
 // The lanes whose digit is this one. `masks`: a word a digit, 0 before and to be 0 after.
@@ -815,6 +866,61 @@ struct SweepShared {
 #endif
 };
 
+// A thread's points of a tile lie a warp apart, so that its warp's are in order row by row. What is not there comes
+// last.
+template <bool whole>
+__device__ __forceinline__ void load_tile(u32 (&code)[ITEMS], u32 (&number)[ITEMS], const float2 *points,
+                                          const item *from, u32 begin, u32 count, u32 pass)
+{
+    const u32 mine = warp_id() * WARP * ITEMS + lane_id();
+    if (pass == 0) {
+#pragma unroll
+        for (u32 k = 0; k < ITEMS; k++) {
+            const u32 i = mine + k * WARP;
+            number[k] = begin + i;
+            code[k] = whole || i < count ? code_of(load<STREAMING != 0>(points + begin + i)) : ~0u;
+        }
+    } else {
+#pragma unroll
+        for (u32 k = 0; k < ITEMS; k++) {
+            const u32 i = mine + k * WARP;
+            uint2 point = make_uint2(0, ~0u);
+            if (whole || i < count)
+                point = load<STREAMING != 0>((const uint2 *)from + begin + i);
+            number[k] = point.x;
+            code[k] = point.y;
+        }
+    }
+}
+
+// Neighbouring threads have neighbours in `sorted`, most of which are neighbours where they go.
+template <bool whole>
+__device__ __forceinline__ void store_tile(const item *sorted, const u32 *at, item *to, u32 *codes, u32 *order,
+                                           u32 count, u32 pass)
+{
+    if (pass + 1 < PASSES) {
+#pragma unroll
+        for (u32 k = 0; k < ITEMS; k++) {
+            const u32 i = k * BLOCK + threadIdx.x;
+            if (whole || i < count) {
+                const item point = sorted[i];
+                to[at[digit_of((u32)(point >> 32), pass)] + i] = point;
+            }
+        }
+    } else {
+#pragma unroll
+        for (u32 k = 0; k < ITEMS; k++) {
+            const u32 i = k * BLOCK + threadIdx.x;
+            if (whole || i < count) {
+                const item point = sorted[i];
+                const u32 code = (u32)(point >> 32), place = at[digit_of(code, pass)] + i;
+                codes[place] = code;
+                order[place] = (u32)point;
+            }
+        }
+    }
+}
+
 // How many points of digit threadIdx.x the tiles before this one have.
 __device__ __forceinline__ u32 look_back(const volatile u32 *notes, u32 tile)
 {
@@ -843,8 +949,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
 {
     extern __shared__ __align__(16) unsigned char memory[];
     SweepShared &s = *(SweepShared *)memory;
-    const u32 t = threadIdx.x, shift = 8 * pass;
-    const bool last = pass + 1 == PASSES;
+    const u32 t = threadIdx.x;
     u32 *ranks = s.ranks[warp_id()];
     if (t == 0)
         s.ticket = atomicAdd(control + pass, 1);
@@ -861,26 +966,15 @@ extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
 #endif
     __syncthreads();
     const u32 tile = s.ticket, begin = tile * TILE, count = min(N - begin, (u32)TILE);
-    const u32 mine = warp_id() * WARP * ITEMS + lane_id();
-
-    // a thread's points lie a warp apart, so that its warp's are in order row by row
+    const bool whole = count == TILE;
     u32 code[ITEMS], number[ITEMS], rank[(ITEMS + 1) / 2]; // rank: two a word
+    if (whole)
+        load_tile<true>(code, number, points, from, begin, count, pass);
+    else
+        load_tile<false>(code, number, points, from, begin, count, pass);
 #pragma unroll
     for (u32 k = 0; k < ITEMS; k++) {
-        const u32 i = mine + k * WARP;
-        code[k] = ~0u; // what is not there comes last
-        number[k] = begin + i;
-        if (i < count && pass == 0) {
-            code[k] = code_of(load<STREAMING != 0>(points + begin + i));
-        } else if (i < count) {
-            const uint2 point = load<STREAMING != 0>((const uint2 *)from + begin + i);
-            number[k] = point.x;
-            code[k] = point.y;
-        }
-    }
-#pragma unroll
-    for (u32 k = 0; k < ITEMS; k++) {
-        const u32 digit = code[k] >> shift & (BINS - 1), alike = lanes_alike(digit, masks);
+        const u32 digit = digit_of(code[k], pass), alike = lanes_alike(digit, masks);
         const u32 before = ranks[digit], lower = __popc(alike & lanes_before());
         __syncwarp();
         if (lower == 0) {
@@ -926,7 +1020,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
     __syncthreads();
 #pragma unroll
     for (u32 k = 0; k < ITEMS; k++)
-        s.points[ranks[code[k] >> shift & (BINS - 1)] + (rank[k / 2] >> k % 2 * 16 & 0xffff)] =
+        s.points[ranks[digit_of(code[k], pass)] + (rank[k / 2] >> k % 2 * 16 & 0xffff)] =
             (item)code[k] << 32 | number[k];
     if (t < BINS) {
         const u32 before = look_back(notes, tile);
@@ -936,19 +1030,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
         s.at[t] = everywhere + before - start;
     }
     __syncthreads();
-#pragma unroll
-    for (u32 k = 0; k < ITEMS; k++) {
-        const u32 i = k * BLOCK + t;
-        if (i >= count)
-            break;
-        const item point = s.points[i];
-        const u32 its_code = (u32)(point >> 32), place = s.at[its_code >> shift & (BINS - 1)] + i;
-        if (last) {
-            codes[place] = its_code;
-            order[place] = (u32)point;
-        } else {
-            to[place] = point;
-        }
-    }
+    if (whole)
+        store_tile<true>(s.points, s.at, to, codes, order, count, pass);
+    else
+        store_tile<false>(s.points, s.at, to, codes, order, count, pass);
 }
 #endif

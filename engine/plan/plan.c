@@ -388,6 +388,20 @@ kiln_status kiln_plan_bind(kiln_plan *plan, const char *buffer, CUdeviceptr poin
     return status;
 }
 
+/* Makes the inputs, and the shapes of buffers. */
+static kiln_status lay_out(kiln_plan *plan, kiln_error **error)
+{
+    CUcontext previous; /* a buffer that has another size now is freed */
+    if (plan->laid_out)
+        return KILN_OK;
+    kiln_status status = kiln__engine_enter(plan->engine, &previous, error);
+    if (status != KILN_OK)
+        return status;
+    status = kiln__plan_layout(plan, error);
+    kiln__engine_leave(plan->engine, previous);
+    return status;
+}
+
 kiln_status kiln_plan_buffer_bytes(const kiln_plan *plan, const char *buffer, uint64_t *bytes, kiln_error **error)
 {
     KILN__NEEDS(NULL, error, plan);
@@ -397,15 +411,7 @@ kiln_status kiln_plan_buffer_bytes(const kiln_plan *plan, const char *buffer, ui
     const kiln__plan_buffer *b = kiln__plan_buffer_find(plan, buffer);
     if (!b)
         return kiln__plan_no_buffer(plan, buffer, error);
-    kiln_status status = KILN_OK;
-    if (!plan->laid_out) {
-        CUcontext previous; /* a buffer that has another size now is freed */
-        status = kiln__engine_enter(plan->engine, &previous, error);
-        if (status != KILN_OK)
-            return status;
-        status = kiln__plan_layout(mutable, error);
-        kiln__engine_leave(plan->engine, previous);
-    }
+    kiln_status status = lay_out(mutable, error);
     if (status == KILN_OK)
         *bytes = b->bytes;
     return status;
@@ -525,4 +531,24 @@ const kiln_kernel_info *kiln_plan_kernel(kiln_plan *plan, size_t kernel)
     memcpy(k->info.grid, k->grid, sizeof k->info.grid);
     memcpy(k->info.block, k->block, sizeof k->info.block);
     return &k->info;
+}
+
+/* ---- metrics ---- */
+
+size_t kiln_plan_metric_count(const kiln_plan *plan) { return plan ? plan->variant->metric_count : 0; }
+
+kiln_status kiln_plan_metric(kiln_plan *plan, size_t metric, const char **name, double *value, kiln_error **error)
+{
+    KILN__NEEDS(NULL, error, plan);
+    KILN__NEEDS(plan->mem, error, name);
+    KILN__NEEDS(plan->mem, error, value);
+    if (metric >= plan->variant->metric_count)
+        return kiln__fail(plan->mem, error, KILN_ERROR_NOT_FOUND, "%s has %zu metrics", plan->variant->name,
+                          plan->variant->metric_count);
+    KILN__TRY(lay_out(plan, error));
+    const kiln__named_expr *found = &plan->variant->metrics[metric];
+    kiln__diag diag = {.mem = plan->mem};
+    *name = found->name;
+    kiln__expr_eval_float(found->expr, &plan->scope, found->name, value, &diag);
+    return kiln__plan_diag(plan, &diag, KILN_ERROR_SPEC, error);
 }

@@ -6,6 +6,7 @@
  *   --device sim|cuda     instead of the command's own          --known FILE   differences that are known (known.txt)
  *   --payloads            name the cases that differ in the payload of a NaN alone
  *   --only TEXT           cases whose name contains the text    --show N       differing tuples to show a case (4)
+ *   --lesser              only if KILN_SIM_ISA selects less than the host's best, which another test runs; else 77
  * A dump holds every result of the recording, so that `check` can say what was wanted where there is no GPU.
  * Exit: 0 all as wanted, 1 differences, 2 the program or a file is at fault, 77 no device. */
 #include <inttypes.h>
@@ -14,13 +15,14 @@
 #include <string.h>
 
 #include "device.h"
+#include "vm_decode.h"
 
 enum { BATCH = 64, LINE = 8192 };
 
 typedef struct options {
     const char *command, *file, *dump, *known, *only, *device;
     int show;
-    bool payloads;
+    bool payloads, lesser;
 } options;
 
 typedef struct want { /* of one case */
@@ -418,10 +420,24 @@ static int on_devices(run *r)
     return code;
 }
 
+/* Whether KILN_SIM_ISA makes the simulated device take another instruction set than it would. */
+static bool selects_less(void)
+{
+    const char *isa = getenv("KILN_SIM_ISA");
+    char *kept = isa ? strdup(isa) : NULL;
+    const vm_handlers *asked = vm_table();
+    unsetenv("KILN_SIM_ISA");
+    const bool less = asked != vm_table();
+    if (kept)
+        setenv("KILN_SIM_ISA", kept, 1);
+    free(kept);
+    return less;
+}
+
 static int usage(void)
 {
     fputs("usage: conformance record|check FILE | compare | list | ptx all|NUMBER\n"
-          "       [--dump FILE] [--known FILE] [--only TEXT] [--show N] [--payloads] [--device sim|cuda]\n",
+          "       [--dump FILE] [--known FILE] [--only TEXT] [--show N] [--payloads] [--lesser] [--device sim|cuda]\n",
           stderr);
     return 2;
 }
@@ -441,6 +457,8 @@ int main(int count, char **words)
             o.show = atoi(words[++i]);
         else if (strcmp(words[i], "--payloads") == 0)
             o.payloads = true;
+        else if (strcmp(words[i], "--lesser") == 0)
+            o.lesser = true;
         else if (words[i][0] != '-' && !o.command)
             o.command = words[i];
         else if (words[i][0] != '-' && !o.file)
@@ -455,6 +473,10 @@ int main(int count, char **words)
     const bool listing = strcmp(o.command, "list") == 0, printing = strcmp(o.command, "ptx") == 0;
     if (!(filed && o.file) && !listing && !printing && strcmp(o.command, "compare") != 0)
         return usage();
+    if (o.lesser && !selects_less()) {
+        puts("SKIP: this is the best instruction set of this host, which the test without KILN_SIM_ISA runs");
+        return 77;
+    }
     conf_suite_make(&r.suite);
     r.wants = conf_alloc(r.suite.count * sizeof *r.wants);
     const int code = listing ? list(&r) : printing ? ptx(&r) : on_devices(&r);

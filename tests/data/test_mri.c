@@ -16,7 +16,7 @@ static kiln__call_arg number(const char *name, int64_t value)
     return (kiln__call_arg){.name = name, .value = {.kind = KILN_INT, .as.i = value}};
 }
 
-enum { COUNT = 150, LINE = 40, NX = 37, NY = 5, NZ = 3 };
+enum { COUNT = 150, LINE = 40, NX = 37, NY = 2, NZ = 33 };
 
 typedef struct samples {
     kiln_call call; /* holds the arrays */

@@ -264,6 +264,8 @@ static void tear_down(void)
     X(STATUS, kiln_plan_reset, "roo", (A(0, w.plan), A(1, NULL), A(2, &out.error)))                                    \
     X(NUMBER, kiln_plan_kernel_count, "0", (A(0, w.plan)))                                                             \
     X(ADDRESS, kiln_plan_kernel, "0", (A(0, w.plan), 0))                                                               \
+    X(NUMBER, kiln_plan_metric_count, "0", (A(0, w.plan)))                                                             \
+    X(STATUS, kiln_plan_metric, "rrro", (A(0, w.plan), 0, A(1, &out.text), A(2, &out.f), A(3, &out.error)))            \
     X(STATUS, kiln_capture, "roo", (A(0, w.engine), A(1, NULL), A(2, &out.error)))                                     \
     X(STATUS, kiln_plan_capture, "roo", (A(0, w.plan), A(1, "captured"), A(2, &out.error)))                            \
     X(ADDRESS, kiln_plan_captured, "0", (A(0, w.plan)))                                                                \

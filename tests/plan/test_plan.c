@@ -483,6 +483,24 @@ static void test_files(void)
     unlink(out);
 }
 
+static void test_metrics(void)
+{
+    kiln_error *error = NULL;
+    const char *name = NULL;
+    double value = 0;
+    open_plan(
+        HEAD "metrics: {flops: 3 * m.rows, rate: N / 0}\ninputs: {m: {host: matrix, rows: N}}\n" VARIANT ADD("add_one"),
+        NULL);
+    CHECK(kiln_plan_metric_count(plan) == 2);
+    CHECK_OK(kiln_plan_metric(plan, 0, &name, &value, &error), error); /* makes the input */
+    CHECK_TEXT(name, "flops");
+    CHECK(value == 12);
+    CHECK(kiln_plan_metric(plan, 1, &name, &value, &error) == KILN_ERROR_SPEC);
+    kiln_error_free(error);
+    CHECK(kiln_plan_metric(plan, 2, &name, &value, NULL) == KILN_ERROR_NOT_FOUND);
+    close_all();
+}
+
 /* ---- sharing ---- */
 
 /* add_one_host, after a look at what the variant's own input exports, or at what is not there. */
@@ -670,6 +688,7 @@ static const check_case cases[] = {
     {"inputs", test_inputs},
     {"input errors", test_input_errors},
     {"files", test_files},
+    {"metrics", test_metrics},
     {"sweep", test_sweep},
     {"sweep with inputs", test_sweep_inputs},
     {"sweep heals", test_sweep_heals},

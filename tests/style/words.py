@@ -14,7 +14,7 @@ import sys
 
 
 def read_list(path):
-    """Globs, globs that are left out, and [(pattern, phrase, instead)]."""
+    """Globs, globs that are left out, and [(pattern, its first word, instead)]."""
     files, left_out, phrases = [], [], []
     for number, line in enumerate(path.read_text().splitlines(), 1):
         if not line.strip() or line.startswith("#"):
@@ -30,41 +30,44 @@ def read_list(path):
                 sys.exit(f"{path}:{number}: neither `files GLOB` nor `except GLOB` nor `phrase = what to write`")
             source = phrase[1:] if phrase.startswith("~") else r"\b" + re.escape(phrase) + r"\b"
             source = re.sub(r"(\\)? ", r"[\\s*]+", source)  # also across the ends of lines of a comment
-            phrases.append((re.compile(source, re.I), phrase.lstrip("~"), instead.strip()))
+            # What a text must have for the pattern to be worth a look.
+            begins = "" if phrase.startswith("~") else phrase.split()[0].lower()
+            phrases.append((re.compile(source, re.I), begins, instead.strip()))
     return files, left_out, phrases
 
 
-def blank(match):
-    """As many lines as the match has, and nothing else."""
-    return re.sub(r"[^\n]", " ", match[0])
+def blank(text):
+    """As many lines as the text has, and nothing else."""
+    return " " + "\n" * text.count("\n")
 
 
 def text_of(path):
     """What is read of a file, line by line where it was."""
     text = path.read_text(errors="replace")
     if path.suffix == ".md":
-        text = re.sub(r"^```.*?^```", blank, text, flags=re.M | re.S)
-        text = re.sub(r"^ {4}.*$", blank, text, flags=re.M)
-        return re.sub(r"`[^`\n]*`", blank, text)
+        text = re.sub(r"^```.*?^```", lambda match: blank(match[0]), text, flags=re.M | re.S)
+        text = re.sub(r"^ {4}.*$", " ", text, flags=re.M)
+        return re.sub(r"`[^`\n]*`", " ", text)
     if path.suffix in (".c", ".h", ".inc", ".def", ".cu", ".cuh"):
-        text = re.sub(r"^#include.*$", blank, text, flags=re.M)
+        text = re.sub(r"^#include.*$", " ", text, flags=re.M)
         kept, end = [], 0
         for match in re.finditer(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|/\*.*?\*/|//[^\n]*', text, re.S):
-            kept.append(re.sub(r"[^\n]", " ", text[end:match.start()]))
+            kept.append(blank(text[end:match.start()]))
             if match[0][0] == '"':  # a phrase may go on in the next literal, or after "\n"
-                kept.append(re.sub(r'\\.|"', lambda mark: " " * len(mark[0]), match[0]))
+                kept.append(re.sub(r'\\.|"', " ", match[0]))
             else:
-                kept.append(match[0] if match[0][0] == "/" else blank(match))
+                kept.append(match[0] if match[0][0] == "/" else " ")
             end = match.end()
-        return "".join(kept) + re.sub(r"[^\n]", " ", text[end:])
+        return "".join(kept) + blank(text[end:])
     return text
 
 
 def find(path, phrases):
     text = text_of(path)
+    lower = text.lower()
     starts = [0] + [match.end() for match in re.finditer("\n", text)]
-    for pattern, phrase, instead in phrases:
-        for match in pattern.finditer(text):
+    for pattern, begins, instead in phrases:
+        for match in pattern.finditer(text) if begins in lower else ():
             found = re.sub(r"[\s*]+", " ", match[0])
             yield bisect.bisect_right(starts, match.start()), found, "leave it out" if instead == "--" else instead
 

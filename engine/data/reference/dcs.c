@@ -1,8 +1,8 @@
 /* dcs_f64: the reference of direct Coulomb summation, in double and by all cores. dcs_scatter_c, dcs_gather_c and
  * dcs_blocked_c: three ways to do it on the host in single precision, by one core, as variants of the spec.
  *
- * A square of a distance that is below the normal numbers of single precision counts as 0, one above them as infinite: so
- * do the kernels. */
+ * A square of a distance that is below the normal numbers of single precision counts as 0, one above them as infinite:
+ * so do the kernels. */
 #include <math.h>
 #include <string.h>
 
@@ -33,16 +33,16 @@ static kiln_status take(kiln_call *call, const char *spacing_name, problem *p)
 
 /* ---- the reference ---- */
 
-enum { LANES = 8, VECTORS = 4, GROUP = LANES * VECTORS }; /* points that are summed up together */
+enum { LANES = 4, VECTORS = 8, GROUP = LANES * VECTORS }; /* points that are summed up together */
 
 typedef double vector __attribute__((vector_size(LANES * sizeof(double))));
-typedef int64_t words __attribute__((vector_size(LANES * sizeof(int64_t))));
+typedef uint64_t words __attribute__((vector_size(LANES * sizeof(uint64_t))));
 
 /* *x = 1 / sqrt(*x), its relative error below 1e-10: half of the exponent, and three Newton steps. A square root and a
  * division would take three times as long. */
 static inline __attribute__((always_inline)) void inverse_root(vector *x)
 {
-    const int64_t infinity = INT64_C(0x7ff) << 52;
+    const uint64_t infinity = UINT64_C(0x7ff) << 52;
     words near = (words)(*x < 0x1p-126), far = (words)(*x >= 0x1p128);
     words bits = 0x5fe6eb50c7b537a9 - ((words)*x >> 1);
     vector y = (vector)bits, half = 0.5 * *x;
@@ -62,7 +62,7 @@ static inline __attribute__((always_inline)) void row_points(const problem *p, d
         memcpy(&at[v], x + v * LANES, sizeof at[v]);
     for (size_t a = 0; a < p->count; a++, atom += 4) {
         double dy = y - (double)atom[1], dz = z - (double)atom[2], rest = dy * dy + dz * dz;
-#pragma GCC unroll 4
+#pragma GCC unroll 8
         for (int v = 0; v < VECTORS; v++) {
             vector dx = at[v] - (double)atom[0], root = dx * dx + rest;
             inverse_root(&root);
@@ -85,19 +85,11 @@ __attribute__((target("avx2"))) static void points_avx2(const problem *p, double
 {
     row_points(p, y, z, x, to);
 }
-
-__attribute__((target("avx512f,avx512dq"))) static void points_avx512(const problem *p, double y, double z,
-                                                                      const double *x, double *to)
-{
-    row_points(p, y, z, x, to);
-}
 #endif
 
 static points_fn *choose_points(void)
 {
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq"))
-        return points_avx512;
     if (__builtin_cpu_supports("avx2"))
         return points_avx2;
 #endif
@@ -115,7 +107,8 @@ static void reference_row(void *user, size_t row, size_t worker)
     const reference *r = user;
     const problem *p = &r->p;
     float *to = (float *)p->energy->data + row * p->nx;
-    double y = (double)((float)(row % p->ny) * p->spacing), z = (double)((float)(row / p->ny) * p->spacing);
+    size_t slice = row / p->ny;
+    double y = (double)((float)(row % p->ny) * p->spacing), z = (double)((float)slice * p->spacing);
     for (size_t first = 0; first < p->nx; first += GROUP) {
         double x[GROUP], sums[GROUP];
         for (size_t k = 0; k < GROUP; k++)
@@ -204,8 +197,9 @@ kiln_status kiln__host_dcs_blocked(void *user, kiln_call *call)
     if (take(call, "spacing", &p) != KILN_OK)
         return KILN_ERROR_HOST_FUNCTION;
     float *to = p.energy->data;
-    for (size_t row = 0; row < p.ny * p.nz; row++, to += p.nx)
-        for (size_t first = 0; first < p.nx; first += BLOCK_POINTS)
-            block_of_row(&p, first, (float)(row % p.ny) * p.spacing, (float)(row / p.ny) * p.spacing, to);
+    for (size_t z = 0; z < p.nz; z++)
+        for (size_t y = 0; y < p.ny; y++, to += p.nx)
+            for (size_t first = 0; first < p.nx; first += BLOCK_POINTS)
+                block_of_row(&p, first, (float)y * p.spacing, (float)z * p.spacing, to);
     return KILN_OK;
 }

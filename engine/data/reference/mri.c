@@ -1,7 +1,7 @@
 /* mri_samples: samples in k-space as inputs. mri_f64: the reference of F^H d and Q, in double and by all cores.
  *
- * exp(i 2 pi (kx x + ky y + kz z)) is a product of three factors that depend on one coordinate each. So a sample needs a
- * sine and a cosine for each column, row and slice of a group of voxels, and a pair one complex multiplication. */
+ * exp(i 2 pi (kx x + ky y + kz z)) is a product of three factors that depend on one coordinate each. So a sample needs
+ * a sine and a cosine for each column, row and slice of a group of voxels, and a pair one complex multiplication. */
 #include <math.h>
 #include <string.h>
 
@@ -101,7 +101,8 @@ kiln_status kiln__host_mri_samples(void *user, kiln_call *call)
 
 /* ---- the reference ---- */
 
-enum { LANES = 8, VECTORS = 4, GROUP = LANES * VECTORS, PART = 64 }; /* voxels together; samples of a table */
+/* GROUP voxels are summed up together; a table has PART samples. */
+enum { LANES = 4, VECTORS = 4, GROUP = LANES * VECTORS, PART = 64, MOST_SLICES = 4 };
 
 typedef double vector __attribute__((vector_size(LANES * sizeof(double))));
 
@@ -114,8 +115,8 @@ typedef struct problem {
     kiln_array *re, *im;
     bool q;
     uint64_t count, nx, ny, nz, padded; /* nx rounded up to groups */
-    const kiln_allocator *mem;
-    double **tables; /* of each slice under way: PART x padded cosines and sines, sums of all rows */
+    uint64_t slices;                    /* that a thread does together, with the same tables */
+    double **tables; /* of each thread: PART x padded cosines and sines, sums of all rows of its slices */
 } problem;
 
 static double coordinate(uint64_t i, uint64_t n) { return (double)((float)((int64_t)i - (int64_t)(n / 2)) / (float)n); }
@@ -174,20 +175,11 @@ __attribute__((target("avx2"))) static void part_avx2(size_t count, size_t padde
 {
     add_part(count, padded, at_row, cosines, sines, re, im);
 }
-
-__attribute__((target("avx512f"))) static void part_avx512(size_t count, size_t padded, const turn *at_row,
-                                                           const double *cosines, const double *sines, double *re,
-                                                           double *im)
-{
-    add_part(count, padded, at_row, cosines, sines, re, im);
-}
 #endif
 
 static part_fn *choose_part(void)
 {
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx512f"))
-        return part_avx512;
     if (__builtin_cpu_supports("avx2"))
         return part_avx2;
 #endif
@@ -213,43 +205,56 @@ static void add_special(const problem *p, uint64_t s, turn w, uint64_t y, uint64
     }
 }
 
-/* One slice: rows of it, by a thread. Returns at once where there is no memory. */
-static void reference_slice(void *user, size_t z, size_t worker)
+static turn turn_at(const problem *p, int c, uint64_t s, uint64_t i, uint64_t n)
 {
-    const problem *p = user;
+    return turn_of(((const float *)p->k[c]->data)[s], coordinate(i, n));
+}
+
+/* Adds the samples first .. first + count - 1 to the rows y of the slices from z on. `room` is a thread's. */
+static void add_to_rows(const problem *p, uint64_t first, size_t count, uint64_t z, size_t slices, double *room)
+{
     part_fn *part = choose_part();
-    size_t table = PART * (size_t)p->padded, row = (size_t)p->padded;
-    double *cosines = p->tables[worker], *sines = cosines + table, *re = sines + table, *im = re + p->ny * row;
-    memset(re, 0, 2 * p->ny * row * sizeof *re);
-    for (uint64_t first = 0; first < p->count; first += PART) {
-        size_t here = p->count - first < PART ? (size_t)(p->count - first) : PART;
-        turn at_slice[PART], at_row[PART];
-        bool special = false;
-        for (size_t s = 0; s < here; s++) {
-            turn w = weight_of(p, first + s);
-            bool finite = is_finite(p, first + s, w);
-            special |= !finite;
-            at_slice[s] = finite ? times(w, turn_of(((const float *)p->k[2]->data)[first + s], coordinate(z, p->nz)))
-                                 : (turn){0, 0};
-            for (size_t x = 0; x < row; x++) {
-                turn t = finite && x < p->nx ? turn_of(((const float *)p->k[0]->data)[first + s], coordinate(x, p->nx))
-                                             : (turn){0, 0};
-                cosines[s * row + x] = t.re;
-                sines[s * row + x] = t.im;
-            }
-        }
-        for (uint64_t y = 0; y < p->ny; y++) {
-            for (size_t s = 0; s < here; s++) {
-                float ky = ((const float *)p->k[1]->data)[first + s];
-                at_row[s] = isfinite(ky) ? times(at_slice[s], turn_of(ky, coordinate(y, p->ny))) : (turn){0, 0};
-            }
-            part(here, row, at_row, cosines, sines, re + y * row, im + y * row);
-            for (size_t s = 0; s < here && special; s++)
-                if (!is_finite(p, first + s, weight_of(p, first + s)))
-                    add_special(p, first + s, weight_of(p, first + s), y, z, re + y * row, im + y * row);
+    size_t row = (size_t)p->padded, rows = (size_t)p->ny * row;
+    double *cosines = room, *sines = cosines + PART * row, *re = sines + PART * row, *im = re + p->slices * rows;
+    turn at_slice[MOST_SLICES][PART], of_row[PART], at_row[PART];
+    bool finite[PART], special = false;
+    for (size_t s = 0; s < count; s++) {
+        turn w = weight_of(p, first + s);
+        finite[s] = is_finite(p, first + s, w);
+        special |= !finite[s];
+        for (size_t i = 0; i < slices; i++)
+            at_slice[i][s] = finite[s] ? times(w, turn_at(p, 2, first + s, z + i, p->nz)) : (turn){0, 0};
+        for (size_t x = 0; x < row; x++) {
+            turn t = finite[s] && x < p->nx ? turn_at(p, 0, first + s, x, p->nx) : (turn){0, 0};
+            cosines[s * row + x] = t.re;
+            sines[s * row + x] = t.im;
         }
     }
-    for (uint64_t y = 0; y < p->ny; y++)
+    for (uint64_t y = 0; y < p->ny; y++) {
+        for (size_t s = 0; s < count; s++)
+            of_row[s] = finite[s] ? turn_at(p, 1, first + s, y, p->ny) : (turn){0, 0};
+        for (size_t i = 0; i < slices; i++) {
+            double *to_re = re + i * rows + y * row, *to_im = im + i * rows + y * row;
+            for (size_t s = 0; s < count; s++)
+                at_row[s] = times(at_slice[i][s], of_row[s]);
+            part(count, row, at_row, cosines, sines, to_re, to_im);
+            for (size_t s = 0; s < count && special; s++)
+                if (!finite[s])
+                    add_special(p, first + s, weight_of(p, first + s), y, z + i, to_re, to_im);
+        }
+    }
+}
+
+static void reference_slices(void *user, size_t index, size_t worker)
+{
+    const problem *p = user;
+    uint64_t z = index * p->slices;
+    size_t slices = (size_t)(p->nz - z < p->slices ? p->nz - z : p->slices), row = (size_t)p->padded;
+    double *room = p->tables[worker], *re = room + 2 * PART * row, *im = re + p->slices * p->ny * row;
+    memset(re, 0, 2 * p->slices * p->ny * row * sizeof *re);
+    for (uint64_t first = 0; first < p->count; first += PART)
+        add_to_rows(p, first, p->count - first < PART ? (size_t)(p->count - first) : PART, z, slices, room);
+    for (uint64_t y = 0; y < slices * p->ny; y++)
         for (uint64_t x = 0; x < p->nx; x++) {
             ((float *)p->re->data)[(z * p->ny + y) * p->nx + x] = (float)re[y * row + x];
             ((float *)p->im->data)[(z * p->ny + y) * p->nx + x] = (float)im[y * row + x];
@@ -286,18 +291,21 @@ static kiln_status take(kiln_call *call, problem *p)
 kiln_status kiln__host_mri(void *user, kiln_call *call)
 {
     (void)user;
-    problem p = {.mem = call->mem};
+    problem p = {0};
     if (take(call, &p) != KILN_OK)
         return KILN_ERROR_HOST_FUNCTION;
-    size_t threads = kiln__cpu_count(), words = (size_t)(2 * (PART + p.ny) * p.padded);
-    threads = threads < p.nz ? threads : (size_t)p.nz;
+    size_t threads = kiln__cpu_count();
+    p.slices = p.nz >= 32 && p.ny * p.padded <= 1 << 18 ? MOST_SLICES : 1;
+    size_t parts = (size_t)((p.nz + p.slices - 1) / p.slices);
+    size_t words = (size_t)(2 * (PART + p.slices * p.ny) * p.padded);
+    threads = threads < parts ? threads : parts;
     double *room = kiln__calloc(call->mem, threads * words + 1, sizeof *room);
     p.tables = kiln__calloc(call->mem, threads + 1, sizeof *p.tables);
     bool made = room && p.tables;
     for (size_t t = 0; t < threads && made; t++)
         p.tables[t] = room + t * words;
     if (made)
-        kiln__parallel(threads, (size_t)p.nz, reference_slice, &p);
+        kiln__parallel(threads, parts, reference_slices, &p);
     kiln__free(call->mem, room);
     kiln__free(call->mem, p.tables);
     return made ? KILN_OK : kiln__fail_memory(&call->failure);

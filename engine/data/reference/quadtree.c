@@ -318,7 +318,7 @@ typedef struct cell {
     uint32_t first, count, node;
 } cell;
 
-enum { NO_NODE = UINT32_MAX };
+static const uint32_t NO_NODE = UINT32_MAX;
 
 typedef struct work {
     const tree *limits;

@@ -4,6 +4,7 @@
 
 #include "vm_ops.h"
 
+const vm_handlers *vm_table(void); /* of the best instruction set that the host has, or that KILN_SIM_ISA allows */
 bool vm_decode_function(vm_module *module, uint32_t index, kiln__text *log, const vm_handlers *table);
 
 typedef struct vm_constant {

@@ -128,7 +128,8 @@ static void read_across(probe *p, const vm_level *level, const int64_t at[3], ui
 static void read_corner(probe *p, const vm_level *level, const int64_t at[3], uint32_t slice, vm_texel *out)
 {
     int64_t near[3] = {0};
-    vm_texel three[3] = {{{0}}};
+    vm_texel three[3];
+    memset(three, 0, sizeof three); /* a read that fails leaves its own */
     for (unsigned k = 0; k < 2; k++)
         place(VM_EDGE_CLAMP, at[k], level->size[0], &near[k]);
     read_inside(p, level, near, slice, &three[0]);
@@ -150,7 +151,7 @@ static void read_texel(probe *p, const vm_level *level, const int64_t at[3], uin
     const vm_texture *t = p->texture;
     int64_t inside[3] = {0};
     unsigned outside = 0;
-    for (unsigned k = 0; k < side_count(p); k++) {
+    for (unsigned k = 0; k < KILN__COUNT(inside) && k < side_count(p); k++) {
         const int64_t number = at[k] + p->offset[k];
         outside += p->l->geometry == VM_GEOMETRY_CUBE && (number < 0 || number >= level->size[k]);
         if (!place(edge_of(t, k), number, level->size[k], &inside[k])) {

@@ -458,6 +458,13 @@ KILN_API size_t kiln_plan_kernel_count(const kiln_plan *plan);
 /* NULL past the last. It lives until the plan is resized or closed. */
 KILN_API const kiln_kernel_info *kiln_plan_kernel(kiln_plan *plan, size_t kernel);
 
+/* The metrics of the plan's variant, `flops` and `bytes` among them. kiln_plan_metric() gives the value of one for the
+ * plan's params, sizes and inputs, which it makes if they are not made yet; *name lives as long as the spec.
+ * KILN_ERROR_NOT_FOUND: past the last. */
+KILN_API size_t kiln_plan_metric_count(const kiln_plan *plan);
+KILN_API kiln_status kiln_plan_metric(kiln_plan *plan, size_t metric, const char **name, double *value,
+                                      kiln_error **error);
+
 /* ---- capture: a launch written down as a problem of its own ----------------------------------------------------
  *
  * A captured launch is a folder, FOLDER/SPEC-000 (-001, ...), with a spec that `kiln tune FOLDER/SPEC-000/SPEC.yaml`

@@ -1,6 +1,7 @@
 // bounds.cu - what the device gives: the bounds that families are held against. Copying reads and writes each of 2^28
-// floats once, by float4, one element a thread; reading adds them up, four float4 in flight a thread. Special functions are
-// reciprocal square roots, eight under way a thread and nothing else; their number stands where others have bytes.
+// floats once, by float4, one element a thread; reading adds them up, four float4 in flight a thread. Special
+// functions are reciprocal square roots, eight under way a thread and nothing else; their number stands where others
+// have bytes.
 #include "peer.h"
 
 __global__ void copy(const float4 *in, float4 *out, size_t count)

@@ -35,4 +35,14 @@ const cli_command *cli_find_command(const char *name); /* NULL: none of that nam
 const char *cli_suggest_command(const char *name);
 void help_print(const cli_command *command); /* NULL: the overview */
 
+/* The metrics of a plan's configuration; the names belong to the spec. */
+typedef struct metric_list {
+    size_t count;
+    const char **names;
+    double *values;
+} metric_list;
+kiln_status metrics_read(kiln_plan *plan, metric_list *metrics, kiln_error **error);
+const char *metrics_text(const metric_list *metrics, bool all); /* "A 1, B 0.25"; not `all`: without flops and bytes */
+json_t *metrics_json(const metric_list *metrics);
+
 #endif

@@ -10,6 +10,7 @@ typedef struct run_view {
     const char *variant, *size_set;
     kiln_setting *params, *sizes;
     size_t param_count, size_count;
+    metric_list metrics;
     const char *captured; /* the folder of the capture; NULL: none */
 } run_view;
 
@@ -25,6 +26,7 @@ static void show_json(cli *c, const run_view *view, const kiln_result *result, c
     js_set(object, "result", js_result(result));
     const whole_cost cost = whole_cost_of(view->variant, result);
     js_set(object, "end_to_end", whole_cost_json(&cost, 1, result->measured || result->estimated));
+    js_set(object, "metrics", metrics_json(&view->metrics));
     for (size_t i = 0; i < c->args.outputs.count; i++) {
         const char *text = c->args.outputs.items[i];
         size_t name = strcspn(text, "=");
@@ -122,6 +124,11 @@ static void show_text(cli *c, const run_view *view, const kiln_result *r)
         table_cell(&table, "%s", rate);
     }
     host_rows(&table, view, r);
+    const char *metrics = metrics_text(&view->metrics, false);
+    if (*metrics) {
+        table_cell(&table, "metrics");
+        table_cell(&table, "%s", metrics);
+    }
     if (r->clock_hz > 0) {
         table_cell(&table, "clocks");
         table_cell(&table, "SM %.0f MHz, memory %.0f MHz%s", r->clock_hz / 1e6, r->memory_clock_hz / 1e6,
@@ -197,6 +204,8 @@ static int run_run(cli *c)
         status = kiln_plan_run(plan, &options, &ran, &error);
     if (ran)
         result = *ran;
+    if (status == KILN_OK)
+        status = metrics_read(plan, &view.metrics, &error);
     if (status == KILN_OK && c->args.capture)
         view.captured = cli_printf("%s", kiln_plan_captured(plan));
     kiln_plan_close(plan);

@@ -239,6 +239,36 @@ static void show_variant(cli *c, const cli_choice *asked, size_t v, space *all)
     }
 }
 
+/* ---- --metrics ---- */
+
+static int show_metrics(cli *c)
+{
+    cli_choice chosen;
+    metric_list metrics = {0};
+    kiln_plan *plan = NULL;
+    kiln_error *error = NULL;
+    if (!cli_make_choice(c, c->args.variant, &chosen))
+        return CLI_USAGE;
+    kiln_status status = kiln_plan_open(c->engine, c->spec, &chosen.choice, &plan, &error);
+    if (status == KILN_OK)
+        status = metrics_read(plan, &metrics, &error);
+    kiln_plan_close(plan);
+    if (status != KILN_OK)
+        return cli_error(c, error);
+    if (c->args.json) {
+        js_print(metrics_json(&metrics));
+        return 0;
+    }
+    cli_table table;
+    table_start(&table, "lr");
+    for (size_t i = 0; i < metrics.count; i++) {
+        table_cell(&table, "%s", metrics.names[i]);
+        table_cell(&table, "%s", metrics.values[i] == 0 ? "0" : cli_significant(metrics.values[i], 4));
+    }
+    table_print(&table, false);
+    return 0;
+}
+
 static int show_run(cli *c)
 {
     cli_choice asked;
@@ -258,6 +288,8 @@ static int show_run(cli *c)
         return cli_fail(c, KILN_ERROR_NOT_FOUND, "%s has no variant '%s'%s", kiln_spec_name(c->spec), c->args.variant,
                         near ? cli_printf("; did you mean '%s'?", near) : "");
     }
+    if (c->args.metrics)
+        return show_metrics(c);
     if (!cli_make_choice(c, c->args.variant, &asked))
         return CLI_USAGE;
     if (c->args.json) {
@@ -290,6 +322,8 @@ static const cli_option options[] = {
      "Only the names of the variants, one per line."},
     {"only", 0, CLI_WORD, CLI_OPTION_FIELD(only), "WHAT", CLI_WORDS, "variants params sizes",
      "Only the variants, the params with their values, or the size sets, one per line, for scripts."},
+    {"metrics", 0, CLI_FLAG, CLI_OPTION_FIELD(metrics), NULL, CLI_NOTHING, NULL,
+     "Only the metrics of one configuration. Its inputs are made, nothing is run."},
 };
 static const cli_group group = {"Showing", options, CLI_COUNT(options)};
 
@@ -307,6 +341,8 @@ const cli_command cli_show_command = {
     .examples = (const cli_example[]){{"kiln show matmul", "Everything."},
                                       {"kiln show matmul -v coarsened --device sim", "One variant, counted for the "
                                                                                      "simulated device."},
+                                      {"kiln show cutoff -v constant_device -p CAPACITY=8 -s tiny --metrics",
+                                       "What this capacity costs: how many atoms overflow, how many are near."},
                                       {0}},
     .run = show_run,
 };
