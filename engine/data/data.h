@@ -111,7 +111,9 @@ struct kiln_call {
     void *file_user;
     bool missed; /* the function asked for an argument that it was not given */
     kiln__arena arena;
-    kiln_error *failure; /* set by kiln_call_fail */
+    kiln_error *failure;      /* set by kiln_call_fail */
+    const kiln__log *log;     /* NULL: says nothing */
+    const volatile int *stop; /* NULL, or nonzero once the caller wants the call to end (KILN_ERROR_INTERRUPTED) */
 };
 #if defined __clang_analyzer__ || defined KILN_ANALYZER /* as for kiln__fail() */
 #define kiln_call_fail(...) (kiln_call_fail(__VA_ARGS__), KILN_ERROR_HOST_FUNCTION)

@@ -39,6 +39,12 @@ bool kiln__document_describe(json_t *results, json_t *header);
 /* The length of a T4 unit of time in seconds; 0: unknown unit. */
 double kiln__unit_seconds(const char *name);
 
+/* gunzip of a file into a temporary one without a name, in $TMPDIR or /tmp, `limit` bytes of text at most (zip.c).
+ * `more` is called after each piece of packed bytes; false: end, with KILN_ERROR_INTERRUPTED. *to is the caller's to
+ * close; *written: bytes of text. */
+kiln_status kiln__gunzip_file(const kiln_allocator *mem, const char *name, int from, uint64_t limit,
+                              bool (*more)(void *user, uint64_t bytes), void *user, int *to, uint64_t *written,
+                              kiln_error **error);
 /* gunzip (zip.c): at most `limit` bytes, with room for two more after them; *cut_off: the end is missing. */
 kiln_status kiln__gunzip(const kiln_allocator *mem, const char *name, const void *data, size_t length, size_t limit,
                          char **text, size_t *text_length, bool *cut_off, kiln_error **error);

@@ -1,4 +1,11 @@
 /* zip.c - gzipped bytes. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #include "document.h"
@@ -64,6 +71,126 @@ kiln_status kiln__gunzip(const kiln_allocator *mem, const char *name, const void
                           "for a gzipped file of its size; if that size is right, decompress it with gunzip first",
                           name, limit >> 20);
     return kiln__fail(mem, error, KILN_ERROR_SPEC, "%s: the gzip data is damaged", name);
+}
+
+/* ---- from file to file ---- */
+
+enum { PIECE = 1 << 20 };
+
+typedef struct unzip {
+    z_stream stream;
+    const char *name;
+    int from, to;
+    uint64_t read, written, limit;
+    unsigned char in[PIECE], out[PIECE];
+} unzip;
+
+static kiln_status damaged(const unzip *z, const kiln_allocator *mem, kiln_error **error)
+{
+    return kiln__fail(mem, error, KILN_ERROR_SPEC, "%s: the gzip data is damaged", z->name);
+}
+
+/* All of the piece that was read. *between: a member has ended, and nothing has followed. */
+static kiln_status inflate_piece(unzip *z, const kiln_allocator *mem, bool *between, kiln_error **error)
+{
+    do {
+        if (*between && inflateReset(&z->stream) != Z_OK) /* a file may have several members */
+            return damaged(z, mem, error);
+        z->stream.next_out = z->out;
+        z->stream.avail_out = PIECE;
+        int result = inflate(&z->stream, Z_NO_FLUSH);
+        *between = result == Z_STREAM_END;
+        if (result == Z_MEM_ERROR)
+            return kiln__fail_memory(error);
+        if (result != Z_OK && result != Z_STREAM_END && result != Z_BUF_ERROR)
+            return damaged(z, mem, error);
+        size_t made = PIECE - z->stream.avail_out;
+        z->written += made;
+        if (z->written > z->limit)
+            return kiln__fail(mem, error, KILN_ERROR_UNSUPPORTED,
+                              "%s: larger than %" PRIu64 " MiB when decompressed, which is the limit "
+                              "for a gzipped file of its size; if that size is right, decompress it with gunzip first",
+                              z->name, z->limit >> 20);
+        if (kiln__write_all(z->to, z->out, made) != 0)
+            return kiln__fail(mem, error, KILN_ERROR_IO,
+                              "%s: its text, %" PRIu64
+                              " MiB so far, cannot be written to a temporary file (%s); TMPDIR "
+                              "names the folder",
+                              z->name, z->written >> 20, strerror(errno));
+    } while (z->stream.avail_in > 0 || (!*between && z->stream.avail_out == 0));
+    return KILN_OK;
+}
+
+static kiln_status inflate_file(unzip *z, const kiln_allocator *mem, bool (*more)(void *user, uint64_t bytes),
+                                void *user, kiln_error **error)
+{
+    bool between = false;
+    for (;;) {
+        ssize_t got = pread(z->from, z->in, PIECE, (off_t)z->read);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return kiln__fail(mem, error, KILN_ERROR_IO, "%s: it cannot be read: %s", z->name, strerror(errno));
+        if (got == 0)
+            return between ? KILN_OK
+                           : kiln__fail(mem, error, KILN_ERROR_SPEC, "%s: the gzipped data end too early", z->name);
+        z->read += (uint64_t)got;
+        z->stream.next_in = z->in;
+        z->stream.avail_in = (unsigned)got;
+        kiln_status status = inflate_piece(z, mem, &between, error);
+        if (status != KILN_OK)
+            return status;
+        if (!more(user, (uint64_t)got))
+            return kiln__fail(mem, error, KILN_ERROR_INTERRUPTED, "%s: interrupted while it was read", z->name);
+    }
+}
+
+/* A file without a name. */
+static kiln_status open_scratch(const kiln_allocator *mem, int *fd, kiln_error **error)
+{
+    const char *folder = getenv("TMPDIR");
+    char path[4096];
+    folder = folder && *folder ? folder : "/tmp";
+    *fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (*fd >= 0)
+        return KILN_OK;
+    snprintf(path, sizeof path, "%s/kiln-XXXXXX", folder); /* a file system without such files */
+    *fd = mkostemp(path, O_CLOEXEC);
+    if (*fd < 0)
+        return kiln__fail(mem, error, KILN_ERROR_IO, "no temporary file in %s: %s; TMPDIR names the folder", folder,
+                          strerror(errno));
+    unlink(path);
+    return KILN_OK;
+}
+
+kiln_status kiln__gunzip_file(const kiln_allocator *mem, const char *name, int from, uint64_t limit,
+                              bool (*more)(void *user, uint64_t bytes), void *user, int *to, uint64_t *written,
+                              kiln_error **error)
+{
+    unzip *z = kiln__calloc(mem, 1, sizeof *z);
+    if (!z)
+        return kiln__fail_memory(error);
+    z->stream = (z_stream){.zalloc = zip_alloc, .zfree = zip_free, .opaque = (void *)(uintptr_t)mem};
+    z->name = name;
+    z->from = from;
+    z->limit = limit;
+    kiln_status status = open_scratch(mem, &z->to, error);
+    *to = z->to;
+    if (status != KILN_OK) {
+        kiln__free(mem, z);
+        return status;
+    }
+    if (inflateInit2(&z->stream, 16 + MAX_WBITS) != Z_OK) {
+        status = kiln__fail_memory(error);
+    } else {
+        status = inflate_file(z, mem, more, user, error);
+        inflateEnd(&z->stream);
+    }
+    *written = z->written;
+    kiln__free(mem, z);
+    if (status != KILN_OK)
+        close(*to);
+    return status;
 }
 
 /* In parts whose size fits zlib's counters. */

@@ -363,9 +363,9 @@ KILN_API const kiln_size_set *kiln_spec_size_set(const kiln_spec *spec, size_t s
 typedef struct kiln_buffer_info {
     const char *name;
     kiln_type type;
-    const char *shape;     /* as written: "[M, N]" */
+    const char *shape;     /* as written: "[M, N]"; if it comes with the data: "made by FUNCTION", "as in the file" */
     int output;            /* 1: an output (`out: true`) */
-    const char *type_text; /* NULL, or the expression that chooses the type; then `type` has no meaning */
+    const char *type_text; /* NULL, or what chooses the type: an expression, "from NAME". Then `type` has no meaning */
 } kiln_buffer_info;
 KILN_API size_t kiln_spec_buffer_count(const kiln_spec *spec);
 KILN_API const kiln_buffer_info *kiln_spec_buffer(const kiln_spec *spec, size_t buffer);

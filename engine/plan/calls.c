@@ -101,8 +101,13 @@ kiln_status kiln__plan_call(kiln_plan *plan, const char *function, unsigned use,
         kiln__diag_add(&diag, pos, "no host function '%s' is registered for this use", function);
         return kiln__diag_finish(&diag, KILN_ERROR_NOT_FOUND, error);
     }
-    kiln_call call = {
-        .mem = plan->mem, .arg_count = args->count, .args = args->args, .file = find_file, .file_user = plan};
+    kiln_call call = {.mem = plan->mem,
+                      .arg_count = args->count,
+                      .args = args->args,
+                      .file = find_file,
+                      .file_user = plan,
+                      .log = &plan->engine->log,
+                      .stop = plan->limit.stop};
     kiln_status status = kiln__call(&call, host, pos, error);
     args->missed = call.missed;
     if (status == KILN_OK && exports) {

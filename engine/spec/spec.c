@@ -33,6 +33,26 @@ const kiln__buffer *kiln__variant_buffer(const kiln__variant *variant, const cha
     return NULL;
 }
 
+/* What a buffer whose type or shape comes with its data shows instead of them. */
+static void describe_buffer(kiln__arena *arena, const kiln__variant *variant, const kiln__buffer *b,
+                            kiln_buffer_info *info)
+{
+    *info = (kiln_buffer_info){.name = b->name,
+                               .type = b->type,
+                               .shape = b->shape_text,
+                               .output = b->out,
+                               .type_text = b->type_expr ? kiln__expr_text(b->type_expr) : NULL};
+    if (!b->type_known && !b->type_expr)
+        info->type_text = kiln__arena_printf(arena, "from %s", b->fill.text);
+    if (b->dims >= 0)
+        return;
+    info->shape = "as in the file";
+    size_t root = b->fill.kind == KILN__FILL_FROM ? strcspn(b->fill.text, ".") : 0;
+    for (size_t i = 0; root && i < variant->input_count; i++)
+        if (strlen(variant->inputs[i].name) == root && memcmp(variant->inputs[i].name, b->fill.text, root) == 0)
+            info->shape = kiln__arena_printf(arena, "made by %s", variant->inputs[i].function);
+}
+
 bool kiln__spec_describe(kiln_spec *spec)
 {
     kiln__arena *arena = &spec->arena;
@@ -53,14 +73,8 @@ bool kiln__spec_describe(kiln_spec *spec)
     }
     spec->size_set_infos = sets;
     kiln_buffer_info *buffers = kiln__arena_alloc(arena, (spec->buffer_count + 1) * sizeof *buffers);
-    for (size_t i = 0; buffers && i < spec->buffer_count; i++) {
-        const kiln__buffer *b = &spec->variants[0].buffers[i];
-        buffers[i] = (kiln_buffer_info){.name = b->name,
-                                        .type = b->type,
-                                        .shape = b->shape_text,
-                                        .output = b->out,
-                                        .type_text = b->type_expr ? kiln__expr_text(b->type_expr) : NULL};
-    }
+    for (size_t i = 0; buffers && i < spec->buffer_count; i++)
+        describe_buffer(arena, &spec->variants[0], &spec->variants[0].buffers[i], &buffers[i]);
     spec->buffer_infos = buffers;
     return !arena->failed;
 }

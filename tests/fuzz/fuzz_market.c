@@ -53,7 +53,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (status == KILN_OK) {
         kiln__row_statistics statistics;
         check_matrix(&matrix, graph);
-        kiln__csr_statistics(&matrix, &statistics);
+        kiln__csr_statistics(&matrix, (kiln__patience){0}, &statistics);
         WANT(statistics.largest <= matrix.columns && statistics.empty <= matrix.rows);
         WANT(kiln__market_parse(NULL, "input", text, size - 1, graph, &again, NULL) == KILN_OK);
         WANT(again.nonzeros == matrix.nonzeros &&

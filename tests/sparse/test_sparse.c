@@ -1,7 +1,11 @@
 /* Matrices and graphs: how they are made and read, and each format against a dense product in double. */
 #include <math.h>
+#include <stdatomic.h>
+#include <unistd.h>
 
 #include "check.h"
+#include "document.h"
+#include "lines.h"
 #include "sparse.h"
 
 /* ---- building ---- */
@@ -177,7 +181,7 @@ static void test_shapes(void)
 {
     kiln__row_statistics s;
     kiln__csr m = generate("stencil27", 1000, 0, false);
-    kiln__csr_statistics(&m, &s);
+    kiln__csr_statistics(&m, (kiln__patience){0}, &s);
     CHECK(m.rows == 1000 && m.nonzeros == 28 * 28 * 28 && s.largest == 27 && s.bandwidth == 111 && s.near == 1);
     kiln__csr_free(NULL, &m);
     m = generate("band", 100, 7, false);
@@ -187,7 +191,7 @@ static void test_shapes(void)
     CHECK(m.rows == 100 && m.nonzeros == 2 * 2 * 10 * 9);
     kiln__csr_free(NULL, &m);
     m = generate("star", 100, 0, false);
-    kiln__csr_statistics(&m, &s);
+    kiln__csr_statistics(&m, (kiln__patience){0}, &s);
     CHECK(m.nonzeros == 100 && s.largest == 100 && s.empty == 99 && s.mean == 1);
     CHECK(fabs(s.deviation - sqrt((99.0 * 99 + 99) / 100)) < 1e-12);
     kiln__csr_free(NULL, &m);
@@ -195,19 +199,19 @@ static void test_shapes(void)
     CHECK(m.nonzeros == 3 * 50 - 2 && rows_are(&(kiln__csr){.rows = 0, .offsets = m.offsets}, ""));
     kiln__csr_free(NULL, &m);
     m = generate("rmat", 1 << 12, 16, true);
-    kiln__csr_statistics(&m, &s);
+    kiln__csr_statistics(&m, (kiln__patience){0}, &s);
     CHECK(s.largest > 20 * s.mean && s.empty > 400 && s.mean > 16 && s.mean < 32);
     kiln__csr_free(NULL, &m);
     m = generate("road", 1 << 14, 0, true);
-    kiln__csr_statistics(&m, &s);
+    kiln__csr_statistics(&m, (kiln__patience){0}, &s);
     CHECK(s.mean > 2.3 && s.mean < 2.7 && s.largest <= 6);
     kiln__csr_free(NULL, &m);
     m = generate("power", 1 << 14, 12, false);
-    kiln__csr_statistics(&m, &s);
+    kiln__csr_statistics(&m, (kiln__patience){0}, &s);
     CHECK(s.largest > 100 && s.mean > 8 && s.mean < 16);
     kiln__csr_free(NULL, &m);
     m = generate("fem6", 600, 48, false); /* 100 nodes: the first with itself and what it is coupled with */
-    kiln__csr_statistics(&m, &s);
+    kiln__csr_statistics(&m, (kiln__patience){0}, &s);
     CHECK(m.nonzeros % 36 == 0 && s.empty == 0 && m.offsets[6] == 6 * m.offsets[1] && m.index[5] == 5);
     kiln__csr_free(NULL, &m);
     m = generate("tall", 64000, 6, false);
@@ -329,7 +333,7 @@ static void test_large_file(void)
     CHECK(fclose(file) == 0);
     kiln__csr m;
     kiln_error *error = NULL;
-    CHECK_OK(kiln__market_read(NULL, path, false, &m, &error), error);
+    CHECK_OK(kiln__market_read(NULL, path, false, (kiln__patience){0}, &m, &error), error);
     CHECK(m.rows == ROWS && m.nonzeros == 2 * ROWS - 1);
     bool right = m.values && m.values[0] == 0;
     for (uint32_t r = 1; right && r < m.rows; r++) {
@@ -340,6 +344,113 @@ static void test_large_file(void)
     CHECK(right);
     kiln__csr_free(NULL, &m);
     remove(path);
+}
+
+/* ---- gzipped files ---- */
+
+static void write_bytes(const char *path, const void *data, size_t length)
+{
+    FILE *file = fopen(path, "wb");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+    CHECK(fwrite(data, 1, length, file) == length && fclose(file) == 0);
+}
+
+static void reads_packed(const char *path, const kiln__text *packed, size_t length, const char *why)
+{
+    kiln__csr m;
+    kiln_error *error = NULL;
+    write_bytes(path, packed->data, length);
+    kiln_status status = kiln__market_read(NULL, path, false, (kiln__patience){0}, &m, &error);
+    if (!why) {
+        CHECK_OK(status, error);
+        CHECK(rows_are(&m, "0=2.5 1=0.5; 2=-10"));
+    } else {
+        CHECK(status != KILN_OK && strstr(kiln_error_message(error), why) != NULL);
+        CHECK(!m.offsets);
+    }
+    kiln__csr_free(NULL, &m);
+    kiln_error_free(error);
+}
+
+static void test_packed(void)
+{
+    static const char head[] = HEAD "coordinate real general\n2 3 3\n", rest[] = "1 1 2.5\n2 3 -1e1\n1 2 .5\n";
+    char path[] = "/tmp/kiln-test-packed-XXXXXX";
+    int fd = mkstemp(path);
+    CU_ASSERT_FATAL(fd >= 0);
+    close(fd);
+    kiln__text packed = {0};
+    kiln_error *error = NULL;
+    CHECK_OK(kiln__gzip(NULL, head, sizeof head - 1, &packed, &error), error);
+    size_t first = packed.length;
+    CHECK_OK(kiln__gzip(NULL, rest, sizeof rest - 1, &packed, &error), error); /* two members */
+    reads_packed(path, &packed, packed.length, NULL);
+    reads_packed(path, &packed, packed.length - 9, "the gzipped data end too early");
+    reads_packed(path, &packed, first, "0 entries, where its size line says 3");
+    packed.data[first + 2] ^= 0x40; /* no method of gzip */
+    reads_packed(path, &packed, packed.length, "the gzip data is damaged");
+    kiln__text_free(&packed);
+    /* One byte in a thousand: more than any text of numbers. */
+    char *much = calloc(1, 1 << 20);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(much);
+    CHECK_OK(kiln__gzip(NULL, much, 1 << 20, &packed, &error), error);
+    reads_packed(path, &packed, packed.length, "which is the limit for a gzipped file of its size");
+    free(much);
+    kiln__text_free(&packed);
+    remove(path);
+}
+
+/* ---- being stopped, and saying how far it is ---- */
+
+static volatile int stop;
+static atomic_uint walks;
+
+static void walk_and_stop(const void *source, size_t chunk, kiln__entry_sink sink, void *to)
+{
+    (void)source;
+    if (atomic_fetch_add(&walks, 1) == 5) /* of four for the counts and four for the entries */
+        stop = 1;
+    sink(to, (uint32_t)chunk, 0, 1);
+}
+
+static void test_stop(void)
+{
+    kiln__csr m;
+    kiln_error *error = NULL;
+    kiln__entries entries = {.rows = 4, .columns = 1, .chunks = 4, .walk = walk_and_stop, .patience = {.stop = &stop}};
+    walks = 0;
+    CHECK(kiln__csr_build(NULL, &entries, &m, &error) == KILN_ERROR_INTERRUPTED && !m.offsets);
+    kiln_error_free(error);
+    error = NULL;
+    static const char text[] = HEAD "coordinate pattern general\n2 2 1\n1 2\n";
+    char path[] = "/tmp/kiln-test-stop-XXXXXX";
+    int fd = mkstemp(path);
+    CU_ASSERT_FATAL(fd >= 0);
+    close(fd);
+    write_bytes(path, text, sizeof text - 1);
+    kiln_status status = kiln__market_read(NULL, path, false, (kiln__patience){.stop = &stop}, &m, &error);
+    CHECK(status == KILN_ERROR_INTERRUPTED && !m.offsets);
+    kiln_error_free(error);
+    remove(path);
+    stop = 0;
+}
+
+static void keep_line(void *user, kiln_log_level level, const char *message)
+{
+    CHECK(level == KILN_LOG_INFO);
+    snprintf(user, 160, "%s", message);
+}
+
+static void test_progress(void)
+{
+    char line[160] = "";
+    kiln__log log = {.fn = keep_line, .user = line};
+    uint64_t now = kiln__now_ns(), done = 0, told = now;
+    kiln__say_progress((kiln__patience){.log = &log}, "web.mtx", now, &done, &told, 500, 4000);
+    CHECK(done == 500 && (*line == '\0' || kiln__now_ns() - now > 200000000)); /* not more often than that */
+    told = 0;
+    kiln__say_progress((kiln__patience){.log = &log}, "web.mtx", now, &done, &told, 1500, 4000);
+    CHECK(done == 2000 && strncmp(line, "reading web.mtx: 50 %, ", 23) == 0 && told >= now);
 }
 
 /* ---- breadth-first search ---- */
@@ -639,6 +750,9 @@ static const check_case tests[] = {
     {"market", test_market},
     {"market: refused", test_market_refused},
     {"large file", test_large_file},
+    {"packed", test_packed},
+    {"stop", test_stop},
+    {"progress", test_progress},
     {"search", test_search},
     {"formats", test_formats},
     {"too much padding", test_too_much_padding},

@@ -21,8 +21,10 @@ void kiln__csr_free(const kiln_allocator *mem, kiln__csr *matrix)
 
 enum {
     ROWS_A_PART = 4096,
-    SHORT = 24,    /* a row that is sorted by insertion */
-    ROW_BYTES = 16 /* of memory for each row while a matrix is built */
+    SHORT = 48,          /* a row that is sorted by insertion */
+    ROW_BYTES = 16,      /* of memory for each row while a matrix is built */
+    ENTRY_BYTES = 16,    /* for each entry: 8 while it is built, 8 in the result */
+    MANY_BYTES = 1 << 28 /* below that nobody asks how much is free */
 };
 
 typedef struct builder {
@@ -61,7 +63,8 @@ static void count_chunk(void *user, size_t index, size_t worker)
 {
     (void)worker;
     builder *b = user;
-    b->from->walk(b->from->source, index, count_entry, b);
+    if (!kiln__is_stopped(b->from->patience))
+        b->from->walk(b->from->source, index, count_entry, b);
 }
 
 /* ---- putting ---- */
@@ -91,7 +94,8 @@ static void put_chunk(void *user, size_t index, size_t worker)
 {
     (void)worker;
     builder *b = user;
-    b->from->walk(b->from->source, index, put_entry, b);
+    if (!kiln__is_stopped(b->from->patience))
+        b->from->walk(b->from->source, index, put_entry, b);
 }
 
 /* ---- sorting, and adding up what lies at the same place ---- */
@@ -149,6 +153,8 @@ static void finish_rows(void *user, size_t index, size_t worker)
     (void)worker;
     builder *b = user;
     uint64_t first = (uint64_t)index * ROWS_A_PART, end = first + ROWS_A_PART;
+    if (kiln__is_stopped(b->from->patience))
+        return;
     for (uint64_t r = first; r < end && r < b->from->rows; r++) {
         size_t count = (size_t)(b->begin[r + 1] - b->begin[r]);
         if (atomic_load_explicit(&b->counts[r], memory_order_relaxed) != 0) {
@@ -165,6 +171,8 @@ static void copy_rows(void *user, size_t index, size_t worker)
     (void)worker;
     builder *b = user;
     uint64_t first = (uint64_t)index * ROWS_A_PART, end = first + ROWS_A_PART;
+    if (kiln__is_stopped(b->from->patience))
+        return;
     for (uint64_t r = first; r < end && r < b->from->rows; r++) {
         const uint64_t *row = b->entries + b->begin[r];
         uint32_t to = b->matrix->offsets[r], count = b->matrix->offsets[r + 1] - to;
@@ -185,9 +193,16 @@ static kiln_status too_large(const kiln_allocator *mem, kiln_error **error)
                       "bits");
 }
 
+static kiln_status stopped(const kiln_allocator *mem, kiln_error **error)
+{
+    return kiln__fail(mem, error, KILN_ERROR_INTERRUPTED, "interrupted while the matrix was made");
+}
+
 static kiln_status make_room(const kiln_allocator *mem, builder *b, kiln_error **error)
 {
     uint64_t rows = b->from->rows, total = 0;
+    if (kiln__is_stopped(b->from->patience))
+        return stopped(mem, error);
     b->begin = kiln__alloc(mem, (size_t)(rows + 1) * sizeof *b->begin);
     if (!b->begin)
         return kiln__fail_memory(error);
@@ -196,8 +211,12 @@ static kiln_status make_room(const kiln_allocator *mem, builder *b, kiln_error *
         total += atomic_load_explicit(&b->counts[r], memory_order_relaxed);
     }
     b->begin[rows] = total;
-    if (total > SIZE_MAX / sizeof *b->entries)
+    if (total > SIZE_MAX / ENTRY_BYTES)
         return too_large(mem, error);
+    /* Asked before, because the kernel gives memory that it does not have and ends a process that uses it. */
+    if (total * ENTRY_BYTES > MANY_BYTES && total * ENTRY_BYTES > kiln__host_memory_free())
+        return kiln__fail(mem, error, KILN_ERROR_MEMORY, "%" PRIu64 " entries need %" PRIu64 " MiB, more than is free",
+                          total, total * ENTRY_BYTES >> 20);
     b->entries = kiln__alloc(mem, (size_t)total * sizeof *b->entries);
     return b->entries ? KILN_OK : kiln__fail_memory(error);
 }
@@ -252,12 +271,15 @@ kiln_status kiln__csr_build(const kiln_allocator *mem, const kiln__entries *entr
         size_t parts = (size_t)((entries->rows + ROWS_A_PART - 1) / ROWS_A_PART);
         kiln__parallel(0, entries->chunks, put_chunk, &b);
         kiln__parallel(0, parts, finish_rows, &b);
-        status = atomic_load(&b.changed) ? kiln__fail(mem, error, KILN_ERROR_IO,
-                                                      "the entries changed while they were "
-                                                      "read")
-                                         : make_offsets(mem, &b, error);
+        status = kiln__is_stopped(entries->patience) ? stopped(mem, error)
+                 : atomic_load(&b.changed)           ? kiln__fail(mem, error, KILN_ERROR_IO,
+                                                                  "the entries changed while they were "
+                                                                            "read")
+                                                     : make_offsets(mem, &b, error);
         if (status == KILN_OK)
             kiln__parallel(0, parts, copy_rows, &b);
+        if (status == KILN_OK && kiln__is_stopped(entries->patience)) /* then rows may be missing */
+            status = stopped(mem, error);
     }
     kiln__free(mem, b.counts);
     kiln__free(mem, b.begin);
@@ -269,13 +291,15 @@ kiln_status kiln__csr_build(const kiln_allocator *mem, const kiln__entries *entr
 
 /* ---- what describes it ---- */
 
-void kiln__csr_statistics(const kiln__csr *m, kiln__row_statistics *s)
+bool kiln__csr_statistics(const kiln__csr *m, kiln__patience patience, kiln__row_statistics *s)
 {
     *s = (kiln__row_statistics){0};
     uint64_t near = 0, adjacent = 0;
     double squares = 0;
     s->mean = m->rows ? (double)m->nonzeros / m->rows : 0;
     for (uint32_t r = 0; r < m->rows; r++) {
+        if (r % ROWS_A_PART == 0 && kiln__is_stopped(patience))
+            return false;
         uint32_t length = m->offsets[r + 1] - m->offsets[r];
         double apart = (double)length - s->mean;
         squares += apart * apart;
@@ -291,6 +315,7 @@ void kiln__csr_statistics(const kiln__csr *m, kiln__row_statistics *s)
     s->deviation = m->rows ? sqrt(squares / m->rows) : 0;
     s->near = m->nonzeros ? (double)near / m->nonzeros : 1;
     s->adjacent = m->nonzeros ? (double)adjacent / m->nonzeros : 0;
+    return true;
 }
 
 bool kiln__csr_diagonals(const kiln_allocator *mem, const kiln__csr *m, uint64_t *diagonals)

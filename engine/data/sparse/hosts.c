@@ -5,6 +5,14 @@
 
 /* ---- inputs ---- */
 
+static kiln__patience patience_of(const kiln_call *call) { return (kiln__patience){call->log, call->stop}; }
+
+/* Not kiln_call_fail(), because the status is another. */
+static kiln_status stopped(kiln_call *call)
+{
+    return kiln__fail(call->mem, &call->failure, KILN_ERROR_INTERRUPTED, "interrupted");
+}
+
 static kiln_status make(kiln_call *call, bool graph, kiln__csr *matrix)
 {
     const int64_t usual_degree = 8, usual_seed = 1, no_rows = 0;
@@ -23,12 +31,13 @@ static kiln_status make(kiln_call *call, bool graph, kiln__csr *matrix)
         const char *path;
         if (kiln_call_file(call, name, &path) != KILN_OK)
             return KILN_ERROR_HOST_FUNCTION;
-        return kiln__market_read(call->mem, path, graph, matrix, &call->failure);
+        return kiln__market_read(call->mem, path, graph, patience_of(call), matrix, &call->failure);
     }
     generator.rows = (uint64_t)rows;
     generator.degree = (uint64_t)degree;
     generator.seed = (uint64_t)seed;
     kiln__generator_make(&generator, &entries);
+    entries.patience = patience_of(call);
     return kiln__csr_build(call->mem, &entries, matrix, &call->failure);
 }
 
@@ -36,15 +45,22 @@ static kiln_status export_copy(kiln_call *call, const char *name, kiln_type type
 {
     kiln_array *array;
     kiln_status status = kiln_call_export_array(call, name, type, 1, &length, &array);
-    if (status == KILN_OK && length)
-        memcpy(array->data, data, (size_t)length * kiln__type_bytes(type));
-    return status;
+    if (status != KILN_OK)
+        return status;
+    const size_t piece = (size_t)64 << 20, bytes = (size_t)length * kiln__type_bytes(type);
+    for (size_t at = 0; at < bytes; at += piece) {
+        if (kiln__is_stopped(patience_of(call)))
+            return stopped(call);
+        memcpy((char *)array->data + at, (const char *)data + at, bytes - at < piece ? bytes - at : piece);
+    }
+    return KILN_OK;
 }
 
 static kiln_status export_all(kiln_call *call, const kiln__csr *m)
 {
     kiln__row_statistics s;
-    kiln__csr_statistics(m, &s);
+    if (!kiln__csr_statistics(m, patience_of(call), &s))
+        return stopped(call);
     if (kiln_call_export_int(call, "rows", m->rows) != KILN_OK ||
         kiln_call_export_int(call, "columns", m->columns) != KILN_OK ||
         kiln_call_export_int(call, "nonzeros", m->nonzeros) != KILN_OK ||

@@ -5,14 +5,18 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "lines.h"
 #include "expr.h"
+#include "lines.h"
+
+#define TELL_NS 200000000u /* between two lines of progress */
 
 void kiln__lines_init(kiln__lines *lines, const kiln_allocator *mem, const char *name, const char *text, int fd,
                       uint64_t length)
 {
     *lines = (kiln__lines){.mem = mem, .name = name, .text = text, .fd = fd, .length = length};
     lines->failed_at = UINT64_MAX;
+    lines->passes = 1;
+    lines->began = lines->told = kiln__now_ns();
     pthread_mutex_init(&lines->mutex, NULL);
 }
 
@@ -74,10 +78,27 @@ static void walk_text(kiln__lines *lines, const char *text, size_t length, uint6
     }
 }
 
+void kiln__say_progress(kiln__patience patience, const char *name, uint64_t began, uint64_t *done, uint64_t *told,
+                        uint64_t bytes, uint64_t all)
+{
+    uint64_t now = kiln__now_ns(), last = __atomic_load_n(told, __ATOMIC_RELAXED);
+    uint64_t sum = __atomic_add_fetch(done, bytes, __ATOMIC_RELAXED);
+    if (!patience.log || now < last + TELL_NS ||
+        !__atomic_compare_exchange_n(told, &last, now, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        return;
+    double rate = (double)sum / ((double)(now - began) * 1e-9 + 1e-9), left = sum < all ? (double)(all - sum) : 0;
+    kiln__logf(patience.log, KILN_LOG_INFO, "reading %s: %.0f %%, %.0f MB/s, %.0f s left", name,
+               all ? 100.0 * (double)sum / (double)all : 100.0, rate * 1e-6, left / rate);
+}
+
 void kiln__lines_walk(kiln__lines *lines, size_t part, kiln__line_fn line, void *user)
 {
     uint64_t from = lines->begin + (uint64_t)part * KILN__LINES_PART, end = from + KILN__LINES_PART;
     end = end < lines->length ? end : lines->length;
+    if (kiln__is_stopped(lines->patience))
+        return;
+    kiln__say_progress(lines->patience, lines->name, lines->began, &lines->done, &lines->told, end - from,
+                       lines->length * lines->passes);
     uint64_t read_from = part ? from - 1 : from; /* whether a line begins just here is seen by what is before */
     if (lines->text) {
         const char *first = lines->text + read_from,
@@ -136,6 +157,8 @@ kiln_status kiln__lines_status(kiln__lines *lines, kiln_error **error)
 {
     uint64_t at = lines->failed_at;
     const char *why = lines->failure;
+    if (kiln__is_stopped(lines->patience))
+        return kiln__fail(lines->mem, error, KILN_ERROR_INTERRUPTED, "%s: interrupted while it was read", lines->name);
     if (at == UINT64_MAX)
         return KILN_OK;
     if (lines->failed_errno != 0)

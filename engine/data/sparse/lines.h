@@ -4,7 +4,7 @@
 
 #include <pthread.h>
 
-#include "data.h"
+#include "sparse.h"
 
 enum {
     KILN__LINES_PART = 4 << 20, /* bytes of the text in a part */
@@ -25,6 +25,11 @@ typedef struct kiln__lines {
     uint64_t failed_at;  /* UINT64_MAX: none */
     const char *failure; /* a constant text */
     int failed_errno;    /* of reading; 0: none */
+    /* Progress */
+    kiln__patience patience;
+    unsigned passes;     /* how often all of the text is walked */
+    uint64_t began;      /* on the monotonic clock */
+    uint64_t done, told; /* bytes, of all passes; when it was last said (atomic) */
 } kiln__lines;
 
 void kiln__lines_init(kiln__lines *lines, const kiln_allocator *mem, const char *name, const char *text, int fd,
@@ -37,7 +42,11 @@ typedef void (*kiln__line_fn)(void *user, const char *at, const char *end, uint6
 void kiln__lines_walk(kiln__lines *lines, size_t part, kiln__line_fn line, void *user);
 /* Notes a failure; the one furthest to the front stays. `why` is a constant text. */
 void kiln__lines_fail(kiln__lines *lines, uint64_t place, const char *why);
-/* KILN_OK, or the failure with the line and column of its place. */
+/* Says that `bytes` more of `all` are done, if that was not said a moment ago. `began` and the atomic `done` and `told`
+ * as in kiln__lines. */
+void kiln__say_progress(kiln__patience patience, const char *name, uint64_t began, uint64_t *done, uint64_t *told,
+                        uint64_t bytes, uint64_t all);
+/* KILN_OK, or the failure with the line and column of its place; or KILN_ERROR_INTERRUPTED. */
 kiln_status kiln__lines_status(kiln__lines *lines, kiln_error **error);
 
 /* ---- numbers: what stands at *at, which moves past it and the blanks before it ---- */

@@ -22,7 +22,7 @@ typedef struct market {
     uint64_t rows, columns;
     uint64_t stated; /* entries that the header announces */
     size_t parts;
-    uint64_t *counts;  /* of each part: lines with an entry */
+    uint64_t *counts;  /* of each part: lines with an entry; NOT_WALKED: nobody has counted them */
     uint64_t *largest; /* of each part of an edge list: one more than the largest vertex */
 } market;
 
@@ -34,7 +34,10 @@ typedef struct reader {
     void *to;
     uint64_t count, largest;
     uint64_t row, column; /* of an array: the next entry's place */
+    bool places_only;     /* values are read, and checked, by a later walk */
 } reader;
+
+#define NOT_WALKED UINT64_MAX
 
 static void fail(reader *r, uint64_t place, const char *line, const char *at, const char *why)
 {
@@ -99,7 +102,9 @@ static void coordinate_line(reader *r, const char *line, const char *end, uint64
                                       : "there is no such column: columns count from 1 to what the size line says");
         return;
     }
-    if (!m->pattern && !kiln__read_float(&at, &value)) {
+    if (r->places_only)
+        at = end;
+    else if (!m->pattern && !kiln__read_float(&at, &value)) {
         fail(r, place, line, at, "the value is no finite number of single precision");
         return;
     }
@@ -161,6 +166,7 @@ static void walk(const void *source, size_t chunk, kiln__entry_sink sink, void *
     market *m = *(market *const *)source;
     reader r = {.m = m, .sink = sink, .to = to, .row = m->skew && m->array};
     if (!m->array) {
+        r.places_only = sink && m->counts[chunk] == NOT_WALKED;
         kiln__lines_walk(&m->lines, chunk, read_line, &r);
         m->counts[chunk] = r.count;
         m->largest[chunk] = r.largest;
@@ -303,7 +309,8 @@ static kiln_status build(market *m, kiln__csr *matrix, kiln_error **error)
                              .skew = m->skew && !m->graph,
                              .chunks = m->array ? m->parts > 0 : m->parts,
                              .walk = walk,
-                             .source = &m};
+                             .source = &m,
+                             .patience = m->lines.patience};
     kiln_error *unbuilt = NULL;
     kiln_status built = kiln__csr_build(mem, &entries, matrix, &unbuilt);
     status = kiln__lines_status(&m->lines, error); /* a line that is wrong says more than what became of it */
@@ -322,11 +329,15 @@ static kiln_status read_all(market *m, kiln__csr *matrix, kiln_error **error)
     *matrix = (kiln__csr){0};
     if (!m->edges)
         read_head(m);
+    m->lines.passes = m->edges ? 3 : 2;
+    m->lines.done = 0;
     kiln_status status = kiln__lines_status(&m->lines, error);
     if (status == KILN_OK) {
         m->parts = kiln__lines_parts(&m->lines);
         m->counts = kiln__calloc(mem, m->parts + 1, sizeof *m->counts);
         m->largest = kiln__calloc(mem, m->parts + 1, sizeof *m->largest);
+        for (size_t i = 0; m->counts && i < m->parts; i++)
+            m->counts[i] = m->array ? 0 : NOT_WALKED;
         status = m->counts && m->largest ? build(m, matrix, error) : kiln__fail_memory(error);
     }
     kiln__free(mem, m->counts);
@@ -352,42 +363,58 @@ kiln_status kiln__market_parse(const kiln_allocator *mem, const char *name, cons
     return status;
 }
 
-static kiln_status read_gzipped(const kiln_allocator *mem, const char *path, int fd, size_t length, bool graph,
-                                kiln__csr *matrix, kiln_error **error)
+/* ---- files ---- */
+
+static kiln_status read_plain(const kiln_allocator *mem, const char *path, int fd, uint64_t length, bool graph,
+                              kiln__patience patience, kiln__csr *matrix, kiln_error **error)
 {
-    char *packed = kiln__alloc(mem, length + 1), *text = NULL;
-    size_t have = 0, text_length = 0;
-    bool cut_off = false;
-    if (!packed)
-        return kiln__fail_memory(error);
-    while (have < length) {
-        ssize_t got = pread(fd, packed + have, length - have, (off_t)have);
-        if (got <= 0)
-            break;
-        have += (size_t)got;
-    }
-    kiln_status status = have == length ? KILN_OK
-                                        : kiln__fail(mem, error, KILN_ERROR_IO, "%s: it cannot be read", path);
-    if (status == KILN_OK) /* deflate packs at most some 1000 to 1, text of numbers 10 to 1 */
-        status = kiln__gunzip(mem, path, packed, length, length > SIZE_MAX / 64 ? SIZE_MAX : length * 64, &text,
-                              &text_length, &cut_off, error);
-    kiln__free(mem, packed);
-    if (status == KILN_OK && cut_off)
-        status = kiln__fail(mem, error, KILN_ERROR_SPEC, "%s: the gzipped data end too early", path);
-    if (status == KILN_OK) {
-        text[text_length] = '\0';
-        status = kiln__market_parse(mem, path, text, text_length, graph, matrix, error);
-    }
-    kiln__free(mem, text);
+    char first[16];
+    ssize_t got = pread(fd, first, sizeof first, 0);
+    if (got < 0)
+        return kiln__fail(mem, error, KILN_ERROR_IO, "%s: it cannot be read", path);
+    market m = {.edges = !is_market(first, (size_t)got), .graph = graph};
+    kiln__lines_init(&m.lines, mem, path, NULL, fd, length);
+    m.lines.patience = patience;
+    kiln_status status = read_all(&m, matrix, error);
+    kiln__lines_close(&m.lines);
     return status;
 }
 
-kiln_status kiln__market_read(const kiln_allocator *mem, const char *path, bool graph, kiln__csr *matrix,
-                              kiln_error **error)
+typedef struct unpacking {
+    const char *name;
+    kiln__patience patience;
+    uint64_t length, began, done, told; /* of the packed bytes */
+} unpacking;
+
+static bool unpacked(void *user, uint64_t bytes)
+{
+    unpacking *u = user;
+    kiln__say_progress(u->patience, u->name, u->began, &u->done, &u->told, bytes, u->length);
+    return !kiln__is_stopped(u->patience);
+}
+
+/* The text goes to a file without a name, because it may be larger than the memory, and is walked more than once. */
+static kiln_status read_gzipped(const kiln_allocator *mem, const char *path, int fd, uint64_t length, bool graph,
+                                kiln__patience patience, kiln__csr *matrix, kiln_error **error)
+{
+    const uint64_t now = kiln__now_ns();
+    unpacking u = {path, patience, length, now, 0, now};
+    uint64_t text = 0, limit = length > UINT64_MAX / 64 ? UINT64_MAX : length * 64; /* text of numbers: some 10 to 1 */
+    int to;
+    kiln_status status = kiln__gunzip_file(mem, path, fd, limit, unpacked, &u, &to, &text, error);
+    if (status != KILN_OK)
+        return status;
+    status = read_plain(mem, path, to, text, graph, patience, matrix, error);
+    close(to);
+    return status;
+}
+
+kiln_status kiln__market_read(const kiln_allocator *mem, const char *path, bool graph, kiln__patience patience,
+                              kiln__csr *matrix, kiln_error **error)
 {
     int fd;
     struct stat info;
-    char first[16];
+    unsigned char first[2];
     *matrix = (kiln__csr){0};
     kiln_status status = kiln__file_open(mem, path, true, &fd, error);
     if (status != KILN_OK)
@@ -395,13 +422,10 @@ kiln_status kiln__market_read(const kiln_allocator *mem, const char *path, bool 
     ssize_t got = fstat(fd, &info) == 0 ? pread(fd, first, sizeof first, 0) : -1;
     if (got < 0) {
         status = kiln__fail(mem, error, KILN_ERROR_IO, "%s: it cannot be read", path);
-    } else if (got >= 2 && (unsigned char)first[0] == 0x1f && (unsigned char)first[1] == 0x8b) {
-        status = read_gzipped(mem, path, fd, (size_t)info.st_size, graph, matrix, error);
     } else {
-        market m = {.edges = !is_market(first, (size_t)got), .graph = graph};
-        kiln__lines_init(&m.lines, mem, path, NULL, fd, (uint64_t)info.st_size);
-        status = read_all(&m, matrix, error);
-        kiln__lines_close(&m.lines);
+        bool packed = got == 2 && first[0] == 0x1f && first[1] == 0x8b;
+        status = (packed ? read_gzipped : read_plain)(mem, path, fd, (uint64_t)info.st_size, graph, patience, matrix,
+                                                      error);
     }
     close(fd);
     return status;

@@ -1,3 +1,4 @@
+# needs python3
 # What the host makes is timed, function by function, and its sum with the kernel is right.
 cat >host.yaml <<'EOF'
 kiln: 1
@@ -12,7 +13,9 @@ verify: {y: {against: {variant: plain}}}
 variants:
   plain:
     params: {BLOCK: [32, 64]}
-    launch: &launch {kernel: copy, grid: ["ceil_div(A.nonzeros, BLOCK)"], block: [BLOCK], args: [values, y, A.nonzeros]}
+    steps: # twice, so that the other's conversion pays in the end
+      - launch: &launch {kernel: copy, grid: ["ceil_div(A.nonzeros, BLOCK)"], block: [BLOCK], args: [values, y, A.nonzeros]}
+      - launch: *launch
   padded:
     params: {BLOCK: [32, 64]}
     inputs: {E: {host: sparse_ell, matrix: A, padding: 16}}
@@ -27,11 +30,14 @@ extern "C" __global__ void copy(const float *values, float *y, unsigned n)
         y[i] = values[i];
 }
 EOF
+kiln show ./host.yaml | sed -n '/Buffers/,/^$/p'
 kiln run ./host.yaml -v padded | sed -n '/inputs/p'
 kiln tune ./host.yaml --device sim:h200 -v plain -v padded --json --quiet >tune.json || exit
 kiln best ./host.yaml --device sim:h200 | tail -1 | sed 's/(.*)/(...)/'
+mkdir vega && echo '/* none */' > vega/vega.min.js
+KILN_PATH=. KILN_VEGA=vega kiln report host -o page.html
 python3 - <<'EOF'
-import json, math
+import json, math, re
 tuned = json.load(open("tune.json"))
 for sample in tuned["samples"]:
     result = sample["result"]
@@ -47,5 +53,14 @@ for cost in costs.values():
     for count, seconds in cost["seconds_of_repetitions"].items():
         once = cost["inputs_seconds"] + cost["copy_seconds"]
         assert math.isclose(seconds, once + int(count) * cost["repetition_seconds"], rel_tol=1e-9)
+plain, padded = costs["plain"], costs["padded"]
+once = [cost["inputs_seconds"] + cost["copy_seconds"] for cost in (plain, padded)]
+least = padded["pays_from_repetition"]
+sums = [[once[i] + count * cost["repetition_seconds"] for i, cost in enumerate((plain, padded))]
+        for count in (least - 1, least)]
+assert sums[0][1] >= sums[0][0] and sums[1][1] < sums[1][0], (least, sums)
+page = open("page.html", encoding="utf-8").read()
+table = re.search("<h3>Made by the host, end to end</h3>.*?</section>", page, re.S).group(0)
+assert "compared with this" in table and "sparse_ell" in table and table.count("<tr>") == 3, table
 print("sums are right")
 EOF

@@ -331,6 +331,7 @@ const char *js_visible(const char *json);
 bool progress_wanted(const cli *c);
 void progress_show(const char *left, const char *middle, const char *right); /* the middle is shortened if needed */
 void progress_clear(void);
+void progress_line(const char *text); /* the whole line; from any thread */
 
 /* ---- the tables as text, for help, manual page and completion ---- */
 

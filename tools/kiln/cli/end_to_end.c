@@ -100,7 +100,7 @@ void whole_cost_text(const whole_cost *costs, size_t count, bool timed)
     table_cell(&table, "copy");
     if (timed) {
         table_cell(&table, "repetition");
-        table_cell(&table, "%s of them, all", cli_whole(MANY));
+        table_cell(&table, "%s end to end", cli_whole(MANY));
         table_cell(&table, "pays");
     }
     table_cell(&table, "host functions");

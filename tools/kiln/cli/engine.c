@@ -9,17 +9,25 @@
 
 typedef struct log_to {
     int least;
+    bool progress; /* lines that begin with "reading " are shown as a progress line */
 } log_to;
 
 static void tell(void *user, kiln_log_level level, const char *message)
 {
     static const char *const prefix[] = {"kiln: debug: ", "kiln: ", "kiln: warning: "};
     const log_to *to = user;
-    if ((int)level < to->least)
+    bool progress = to->progress && level == KILN_LOG_INFO && strncmp(message, "reading ", strlen("reading ")) == 0;
+    if ((int)level < to->least && !progress)
         return;
-    progress_clear();
     /* No cli_printf() here: this runs in any thread. */
     char *shown = cli_escape(message, strlen(message), "\n\t");
+    if (progress && shown)
+        progress_line(shown);
+    if (progress) {
+        free(shown);
+        return;
+    }
+    progress_clear();
     fprintf(stderr, "%s%s\n", prefix[level <= KILN_LOG_WARNING ? level : KILN_LOG_WARNING],
             shown ? shown : "out of memory for a message");
     free(shown);
@@ -43,6 +51,7 @@ int cli_engine(cli *c)
     const cli_args *args = &c->args;
     log_to *to = cli_alloc(sizeof *to);
     to->least = least_level(c);
+    to->progress = progress_wanted(c) && !c->args.log_level;
     char *path = NULL;
     for (size_t i = 0; i < args->paths.count; i++)
         path = path ? cli_printf("%s:%s", path, args->paths.items[i]) : cli_printf("%s", args->paths.items[i]);

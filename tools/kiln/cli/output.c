@@ -90,6 +90,8 @@ const char *out_green(void) { return style(4); }
 
 static void write_all(const char *data, size_t length)
 {
+    if (out.terminal && length)
+        progress_clear();
     while (length && !out.error) {
         ssize_t wrote = write(out.fd, data, length);
         if (wrote < 0 && errno != EINTR)

@@ -52,6 +52,16 @@ void progress_show(const char *left, const char *middle, const char *right)
     fflush(stderr);
 }
 
+void progress_line(const char *text)
+{
+    size_t length = strlen(text), width = terminal_width() - 1;
+    for (length = length < width ? length : width; length && ((unsigned char)text[length] & 0xc0) == 0x80; length--)
+        ;
+    shown = true;
+    fprintf(stderr, "\r%.*s\033[K", (int)length, text); /* one call: another thread's line is not cut */
+    fflush(stderr);
+}
+
 void progress_clear(void)
 {
     if (atomic_exchange(&shown, false))

@@ -262,8 +262,8 @@ static void best_tables(FILE *to, const report_problem *p)
 /* What the inputs of the best of each variant cost, and from how many repetitions on that pays. */
 static void end_to_end_table(FILE *to, const report_problem *p)
 {
-    static const char *const heads[] = {"variant",    "inputs",           "copy",          "a repetition",
-                                        "1,000, all", "pays, repetition", "host functions"};
+    static const char *const heads[] = {"variant",          "inputs", "copy",          "a repetition",
+                                        "1,000 end to end", "pays",   "host functions"};
     whole_cost *costs = cli_alloc((p->variant_count + 1) * sizeof *costs);
     size_t count = 0;
     for (size_t v = 0; v < p->variant_count && p->variants[v].ran; v++) {
