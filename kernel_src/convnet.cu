@@ -429,10 +429,11 @@ __device__ __forceinline__ void add_dealt(Sums &sums, float *shared, unsigned tu
     constexpr unsigned EACH = THREAD_ROWS * 4 * THREAD_FILTERS;
     float *mine = &sums[0][0][0];
     __syncthreads(); // nobody reads what is staged
+    float *slot = shared + (turn > 0 ? turn - 1 : 0) * (EACH * PARTNERS) + partner;
     if (turn > 0)
 #pragma unroll
         for (unsigned i = 0; i < EACH; ++i)
-            shared[((turn - 1) * EACH + i) * PARTNERS + partner] = mine[i];
+            slot[i * PARTNERS] = mine[i];
     __syncthreads();
     if (turn > 0)
         return;
@@ -440,7 +441,7 @@ __device__ __forceinline__ void add_dealt(Sums &sums, float *shared, unsigned tu
     for (unsigned other = 0; other + 1 < DEALT; ++other)
 #pragma unroll
         for (unsigned i = 0; i < EACH; ++i)
-            mine[i] += shared[(other * EACH + i) * PARTNERS + partner];
+            mine[i] += slot[(other * EACH + i) * PARTNERS];
 }
 } // namespace coarsened
 
