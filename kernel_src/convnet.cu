@@ -429,10 +429,11 @@ __device__ __forceinline__ void add_dealt(Sums &sums, float *shared, unsigned tu
     constexpr unsigned EACH = THREAD_ROWS * 4 * THREAD_FILTERS;
     float *mine = &sums[0][0][0];
     __syncthreads(); // nobody reads what is staged
+    float *slot = shared + (turn > 0 ? turn - 1 : 0) * (EACH * PARTNERS) + partner;
     if (turn > 0)
 #pragma unroll
         for (unsigned i = 0; i < EACH; ++i)
-            shared[((turn - 1) * EACH + i) * PARTNERS + partner] = mine[i];
+            slot[i * PARTNERS] = mine[i];
     __syncthreads();
     if (turn > 0)
         return;
@@ -440,7 +441,7 @@ __device__ __forceinline__ void add_dealt(Sums &sums, float *shared, unsigned tu
     for (unsigned other = 0; other + 1 < DEALT; ++other)
 #pragma unroll
         for (unsigned i = 0; i < EACH; ++i)
-            mine[i] += shared[(other * EACH + i) * PARTNERS + partner];
+            mine[i] += slot[(other * EACH + i) * PARTNERS];
 }
 } // namespace coarsened
 
@@ -1252,18 +1253,26 @@ extern "C" __global__ void __launch_bounds__(128)
 #define VECTOR 4 // and columns (NHWC: channels): 1, 2 or 4
 #endif
 
-// `count` neighbours, by one load if they are aligned.
-template <unsigned count> __device__ __forceinline__ void load_word(float *to, const float *from, bool aligned)
+// `count` neighbours, if they are `there`: one load under a predicate if they are aligned. A branch around a load would keep
+// those after it from setting out before it is back.
+template <unsigned count>
+__device__ __forceinline__ void load_word(float *to, const float *from, bool there, bool aligned)
 {
+    offset global = __cvta_generic_to_global(from);
     if (count == 4 && aligned) {
-        unpack(to, load_quad(from));
+        asm("{ .reg .pred p; setp.ne.u32 p, %5, 0; @p ld.global.nc.v4.f32 {%0, %1, %2, %3}, [%4]; }"
+            : "+f"(to[0]), "+f"(to[1 % count]), "+f"(to[2 % count]), "+f"(to[3 % count])
+            : "l"(global), "r"((unsigned)there));
     } else if (count == 2 && aligned) {
-        float2 pair = *(const float2 *)from;
-        to[0] = pair.x, to[1] = pair.y;
+        asm("{ .reg .pred p; setp.ne.u32 p, %3, 0; @p ld.global.nc.v2.f32 {%0, %1}, [%2]; }"
+            : "+f"(to[0]), "+f"(to[1 % count])
+            : "l"(global), "r"((unsigned)there));
     } else {
 #pragma unroll
         for (unsigned i = 0; i < count; ++i)
-            to[i] = from[i];
+            asm("{ .reg .pred p; setp.ne.u32 p, %2, 0; @p ld.global.nc.f32 %0, [%1]; }"
+                : "+f"(to[i])
+                : "l"(global + 4 * i), "r"((unsigned)there));
     }
 }
 
@@ -1282,30 +1291,32 @@ constexpr unsigned PATCHES = ceil_div(at_least_one(OUT_H), (unsigned)PATCH);
 constexpr unsigned PATCH_ROWS = (PATCH - 1) * STRIDE_H + (FILTER_H - 1) * DILATION_H + 1; // of x
 
 #if NHWC
-// Neighbouring threads have neighbouring channels, then points of a row.
-extern "C" __global__ void __launch_bounds__(BLOCK)
-    convnet_depthwise(const float *__restrict__ x, const float *__restrict__ w, float *__restrict__ y, unsigned images)
+// Neighbouring threads have neighbouring channels, then points of a row. ALIGNED: words of all arrays are.
+template <bool ALIGNED>
+__device__ __forceinline__ void make_patch(const float *__restrict__ x, const float *__restrict__ w,
+                                           float *__restrict__ y, unsigned images)
 {
     constexpr unsigned WORD = GROUP_FILTERS == 1 && FILTERS % VECTOR == 0 ? VECTOR : 1, WIDE = FILTERS_1 / WORD;
-    offset i = grid_thread<BLOCK>();
+    const unsigned i = blockIdx.x * BLOCK + threadIdx.x; // less than 2^32 threads have work
     unsigned filter = i % WIDE * WORD, place = i / WIDE, column = place % OUT_W_1, row0 = place / OUT_W_1 % PATCHES * PATCH;
     unsigned image = place / (OUT_W_1 * PATCHES);
     if (image >= images || OUT_W == 0)
         return;
     float weights[WORD * TAPS], sums[PATCH][WORD] = {};
-    const bool aligned = is_aligned<4 * WORD>(x, y) && CHANNELS % WORD == 0;
 #pragma unroll
     for (unsigned tap = 0; tap < WORD * TAPS; tap += WORD)
-        load_word<WORD>(weights + tap, w + filter * TAPS + tap, is_aligned<4 * WORD>(w) && FILTERS % WORD == 0);
+        load_word<WORD>(weights + tap, w + filter * TAPS + tap, true, ALIGNED);
+    // The place under the filter's first tap, which may be before the image: all others are at constant distances.
+    const unsigned top = row0 * STRIDE_H - PAD_H, left = column * STRIDE_W - PAD_W;
+    const float *from = x + ((long long)index_x(image, filter / GROUP_FILTERS_1, 0, 0) +
+                             ((long long)(int)top * WIDTH + (int)left) * CHANNELS);
 #pragma unroll
     for (unsigned t = 0; t < PATCH_ROWS; ++t) {
-        unsigned row = row0 * STRIDE_H + t - PAD_H;
 #pragma unroll
         for (unsigned s = 0; s < FILTER_W; ++s) {
-            unsigned from = column * STRIDE_W + s * DILATION_W - PAD_W;
             float values[WORD] = {};
-            if (row < HEIGHT && from < WIDTH)
-                load_word<WORD>(values, x + index_x(image, filter / GROUP_FILTERS_1, row, from), aligned);
+            load_word<WORD>(values, from + (t * WIDTH + s * DILATION_W) * CHANNELS,
+                            top + t < HEIGHT && left + s * DILATION_W < WIDTH, ALIGNED);
 #pragma unroll
             for (unsigned o = 0; o < PATCH; ++o) // row o takes row t under row r of the filter
 #pragma unroll
@@ -1319,12 +1330,13 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #pragma unroll
     for (unsigned o = 0; o < PATCH; ++o)
         if (row0 + o < OUT_H)
-            store_word<WORD>(y + index_y(image, filter, (row0 + o) * OUT_W + column), sums[o], aligned);
+            store_word<WORD>(y + index_y(image, filter, (row0 + o) * OUT_W + column), sums[o], ALIGNED);
 }
 #else
-// Neighbouring threads have neighbouring words of a row.
-extern "C" __global__ void __launch_bounds__(BLOCK)
-    convnet_depthwise(const float *__restrict__ x, const float *__restrict__ w, float *__restrict__ y, unsigned images)
+// Neighbouring threads have neighbouring words of a row. ALIGNED: words of x are.
+template <bool ALIGNED>
+__device__ __forceinline__ void make_patch(const float *__restrict__ x, const float *__restrict__ w,
+                                           float *__restrict__ y, unsigned images)
 {
     constexpr unsigned ACROSS = ceil_div(OUT_W_1, (unsigned)VECTOR);
     constexpr unsigned COLUMNS = (VECTOR - 1) * STRIDE_W + (FILTER_W - 1) * DILATION_W + 1; // of x
@@ -1333,7 +1345,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     constexpr unsigned WORD = STRIDE_W == 1 && WIDTH % VECTOR == 0 ? VECTOR : 1;
     constexpr unsigned SIDE = ceil_div((unsigned)PAD_W, WORD) * WORD, SHIFT = SIDE - PAD_W;
     constexpr unsigned WORDS = ceil_div(SHIFT + COLUMNS, WORD);
-    offset i = grid_thread<BLOCK>();
+    const unsigned i = blockIdx.x * BLOCK + threadIdx.x; // less than 2^32 threads have work
     unsigned across = i % ACROSS, patch = i / ACROSS;
     unsigned row0 = patch % PATCHES * PATCH, plane = patch / PATCHES, filter = plane % FILTERS_1;
     if (plane >= images * FILTERS || OUT_H == 0 || OUT_W == 0)
@@ -1342,18 +1354,17 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #pragma unroll
     for (unsigned tap = 0; tap < TAPS; ++tap)
         weights[tap] = w[filter * TAPS + tap];
-    const float *from = x + index_x(plane / FILTERS_1, filter / GROUP_FILTERS_1, 0, 0);
-    const bool aligned = is_aligned<4 * WORD>(x);
-    const unsigned left = across * VECTOR * STRIDE_W - SIDE;
+    // Where the thread's first word lies, which may be before the image: all others are at constant distances.
+    const unsigned top = row0 * STRIDE_H - PAD_H, left = across * VECTOR * STRIDE_W - SIDE;
+    const float *from = x + ((long long)index_x(plane / FILTERS_1, filter / GROUP_FILTERS_1, 0, 0) +
+                             ((int)top * WIDTH + (int)left));
 #pragma unroll
     for (unsigned t = 0; t < PATCH_ROWS; ++t) {
-        unsigned row = row0 * STRIDE_H + t - PAD_H;
         float values[WORDS * WORD] = {};
-        if (row < HEIGHT)
 #pragma unroll
-            for (unsigned word = 0; word < WORDS; ++word)
-                if (left + word * WORD < WIDTH)
-                    load_word<WORD>(values + word * WORD, from + (row * WIDTH + left + word * WORD), aligned);
+        for (unsigned word = 0; word < WORDS; ++word)
+            load_word<WORD>(values + word * WORD, from + t * WIDTH + word * WORD,
+                            top + t < HEIGHT && left + word * WORD < WIDTH, ALIGNED);
 #pragma unroll
         for (unsigned o = 0; o < PATCH; ++o) // row o takes row t under row r of the filter
 #pragma unroll
@@ -1366,23 +1377,31 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
                             sums[o][v] = fmaf(values[SHIFT + v * STRIDE_W + s * DILATION_W], weights[r * FILTER_W + s],
                                               sums[o][v]);
     }
-    const bool together = OUT_W % VECTOR == 0 && is_aligned<4 * VECTOR>(y);
+    const bool together = ALIGNED && OUT_W % VECTOR == 0;
 #pragma unroll
     for (unsigned o = 0; o < PATCH; ++o) {
         if (row0 + o >= OUT_H)
             break;
         float *to = y + (offset)plane * POINTS + ((row0 + o) * OUT_W + across * VECTOR);
-        if (together) {
+        if (together)
             store_word<VECTOR>(to, sums[o], true);
-            continue;
-        }
+        else
 #pragma unroll
-        for (unsigned v = 0; v < VECTOR; ++v)
-            if (across * VECTOR + v < OUT_W)
-                to[v] = sums[o][v];
+            for (unsigned v = 0; v < VECTOR; ++v)
+                if (across * VECTOR + v < OUT_W)
+                    to[v] = sums[o][v];
     }
 }
 #endif
+
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    convnet_depthwise(const float *__restrict__ x, const float *__restrict__ w, float *__restrict__ y, unsigned images)
+{
+    if (is_aligned<4 * VECTOR>(x, w, y))
+        make_patch<true>(x, w, y, images);
+    else
+        make_patch<false>(x, w, y, images);
+}
 #endif
 
 #if defined(CONVNET_FFT) || !defined(CONVNET_ONE)
