@@ -4,7 +4,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "tune_internal.h"
 #include "runner.h"
@@ -110,8 +109,7 @@ static kiln_status interrupted(sweep *s, kiln_error **error)
                           "the sweep was stopped after %llu configurations",
                           (unsigned long long)s->tuning->totals.configurations);
     return kiln__fail(s->engine->mem, error, KILN_ERROR_INTERRUPTED,
-                      "the sweep was stopped after %llu of %llu "
-                      "configurations",
+                      "the sweep was stopped after %llu of %llu configurations",
                       (unsigned long long)s->tuning->totals.configurations, (unsigned long long)total(s));
 }
 
@@ -497,12 +495,9 @@ static kiln_status feed_crew(sweep *s, bool more, size_t *idle, kiln_error **err
 /* Sleeps until a runner needs attention or a compile has ended, if one is idle or waits for that. */
 static void await_crew(sweep *s, size_t idle)
 {
-    uint64_t start = kiln__now_ns(), rung;
+    uint64_t start = kiln__now_ns();
     bool compiling = idle > 0 && s->count > 0 && !s->alone;
-    int ended = (compiling || s->alone) && s->engine->compiler ? kiln__compiler_ended(s->engine->compiler) : -1;
-    kiln__crew_wait(s->crew, ended, compiling ? WAIT_SECONDS : TICK_NS * 1e-9);
-    if (ended >= 0 && read(ended, &rung, sizeof rung) != sizeof rung)
-        rung = 0; /* none has ended */
+    kiln__crew_wait(s->crew, compiling || s->alone, compiling ? WAIT_SECONDS : TICK_NS * 1e-9);
     if (idle == s->flying_count)
         s->tuning->totals.compile_seconds += kiln__seconds_since(start);
 }
@@ -528,14 +523,6 @@ static kiln_status prepare_again(sweep *s, const kiln_sample *sample, job *again
     return status;
 }
 
-static kiln_status compile_again(job *again, kiln_error **error)
-{
-    kiln__code_job *code = again->code;
-    again->code = NULL; /* both of these free it on failure */
-    kiln_status status = kiln__code_begin(code, error);
-    return status == KILN_OK ? kiln__code_take(code, &again->made, error) : status;
-}
-
 static kiln_status measure_again(void *user, const kiln_sample *sample, const kiln__trial *trial, kiln_result *result,
                                  bool *ends, kiln_error **error)
 {
@@ -545,8 +532,10 @@ static kiln_status measure_again(void *user, const kiln_sample *sample, const ki
     if (*ends)
         return interrupted(s, error);
     kiln_status status = prepare_again(s, sample, &again, error);
-    if (status == KILN_OK)
-        status = compile_again(&again, error);
+    kiln__code_job *code = again.code;
+    again.code = NULL; /* both of these free it on failure */
+    if (status == KILN_OK && (status = kiln__code_begin(code, error)) == KILN_OK)
+        status = kiln__code_take(code, &again.made, error);
     *ends = is_fatal(status);
     if (status == KILN_OK && s->crew) {
         status = kiln__crew_run(s->crew, again.place, sample, trial, &again.made, tick, s, s->recorder, result, ends,

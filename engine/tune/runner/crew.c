@@ -1,5 +1,6 @@
 /* crew.c - the processes that measure for a sweep, one for each of its devices. */
 #include <string.h>
+#include <unistd.h>
 
 #include "runner.h"
 
@@ -59,7 +60,7 @@ static kiln_status await_all(kiln__crew *crew, kiln_error **error)
             ready += kiln__runner_is_idle(crew->runners[i]);
         }
         if (ready < crew->count)
-            kiln__crew_wait(crew, -1, 1);
+            kiln__crew_wait(crew, false, 1);
     }
     return KILN_OK;
 }
@@ -116,18 +117,21 @@ void kiln__crew_let_go(kiln__crew *crew, size_t index)
     crew->runners[index] = NULL;
 }
 
-void kiln__crew_wait(const kiln__crew *crew, int fd, double seconds)
+void kiln__crew_wait(const kiln__crew *crew, bool compiles, double seconds)
 {
-    uint64_t now = kiln__now_ns(), until = now + (uint64_t)(seconds * 1e9);
+    uint64_t now = kiln__now_ns(), until = now + (uint64_t)(seconds * 1e9), rung;
+    int ended = compiles && crew->engine->compiler ? kiln__compiler_ended(crew->engine->compiler) : -1;
     for (size_t i = 0; i < crew->count; i++) {
         crew->fds[i] = (struct pollfd){.fd = -1};
         uint64_t deadline = crew->runners[i] ? kiln__runner_watch(crew->runners[i], &crew->fds[i]) : 0;
         if (deadline && deadline < until)
             until = deadline;
     }
-    crew->fds[crew->count] = (struct pollfd){.fd = fd, .events = POLLIN};
+    crew->fds[crew->count] = (struct pollfd){.fd = ended, .events = POLLIN};
     int limit = until <= now ? 0 : (int)((until - now + 999999) / 1000000);
     poll(crew->fds, crew->count + 1, limit); /* whatever woke us, all of them are checked */
+    if (ended >= 0 && read(ended, &rung, sizeof rung) != sizeof rung)
+        rung = 0; /* none has ended */
 }
 
 bool kiln__crew_alone(kiln__crew *crew)
@@ -168,7 +172,7 @@ kiln_status kiln__crew_run(kiln__crew *crew, size_t index, const kiln_sample *sa
         return status;
     for (uint64_t ticked = kiln__now_ns(); !kiln__runner_step(runner);) {
         kiln__crew_alone(crew);
-        kiln__crew_wait(crew, -1, TICK_SECONDS);
+        kiln__crew_wait(crew, true, TICK_SECONDS);
         if (kiln__seconds_since(ticked) < TICK_SECONDS)
             continue;
         ticked = kiln__now_ns();

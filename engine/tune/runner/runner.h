@@ -115,9 +115,9 @@ size_t kiln__crew_count(const kiln__crew *crew);
 const char *kiln__crew_device(const kiln__crew *crew, size_t index);   /* its id */
 kiln__runner *kiln__crew_runner(const kiln__crew *crew, size_t index); /* NULL: it is no longer used */
 void kiln__crew_let_go(kiln__crew *crew, size_t index);                /* a device that can measure no more */
-/* Waits until a runner's socket or `fd` (-1: none) is ready, a deadline has passed, or `seconds` are over. Then all
- * runners must be stepped. */
-void kiln__crew_wait(const kiln__crew *crew, int fd, double seconds);
+/* Waits until a runner's socket is ready, a deadline has passed, a compile has ended (if `compiles`), or `seconds` are
+ * over. Then all runners must be stepped. */
+void kiln__crew_wait(const kiln__crew *crew, bool compiles, double seconds);
 /* A sample whose process ended is retried once, with nothing else at work. True: one is, or waits for what still runs, so
  * no other may be begun; compiles that wait are held. To be called whenever the runners were stepped. */
 bool kiln__crew_alone(kiln__crew *crew);
