@@ -136,6 +136,17 @@ __device__ __forceinline__ float image_at(const float *__restrict__ x, unsigned 
     return row < HEIGHT && column < WIDTH ? x[index_x(image, channel, row, column)] : 0.0f;
 }
 
+// What is at `from`, or zero, by a load under a predicate: a branch around a load would keep those after it from setting out
+// before it is back.
+__device__ __forceinline__ float load_if(const float *from, bool there)
+{
+    float value = 0.0f;
+    asm("{ .reg .pred p; setp.ne.u32 p, %2, 0; @p ld.global.nc.f32 %0, [%1]; }"
+        : "+f"(value)
+        : "l"((offset)__cvta_generic_to_global(from)), "r"((unsigned)there));
+    return value;
+}
+
 // As copy_async of common.cuh, to an address in shared memory as a number: what is added to it costs no instruction.
 template <unsigned bytes>
 __device__ __forceinline__ void copy_to(unsigned to, const float *from, bool inside = true)
@@ -1138,13 +1149,16 @@ extern "C" __global__ void __launch_bounds__(128)
     unsigned across = tile % TILES_ACROSS, down = tile / TILES_ACROSS % TILES_DOWN, image = tile / (TILES_ACROSS * TILES_DOWN);
     unsigned row0 = down * OUT - PAD_H, column0 = across * OUT - PAD_W;
     float v[PAIRS];
-    bool inside = image < images && channel < GROUP_CHANNELS;
+    constexpr unsigned APART = NHWC ? CHANNELS : 1; // neighbours of a row
+    const bool inside = image < images && channel < GROUP_CHANNELS;
+    const float *from = x + ((long long)index_x(image, group * GROUP_CHANNELS + channel, 0, 0) +
+                             ((long long)(int)row0 * WIDTH + (int)column0) * APART); // may lie before the image
 #pragma unroll
     for (unsigned i = 0; i < ALPHA; ++i)
 #pragma unroll
         for (unsigned j = 0; j < ALPHA; ++j)
             v[i * ALPHA + j] =
-                inside ? image_at(x, image, group * GROUP_CHANNELS + channel, row0 + i, column0 + j) : 0.0f;
+                load_if(from + (i * WIDTH + j) * APART, inside && row0 + i < HEIGHT && column0 + j < WIDTH);
 #pragma unroll
     for (unsigned j = 0; j < ALPHA; ++j)
         transform_image(v + j, ALPHA);
@@ -1253,8 +1267,7 @@ extern "C" __global__ void __launch_bounds__(128)
 #define VECTOR 4 // and columns (NHWC: channels): 1, 2 or 4
 #endif
 
-// `count` neighbours, if they are `there`: one load under a predicate if they are aligned. A branch around a load would keep
-// those after it from setting out before it is back.
+// As load_if: `count` neighbours, by one load if they are aligned.
 template <unsigned count>
 __device__ __forceinline__ void load_word(float *to, const float *from, bool there, bool aligned)
 {
@@ -1270,9 +1283,7 @@ __device__ __forceinline__ void load_word(float *to, const float *from, bool the
     } else {
 #pragma unroll
         for (unsigned i = 0; i < count; ++i)
-            asm("{ .reg .pred p; setp.ne.u32 p, %2, 0; @p ld.global.nc.f32 %0, [%1]; }"
-                : "+f"(to[i])
-                : "l"(global + 4 * i), "r"((unsigned)there));
+            to[i] = load_if(from + i, there);
     }
 }
 
