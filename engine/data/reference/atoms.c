@@ -165,6 +165,7 @@ static float unit(kiln__random *random) { return (float)(kiln__random_next(rando
 /* middle: of the cloud. */
 static float make_place(int kind, uint64_t points, float spacing, float middle, kiln__random *random)
 {
+    const uint64_t half = points / 2;
     float u, v;
     switch (kind) {
     case CLUSTERED: /* the sum of three: about the bell curve, of deviation CLOUD_SIZE */
@@ -172,8 +173,8 @@ static float make_place(int kind, uint64_t points, float spacing, float middle, 
         v = unit(random);
         return middle + 2 * CLOUD_SIZE * (u + v + unit(random) - 1.5F);
     case ON_GRID: return (float)kiln__random_below(random, points) * spacing;
-    case COINCIDENT: return (float)(points / 2) * spacing;
-    case ONE_BIN: return ((float)(points / 2) + 0.25F * unit(random)) * spacing;
+    case COINCIDENT: return (float)half * spacing;
+    case ONE_BIN: return ((float)half + 0.25F * unit(random)) * spacing;
     case OUTSIDE: return (4 * unit(random) - 1.5F) * ((float)points * spacing);
     default: return unit(random) * ((float)points * spacing);
     }

@@ -375,11 +375,12 @@ static bool divide_all(work *w, uint32_t *levels)
     w->made = 1;
     levels[0] = 0;
     levels[1] = 1;
-    for (unsigned depth = 0; depth < t->depth; depth++, half /= 2) {
+    for (unsigned depth = 0; depth < t->depth; depth++) {
         size_t more = 0;
         for (size_t i = 0; i < cells; i++)
             if (!divide(w, &w->now[i], depth, half, &more))
                 return false;
+        half /= 2;
         levels[depth + 2] = (uint32_t)w->made;
         cell *next = w->next;
         w->next = w->now;
