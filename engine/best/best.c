@@ -122,7 +122,7 @@ static int by_nearness(const void *left, const void *right)
     int order = place_of(a) - place_of(b);
     order = order ? order : a->device_distance - b->device_distance;
     order = order ? order : (b->inputs > 0) - (a->inputs > 0);
-    order = order ? order : compare_numbers(a->slowdown, b->slowdown);
+    order = order ? order : compare_numbers(a->rank, b->rank);
     order = order ? order : compare_numbers(a->distance, b->distance);
     order = order ? order : (int)a->known->how - (int)b->known->how;
     order = order ? order : strcmp(a->known->device, b->known->device);

@@ -24,6 +24,7 @@ typedef struct kiln__candidate {
     double distance;     /* of the sizes; where `inputs` is not 0, of the features */
     size_t inputs;       /* how many known inputs it was judged by; 0: not by features */
     double slowdown;     /* the mean there: its time over the best one's */
+    double rank;         /* the same, but the default configuration gets the benefit of the doubt */
 } kiln__candidate;
 typedef struct kiln__best_search {
     kiln_engine *engine;

@@ -9,6 +9,9 @@
  * than the best. */
 enum { NEAREST = 3, UNKNOWN = 4 };
 #define NEAR 0.1 /* added to distances, so that an equal input does not outweigh all others by any factor */
+/* The further away the nearest input, the less it says: another configuration goes before the default one if it is
+ * faster by more than exp(DOUBT * distance). So where nothing near is known, only what is far better is chosen. */
+#define DOUBT 0.12
 
 /* An input that is known: samples of one spec, device and set of sizes, which stand together in the list. */
 typedef struct input {
@@ -139,6 +142,18 @@ static double slowdown_of(const kiln__best_search *s, const input *inputs, size_
     return exp(sum / weights);
 }
 
+/* Of the variant asked for, or of the first. */
+static bool is_default(const kiln__best_search *s, const kiln__known *known)
+{
+    const kiln__config *asked = s->asked;
+    bool same = strcmp(known->variant, asked->variant->name) == 0 && known->params.count == asked->params.count;
+    for (size_t i = 0; i < asked->params.count && same; i++) {
+        const kiln_setting *param = &asked->params.items[i], *there = kiln__settings_find(known->params, param->name);
+        same = there && kiln__value_equal(param->value, there->value);
+    }
+    return same;
+}
+
 bool kiln__best_similar(kiln__best_search *s)
 {
     input *inputs = kiln__calloc(s->engine->mem, s->count + 1, sizeof *inputs);
@@ -156,6 +171,9 @@ bool kiln__best_similar(kiln__best_search *s)
             candidate->inputs = count;
             candidate->slowdown = slowdown_of(s, inputs, count, candidate->known);
             candidate->distance = inputs[i].distance;
+            candidate->rank = candidate->slowdown;
+            if (is_default(s, candidate->known))
+                candidate->rank /= exp(DOUBT * inputs[0].distance);
             if (candidate->from == KILN_BEST_NEAREST)
                 candidate->from = KILN_BEST_SIMILAR;
         }

@@ -156,6 +156,24 @@ static void good_for_all_of_them(void)
     teardown(&f);
 }
 
+/* 4000 rows and 1000 are 2 apart: there another configuration must be faster than the default, 32, by a quarter. */
+static void the_default_where_little_is_known(void)
+{
+    fixture f;
+    setup(&f);
+    static const char little[] = HEAD SAMPLE(HERE, "a", 1, OF(4000, 3.0), 32, 1.2, "true")
+        SAMPLE(HERE, "a", 1, OF(4000, 3.0), 64, 1.0, "true");
+    static const char more[] = HEAD SAMPLE(HERE, "a", 1, OF(4000, 3.0), 32, 1.4, "true")
+        SAMPLE(HERE, "a", 1, OF(4000, 3.0), 64, 1.0, "true");
+    answer got = ask(&f, little, "band", 1000);
+    CHECK(got.from == KILN_BEST_SIMILAR && got.block == 32 && fabs(got.slowdown - 1.2) < 1e-12);
+    got = ask(&f, little, "band", 4000);
+    CHECK(got.from == KILN_BEST_SIMILAR && got.block == 64 && got.slowdown == 1);
+    got = ask(&f, more, "band", 1000);
+    CHECK(got.from == KILN_BEST_SIMILAR && got.block == 64 && got.slowdown == 1);
+    teardown(&f);
+}
+
 static void only_what_was_verified(void)
 {
     fixture f;
@@ -225,6 +243,7 @@ static void distances(void)
 static const check_case cases[] = {
     {"the nearest inputs", the_nearest_inputs},
     {"good for all of them", good_for_all_of_them},
+    {"the default where little is known", the_default_where_little_is_known},
     {"only what was verified", only_what_was_verified},
     {"of another device", of_another_device},
     {"a plan with it", a_plan_with_it},
