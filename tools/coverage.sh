@@ -3,14 +3,16 @@
 # Builds build/coverage (cmake --preset coverage; gcc), runs the suites, reads what they counted with gcovr.
 # --table only prints what the last run counted; --html writes a page for each file as well. Suites, and what is held
 # against a GPU's recorded answers: the catalogue, the command's golden runs and the fuzz targets run many lines more
-# without a test that expects anything of each.
+# without a test that expects anything of each. Inputs and references are held against each other and the kernels by the
+# catalogue: of its runs what they run of engine/data counts, and nothing else.
 # What compile workers and runners do is not in it: they are killed or confined, and write no counts.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=build/coverage
 jobs=${KILN_JOBS:-$(nproc)}
-suites='^(base|expr|spec|space|search|data|cache|store|compile|sim|driver|core|plan|tune|library|conformance|random)\.'
+suites='^(base|expr|spec|space|search|data|sparse|cache|store|compile|sim|driver|core|plan|tune|library|conformance|random)\.'
 suites="$suites|^corpus\.(cub|groups|load|math)\$|^foreign\.jitlink\$"
+families='^catalogue\.(bezier|bfs|cutoff|dcs|mergesort|mri|quadtree|spmv)\.sim$'
 table_only=0 html=
 while [ $# -gt 0 ]; do
     case $1 in
@@ -28,6 +30,8 @@ if [ $table_only = 0 ]; then
     cmake --preset coverage >/dev/null
     cmake --build $build -j "$jobs"
     find $build -name '*.gcda' -delete # of an earlier run
+    ctest --test-dir $build -R "$families" -j "$jobs" --output-on-failure || failed=1
+    find $build -name '*.gcda' -not -path '*/kiln_data*' -delete
     ctest --test-dir $build -R "$suites" -LE gpu -j "$jobs" --output-on-failure || failed=1
 fi
 options=(--root . --filter engine/ --exclude engine/sim/ptx/tables/main.c --exclude-unreachable-branches --exclude-throw-branches -j "$jobs")
