@@ -1,6 +1,5 @@
 /* tune.c - the sweep: compiles run ahead in the workers, and one configuration at a time is measured: in this process,
- * or one per device by its runner process.
- * Long: proposing, compiling ahead and measuring share one state. */
+ * or one per device by its runner process. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
