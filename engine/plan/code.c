@@ -17,6 +17,7 @@ struct kiln__code_job {
     kiln__cache_key key;
     kiln__compile_request request;
     kiln__compile_job *compile; /* NULL: the code came from the cache */
+    const char **places;        /* where the spec names each kernel: "x.yaml:12:3" */
     const char *const *others;  /* the CUDA headers that the source names, and their digest in the key */
     size_t other_count;
     char headers[33];
@@ -86,6 +87,89 @@ kiln_status kiln__config_kernels(const kiln__config *config, const kiln_allocato
     }
     kiln__free(mem, list.names);
     return status;
+}
+
+/* ---- a kernel that the source does not have ---- */
+
+/* The place in the spec where a launch names the kernel. */
+static kiln__pos find_place(const kiln__step *steps, size_t count, const kiln__scope *scope, const kiln_allocator *mem,
+                            const char *kernel)
+{
+    kiln__pos pos = {0};
+    for (size_t i = 0; i < count && !pos.source; i++) {
+        const kiln__step *step = &steps[i];
+        kiln__text name = {.mem = mem};
+        if (step->kind == KILN__STEP_REPEAT)
+            pos = find_place(step->as.repeat.steps, step->as.repeat.step_count, scope, mem, kernel);
+        else if (step->kind == KILN__STEP_WHILE)
+            pos = find_place(step->as.loop.steps, step->as.loop.step_count, scope, mem, kernel);
+        else if (step->kind == KILN__STEP_LAUNCH && kiln__template_fill(step->as.launch.kernel, scope, &name, NULL) &&
+                 strcmp(kiln__text_get(&name), kernel) == 0)
+            pos = kiln__template_pos(step->as.launch.kernel);
+        kiln__text_free(&name);
+    }
+    return pos;
+}
+
+static bool is_name(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+/* The names of the functions that a text has behind __global__. */
+static void add_kernels(kiln__arena *arena, const char *text, name_list *list)
+{
+    static const char global[] = "__global__", bounds[] = "__launch_bounds__";
+    for (const char *at = text; (at = strstr(at, global)) != NULL;) {
+        at += strcspn(at, "(;{");
+        const char *end = at;
+        while (end > text && (end[-1] == ' ' || end[-1] == '\n'))
+            end--;
+        const char *word = end;
+        while (word > text && is_name(word[-1]))
+            word--;
+        if (*at == '(' && (size_t)(end - word) == sizeof bounds - 1 && memcmp(word, bounds, sizeof bounds - 1) == 0) {
+            at += strcspn(at, ")");
+            at += *at == ')';
+            at += strcspn(at, "(;{");
+            for (end = at; end > text && (end[-1] == ' ' || end[-1] == '\n');)
+                end--;
+            for (word = end; word > text && is_name(word[-1]);)
+                word--;
+        }
+        char *name = *at == '(' && end > word ? kiln__arena_strndup(arena, word, (size_t)(end - word)) : NULL;
+        if (name)
+            add_name(arena, list, name);
+    }
+}
+
+/* Says behind the compiler's message which kernels there are, where the spec names another. */
+static void explain_names(const kiln__code_job *job, kiln__arena *arena, kiln__text *out)
+{
+    name_list list = {0};
+    add_kernels(arena, job->request.source, &list);
+    for (size_t i = 0; i < job->request.include_count; i++)
+        add_kernels(arena, job->request.includes[i].text, &list);
+    for (size_t n = 0; n < job->request.name_count; n++) {
+        const char *name = job->request.names[n], *colon = NULL;
+        size_t length = strcspn(name, "< ");
+        for (size_t i = 0; i + 1 < length; i++)
+            colon = name[i] == ':' ? name + i + 1 : colon;
+        const char *plain = kiln__arena_strndup(arena, colon ? colon : name,
+                                                length - (size_t)(colon ? colon - name : 0));
+        bool known = plain == NULL;
+        for (size_t i = 0; i < list.count && !known; i++)
+            known = strcmp(list.names[i], plain) == 0;
+        if (known)
+            continue;
+        const char *near = kiln__nearest(plain, list.names, list.count);
+        kiln__text_printf(out, "\n%s: the source has no kernel '%s'", job->places[n], plain);
+        for (size_t i = 0; i < list.count && i < 20; i++)
+            kiln__text_printf(out, "%s%s", i ? ", " : "; it has ", list.names[i]);
+        if (near)
+            kiln__text_printf(out, "; did you mean '%s'?", near);
+    }
+    kiln__free(arena->mem, list.names);
 }
 
 /* ---- the source ---- */
@@ -331,6 +415,22 @@ static void free_job(kiln__code_job *job)
     kiln__free(mem, job);
 }
 
+static kiln_status note_places(const kiln__config *config, kiln__code_job *job, kiln_error **error)
+{
+    const kiln__variant *variant = config->variant;
+    const kiln__scope *scope = kiln__config_scope(config);
+    const kiln_allocator *mem = job->engine->mem;
+    job->places = kiln__arena_alloc(&job->arena, (job->request.name_count + 1) * sizeof *job->places);
+    for (size_t i = 0; job->places && i < job->request.name_count; i++) {
+        const char *name = job->request.names[i];
+        kiln__pos pos = find_place(variant->steps, variant->step_count, scope, mem, name);
+        if (!pos.source)
+            pos = find_place(variant->before, variant->before_count, scope, mem, name);
+        job->places[i] = kiln__arena_printf(&job->arena, "%s:%u:%u", config->spec->path, pos.line, pos.column);
+    }
+    return job->arena.failed ? kiln__fail_memory(error) : KILN_OK;
+}
+
 kiln_status kiln__code_prepare(kiln_engine *engine, const kiln__config *config, int arch, bool cubin,
                                kiln__code_job **result, kiln_error **error)
 {
@@ -354,6 +454,8 @@ kiln_status kiln__code_prepare(kiln_engine *engine, const kiln__config *config, 
     if (status == KILN_OK)
         status = kiln__config_kernels(config, engine->mem, &job->arena, &job->request.names, &job->request.name_count,
                                       error);
+    if (status == KILN_OK)
+        status = note_places(config, job, error);
     if (status == KILN_OK)
         status = make_key(engine, job, error);
     if (status != KILN_OK) {
@@ -418,8 +520,13 @@ kiln_status kiln__code_take(kiln__code_job *job, kiln__code *code, kiln_error **
         kiln__compile_wait(job->compile, -1);
         status = kiln__compile_take(job->compile, &job->unit, &made.compile_ns, &why);
         job->compile = NULL;
+        kiln__text names = {.mem = engine->mem};
+        if (status == KILN_ERROR_COMPILE && strstr(kiln_error_message(why), "in the name of a kernel"))
+            explain_names(job, &job->arena, &names);
         if (status != KILN_OK)
-            kiln__fail(engine->mem, error, status, "%s: %s", kiln__text_get(&job->label), kiln_error_message(why));
+            kiln__fail(engine->mem, error, status, "%s: %s%s", kiln__text_get(&job->label), kiln_error_message(why),
+                       kiln__text_get(&names));
+        kiln__text_free(&names);
         if (status != KILN_OK && error && kiln__error_is_passing(why))
             kiln__error_mark_passing(*error);
         kiln_error_free(why);

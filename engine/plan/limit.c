@@ -139,6 +139,34 @@ static void print_kernels(const kiln_plan *plan, kiln__text *out)
         kiln__text_printf(out, " and %zu more", plan->kernel_count - SHOWN);
 }
 
+/* The driver's error, in which a kernel of C++ has the name of the spec, not the module's. */
+static kiln_status fail_by_name(kiln_plan *plan, CUresult result, const char *what, bool timeout, kiln_error **error)
+{
+    kiln__text text = {.mem = plan->mem};
+    kiln_error *why = NULL;
+    kiln_status status = kiln__driver_fail(&plan->engine->driver, plan->mem, result, &why, "%s", what);
+    for (const char *at = kiln_error_message(why); *at;) {
+        size_t length = *at == '\'' ? strcspn(at + 1, "\'") : 0;
+        const char *name = NULL;
+        for (size_t k = 0; length && !name && k < plan->kernel_count; k++) {
+            const char *symbol = kiln__code_symbol(&plan->code, plan->kernels[k].name);
+            if (symbol && strlen(symbol) == length && memcmp(symbol, at + 1, length) == 0)
+                name = plan->kernels[k].name;
+        }
+        if (name)
+            kiln__text_printf(&text, "'%s", name);
+        else
+            kiln__text_add(&text, at, length + 1);
+        at += length + 1;
+    }
+    status = !why || text.failed ? kiln__fail_memory(error)
+                                 : kiln__fail_cuda(plan->mem, error, timeout ? KILN_ERROR_TIMEOUT : status, (int)result,
+                                                   "%s", kiln__text_get(&text));
+    kiln_error_free(why);
+    kiln__text_free(&text);
+    return status;
+}
+
 /* The error for a driver call that failed: time limit, request to stop, or the driver's own error. */
 kiln_status kiln__limit_fail(kiln_plan *plan, CUresult result, kiln_error **error, const char *what, ...)
 {
@@ -154,18 +182,14 @@ kiln_status kiln__limit_fail(kiln_plan *plan, CUresult result, kiln_error **erro
     va_end(arguments);
     kiln_status status;
     if (late == KILN__IN_TIME) {
-        status = kiln__driver_fail(driver, plan->mem, result, error, "%s", kiln__text_get(&text));
+        status = fail_by_name(plan, result, kiln__text_get(&text), false, error);
     } else if (late == KILN__STOPPED) {
         status = kiln__fail(plan->mem, error, KILN_ERROR_INTERRUPTED, "%s was stopped%s", kiln__text_get(&text),
                             !atomic_load(&plan->engine->stuck) ? ""
                                                                : "; a kernel keeps the device until this process ends");
     } else if (driver->simulator) {
         kiln__text_printf(&text, " took longer than the limit of %g s (sample_timeout)", plan->limit.seconds);
-        kiln_error *why = NULL;
-        kiln__driver_fail(driver, plan->mem, result, &why, "%s", kiln__text_get(&text));
-        status = why ? kiln__fail_cuda(plan->mem, error, KILN_ERROR_TIMEOUT, (int)result, "%s", kiln_error_message(why))
-                     : kiln__fail_memory(error);
-        kiln_error_free(why);
+        status = fail_by_name(plan, result, kiln__text_get(&text), true, error);
     } else {
         kiln__text_printf(&text, " took longer than the limit of %g s (sample_timeout): ", plan->limit.seconds);
         print_kernels(plan, &text);
