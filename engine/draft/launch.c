@@ -337,7 +337,8 @@ static void set_axis(kiln__draft *draft, int axis, bool flat)
         if (!f.texts[i])
             continue;
         share = share ? kiln__arena_printf(draft->arena, "%s * %s", share, f.texts[i]) : f.texts[i];
-        product *= f.values[i] > 0 ? f.values[i] : 1;
+        if (f.values[i] > 0 && f.values[i] < INT32_MAX && product < INT32_MAX) /* no overflow */
+            product *= f.values[i];
     }
     to->grid = share ? kiln__arena_printf(draft->arena, "ceil_div(%s, %s)", size, share) : size;
     to->blocks = (tiny_of(draft, size) + product - 1) / product;
