@@ -100,6 +100,10 @@ static kiln_status load(kiln_plan *plan, kiln_error **error)
     if (!plan->kernels)
         return kiln__fail_memory(error);
     status = load_module(plan, error);
+    const kiln__unit *unit = &plan->code.unit;
+    plan->unit = plan->variant->unit
+                     ? plan->variant->unit
+                     : kiln__fastest_unit(&plan->engine->info, unit->ptx, unit->ptx ? unit->ptx_length : 0);
     for (size_t i = 0; i < plan->kernel_count && status == KILN_OK; i++) {
         plan->kernels[i].name = names[i];
         status = find_kernel(plan, &plan->kernels[i], error);

@@ -159,6 +159,7 @@ struct kiln_plan {
     unsigned lookups;    /* nesting of look-ups */
     kiln__plan_kernel *kernels;
     size_t kernel_count;
+    unsigned unit;              /* KILN_UNIT_...: whose peak bounds the arithmetic */
     kiln__plan_input *inputs;   /* variant->input_count */
     kiln__plan_buffer *buffers; /* variant->buffer_count */
     unsigned *slots;            /* the buffer to which each name refers now */
@@ -284,8 +285,10 @@ void kiln__watch_look(kiln__watch *watch); /* while the device is busy; limits i
 void kiln__watch_end(kiln__watch *watch, kiln_result *result);
 /* Repeats the steps, result->seconds each, until the energy counter gives a result; without a counter does nothing. */
 kiln_status kiln__plan_energy(kiln_plan *plan, kiln__watch *watch, kiln_result *result, kiln_error **error);
-/* The share of the bound that flops, bytes and the device's peaks give to result->seconds. */
-double kiln__plan_roofline(const kiln_plan *plan, const kiln_result *result);
+/* Sets the share of the bound that flops, bytes and the device's peaks give to result->seconds, and which unit's. */
+void kiln__plan_roofline(const kiln_plan *plan, kiln_result *result);
+/* The unit with the highest peak of those whose arithmetic the PTX has (KILN_UNIT_...); without any, fp32's. */
+unsigned kiln__fastest_unit(const kiln_device_info *info, const char *ptx, size_t length);
 /* The 1-based ranks of the order statistics of n samples that enclose the median with at least 95 %. */
 void kiln__median_ranks(unsigned n, unsigned *low, unsigned *high);
 

@@ -26,6 +26,7 @@ typedef struct section {
     kiln__step *before;
     size_t metric_count;
     kiln__named_expr *metrics;
+    unsigned unit; /* KILN_UNIT_..., 0: not given */
 } section;
 
 /* ---- lets ---- */
@@ -258,6 +259,29 @@ static void declare_all(kiln__reader *r, const kiln__spec_node *map, const char 
         kiln__declare(r, map->keys[i], kind, NULL);
 }
 
+static unsigned read_unit(kiln__reader *r, const kiln__spec_node *node)
+{
+    static const char *const names[] = {
+#define KILN_X(name, value, key, text) key,
+        KILN_UNIT_MAP(KILN_X)
+#undef KILN_X
+    };
+    const char *text = node ? kiln__read_text(r, node, "'roofline'") : NULL;
+    if (!text)
+        return 0;
+    for (unsigned i = 0; i < KILN__COUNT(names); i++)
+        if (strcmp(names[i], text) == 0)
+            return i + 1; /* KILN_UNIT_FP32 is 1 */
+    const char *near = kiln__nearest(text, names, KILN__COUNT(names));
+#define KILN_X(name, value, key, text) " " key
+    kiln__diag_add(r->diag, node->pos,
+                   near ? "unknown unit '%s' of 'roofline'; did you mean '%s'?"
+                        : "unknown unit '%s' of 'roofline'; units are" KILN_UNIT_MAP(KILN_X),
+                   text, near);
+#undef KILN_X
+    return 0;
+}
+
 static void read_section(kiln__reader *r, const kiln__spec_node *map, bool of_spec, section *out)
 {
     KILN__KEYS_section(KILN__NODE, section) KILN__KEYS_metrics(KILN__NODE, section) size_t inputs = r->input_count;
@@ -281,6 +305,7 @@ static void read_section(kiln__reader *r, const kiln__spec_node *map, bool of_sp
     if (before_each_)
         out->before = kiln__read_steps(r, before_each_, "'before_each'", &out->before_count);
     out->metrics = read_named(r, metrics_, "'metrics'", KILN__ALL_INPUTS, &out->metric_count);
+    out->unit = read_unit(r, roofline_);
 }
 
 /* ---- features ---- */
@@ -391,6 +416,7 @@ static void join_sections(kiln__reader *r, const section *spec, const section *o
     }
     for (size_t i = 0; variant->metrics && i < own->metric_count; i++)
         variant->metrics[variant->metric_count++] = own->metrics[i];
+    variant->unit = own->unit ? own->unit : spec->unit;
     for (size_t i = 0; i < variant->define_count; i++)
         for (size_t k = 0; k < variant->bake_count; k++)
             if (strcmp(variant->defines[i].name, variant->bake[k]) == 0)

@@ -176,6 +176,7 @@ typedef struct kiln__variant {
     kiln__step *steps; /* at least 1, but for a T1 file without a CUDA kernel: 0 */
     size_t metric_count;
     kiln__named_expr *metrics;          /* "flops", "bytes" and any others */
+    unsigned unit;                      /* KILN_UNIT_... of `roofline`; 0: not given */
     const kiln_param_info *param_infos; /* what kiln_spec_param() returns */
 } kiln__variant;
 

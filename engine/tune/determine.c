@@ -218,6 +218,8 @@ static void variant_field(definition *d, const kiln__variant *variant)
     steps_field(d, variant->before, variant->before_count);
     steps_field(d, variant->steps, variant->step_count);
     named_exprs_field(d, variant->metrics, variant->metric_count);
+    if (variant->unit)
+        number_field(d->out, variant->unit);
     if (d->spec->feature_count) /* a sample has their values */
         named_exprs_field(d, d->spec->features, d->spec->feature_count);
     /* The Python dialect may name a param's list of values: max(block_size_x). */

@@ -34,6 +34,7 @@ static const char whole[] =
     "  file: {file: data.npy}\n"
     "before_each: [{fill: {buffer: q, value: 0}}]\n"
     "metrics: {of_all: 1}\n"
+    "roofline: fp64\n"
     "features: {rows: 2 * N}\n"
     "verify:\n"
     "  o: {against: {host: expect}, rtol: 1e-3, atol: 1e-4}\n"
@@ -53,6 +54,7 @@ static const char whole[] =
     "    bake: []\n"
     "    options: ['-DOF_VARIANT=1']\n"
     "    metrics: {of_one: 1}\n"
+    "    roofline: fp32\n"
     "    steps:\n"
     "      - launch: {kernel: k, grid: [M], block: [BLOCK], cluster: [1], shared: 16, cooperative: false, args: [o, M]}\n"
     "      - fill: {buffer: o, value: 1}\n"
@@ -84,6 +86,7 @@ static const struct {
     CHANGE(spec_options, "-DOF_SPEC=1", "-DOF_SPEC=2"),
     CHANGE(spec_features, "rows: 2 * N", "rows: N"),
     CHANGE(spec_metrics, "of_all: 1", "of_all: 2"),
+    CHANGE(spec_roofline, "roofline: fp64", "roofline: fp16"),
     CHANGE(variant_about, "What is changed", "What was changed"),
     CHANGE(variant_contender, "contender: true", "contender: false"),
     CHANGE(variant_source, "contender: true", "source: two.cu"),
@@ -93,6 +96,7 @@ static const struct {
     CHANGE(variant_bake, "bake: []", "bake: [M]"),
     CHANGE(variant_options, "-DOF_VARIANT=1", "-DOF_VARIANT=2"),
     CHANGE(variant_metrics, "of_one: 1", "of_one: 2"),
+    CHANGE(variant_roofline, "roofline: fp32", "roofline: tensor_tf32"),
     CHANGE(param_values, "[64, 128], default", "[64, 256], default"),
     CHANGE(param_from, "SUM: {from: 2", "SUM: {from: 4"),
     CHANGE(param_to, "to: 8, step", "to: 6, step"),

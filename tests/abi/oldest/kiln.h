@@ -557,13 +557,31 @@ enum {
 #undef KILN_X
 };
 
+/* The units of a device that do arithmetic, as a spec's `roofline` names them. X(name, value, key, text) */
+#define KILN_UNIT_MAP(X)                                                                                               \
+    X(FP32, 1u, "fp32", "fp32")                                                                                        \
+    X(FP64, 2u, "fp64", "fp64")                                                                                        \
+    X(FP16, 3u, "fp16", "packed fp16 and bf16")                                                                        \
+    X(TENSOR_FP64, 4u, "tensor_fp64", "tensor cores, fp64")                                                            \
+    X(TENSOR_TF32, 5u, "tensor_tf32", "tensor cores, tf32")                                                            \
+    X(TENSOR_FP16, 6u, "tensor_fp16", "tensor cores, fp16 and bf16")                                                   \
+    X(TENSOR_FP8, 7u, "tensor_fp8", "tensor cores, fp8")                                                               \
+    X(TENSOR_INT8, 8u, "tensor_int8", "tensor cores, int8")
+enum {
+#define KILN_X(name, value, key, text) KILN_UNIT_##name = value,
+    KILN_UNIT_MAP(KILN_X)
+#undef KILN_X
+};
+
 /* The fields of a result, each once. The struct, a runner's answer, the columns of stores and CSV files and the keys of
  * JSON follow from these rows. X(kind, name, unit, text); unit "": none. KILN_FIELD_<kind>: its C type. FLAG is 0 or 1;
  * SECONDS is valid only where measured or estimated is 1; KNOWN is 0 where it is not known.
  * A store keeps MAP_1 since version 1 of its schema, MAP_2 since version 2, MAP_3 since version 3; it does not keep
- * MAP_NOT_KEPT. A new field goes into MAP_NOT_KEPT, or into a list of its own with a new version of the schema
+ * MAP_NOT_KEPT and MAP_NOT_KEPT_2. A new field goes into a list at the end, or into a list of its own with a new version of the schema
  * (engine/store/store.h). */
-#define KILN_RESULT_MAP(X) KILN_RESULT_MAP_1(X) KILN_RESULT_MAP_NOT_KEPT(X) KILN_RESULT_MAP_2(X) KILN_RESULT_MAP_3(X)
+#define KILN_RESULT_MAP(X)                                                                                             \
+    KILN_RESULT_MAP_1(X) KILN_RESULT_MAP_NOT_KEPT(X) KILN_RESULT_MAP_2(X) KILN_RESULT_MAP_3(X)                         \
+        KILN_RESULT_MAP_NOT_KEPT_2(X)
 #define KILN_RESULT_MAP_1(X)                                                                                           \
     X(FLAG, verified, "", "1: compared and right; 0: nothing to compare with, or told not to")                         \
     X(FLAG, measured, "", "1: seconds is a measurement on a GPU")                                                      \
@@ -575,7 +593,7 @@ enum {
     X(REAL, host_seconds, "s", "wall time of one run on the simulator; 0 on a GPU")                                    \
     X(REAL, flops, "", "the spec's count for these sizes; 0: none given")                                              \
     X(REAL, bytes, "bytes", "the spec's count for these sizes; 0: none given")                                         \
-    X(REAL, roofline, "", "share of the bound that these counts and the device's peaks give, 0..1")                    \
+    X(REAL, roofline, "", "share of the bound that these counts and the device's peaks give (roofline_unit), 0..1")                    \
     X(REAL, worst_error, "", "largest |got - want| / (atol + rtol |want|) over all verified outputs")                  \
     X(NANOSECONDS, compile_ns, "ns", "spent compiling; 0 where all came from the cache")
 #define KILN_RESULT_MAP_NOT_KEPT(X)                                                                                    \
@@ -606,6 +624,12 @@ enum {
     X(REAL, host_step_seconds, "s", "wall time of the `host` steps of a repetition, a part of `seconds`; the mean")    \
     X(COUNT, rounds, "", "of all `while` steps in the run that was checked; 0: there are none")
 
+#define KILN_RESULT_MAP_NOT_KEPT_2(X)                                                                                  \
+    X(UNIT, roofline_unit, "KILN_UNIT_...",                                                                            \
+      "whose peak `roofline` takes: the spec's `roofline`, else the fastest one that the compiled code uses; 0: not "  \
+      "known, because the sample is from a store")
+
+#define KILN_FIELD_UNIT unsigned
 #define KILN_FIELD_FLAG int
 #define KILN_FIELD_COUNT unsigned
 #define KILN_FIELD_THROTTLE unsigned
