@@ -10,12 +10,6 @@
 static const char magic[6] = {'\x93', 'N', 'U', 'M', 'P', 'Y'};
 enum { PREFIX = 12, HEADER_MOST = 1 << 16 };
 
-static const char *const codes[KILN_TYPE_COUNT] = {
-#define KILN_X(name, bytes, code) code,
-    KILN_TYPE_MAP(KILN_X)
-#undef KILN_X
-};
-
 /* What the header says; `why` is set where it cannot be used. */
 typedef struct header {
     kiln_type type;
@@ -103,17 +97,16 @@ static bool parse_descr(header *h, scanner *s)
     if (!take_text(s, text, sizeof text) || !text[0])
         return no(h, "has no readable 'descr' in its header");
     const char *code = strchr("<>|=", text[0]) ? text + 1 : text;
-    if (strcmp(code, "b1") == 0)
-        code = "u1"; /* numpy's booleans are bytes 0 and 1 */
+    if (strcmp(code, "f1") == 0) /* ml_dtypes' float8_e5m2 */
+        code = kiln__types[KILN_f8e5m2].code;
     for (unsigned i = 0; i < KILN_TYPE_COUNT; i++)
-        if (strcmp(code, codes[i]) == 0) {
+        if (strcmp(code, kiln__types[i].code) == 0) {
             h->type = (kiln_type)i;
             if (text[0] == '>' && kiln__type_bytes(h->type) > 1)
                 return no(h, "is big-endian; save it as little-endian (array.astype(dtype.newbyteorder('<')))");
             return true;
         }
-    snprintf(h->why, sizeof h->why, "holds elements of type '%s'; kiln reads integers of 8 to 64 bits, f16, f32, f64",
-             text);
+    snprintf(h->why, sizeof h->why, "holds elements of type '%s'; kiln reads%s", text, kiln__type_list);
     return false;
 }
 
@@ -259,6 +252,23 @@ static kiln_status settle_order(const kiln_allocator *mem, const header *h, uint
     return KILN_OK;
 }
 
+/* ---- what a file says of the type ---- */
+
+bool kiln__type_reads(kiln_type wanted, kiln_type read)
+{
+    if (kiln__types[wanted].code[0] == 'V' && kiln__type_is_integer(read)) /* its bits */
+        return kiln__type_bytes(wanted) == kiln__type_bytes(read);
+    return strcmp(kiln__types[wanted].code, kiln__types[read].code) == 0 || (wanted == KILN_u8 && read == KILN_bool);
+}
+
+bool kiln__type_told(kiln_type read)
+{
+    unsigned same = 0;
+    for (unsigned i = 0; i < KILN_TYPE_COUNT; i++)
+        same += strcmp(kiln__types[i].code, kiln__types[read].code) == 0;
+    return same == 1;
+}
+
 /* ---- reading ---- */
 
 kiln_status kiln__npy_parse(const kiln_allocator *mem, const char *name, const void *data, size_t length,
@@ -359,7 +369,7 @@ kiln_status kiln__npy_write(const kiln_allocator *mem, const char *path, const k
         return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "%s: an array of more than 2^63 bytes", path);
     kiln__text text = {.mem = mem};
     kiln__text_printf(&text, "{'descr': '%c%s', 'fortran_order': False, 'shape': (",
-                      kiln__type_bytes(array->type) == 1 ? '|' : '<', codes[array->type]);
+                      kiln__type_bytes(array->type) == 1 ? '|' : '<', kiln__types[array->type].code);
     for (int i = 0; i < array->dims; i++)
         kiln__text_printf(&text, "%s%" PRIu64, i ? ", " : "", array->shape[i]);
     kiln__text_puts(&text, array->dims == 1 ? ",), }" : "), }");

@@ -213,7 +213,12 @@ static kiln_status exported_array(kiln_plan *plan, const kiln__buffer *buffer, c
 static kiln_status adopt(kiln_plan *plan, kiln__plan_buffer *b, const kiln_array *array, const char *from,
                          kiln_error **error)
 {
-    bool same = !b->buffer->type_known || b->type == array->type;
+    if (!b->buffer->type_known && !kiln__type_told(array->type))
+        return kiln__fail(plan->mem, error, KILN_ERROR_ARGUMENT,
+                          "%s holds elements of %zu byte without a type, as ml_dtypes writes its 8-bit floats: give "
+                          "buffer %s a 'type'",
+                          from, kiln__type_bytes(array->type), b->buffer->name);
+    bool same = !b->buffer->type_known || kiln__type_reads(b->type, array->type);
     same = same && (b->buffer->dims < 0 || b->dims == array->dims);
     for (int d = 0; same && b->buffer->dims >= 0 && d < b->dims; d++)
         same = b->shape[d] == array->shape[d];
@@ -228,7 +233,8 @@ static kiln_status adopt(kiln_plan *plan, kiln__plan_buffer *b, const kiln_array
         kiln__text_free(&text);
         return status;
     }
-    b->type = array->type;
+    if (!b->buffer->type_known)
+        b->type = array->type;
     b->dims = array->dims;
     memcpy(b->shape, array->shape, sizeof b->shape);
     return KILN_OK;
@@ -410,6 +416,7 @@ kiln_status kiln__plan_content(kiln_plan *plan, kiln__plan_buffer *b, kiln_array
         status = make_content(plan, b, &entry, error);
     if (status == KILN_OK)
         *array = entry->values->array; /* it was made: NOLINT(clang-analyzer-core.NullDereference) */
+    array->type = b->type;             /* a file does not name all types */
     return status;
 }
 

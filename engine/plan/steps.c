@@ -397,8 +397,8 @@ static kiln_status fill(walk *w, const kiln__step *step, const kiln__scope *scop
     if (value.kind == KILN_TEXT)
         return fail_at(w, KILN_ERROR_SPEC, pos, "a buffer must be filled with a number, not with a text");
     /* One element, by the same rules and with the same checks as a whole buffer. */
-    uint64_t element = 0, extent = 1;
-    kiln_array one = {.type = b->type, .dims = 1, .shape = {extent}, .data = &element};
+    uint32_t words[4] = {0}; /* the widest element */
+    kiln_array one = {.type = b->type, .dims = 1, .shape = {1}, .data = words};
     kiln__fill_values values = {.kind = KILN__FILL_VALUE, .integers = value.kind != KILN_FLOAT};
     if (values.integers)
         values.ia = value.as.i;
@@ -412,23 +412,25 @@ static kiln_status fill(walk *w, const kiln__step *step, const kiln__scope *scop
     }
     size_t width = kiln__type_bytes(b->type);
     kiln__plan_op op = {
-        .kind = KILN__OP_SET, .step = step, .as.set = {b->pointer, (uint32_t)element, (unsigned)width, b->elements}};
+        .kind = KILN__OP_SET, .step = step, .as.set = {b->pointer, words[0], (unsigned)width, b->elements}};
+    size_t count = width / sizeof *words, same = 1;
     if (width < 8)
         return emit(w, &op);
-    if ((uint32_t)element == (uint32_t)(element >> 32)) {
-        op.as.set.width = 4;
-        op.as.set.count *= 2;
+    op.as.set.width = 4;
+    while (same < count && words[same] == words[0])
+        same++;
+    if (same == count) {
+        op.as.set.count *= count;
         return emit(w, &op);
     }
-    /* The driver sets at most 4 bytes at once: the first element in halves, then copies that double. */
-    for (unsigned half = 0; half < 2 && status == KILN_OK; half++) {
-        op.as.set.to = b->pointer + 4 * half;
-        op.as.set.pattern = (uint32_t)(element >> 32 * half);
-        op.as.set.width = 4;
+    /* The driver sets at most 4 bytes at once: the first element word by word, then copies that double. */
+    for (size_t i = 0; i < count && status == KILN_OK; i++) {
+        op.as.set.to = b->pointer + sizeof *words * i;
+        op.as.set.pattern = words[i];
         op.as.set.count = 1;
         status = emit(w, &op);
     }
-    for (uint64_t done = 8; done < b->bytes && status == KILN_OK; done *= 2) {
+    for (uint64_t done = width; done < b->bytes && status == KILN_OK; done *= 2) {
         kiln__plan_op copy = {
             .kind = KILN__OP_COPY,
             .step = step,
@@ -639,12 +641,15 @@ static kiln_status read_element(walk *w, const kiln__step *step, const kiln__rea
     if (index >= b->elements)
         return fail_at(w, KILN_ERROR_LAUNCH, read->pos, "'%s' has %" PRIu64 " elements; there is no element %" PRIu64,
                        read->buffer, b->elements, index);
+    if (kiln__type_part(b->type) != b->type)
+        return fail_at(w, KILN_ERROR_LAUNCH, read->pos, "'%s' has complex elements, which expressions have not",
+                       read->buffer);
     size_t size = kiln__type_bytes(b->type);
     CUresult result = w->plan->engine->driver.cuMemcpyDtoH_(&raw, b->pointer + index * size, size);
     if (result != CUDA_SUCCESS)
         return driver_failed(w, result, step, "reading what a loop depends on");
     setting->name = read->name;
-    if (b->type == KILN_f16 || b->type == KILN_f32 || b->type == KILN_f64) {
+    if (kiln__type_is_float(b->type)) {
         kiln__to_doubles(b->type, &raw, 0, 1, &value);
         setting->value = (kiln_value){.kind = KILN_FLOAT, .as.f = value};
         return KILN_OK;

@@ -229,6 +229,29 @@ const kiln__param *kiln__variant_param(const kiln__variant *variant, const char 
 const kiln__named_expr *kiln__variant_let(const kiln__variant *variant, const char *name);
 const kiln__buffer *kiln__variant_buffer(const kiln__variant *variant, const char *name);
 
+/* ---- element types (types.c): the rows of KILN_TYPE_MAP ---- */
+typedef enum kiln__type_kind {
+    KILN__TYPE_SIGNED,
+    KILN__TYPE_UNSIGNED,
+    KILN__TYPE_BOOLEAN,
+    KILN__TYPE_FLOAT,
+    KILN__TYPE_FINITE,
+    KILN__TYPE_COMPLEX
+} kiln__type_kind;
+typedef struct kiln__type_row {
+    const char *name;
+    size_t bytes;
+    const char *code; /* numpy's, without the byte order */
+    kiln__type_kind kind;
+    int exponent, mantissa; /* bits */
+    double rtol, atol;
+} kiln__type_row;
+extern const kiln__type_row kiln__types[KILN_TYPE_COUNT];
+extern const char kiln__type_list[]; /* " i8 u8 ...", for messages */
+bool kiln__type_is_float(kiln_type type);
+bool kiln__type_is_integer(kiln_type type); /* signed or unsigned; bool is none */
+/* f32 of complex64, f64 of complex128; any other type itself. */
+kiln_type kiln__type_part(kiln_type type);
 /* The type that a text names: "f32", or as sources call it: "float". */
 bool kiln__type_named(const char *text, kiln_type *type);
 

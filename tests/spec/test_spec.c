@@ -227,6 +227,12 @@ static void test_loops(void)
         return;
     CHECK(spec->variant_count == 1 && spec->variants[0].param_count == 1 && spec->variants[0].step_count == 1);
     kiln_spec_free(spec);
+    spec = good("types.yaml");
+    if (!spec)
+        return;
+    CHECK(spec->variants[0].buffers[0].type == KILN_bf16 && spec->variants[0].buffers[3].type == KILN_bool);
+    CHECK(spec->variants[0].buffers[5].type == KILN_complex128 && spec->variants[0].buffers[6].type == KILN_bf16);
+    kiln_spec_free(spec);
 }
 
 static void test_ranges(void)
@@ -294,7 +300,7 @@ static void test_long_t1(void)
 /* Every prefix of a good spec is a spec or an error, never anything worse. */
 static void test_prefixes(void)
 {
-    static const char *const files[] = {"matmul.yaml", "scan.yaml", "spmv.yaml", "loops.yaml"};
+    static const char *const files[] = {"matmul.yaml", "scan.yaml", "spmv.yaml", "loops.yaml", "types.yaml"};
     for (size_t f = 0; f < KILN__COUNT(files); f++) {
         kiln_error *error = NULL;
         char path[512], *text = NULL;
