@@ -1,4 +1,4 @@
-/* steps.c - the steps of a variant, evaluated into operations of the driver.
+/* steps.c - the steps of a variant, evaluated into operations of the driver (arguments of launches: arguments.c).
  *
  * A walk evaluates the steps. If nothing depends on data on the device, the walk runs once and its operations are
  * stored as a program; a launch of the plan is then a loop over that array. With `while` or `host` steps every launch
@@ -37,17 +37,17 @@ bool kiln__steps_dynamic(const kiln__step *steps, size_t count)
     return false;
 }
 
-size_t kiln__steps_most_args(const kiln__step *steps, size_t count)
+size_t kiln__steps_most_words(const kiln__step *steps, size_t count)
 {
     size_t most = 0;
     for (size_t i = 0; i < count; i++) {
         size_t here = 0;
         if (steps[i].kind == KILN__STEP_LAUNCH)
-            here = steps[i].as.launch.arg_count;
+            here = kiln__arguments_words(&steps[i]);
         else if (steps[i].kind == KILN__STEP_REPEAT)
-            here = kiln__steps_most_args(steps[i].as.repeat.steps, steps[i].as.repeat.step_count);
+            here = kiln__steps_most_words(steps[i].as.repeat.steps, steps[i].as.repeat.step_count);
         else if (steps[i].kind == KILN__STEP_WHILE)
-            here = kiln__steps_most_args(steps[i].as.loop.steps, steps[i].as.loop.step_count);
+            here = kiln__steps_most_words(steps[i].as.loop.steps, steps[i].as.loop.step_count);
         most = here > most ? here : most;
     }
     return most;
@@ -55,19 +55,7 @@ size_t kiln__steps_most_args(const kiln__step *steps, size_t count)
 
 /* ---- failures ---- */
 
-static kiln_status fail_at(walk *w, kiln_status status, kiln__pos pos, const char *format, ...) KILN__PRINTF(4, 5);
-static kiln_status fail_at(walk *w, kiln_status status, kiln__pos pos, const char *format, ...)
-{
-    kiln__diag diag = {.mem = w->plan->mem};
-    kiln__text text = {.mem = w->plan->mem};
-    va_list arguments;
-    va_start(arguments, format);
-    kiln__text_vprintf(&text, format, arguments);
-    va_end(arguments);
-    kiln__diag_add(&diag, pos, "%s", kiln__text_get(&text));
-    kiln__text_free(&text);
-    return kiln__diag_finish(&diag, status, w->error);
-}
+#define fail_at(w, ...) kiln__plan_fail_at((w)->plan, (w)->error, __VA_ARGS__)
 
 static kiln_status driver_failed(walk *w, CUresult result, const kiln__step *step, const char *what)
 {
@@ -222,60 +210,19 @@ static const kiln__plan_buffer *named_buffer(const kiln_plan *plan, const kiln__
     return kiln__plan_buffer_named(plan, kiln__expr_name(expr, 0));
 }
 
-static kiln_status one_arg(walk *w, const kiln__plan_kernel *kernel, size_t index, const kiln__expr *expr,
-                           const kiln__scope *scope, uint64_t *slot)
-{
-    const kiln__param_type *type = &kernel->signature.params[index];
-    const kiln__plan_buffer *buffer = named_buffer(w->plan, expr);
-    kiln__pos pos = kiln__expr_pos(expr);
-    const char *text = kiln__expr_text(expr);
-    if (buffer) {
-        if (type->array || type->bytes != 8 || type->kind == 'f')
-            return fail_at(w, KILN_ERROR_LAUNCH, pos, "argument %zu of %s: '%s' is a buffer, but the kernel needs %s",
-                           index + 1, kernel->name, text, kiln__param_type_text(type));
-        *slot = buffer->pointer;
-        return KILN_OK;
-    }
-    kiln__diag diag = {.mem = w->plan->mem};
-    kiln_value value;
-    kiln__expr_eval(expr, scope, &value, &diag);
-    kiln_status status = kiln__plan_diag(w->plan, &diag, KILN_ERROR_SPEC, w->error);
-    if (status != KILN_OK)
-        return status;
-    const char *why = kiln__param_store(type, value, slot);
-    if (!why)
-        return KILN_OK;
-    kiln__text given = {.mem = w->plan->mem};
-    kiln__value_print(&given, value);
-    status = fail_at(w, KILN_ERROR_LAUNCH, pos, "argument %zu of %s: '%s' = %s, but the kernel needs %s: %s", index + 1,
-                     kernel->name, text, kiln__text_get(&given), kiln__param_type_text(type), why);
-    kiln__text_free(&given);
-    return status;
-}
-
 static kiln_status set_args(walk *w, const kiln__step *step, const kiln__plan_kernel *kernel, const kiln__scope *scope,
                             kiln__plan_op *op)
 {
-    size_t count = step->as.launch.arg_count;
     uint64_t *values = w->plan->values;
     void **pointers = w->plan->pointers;
-    if (count != kernel->signature.count)
-        return fail_at(w, KILN_ERROR_LAUNCH, step->pos, "%s needs %zu arguments, but %zu are given", kernel->name,
-                       kernel->signature.count, count);
     if (w->program) {
-        values = kiln__arena_alloc(&w->program->arena, (count + 1) * sizeof *values);
-        pointers = kiln__arena_alloc(&w->program->arena, (count + 1) * sizeof *pointers);
+        values = kiln__arena_alloc(&w->program->arena, (kiln__arguments_words(step) + 1) * sizeof *values);
+        pointers = kiln__arena_alloc(&w->program->arena, (step->as.launch.arg_count + 1) * sizeof *pointers);
         if (!values || !pointers)
             return kiln__fail_memory(w->error);
     }
-    for (size_t i = 0; i < count; i++) {
-        pointers[i] = &values[i];
-        kiln_status status = one_arg(w, kernel, i, step->as.launch.args[i], scope, &values[i]);
-        if (status != KILN_OK)
-            return status;
-    }
     op->as.launch.args = pointers;
-    return KILN_OK;
+    return kiln__arguments_set(w->plan, step, kernel, scope, values, pointers, w->error);
 }
 
 static kiln_status set_dims(walk *w, kiln__expr *const exprs[3], const kiln__scope *scope, const char *what,

@@ -195,10 +195,7 @@ kiln__expr *kiln__read_arg(kiln__reader *r, const kiln__spec_node *node, const c
     const char *alone = expr ? lone_name(expr) : NULL;
     if (!expr)
         return NULL;
-    const kiln__name *name = alone ? kiln__find_name(r, alone) : NULL;
-    if (name && name->kind == KILN__NAME_BUFFER)
-        return expr;
-    if (alone && !name && !strchr(alone, '.')) {
+    if (alone && !kiln__find_name(r, alone) && !strchr(alone, '.')) {
         const char *near = kiln__nearest_name(r, alone, VALUES | 1u << KILN__NAME_BUFFER);
         kiln__diag_add(r->diag, node->pos,
                        near ? "there is no buffer, size, param or let '%s'; did you mean '%s'?"

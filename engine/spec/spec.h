@@ -64,6 +64,39 @@ typedef struct kiln__arg { /* a host function's argument */
     const char *text; /* a quoted text or a path, where expr is NULL */
 } kiln__arg;
 
+/* An argument of a launch. */
+typedef enum kiln__argument_kind {
+    KILN__ARGUMENT_VALUE,  /* a number */
+    KILN__ARGUMENT_BUFFER, /* a buffer, or a place in it */
+    KILN__ARGUMENT_NULL,
+    KILN__ARGUMENT_STRUCT,
+    KILN__ARGUMENT_BYTES,   /* a structure as bytes */
+    KILN__ARGUMENT_POINTERS /* a pointer to a list of pointers */
+} kiln__argument_kind;
+typedef struct kiln__field kiln__field;
+typedef struct kiln__argument kiln__argument;
+struct kiln__argument {
+    kiln__argument_kind kind;
+    kiln__pos pos;
+    const char *text;      /* as written, for messages */
+    kiln__expr *expr;      /* VALUE: never NULL; BUFFER: elements behind its first, NULL: 0 */
+    const char *buffer;    /* BUFFER */
+    uint64_t size, align;  /* bytes, for STRUCT with those after its last field; 8 where it is a pointer */
+    const void *bytes;     /* BYTES */
+    size_t count;          /* STRUCT: of the fields, at least 1; POINTERS: of the items, at least 1 */
+    kiln__field *fields;   /* STRUCT */
+    kiln__argument *items; /* POINTERS: BUFFER and NULL */
+};
+struct kiln__field {
+    const char *name;
+    kiln__pos pos;
+    uint64_t offset;
+    kiln__argument *argument; /* a pointer or a structure in the structure; NULL: the values */
+    kiln_type type;           /* of the values; two for each complex number */
+    size_t value_count;
+    kiln__expr **values;
+};
+
 typedef struct kiln__input { /* inputs: NAME: {host: FUNCTION, ...} */
     const char *name;
     kiln__pos pos;
@@ -101,7 +134,7 @@ struct kiln__step {
             kiln__expr *shared;             /* dynamic bytes; NULL: 0 */
             bool cooperative;
             size_t arg_count;
-            kiln__expr **args; /* a buffer's name, or a scalar */
+            kiln__argument *args;
         } launch;
         struct {
             const char *buffer;

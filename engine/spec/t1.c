@@ -355,7 +355,8 @@ static void read_argument(t1 *t, const kiln__spec_node *node, kiln__step *steps,
     if (!read_type(type_text, &type, &lanes))
         kiln__diag_add(r->diag, kiln__spec_node_get(node, "Type")->pos, "unknown type '%s'", type_text);
     if (memory && memory->kind == KILN__SCALAR && strcmp(memory->text, "Scalar") == 0) {
-        launch->as.launch.args[launch->as.launch.arg_count++] = read_scalar(t, node, type);
+        kiln__argument *scalar = &launch->as.launch.args[launch->as.launch.arg_count++];
+        *scalar = (kiln__argument){.pos = node->pos, .text = name, .expr = read_scalar(t, node, type)};
         return;
     }
     read_vector(t, node, name, type, lanes);
@@ -366,7 +367,7 @@ static void read_argument(t1 *t, const kiln__spec_node *node, kiln__step *steps,
         symbol->as.symbol.symbol = symbol->as.symbol.from = name;
     }
     launch->as.launch.args[launch->as.launch.arg_count++] =
-        kiln__expr_parse(r->arena, name, strlen(name), kiln__spec_node_get(node, "Name")->pos, 0, r->diag);
+        (kiln__argument){.kind = KILN__ARGUMENT_BUFFER, .pos = node->pos, .text = name, .buffer = name};
 }
 
 static void read_launch(t1 *t, const kiln__spec_node *kernel)

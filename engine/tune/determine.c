@@ -129,6 +129,27 @@ static void buffer_field(definition *d, const kiln__buffer *b)
 
 static void steps_field(definition *d, const kiln__step *steps, size_t count);
 
+static void argument_field(definition *d, const kiln__argument *arg)
+{
+    number_field(d->out, (int64_t)arg->kind);
+    expr_field(d->out, arg->expr);
+    field(d->out, arg->buffer);
+    number_field(d->out, (int64_t)arg->count);
+    for (size_t i = 0; i < arg->count && arg->kind == KILN__ARGUMENT_POINTERS; i++)
+        argument_field(d, &arg->items[i]);
+    for (size_t i = 0; i < arg->count && arg->kind == KILN__ARGUMENT_STRUCT; i++) {
+        const kiln__field *part = &arg->fields[i];
+        number_field(d->out, (int64_t)part->offset);
+        number_field(d->out, part->argument ? -1 : (int64_t)part->type);
+        if (part->argument)
+            argument_field(d, part->argument);
+        for (size_t k = 0; k < part->value_count; k++)
+            expr_field(d->out, part->values[k]);
+    }
+    for (uint64_t i = 0; i < arg->size && arg->kind == KILN__ARGUMENT_BYTES; i++)
+        number_field(d->out, ((const unsigned char *)arg->bytes)[i]);
+}
+
 static void launch_field(definition *d, const kiln__step *step)
 {
     template_field(d->out, step->as.launch.kernel);
@@ -141,7 +162,7 @@ static void launch_field(definition *d, const kiln__step *step)
     number_field(d->out, step->as.launch.cooperative);
     number_field(d->out, (int64_t)step->as.launch.arg_count);
     for (size_t i = 0; i < step->as.launch.arg_count; i++)
-        expr_field(d->out, step->as.launch.args[i]);
+        argument_field(d, &step->as.launch.args[i]);
 }
 
 static void loop_field(definition *d, const kiln__step *step)
