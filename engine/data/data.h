@@ -66,6 +66,8 @@ kiln_status kiln__npy_read(const kiln_allocator *mem, const char *path, uint64_t
 /* The same for a path that was resolved when it was checked (kiln__file_open). */
 kiln_status kiln__npy_read_resolved(const kiln_allocator *mem, const char *path, uint64_t limit, kiln_array *array,
                                     kiln_error **error);
+/* Type and shape alone, of a resolved path; *array has no data. */
+kiln_status kiln__npy_look(const kiln_allocator *mem, const char *path, kiln_array *array, kiln_error **error);
 kiln_status kiln__npy_parse(const kiln_allocator *mem, const char *name, const void *data, size_t length,
                             uint64_t limit, kiln_array *array, kiln_error **error);
 kiln_status kiln__npy_write(const kiln_allocator *mem, const char *path, const kiln_array *array, kiln_error **error);

@@ -171,15 +171,19 @@ static void shape_text(kiln__text *out, kiln_type type, int dims, const uint64_t
     kiln__text_puts(out, "]");
 }
 
-kiln_status kiln__plan_file(kiln_plan *plan, const char *file, const char *named, kiln__plan_entry **entry,
-                            kiln_error **error)
+kiln_status kiln__plan_file(kiln_plan *plan, const char *file, const char *named, const kiln__template *path,
+                            kiln__plan_entry **entry, kiln_error **error)
 {
     kiln__arena arena = {.mem = plan->mem};
+    kiln__text name = {.mem = plan->mem};
     kiln_array array;
     kiln_status status = KILN_OK;
     bool found = !file; /* a path from the caller may be a link */
     if (found)
-        status = kiln__engine_find_file(plan->engine, plan->spec->folder, named, &arena, &file, error);
+        status = kiln__config_path(plan->mem, kiln__config_scope(plan->config), named, path, &name, error);
+    if (found && status == KILN_OK)
+        status = kiln__engine_find_file(plan->engine, plan->spec->folder, kiln__text_get(&name), &arena, &file, error);
+    kiln__text_free(&name);
     const char *key = status == KILN_OK ? kiln__arena_printf(&arena, "file %s", file) : NULL;
     if (status == KILN_OK && !key)
         status = kiln__fail_memory(error);
@@ -289,7 +293,7 @@ static kiln_status shape_buffer(kiln_plan *plan, kiln__plan_buffer *b, kiln_erro
     uint64_t bytes;
     kiln_status status = written_shape(plan, b, error);
     if (status == KILN_OK && (b->file || buffer->fill.kind == KILN__FILL_FILE)) {
-        status = kiln__plan_file(plan, b->file, buffer->fill.text, &entry, error);
+        status = kiln__plan_file(plan, b->file, buffer->fill.text, buffer->fill.path, &entry, error);
         if (status == KILN_OK)
             status = adopt(plan, b, &entry->values->array, b->file ? b->file : buffer->fill.text, error);
     } else if (status == KILN_OK && buffer->fill.kind == KILN__FILL_FROM) {
@@ -343,7 +347,7 @@ static kiln_status content_key(kiln_plan *plan, kiln__plan_buffer *b, kiln_error
     if (b->key)
         return KILN_OK;
     if (b->file || fill->kind == KILN__FILL_FILE) {
-        status = kiln__plan_file(plan, b->file, fill->text, &entry, error);
+        status = kiln__plan_file(plan, b->file, fill->text, fill->path, &entry, error);
         if (status == KILN_OK)
             kiln__text_puts(&key, entry->key);
     } else if (fill->kind == KILN__FILL_FROM) {
@@ -425,7 +429,7 @@ kiln_status kiln__plan_content(kiln_plan *plan, kiln__plan_buffer *b, kiln_array
         return status;
     kiln__plan_entry *entry = kiln__shared_find(plan->shared, b->key);
     if (!entry && (b->file || fill->kind == KILN__FILL_FILE))
-        status = kiln__plan_file(plan, b->file, fill->text, &entry, error);
+        status = kiln__plan_file(plan, b->file, fill->text, fill->path, &entry, error);
     else if (!entry)
         status = make_content(plan, b, &entry, error);
     if (status == KILN_OK)

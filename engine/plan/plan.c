@@ -322,7 +322,10 @@ kiln_status kiln_plan_resize(kiln_plan *plan, const kiln_setting *sizes, size_t 
     kiln_setting *all = kiln__calloc(plan->mem, had + count + 1, sizeof *all);
     if (!all)
         return kiln__fail_memory(error);
-    memcpy(all, plan->config->sizes.items, had * sizeof *all);
+    had = 0; /* extents of files are read again: the file may be another one */
+    for (size_t i = 0; i < plan->config->sizes.count; i++)
+        if (!plan->config->extents[i])
+            all[had++] = plan->config->sizes.items[i];
     if (count)
         memcpy(all + had, sizes, count * sizeof *all);
     kiln_choice choice = {.variant = plan->variant->name,

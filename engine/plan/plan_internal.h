@@ -222,9 +222,10 @@ kiln_status kiln__plan_content(kiln_plan *plan, kiln__plan_buffer *buffer, kiln_
                                kiln_error **error);
 kiln_status kiln__plan_download(kiln_plan *plan, const kiln__plan_buffer *buffer, kiln_array *array,
                                 kiln_error **error);
-/* The entry of a .npy file: `file` as given to a run, else as the spec names it, under the rules of trust. */
-kiln_status kiln__plan_file(kiln_plan *plan, const char *file, const char *named, kiln__plan_entry **entry,
-                            kiln_error **error);
+/* The entry of a .npy file: `file` as given to a run, else as the spec names it (and with `path`, if that is not NULL),
+ * under the rules of trust. */
+kiln_status kiln__plan_file(kiln_plan *plan, const char *file, const char *named, const kiln__template *path,
+                            kiln__plan_entry **entry, kiln_error **error);
 /* Finishes a diag of evaluations: if a look-up failed, its own error is reported. */
 kiln_status kiln__plan_diag(kiln_plan *plan, kiln__diag *diag, kiln_status status, kiln_error **error);
 /* An error at a place in the spec. */

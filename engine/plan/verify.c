@@ -206,7 +206,7 @@ kiln_status kiln__plan_reference(kiln_plan *plan, const kiln__verify *verify, co
     kiln__export *outputs = NULL;
     kiln__plan_entry *entry = NULL;
     if (verify->against == KILN__AGAINST_FILE) {
-        kiln_status status = kiln__plan_file(plan, NULL, verify->name, &entry, error);
+        kiln_status status = kiln__plan_file(plan, NULL, verify->name, verify->path, &entry, error);
         if (status == KILN_OK)
             *want = &entry->values->array;
         return status;

@@ -171,7 +171,7 @@ static void read_buffer(kiln__reader *r, const kiln__spec_node *map, bool of_spe
         read_from(r, from_, buffer);
     if (file_) {
         buffer->fill = (kiln__fill){.kind = KILN__FILL_FILE, .pos = file_->pos};
-        buffer->fill.text = kiln__read_text(r, file_, "'file'");
+        buffer->fill.text = kiln__read_path(r, file_, "'file'", &buffer->fill.path);
     }
     if (out_ && kiln__read_bool(r, out_, "'out'", &buffer->out) && buffer->out && !of_spec) {
         kiln__diag_add(r->diag, out_->pos, "a variant's own buffers are scratch; outputs are buffers of the spec");

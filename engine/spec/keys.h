@@ -105,7 +105,7 @@
     X(buffer, shape, OPTIONAL, EXPRS, RUN, "The extents. Needed without `from` and `file`.")                           \
     X(buffer, fill, OPTIONAL, FILL, KEYS, "What it is filled with.")                                                   \
     X(buffer, from, OPTIONAL, TEXT, RUN, "Its content is what an input exports, such as A.csr.values.")                \
-    X(buffer, file, OPTIONAL, TEXT, RUN, "Its content is a .npy file.")                                                \
+    X(buffer, file, OPTIONAL, TEXT, RUN, "Its content is a .npy file. The name may have sizes in it: `a-{N}.npy`.")    \
     X(buffer, out, OPTIONAL, BOOL, RUN, "`true`: an output.")
 
 #define KILN__KEYS_fill(X)                                                                                             \
@@ -125,7 +125,7 @@
 #define KILN__KEYS_against(X)                                                                                          \
     X(against, host, ONE_OF, TEXT, RUN, "A host function.")                                                            \
     X(against, variant, ONE_OF, TEXT, RUN, "A variant at its default params.")                                         \
-    X(against, file, ONE_OF, TEXT, RUN, "A .npy file.")
+    X(against, file, ONE_OF, TEXT, RUN, "A .npy file. The name may have sizes in it.")
 
 #define KILN__KEYS_step(X)                                                                                             \
     X(step, launch, ONE_OF, LAUNCH, KEYS, "Launch a kernel.")                                                          \

@@ -42,6 +42,7 @@ typedef struct kiln__fill {
     kiln__pos pos;
     kiln__expr *a, *b, *seed; /* never NULL where the kind uses them (defaults are filled in) */
     const char *text;         /* FILE: the path as written; FROM: "A.csr.values" */
+    kiln__template *path;     /* FILE: NULL, or the path has sizes in it */
 } kiln__fill;
 
 typedef struct kiln__buffer {
@@ -177,7 +178,8 @@ typedef struct kiln__verify {
     const char *buffer; /* an `out` buffer of the spec */
     kiln__pos pos;
     kiln__against against;
-    const char *name; /* host function, variant, or .npy path */
+    const char *name;     /* host function, variant, or .npy path */
+    kiln__template *path; /* FILE: NULL, or the path has sizes in it */
     bool exact;
     kiln__expr *rtol, *atol; /* never NULL; 0 where not given; both absent and not exact: by the type */
 } kiln__verify;
@@ -261,6 +263,10 @@ bool kiln__spec_describe(kiln_spec *spec);
 const kiln__param *kiln__variant_param(const kiln__variant *variant, const char *name);
 const kiln__named_expr *kiln__variant_let(const kiln__variant *variant, const char *name);
 const kiln__buffer *kiln__variant_buffer(const kiln__variant *variant, const char *name);
+
+/* A size that is an extent of a .npy file: "A.shape[1]", of a buffer with a `file`. False: the text is no such thing.
+ * *length: of the buffer's name. */
+bool kiln__is_extent(const char *text, size_t *length, int *dim);
 
 /* ---- element types (types.c): the rows of KILN_TYPE_MAP ---- */
 typedef enum kiln__type_kind {
