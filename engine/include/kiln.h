@@ -234,21 +234,30 @@ typedef struct kiln_setting {
     kiln_value value;
 } kiln_setting;
 
-/* Element types of buffers and arrays. X(name, bytes, numpy code) */
+/* Element types of buffers and arrays. X(name, bytes, numpy code, kind, exponent bits, mantissa bits, relative and
+ * absolute tolerance of a comparison that names none). FINITE: a float without infinities, whose only NaN is all ones.
+ * The bits and tolerances of COMPLEX are those of one part; the real part comes first. V1 and V2 are bytes without a
+ * type, as numpy with ml_dtypes writes them. Use `...` for what you do not need: columns may be added. */
 #define KILN_TYPE_MAP(X)                                                                                               \
-    X(i8, 1, "i1")                                                                                                     \
-    X(u8, 1, "u1")                                                                                                     \
-    X(i16, 2, "i2")                                                                                                    \
-    X(u16, 2, "u2")                                                                                                    \
-    X(i32, 4, "i4")                                                                                                    \
-    X(u32, 4, "u4")                                                                                                    \
-    X(i64, 8, "i8")                                                                                                    \
-    X(u64, 8, "u8")                                                                                                    \
-    X(f16, 2, "f2")                                                                                                    \
-    X(f32, 4, "f4")                                                                                                    \
-    X(f64, 8, "f8")
+    X(i8, 1, "i1", SIGNED, 0, 7, 0, 0)                                                                                 \
+    X(u8, 1, "u1", UNSIGNED, 0, 8, 0, 0)                                                                               \
+    X(i16, 2, "i2", SIGNED, 0, 15, 0, 0)                                                                               \
+    X(u16, 2, "u2", UNSIGNED, 0, 16, 0, 0)                                                                             \
+    X(i32, 4, "i4", SIGNED, 0, 31, 0, 0)                                                                               \
+    X(u32, 4, "u4", UNSIGNED, 0, 32, 0, 0)                                                                             \
+    X(i64, 8, "i8", SIGNED, 0, 63, 0, 0)                                                                               \
+    X(u64, 8, "u8", UNSIGNED, 0, 64, 0, 0)                                                                             \
+    X(f16, 2, "f2", FLOAT, 5, 10, 1e-2, 1e-3)                                                                          \
+    X(f32, 4, "f4", FLOAT, 8, 23, 1e-5, 1e-6)                                                                          \
+    X(f64, 8, "f8", FLOAT, 11, 52, 1e-12, 1e-14)                                                                       \
+    X(bf16, 2, "V2", FLOAT, 8, 7, 1.6e-2, 1e-3)                                                                        \
+    X(f8e4m3, 1, "V1", FINITE, 4, 3, 0.125, 0.001953125)                                                               \
+    X(f8e5m2, 1, "V1", FLOAT, 5, 2, 0.25, 0.0000152587890625)                                                          \
+    X(bool, 1, "b1", BOOLEAN, 0, 1, 0, 0)                                                                              \
+    X(complex64, 8, "c8", COMPLEX, 8, 23, 1e-5, 1e-6)                                                                  \
+    X(complex128, 16, "c16", COMPLEX, 11, 52, 1e-12, 1e-14)
 typedef enum kiln_type {
-#define KILN_X(name, bytes, code) KILN_##name,
+#define KILN_X(name, ...) KILN_##name,
     KILN_TYPE_MAP(KILN_X)
 #undef KILN_X
         KILN_TYPE_COUNT

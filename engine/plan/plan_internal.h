@@ -138,6 +138,12 @@ typedef struct kiln__limit {
     kiln__late late;          /* why waiting ended */
 } kiln__limit;
 
+/* Pointers in a block of device memory that is never written again. */
+typedef struct kiln__pointers {
+    CUdeviceptr device, *items;
+    size_t count;
+} kiln__pointers;
+
 /* What the host did in runs of the steps; before_each does not count. */
 typedef struct kiln__host_work {
     uint64_t runs, rounds; /* rounds: of `while` steps */
@@ -170,6 +176,8 @@ struct kiln_plan {
     bool before_dynamic;
     uint64_t *values; /* arguments of a launch that is evaluated while it runs */
     void **pointers;
+    kiln__pointers *lists; /* lists of pointers on the device, which arguments point to */
+    size_t list_count, list_capacity;
     kiln__shared *shared, *own; /* own: made for this plan alone */
     double *times;              /* of the last run's repetitions, in order */
     size_t time_count;
@@ -215,11 +223,15 @@ kiln_status kiln__plan_content(kiln_plan *plan, kiln__plan_buffer *buffer, kiln_
                                kiln_error **error);
 kiln_status kiln__plan_download(kiln_plan *plan, const kiln__plan_buffer *buffer, kiln_array *array,
                                 kiln_error **error);
-/* The entry of a .npy file: `file` as given to a run, else as the spec names it, under the rules of trust. */
-kiln_status kiln__plan_file(kiln_plan *plan, const char *file, const char *named, kiln__plan_entry **entry,
-                            kiln_error **error);
+/* The entry of a .npy file: `file` as given to a run, else as the spec names it (and with `path`, if that is not NULL),
+ * under the rules of trust. */
+kiln_status kiln__plan_file(kiln_plan *plan, const char *file, const char *named, const kiln__template *path,
+                            kiln__plan_entry **entry, kiln_error **error);
 /* Finishes a diag of evaluations: if a look-up failed, its own error is reported. */
 kiln_status kiln__plan_diag(kiln_plan *plan, kiln__diag *diag, kiln_status status, kiln_error **error);
+/* An error at a place in the spec. */
+kiln_status kiln__plan_fail_at(kiln_plan *plan, kiln_error **error, kiln_status status, kiln__pos pos,
+                               const char *format, ...) KILN__PRINTF(5, 6);
 
 /* ---- calls.c: the arguments of host functions ---- */
 typedef struct kiln__call_args {
@@ -239,11 +251,19 @@ void kiln__call_args_free(kiln__call_args *args);
 kiln_status kiln__plan_call(kiln_plan *plan, const char *function, unsigned use, kiln__call_args *args, kiln__pos pos,
                             kiln__export **exports, kiln_error **error);
 
+/* ---- arguments.c ---- */
+/* How many words of 8 bytes the values of a launch's arguments take. */
+size_t kiln__arguments_words(const kiln__step *step);
+/* Evaluates the arguments into `values`, and sets pointers[i] to each. Memory of buffers must exist. */
+kiln_status kiln__arguments_set(kiln_plan *plan, const kiln__step *step, const kiln__plan_kernel *kernel,
+                                const kiln__scope *scope, uint64_t *values, void **pointers, kiln_error **error);
+void kiln__arguments_free(kiln_plan *plan); /* lists of pointers; the context must be current */
+
 /* ---- steps.c ---- */
 /* Runs the steps, or before_each, once on `stream`. Memory and contents must exist; the context must be current. */
 kiln_status kiln__steps_enqueue(kiln_plan *plan, bool before, CUstream stream, kiln_error **error);
 bool kiln__steps_dynamic(const kiln__step *steps, size_t count);
-size_t kiln__steps_most_args(const kiln__step *steps, size_t count);
+size_t kiln__steps_most_words(const kiln__step *steps, size_t count); /* the largest number of a launch */
 /* The geometry of each kernel's first launch, as far as it is known without running. */
 void kiln__steps_geometry(kiln_plan *plan);
 

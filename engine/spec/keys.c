@@ -27,6 +27,11 @@
     X(TEMPLATES, "list of texts with {expressions}", SCALARS("0"))                                                     \
     X(EXPR, "expression", SCALAR)                                                                                      \
     X(EXPRS, "list of expressions", SCALARS("0"))                                                                      \
+    X(ARGS, "list of arguments",                                                                                       \
+      EITHER(SCALAR, "{\"type\": \"array\", \"items\": {\"anyOf\": [" SCALAR                                           \
+                     ", {\"type\": \"null\"}, " REF("argument") "]}}"))                                                \
+    X(FIELDS, "NAME: field",                                                                                           \
+      BY_NAME("1", "{\"anyOf\": [" SCALAR ", {\"type\": \"null\"}, " SCALARS("2") ", " REF("argument") "]}"))          \
     X(EXTENTS, "one to three expressions", SCALARS("1"))                                                               \
     X(NAMED_EXPRS, "NAME: expression", BY_NAME("0", SCALAR))                                                           \
     X(DEFINES, "list of lets, or NAME: expression", EITHER(SCALARS("0"), BY_NAME("0", SCALAR)))                        \

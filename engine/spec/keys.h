@@ -22,6 +22,7 @@
     X(against, "'against'", NONE, "Where the expected answer comes from.")                                             \
     X(step, "a step", NONE, "What is done, one thing a step.")                                                         \
     X(launch, "a launch", NONE, "A launch of a kernel.")                                                               \
+    X(argument, "an argument", NONE, "What is neither a number nor a buffer, by value or as a pointer.")               \
     X(fill_step, "a fill", NONE, "One value in all elements of a buffer.")                                             \
     X(copy, "a copy", NONE, "From one buffer to another; counts and offsets are in elements.")                         \
     X(symbol, "a symbol", NONE, "From a buffer to a variable of the source; counts and offsets are in elements.")      \
@@ -106,7 +107,7 @@
     X(buffer, shape, OPTIONAL, EXPRS, RUN, "The extents. Needed without `from` and `file`.")                           \
     X(buffer, fill, OPTIONAL, FILL, KEYS, "What it is filled with.")                                                   \
     X(buffer, from, OPTIONAL, TEXT, RUN, "Its content is what an input exports, such as A.csr.values.")                \
-    X(buffer, file, OPTIONAL, TEXT, RUN, "Its content is a .npy file.")                                                \
+    X(buffer, file, OPTIONAL, TEXT, RUN, "Its content is a .npy file. The name may have sizes in it: `a-{N}.npy`.")    \
     X(buffer, out, OPTIONAL, BOOL, RUN, "`true`: an output.")
 
 #define KILN__KEYS_fill(X)                                                                                             \
@@ -126,7 +127,7 @@
 #define KILN__KEYS_against(X)                                                                                          \
     X(against, host, ONE_OF, TEXT, RUN, "A host function.")                                                            \
     X(against, variant, ONE_OF, TEXT, RUN, "A variant at its default params.")                                         \
-    X(against, file, ONE_OF, TEXT, RUN, "A .npy file.")
+    X(against, file, ONE_OF, TEXT, RUN, "A .npy file. The name may have sizes in it.")
 
 #define KILN__KEYS_step(X)                                                                                             \
     X(step, launch, ONE_OF, LAUNCH, KEYS, "Launch a kernel.")                                                          \
@@ -145,7 +146,14 @@
     X(launch, cluster, OPTIONAL, EXTENTS, RUN, "Blocks of a cluster.")                                                 \
     X(launch, shared, OPTIONAL, EXPR, RUN, "Bytes of dynamic shared memory.")                                          \
     X(launch, cooperative, OPTIONAL, BOOL, RUN, "`true`: the grid can synchronise.")                                   \
-    X(launch, args, REQUIRED, EXPRS, RUN, "Each an expression, or the name of a buffer.")
+    X(launch, args, REQUIRED, ARGS, RUN,                                                                               \
+      "Each an expression, a buffer, a place in it (`x + 4`), `null`, or an argument.")
+
+#define KILN__KEYS_argument(X)                                                                                         \
+    X(argument, struct, ONE_OF, FIELDS, RUN,                                                                           \
+      "A structure by value. A field is [TYPE, NUMBER, ...], a buffer, `null` or an argument.")                        \
+    X(argument, bytes, ONE_OF, TEXT, RUN, "A structure by value: pairs of hexadecimal digits.")                        \
+    X(argument, pointers, ONE_OF, ARGS, RUN, "A pointer to pointers: buffers, places in them, `null`.")
 
 #define KILN__KEYS_fill_step(X)                                                                                        \
     X(fill_step, buffer, REQUIRED, TEXT, RUN, "The buffer.")                                                           \

@@ -554,7 +554,7 @@ static void read_against(kiln__reader *r, const kiln__spec_node *map, kiln__veri
         verify->name = kiln__read_host(r, host_, "'host' of 'verify'", KILN_HOST_REFERENCE);
     } else if (file_) {
         verify->against = KILN__AGAINST_FILE;
-        verify->name = kiln__read_text(r, file_, "'file'");
+        verify->name = kiln__read_path(r, file_, "'file'", &verify->path);
     } else if (variant_) {
         read_against_variant(r, variant_, verify);
     }
@@ -635,6 +635,7 @@ void kiln__read_spec(kiln__reader *r, const kiln__spec_node *map)
     read_section(r, map, true, &shared);
     spec->buffer_count = shared.buffer_count;
     spec->input_count = shared.input_count;
+    kiln__check_sizes(r, sizes_, shared.buffers, shared.buffer_count);
     read_features(r, features_, &shared);
     read_variants(r, map, variants_, &shared);
     kiln__read_verify(r, verify_, shared.buffers, shared.buffer_count);

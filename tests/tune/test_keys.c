@@ -56,7 +56,8 @@ static const char whole[] =
     "    metrics: {of_one: 1}\n"
     "    roofline: fp32\n"
     "    steps:\n"
-    "      - launch: {kernel: k, grid: [M], block: [BLOCK], cluster: [1], shared: 16, cooperative: false, args: [o, M]}\n"
+    "      - launch: {kernel: k, grid: [M], block: [BLOCK], cluster: [1], shared: 16, cooperative: false, args: [o, M, "
+    "{struct: {n: [i32, M]}}, {bytes: '0a'}, {pointers: [o, p]}]}\n"
     "      - fill: {buffer: o, value: 1}\n"
     "      - copy: {from: o, to: p, count: 4, from_offset: 1, to_offset: 2}\n"
     "      - symbol: {name: table, from: value, count: 3, offset: 1}\n"
@@ -131,7 +132,10 @@ static const struct {
     CHANGE(launch_cluster, "cluster: [1]", "cluster: [2]"),
     CHANGE(launch_shared, "shared: 16", "shared: 32"),
     CHANGE(launch_cooperative, "cooperative: false", "cooperative: true"),
-    CHANGE(launch_args, "false, args: [o, M]", "false, args: [o, N]"),
+    CHANGE(launch_args, "false, args: [o, M", "false, args: [o + 1, M"),
+    CHANGE(argument_struct, "n: [i32, M]", "n: [u32, M]"),
+    CHANGE(argument_bytes, "'0a'", "'0b'"),
+    CHANGE(argument_pointers, "[o, p]}]", "[o, p + 1]}]"),
     CHANGE(fill_step_buffer, "buffer: o", "buffer: p"),
     CHANGE(fill_step_value, "buffer: o, value: 1", "buffer: o, value: 2"),
     CHANGE(copy_from, "copy: {from: o", "copy: {from: q"),

@@ -208,7 +208,12 @@ static kiln_status copy_files(writer *w, const kiln__variant *variant, kiln_erro
         const kiln__buffer *buffer = &variant->buffers[i];
         if (buffer->fill.kind != KILN__FILL_FILE || (captured && w->c->buffers[i].file))
             continue;
-        status = copy_named(w, buffer->fill.text, variant->name, buffer->name, &to, error);
+        kiln__text name = {.mem = plan->mem};
+        status = kiln__config_path(plan->mem, kiln__config_scope(plan->config), buffer->fill.text, buffer->fill.path,
+                                   &name, error);
+        if (status == KILN_OK)
+            status = copy_named(w, kiln__text_get(&name), variant->name, buffer->name, &to, error);
+        kiln__text_free(&name);
         if (status == KILN_OK && to)
             kiln__edit_buffer_file(w->edit, variant->name, buffer->name, to);
     }
