@@ -356,8 +356,8 @@ static bool make_room(kiln_call *call, problem *p, size_t threads)
         p->turns[c] = kiln__calloc(call->mem, p->room * 2 * p->half[c] + 1, sizeof *p->turns[c]);
     p->weights = kiln__calloc(call->mem, p->room + 1, sizeof *p->weights);
     p->special = kiln__calloc(call->mem, p->room + 1, sizeof *p->special);
-    p->workers =
-        kiln__calloc(call->mem, threads * (TASK_ROWS * SUMS * p->padded + 2 * ROWS * PART), sizeof *p->workers);
+    p->workers = kiln__calloc(call->mem, threads * (TASK_ROWS * SUMS * p->padded + 2 * ROWS * PART),
+                              sizeof *p->workers);
     bool several = p->count > p->room;
     if (several)
         p->sums = kiln__calloc(call->mem, (size_t)(2 * p->n[0] * p->n[1] * p->n[2] + 1), sizeof *p->sums);
