@@ -5,6 +5,7 @@
 
 #include "atoms.h"
 #include "cutoff.h"
+#include "rows.h"
 #include "vector.h"
 
 /* ---- the lattice ---- */
@@ -148,6 +149,8 @@ kiln_status kiln__host_cutoff_atoms(void *user, kiln_call *call)
 
 /* ---- the reference: a slice of points at a time, all atoms that reach it ---- */
 
+enum { MOST_PAIRS_LOG = 33 }; /* 2^33 pairs take some ten seconds of one core */
+
 typedef struct reference reference;
 typedef void atom_fn(const reference *r, const float *atom, int64_t slice, double *sums);
 
@@ -157,8 +160,9 @@ struct reference {
     const uint32_t *starts, *order; /* the atoms of slice z: order[starts[z]] to order[starts[z + 1] - 1] */
     const double *x;                /* where the points of a row lie; behind them infinities, for whole vectors */
     float *energy;
-    double *sums; /* a slice for each worker */
-    size_t room;  /* of each */
+    double *sums;          /* a slice for each worker */
+    size_t room;           /* of each */
+    unsigned char *chosen; /* of each row of each slice: whether it is computed */
     atom_fn *add_atom;
 };
 
@@ -213,7 +217,8 @@ static inline __attribute__((always_inline)) void add_rows(const reference *r, c
     for (size_t j = y[0]; j <= y[1]; j++) {
         double dy = (double)atom[1] - (double)kiln__lattice_at(l, (int64_t)j), across = dz * dz + dy * dy;
         double *row = sums + j * (size_t)l->n[0];
-        if (!(across < off) || !points_near(l, 0, (double)atom[0], sqrt(off - across), x))
+        if (!r->chosen[(size_t)slice * (size_t)l->n[1] + j] || !(across < off) ||
+            !points_near(l, 0, (double)atom[0], sqrt(off - across), x))
             continue;
         if (isfinite(atom[3]))
             add_points(r->x, x[0], x[1], (double)atom[0], across, (double)atom[3], off, row);
@@ -254,7 +259,17 @@ static void add_slice(void *user, size_t k, size_t worker)
     for (uint32_t a = r->starts[k]; a < r->starts[k + 1]; a++)
         r->add_atom(r, r->atoms + 4 * (size_t)r->order[a], (int64_t)k, sums);
     for (size_t i = 0; i < points; i++)
-        to[i] = (float)sums[i];
+        if (r->chosen[k * (size_t)l->n[1] + i / (size_t)l->n[0]])
+            to[i] = (float)sums[i];
+}
+
+static unsigned char *choose_rows(const kiln_allocator *mem, const kiln__lattice *l, uint64_t every)
+{
+    size_t rows = (size_t)l->n[1] * (size_t)l->n[2];
+    unsigned char *chosen = kiln__alloc(mem, rows + 1);
+    for (size_t i = 0; chosen && i < rows; i++)
+        chosen[i] = kiln__row_chosen(i, every);
+    return chosen;
 }
 
 /* Where the points of a row lie. */
@@ -309,17 +324,24 @@ kiln_status kiln__host_cutoff(void *user, kiln_call *call)
         l.n[i] = (int64_t)energy->shape[2 - i];
     if (!lattice_ok(call, &l))
         return KILN_ERROR_HOST_FUNCTION;
-    size_t room = (size_t)(l.n[0] * l.n[1]) + KILN__LANES, workers = kiln__cpu_count() + 1;
+    size_t points = (size_t)(l.n[0] * l.n[1]), room = points + KILN__LANES, workers = kiln__cpu_count() + 1;
     uint32_t *starts = kiln__calloc(call->mem, (size_t)l.n[2] + 2, sizeof *starts), *order = NULL;
     double *sums = kiln__alloc(call->mem, workers * room * sizeof *sums), *x = make_places(call->mem, &l);
     if (starts && sums && x)
         order = order_by_slice(call->mem, &l, atoms->data, atoms->shape[0], starts);
-    reference r = {&l, atoms->data, starts, order, x, energy->data, sums, room, choose_add()};
-    if (order)
+    double sphere = 4.19 * pow(l.radius / l.spacing, 3), all = (double)points * (double)l.n[2];
+    double pairs = (double)atoms->shape[0] * (sphere < all ? sphere : all);
+    uint64_t every;
+    unsigned char *chosen = NULL;
+    if (kiln__rows_every(call, pairs, ldexp(1, MOST_PAIRS_LOG), &every))
+        chosen = choose_rows(call->mem, &l, every);
+    reference r = {&l, atoms->data, starts, order, x, energy->data, sums, room, chosen, choose_add()};
+    if (order && chosen)
         kiln__parallel(workers - 1, (size_t)l.n[2], add_slice, &r);
     kiln__free(call->mem, order);
+    kiln__free(call->mem, chosen);
     kiln__free(call->mem, x);
     kiln__free(call->mem, sums);
     kiln__free(call->mem, starts);
-    return order ? KILN_OK : kiln_call_fail(call, "out of host memory");
+    return order && chosen ? KILN_OK : kiln_call_fail(call, "out of host memory");
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "hosts.h"
+#include "rows.h"
 #include "vector.h"
 
 typedef struct problem {
@@ -80,9 +81,12 @@ static points_fn *choose_points(void)
     return points_base;
 }
 
+enum { MOST_PAIRS_LOG = 33 }; /* 2^33 pairs take some ten seconds of one core */
+
 typedef struct reference {
     problem p;
     points_fn *points;
+    uint64_t every; /* of so many rows one is computed */
 } reference;
 
 static void reference_row(void *user, size_t row, size_t worker)
@@ -92,6 +96,8 @@ static void reference_row(void *user, size_t row, size_t worker)
     const problem *p = &r->p;
     float *to = (float *)p->energy->data + row * p->nx;
     size_t slice = row / p->ny;
+    if (!kiln__row_chosen(row, r->every))
+        return;
     double y = (double)((float)(row % p->ny) * p->spacing), z = (double)((float)slice * p->spacing);
     for (size_t first = 0; first < p->nx; first += GROUP) {
         double x[GROUP], sums[GROUP];
@@ -108,6 +114,9 @@ kiln_status kiln__host_dcs(void *user, kiln_call *call)
     (void)user;
     reference r = {.points = choose_points()};
     if (take(call, "SPACING", &r.p) != KILN_OK)
+        return KILN_ERROR_HOST_FUNCTION;
+    double pairs = (double)r.p.nx * (double)r.p.ny * (double)r.p.nz * (double)r.p.count;
+    if (!kiln__rows_every(call, pairs, ldexp(1, MOST_PAIRS_LOG), &r.every))
         return KILN_ERROR_HOST_FUNCTION;
     kiln__parallel(0, r.p.ny * r.p.nz, reference_row, &r);
     return KILN_OK;

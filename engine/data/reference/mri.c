@@ -127,8 +127,7 @@ struct problem {
     size_t stretch, room;   /* how many there are; for how many there is room, a multiple of PART */
     double *columns;        /* of each sample: padded cosines, padded sines */
     double *turns[3];       /* y and z, for each half coordinate: room cosines, room sines */
-    turn *weights;          /* 0 where a sample is special */
-    unsigned char *special; /* a sample that is not finite */
+    turn *weights;          /* 0 where a sample is not finite: those come last */
     double *workers;        /* of each worker: SUMS x padded sums of TASK_ROWS rows, and factors of ROWS rows */
     double *sums;           /* of all voxels, where there are several stretches */
     part_fn *add_part;
@@ -230,8 +229,7 @@ static void make_tables(void *user, size_t part, size_t worker)
     for (size_t s = part * PART; s < (part + 1) * PART; s++) {
         bool there = s < p->stretch;
         turn w = there ? weight_of(p, p->first + s) : (turn){0, 0};
-        p->special[s] = there && !is_finite(p, p->first + s, w);
-        bool used = there && !p->special[s];
+        bool used = there && is_finite(p, p->first + s, w);
         p->weights[s] = used ? w : (turn){0, 0};
         for (int c = 0; c < 3; c++)
             for (size_t i = 0; i < p->half[c]; i++) {
@@ -355,18 +353,17 @@ static bool make_room(kiln_call *call, problem *p, size_t threads)
     for (int c = 1; c < 3; c++)
         p->turns[c] = kiln__calloc(call->mem, p->room * 2 * p->half[c] + 1, sizeof *p->turns[c]);
     p->weights = kiln__calloc(call->mem, p->room + 1, sizeof *p->weights);
-    p->special = kiln__calloc(call->mem, p->room + 1, sizeof *p->special);
     p->workers = kiln__calloc(call->mem, threads * (TASK_ROWS * SUMS * p->padded + 2 * ROWS * PART),
                               sizeof *p->workers);
     bool several = p->count > p->room;
     if (several)
         p->sums = kiln__calloc(call->mem, (size_t)(2 * p->n[0] * p->n[1] * p->n[2] + 1), sizeof *p->sums);
-    return p->columns && p->turns[1] && p->turns[2] && p->weights && p->special && p->workers && (p->sums || !several);
+    return p->columns && p->turns[1] && p->turns[2] && p->weights && p->workers && (p->sums || !several);
 }
 
 static void free_room(kiln_call *call, problem *p)
 {
-    void *const all[] = {p->columns, p->turns[1], p->turns[2], p->weights, p->special, p->workers, p->sums};
+    void *const all[] = {p->columns, p->turns[1], p->turns[2], p->weights, p->workers, p->sums};
     for (size_t i = 0; i < KILN__COUNT(all); i++)
         kiln__free(call->mem, all[i]);
 }
