@@ -42,13 +42,26 @@
 #define POINTS 4 // voxels of a thread
 #endif
 #ifndef STAGE
-#define STAGE 256 // mri_fast_trig: samples in shared memory at a time
+#define STAGE 256 // mri_fast_trig, mri_factored: samples in shared memory at a time
 #endif
 #ifndef EXACT
 #define EXACT 1 // mri_fast_trig: 1: the angle without whole turns, before it is rounded; 0: as it is
 #endif
 #ifndef INTERVAL
 #define INTERVAL 32 // mri_rotation: samples from one sine and cosine to the next; divides LINE
+#endif
+
+#ifndef LANES_X
+#define LANES_X 16 // mri_factored: threads of a block along x
+#endif
+#ifndef ROWS
+#define ROWS 4 // mri_factored: rows of a thread, a multiple of 4
+#endif
+#ifndef PAIRS
+#define PAIRS 4 // mri_factored: pairs of voxels of a thread in each of its rows, a multiple of 4
+#endif
+#ifndef PER_SM
+#define PER_SM 1 // mri_fast_trig, mri_factored: blocks of a multiprocessor at least, for which registers must do
 #endif
 
 #define TURN 6.2831853f
@@ -349,33 +362,35 @@ __device__ __forceinline__ float angle_x(float kx, float x, float rest, bool exa
 
 #if defined MRI_FAST_TRIG || !defined MRI_ONE
 // Two instructions of the special-function unit a pair, which takes one of a warp every 8 clocks: 16 instructions can
-// begin meanwhile, and some 14 are needed, of which EXACT costs three. Without it the angle keeps its whole turns, and
-// loses as many bits to them.
-extern "C" __global__ void __launch_bounds__(BLOCK)
+// begin meanwhile. EXACT takes whole turns off the angle of a thread's first voxel and off its growth from one voxel to
+// the next, before either is rounded, so a pair needs one addition more for its angle and 9 instructions in all.
+// Without it the angle keeps its whole turns, and loses as many bits to them.
+extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
     mri_fast_trig(const float *kx, const float *ky, const float *kz, const float2 *phi, const float2 *d,
                   unsigned samples, float *re, float *im, int nx, int ny, int nz)
 {
     __shared__ float4 stage[STAGE];
-    __shared__ float stage_y[STAGE];
+    __shared__ float2 stage_more[STAGE];
     Row row = row_of_thread(nx, ny, nz);
     float2 sums[POINTS] = {};
+    float step = __fdiv_rn((float)BLOCK_X, (float)nx);
     for (unsigned first = 0; first < samples; first += STAGE) {
         unsigned here = min((unsigned)STAGE, samples - first);
         __syncthreads();
         for (unsigned s = threadIdx.x; s < here; s += BLOCK) {
             float2 w = weight_of(phi[first + s], d[first + s]);
             stage[s] = make_float4(kx[first + s], ky[first + s], kz[first + s], w.x);
-            stage_y[s] = w.y;
+            stage_more[s] = make_float2(TURN * fraction(kx[first + s], step), w.y);
         }
         __syncthreads();
 #pragma unroll UNROLL
         for (unsigned s = 0; s < here; s++) {
             float4 one = stage[s];
-            float2 w = {one.w, Q ? 0 : stage_y[s]};
-            float rest = angle_yz(one.y, one.z, row.y, row.z, EXACT);
+            float2 more = Q && !EXACT ? make_float2(0, 0) : stage_more[s], w = {one.w, more.y};
+            float rest = angle_yz(one.y, one.z, row.y, row.z, EXACT), start = angle_x(one.x, row.x[0], rest, EXACT);
 #pragma unroll
             for (int k = 0; k < POINTS; k++)
-                add_fast(sums[k], w, angle_x(one.x, row.x[k], rest, EXACT));
+                add_fast(sums[k], w, EXACT ? __fmaf_rn((float)k, more.x, start) : angle_x(one.x, row.x[k], rest, false));
         }
     }
     write_row<false>(sums, row, re, im);
@@ -487,5 +502,145 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         }
     }
     write_row<false>(sums, row, re, im);
+}
+#endif
+
+// ---- voxels lie on a lattice: factors of a row and of a column ----
+
+#if defined MRI_FACTORED || !defined MRI_ONE
+
+enum : int {
+    LANES_Y = BLOCK / LANES_X,
+    TILE_ROWS = LANES_Y * ROWS, // of a block
+    TILE_PAIRS = LANES_X * PAIRS
+};
+
+// A column lies at the middle of the row plus or minus an offset: column middle + m and its mirror image have the same.
+struct Pair {
+    int right, left;
+    float offset;
+};
+
+__device__ __forceinline__ Pair pair_of(int m, int nx)
+{
+    int even = nx % 2 == 0;
+    return {nx / 2 + m, (nx - 1) / 2 - m, __fdiv_rn((float)(2 * m + even), (float)(2 * nx))};
+}
+
+__device__ __forceinline__ float2 turned(float cycles)
+{
+    float radians = TURN * cycles;
+    return {__cosf(radians), __sinf(radians)};
+}
+
+__device__ __forceinline__ float2 multiply(float2 a, float2 b)
+{
+    return {a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x};
+}
+
+// Of others, the sum of products could be another infinity than the product: they are added at the end, one by one.
+__device__ __forceinline__ bool is_moderate(float2 w)
+{
+    return fabsf(w.x) + fabsf(w.y) < 0x1p100f;
+}
+
+// `count` is a multiple of 4.
+template <int count> __device__ __forceinline__ void read_four(float to[], const float *from)
+{
+#pragma unroll
+    for (int i = 0; i < count; i += 4) {
+        float4 four = *(const float4 *)(from + i);
+        to[i] = four.x, to[i + 1] = four.y, to[i + 2] = four.z, to[i + 3] = four.w;
+    }
+}
+
+// exp(i 2 pi (kx x + ky y + kz z)) is a factor of the row, w exp(i 2 pi (ky y + kz z)), times one of the column,
+// exp(i 2 pi kx x): for a tile of rows x columns, sines and cosines are few, and what is left is a product of matrices.
+// Columns left and right of the middle of a row have conjugate factors: with a + ib of the row (the middle's angle is
+// in it) and c + is of the column, the two voxels get ac -+ bs and bc +- as. The four products are summed up apart, so
+// that a pair of a voxel and a sample costs two multiplications with addition.
+extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
+    mri_factored(const float *kx, const float *ky, const float *kz, const float2 *phi, const float2 *d,
+                 unsigned samples, float *re, float *im, int nx, int ny, int nz)
+{
+    __shared__ __align__(16) float row_re[STAGE][TILE_ROWS], row_im[STAGE][TILE_ROWS];
+    __shared__ __align__(16) float column_cos[STAGE][TILE_PAIRS], column_sin[STAGE][TILE_PAIRS];
+    __shared__ float3 k[STAGE];
+    __shared__ float2 weight[STAGE];
+    int first_pair = blockIdx.x * TILE_PAIRS, first_row = blockIdx.y * TILE_ROWS, rows = ny * nz;
+    int lane_x = threadIdx.x % LANES_X, lane_y = threadIdx.x / LANES_X;
+    // The row and the column whose factors this thread makes.
+    int made_row = min(first_row + (int)threadIdx.x % TILE_ROWS, rows - 1);
+    float y = coordinate(made_row % ny, ny), z = coordinate(made_row / ny, nz);
+    float middle = nx % 2 == 0 ? __fdiv_rn(-0.5f, (float)nx) : 0;
+    float offset_x = pair_of(first_pair + threadIdx.x % TILE_PAIRS, nx).offset;
+    float ac[ROWS][PAIRS] = {}, bs[ROWS][PAIRS] = {}, bc[ROWS][PAIRS] = {}, as[ROWS][PAIRS] = {};
+    bool finite = true;
+#pragma unroll 1
+    for (unsigned first = 0; first < samples; first += STAGE) {
+        __syncthreads();
+        for (unsigned s = threadIdx.x; s < STAGE; s += BLOCK) {
+            bool there = first + s < samples;
+            k[s] = there ? make_float3(kx[first + s], ky[first + s], kz[first + s]) : make_float3(0, 0, 0);
+            float2 w = there ? weight_of(phi[first + s], d[first + s]) : make_float2(0, 0);
+            finite = finite && is_moderate(w);
+            weight[s] = is_moderate(w) ? multiply(w, turned(fraction(k[s].x, middle))) : make_float2(0, 0);
+        }
+        __syncthreads();
+        for (unsigned s = threadIdx.x / TILE_ROWS; s < STAGE; s += BLOCK / TILE_ROWS) {
+            float2 factor = multiply(weight[s], turned(fraction(k[s].y, y) + fraction(k[s].z, z)));
+            row_re[s][threadIdx.x % TILE_ROWS] = factor.x;
+            row_im[s][threadIdx.x % TILE_ROWS] = factor.y;
+        }
+        for (unsigned s = threadIdx.x / TILE_PAIRS; s < STAGE; s += BLOCK / TILE_PAIRS) {
+            float2 turn = turned(fraction(k[s].x, offset_x));
+            column_cos[s][threadIdx.x % TILE_PAIRS] = turn.x;
+            column_sin[s][threadIdx.x % TILE_PAIRS] = turn.y;
+        }
+        __syncthreads();
+#pragma unroll UNROLL
+        for (unsigned s = 0; s < STAGE; s++) {
+            float a[ROWS], b[ROWS], c[PAIRS], sine[PAIRS];
+            read_four<ROWS>(a, &row_re[s][lane_y * ROWS]);
+            read_four<ROWS>(b, &row_im[s][lane_y * ROWS]);
+            read_four<PAIRS>(c, &column_cos[s][lane_x * PAIRS]);
+            read_four<PAIRS>(sine, &column_sin[s][lane_x * PAIRS]);
+#pragma unroll
+            for (int r = 0; r < ROWS; r++)
+#pragma unroll
+                for (int m = 0; m < PAIRS; m++) {
+                    ac[r][m] = __fmaf_rn(a[r], c[m], ac[r][m]);
+                    bs[r][m] = __fmaf_rn(b[r], sine[m], bs[r][m]);
+                    bc[r][m] = __fmaf_rn(b[r], c[m], bc[r][m]);
+                    as[r][m] = __fmaf_rn(a[r], sine[m], as[r][m]);
+                }
+        }
+    }
+    finite = __syncthreads_and(finite);
+#pragma unroll
+    for (int r = 0; r < ROWS; r++) {
+        int row = first_row + lane_y * ROWS + r;
+        if (row >= rows)
+            continue;
+#pragma unroll
+        for (int m = 0; m < PAIRS; m++) {
+            Pair pair = pair_of(first_pair + lane_x * PAIRS + m, nx);
+            if (pair.left < 0)
+                continue;
+            offset right = (offset)row * nx + pair.right, left = (offset)row * nx + pair.left;
+            float2 of_left = {ac[r][m] + bs[r][m], bc[r][m] - as[r][m]},
+                   of_right = {ac[r][m] - bs[r][m], bc[r][m] + as[r][m]};
+            for (unsigned s = 0; s < samples && !finite; s++) {
+                float2 w = weight_of(phi[s], d[s]);
+                if (is_moderate(w))
+                    continue;
+                float rest = angle_yz(ky[s], kz[s], coordinate(row % ny, ny), coordinate(row / ny, nz), true);
+                add_fast(of_left, w, angle_x(kx[s], coordinate(pair.left, nx), rest, true));
+                add_fast(of_right, w, angle_x(kx[s], coordinate(pair.right, nx), rest, true));
+            }
+            re[left] = of_left.x, im[left] = of_left.y;
+            re[right] = of_right.x, im[right] = of_right.y;
+        }
+    }
 }
 #endif

@@ -61,6 +61,25 @@ static kiln_status add_array(kiln_plan *plan, kiln__export **list, const char *n
 
 /* ---- by a host function ---- */
 
+static bool is_sampled(const kiln_plan *plan, const kiln__buffer *buffer)
+{
+    for (size_t i = 0; i < plan->spec->verify_count; i++)
+        if (plan->spec->verify[i].sampled && strcmp(plan->spec->verify[i].buffer, buffer->name) == 0)
+            return true;
+    return false;
+}
+
+/* Whether all that is compared with a host function's outputs is `sampled`. */
+static bool may_leave_elements(const kiln_plan *plan, const char *host)
+{
+    for (size_t i = 0; i < plan->spec->verify_count; i++) {
+        const kiln__verify *verify = &plan->spec->verify[i];
+        if (verify->against == KILN__AGAINST_HOST && strcmp(verify->name, host) == 0 && !verify->sampled)
+            return false;
+    }
+    return true;
+}
+
 /* Adds every buffer of the spec under its name. Outputs are copies for the function to write, and are returned in
  * *outputs. Other arrays that were created for the call are returned in *borrowed. */
 static kiln_status add_buffers(kiln_plan *plan, kiln__call_args *args, kiln__export **outputs, kiln__export **borrowed,
@@ -84,6 +103,8 @@ static kiln_status add_buffers(kiln_plan *plan, kiln__call_args *args, kiln__exp
             array = copy;
             temporary = true;
         }
+        if (b->buffer->fill.kind == KILN__FILL_NONE && !b->file && is_sampled(plan, b->buffer))
+            kiln__array_poison(&array); /* what is left of it stands where the function computed nothing */
         kiln__call_arg arg = {.name = b->buffer->name, .kind = KILN__CALL_ARRAY, .writable = b->buffer->out};
         kiln__export **list = b->buffer->out ? outputs : borrowed;
         if (temporary) {
@@ -113,6 +134,10 @@ static kiln_status by_host(kiln_plan *plan, const kiln__verify *verify, bool *ow
         kiln__call_arg arg = {.name = plan->config->sizes.items[i].name, .value = plan->config->sizes.items[i].value};
         status = kiln__call_add(&args, arg) ? KILN_OK : kiln__fail_memory(error);
     }
+    kiln__call_arg sampled = {.name = "verify.sampled",
+                              .value = {.kind = KILN_INT, .as.i = may_leave_elements(plan, verify->name)}};
+    if (status == KILN_OK && !kiln__call_add(&args, sampled))
+        status = kiln__fail_memory(error);
     size_t shared = args.count; /* arguments that do not depend on the variant: its inputs stand behind the spec's */
     for (size_t i = 0; i < plan->variant->input_count && status == KILN_OK; i++) {
         if (!kiln__call_add_exports(&args, plan->inputs[i].input->name, plan->inputs[i].entry->values, ""))
@@ -294,7 +319,10 @@ static kiln_status compare_one(kiln_plan *plan, const kiln__verify *verify, cons
         kiln__type_tolerance(got->type, &rtol, &atol);
     kiln_array typed = *want;
     typed.type = got->type; /* a file does not name all types */
-    kiln__array_compare(verify->buffer, got, &typed, verify->exact, rtol, atol, difference);
+    if (verify->sampled)
+        kiln__array_compare_sample(verify->buffer, got, &typed, verify->exact, rtol, atol, difference);
+    else
+        kiln__array_compare(verify->buffer, got, &typed, verify->exact, rtol, atol, difference);
     return KILN_OK;
 }
 

@@ -122,7 +122,9 @@
     X(verification, against, REQUIRED, AGAINST, KEYS, "What the output is compared with.")                             \
     X(verification, rtol, OPTIONAL, EXPR, RUN, "Relative tolerance. By the type if neither is given.")                 \
     X(verification, atol, OPTIONAL, EXPR, RUN, "Absolute tolerance.")                                                  \
-    X(verification, exact, OPTIONAL, BOOL, RUN, "`true`: no tolerance.")
+    X(verification, exact, OPTIONAL, BOOL, RUN, "`true`: no tolerance.")                                               \
+    X(verification, sampled, OPTIONAL, BOOL, RUN,                                                                      \
+      "`true`: elements that the host function leaves alone are not compared; they must have been written.")
 
 #define KILN__KEYS_against(X)                                                                                          \
     X(against, host, ONE_OF, TEXT, RUN, "A host function.")                                                            \

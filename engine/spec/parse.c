@@ -592,6 +592,9 @@ static void read_verify_one(kiln__reader *r, const kiln__spec_node *key, const k
         read_against(r, against_, verify);
     if (exact_ && kiln__read_bool(r, exact_, "'exact'", &verify->exact) && verify->exact && (rtol_ || atol_))
         kiln__diag_add(r->diag, exact_->pos, "'exact' allows no difference, so it takes no 'rtol' or 'atol'");
+    if (sampled_ && kiln__read_bool(r, sampled_, "'sampled'", &verify->sampled) && verify->sampled &&
+        verify->against != KILN__AGAINST_HOST)
+        kiln__diag_add(r->diag, sampled_->pos, "'sampled' is for a host function, which may leave elements alone");
     verify->rtol = read_tolerance(r, rtol_, KILN__KEY_verification_rtol, key->pos);
     verify->atol = read_tolerance(r, atol_, KILN__KEY_verification_atol, key->pos);
 }

@@ -180,7 +180,7 @@ typedef struct kiln__verify {
     kiln__against against;
     const char *name;     /* host function, variant, or .npy path */
     kiln__template *path; /* FILE: NULL, or the path has sizes in it */
-    bool exact;
+    bool exact, sampled;
     kiln__expr *rtol, *atol; /* never NULL; 0 where not given; both absent and not exact: by the type */
 } kiln__verify;
 

@@ -305,6 +305,7 @@ static kiln_status verify_field(definition *d, const kiln_tune_options *options,
         field(d->out, verify->buffer);
         number_field(d->out, (int64_t)verify->against);
         number_field(d->out, verify->exact);
+        number_field(d->out, verify->sampled);
         expr_field(d->out, verify->rtol);
         expr_field(d->out, verify->atol);
         if (verify->against == KILN__AGAINST_FILE)

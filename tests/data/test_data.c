@@ -335,6 +335,21 @@ static void test_compare(void)
     CHECK(d.wrong == 2 && isinf(d.worst_error));
     kiln__array_compare("P", &got, &want, true, 0, 0, &d);
     CHECK(d.wrong == 3);
+    kiln__array_poison(&want); /* a reference that has computed two elements, of which one is wrong */
+    w[3] = g[3] = 1;
+    w[4] = 7;
+    g[4] = 1;
+    kiln__array_compare_sample("P", &got, &want, true, 0, 0, &d);
+    CHECK_TEXT(d.text, "P[0, 4]: got 1, want 7 (off by 6); 1 of 640 wrong");
+    memcpy(&g[5], &w[5], sizeof g[5]);
+    kiln__array_compare_sample("P", &got, &want, false, 100, 0, &d);
+    CHECK_TEXT(d.text, "P[0, 5]: got nothing (never written), want a number; 1 of 640 wrong, 1 never written");
+    g[5] = NAN; /* another NaN is an answer */
+    kiln__array_compare_sample("P", &got, &want, false, 100, 0, &d);
+    CHECK(d.wrong == 0);
+    for (int i = 0; i < 640; i++)
+        w[i] = 1;
+    w[0] = -INFINITY;
     kiln__array_poison(&got);
     CHECK(isnan(g[5]));
     kiln__array_compare("P", &got, &want, false, 1, 1, &d);

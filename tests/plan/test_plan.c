@@ -501,6 +501,47 @@ static void test_metrics(void)
     close_all();
 }
 
+/* ---- references of a part ---- */
+
+/* x + 1 in every second element, if no more is wanted. */
+static kiln_status host_add_some(void *user, kiln_call *call)
+{
+    (void)user;
+    const kiln_array *x;
+    kiln_array *y;
+    int64_t sampled;
+    if (kiln_call_array(call, "x", &x) != KILN_OK || kiln_call_output(call, "y", &y) != KILN_OK ||
+        kiln_call_int(call, "verify.sampled", NULL, &sampled) != KILN_OK)
+        return KILN_ERROR_HOST_FUNCTION;
+    for (uint64_t i = 0; i < y->shape[0]; i += sampled ? 2 : 1)
+        ((float *)y->data)[i] = ((const float *)x->data)[i] + 1;
+    return KILN_OK;
+}
+
+static void run_sampled(const char *text, kiln_status want, const char *message)
+{
+    kiln_error *error = NULL;
+    open_engine(NULL, true);
+    kiln_register_host(engine, "add_some", KILN_HOST_REFERENCE, host_add_some, NULL, NULL);
+    CHECK_OK(try_plan(text, NULL, &error), error);
+    check_run(want, message);
+    close_all();
+}
+
+#define SOME(sampled) HEAD "verify: {y: {against: {host: add_some}, sampled: " sampled "}}\n" VARIANT
+static void test_sampled(void)
+{
+    run_sampled(SOME("true") ADD("add_one"), KILN_OK, NULL);
+    run_sampled(SOME("true") ADD("add_two"), KILN_OK, NULL); /* y[3] is not compared */
+    run_sampled(SOME("false") ADD("add_two"), KILN_ERROR_WRONG_ANSWER,
+                "fake v BLOCK=2 gives a wrong answer:\n"
+                "  y[3]: got 6, want 5 (error 1.96e+04 times the tolerance); 1 of 4 wrong");
+    run_sampled(SOME("true") "      - launch: {kernel: nothing, grid: [1], block: [2], args: []}\n",
+                KILN_ERROR_WRONG_ANSWER,
+                "fake v BLOCK=2 gives a wrong answer:\n"
+                "  y[0]: got nothing (never written), want 2; 4 of 4 wrong, 4 never written");
+}
+
 /* ---- sharing ---- */
 
 /* add_one_host, after a look at what the variant's own input exports, or at what is not there. */
@@ -689,6 +730,7 @@ static const check_case cases[] = {
     {"input errors", test_input_errors},
     {"files", test_files},
     {"metrics", test_metrics},
+    {"references of a part", test_sampled},
     {"sweep", test_sweep},
     {"sweep with inputs", test_sweep_inputs},
     {"sweep heals", test_sweep_heals},

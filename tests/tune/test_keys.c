@@ -37,7 +37,7 @@ static const char whole[] =
     "roofline: fp64\n"
     "features: {rows: 2 * N}\n"
     "verify:\n"
-    "  o: {against: {host: expect}, rtol: 1e-3, atol: 1e-4}\n"
+    "  o: {against: {host: expect}, rtol: 1e-3, atol: 1e-4, sampled: false}\n"
     "  p: {against: {variant: other}}\n"
     "  q: {against: {file: want.npy}, exact: false}\n"
     "variants:\n"
@@ -121,6 +121,7 @@ static const struct {
     CHANGE(verification_rtol, "rtol: 1e-3", "rtol: 1e-2"),
     CHANGE(verification_atol, "atol: 1e-4", "atol: 1e-3"),
     CHANGE(verification_exact, "exact: false", "exact: true"),
+    CHANGE(verification_sampled, "sampled: false", "sampled: true"),
     CHANGE(against_host, "host: expect", "host: expect_more"),
     CHANGE(against_variant, "variant: other", "variant: third"),
     CHANGE(against_file, "want.npy", "other.npy"),
