@@ -1037,14 +1037,14 @@ extern "C" __global__ void convnet_add_splits(const float *__restrict__ partial,
 // transformed to ALPHA x ALPHA numbers, which are multiplied one by one, added up over the channels, and transformed back.
 //
 // Against implicit_gemm: (OUT * FILTER_H / ALPHA)^2 times fewer multiplications: 2.25 for F(2 x 2, 3 x 3), 4 for F(4 x 4, 3 x
-// 3), 2.78 for F(2 x 2, 5 x 5). The sums over channels are ALPHA^2 products of matrices, filters times channels times tiles.
-// For that, transformed images and products are written and read again: what is saved in arithmetic is paid in memory where
-// there are few channels.
+// 3), 2.78 for F(2 x 2, 5 x 5), 6.25 for F(4 x 4, 5 x 5). The sums over channels are ALPHA^2 products of matrices, filters
+// times channels times tiles. For that winograd writes transformed images and products and reads them again: what is saved in
+// arithmetic is paid in memory where there are few channels; winograd_fused does not.
 //
-// The transforms of 6 x 6 multiply by numbers from 1/24 to 8 and let sums cancel: their largest error is 8 to 12 times
-// direct's (512 or 6 channels). With 4 x 4 it is below direct's, since there are fewer terms to a sum. An infinity or a
-// NaN in x makes infinities and NaN of all points of the tiles that take it, and numbers above 3e36 may overflow. Denormals
-// are kept, as far as a sum with larger numbers keeps them.
+// The transforms of 6 x 6 and 8 x 8 multiply by numbers from 1/90 to 8 and let sums cancel: their largest error is 8 to 12
+// times direct's with filters of 3 x 3, 3 to 10 times with 5 x 5 (512 or 6 channels). With 4 x 4 it is below direct's, since
+// there are fewer terms to a sum. An infinity or a NaN in x may make infinities and NaN of all points of the tiles that take
+// it, and numbers above 3e36 may overflow. Denormals are kept, as far as a sum with larger numbers keeps them.
 //
 // The filter is square, of 3 or 5, and moves by 1. ALPHA of 4 interpolates at 0, 1, -1 and infinity, ALPHA of 6 also at 2 and
 // -2, ALPHA of 8 also at 1/2 and -1/2, whatever part of ALPHA the filter takes.
