@@ -54,7 +54,7 @@ size_t kiln__nvrtc_archs(const kiln__nvrtc *nvrtc, int *archs, size_t room);
 
 typedef struct kiln__include {
     const char *name, *text; /* `name` is what the text that includes it has behind #include */
-    const char *path;        /* where it was found */
+    const char *path;        /* where it was found; NULL: Kiln has it itself, for one of the host's */
 } kiln__include;
 
 /* Where headers are. */

@@ -331,6 +331,23 @@ static kiln_status add(collector *all, const char *name, const found *at, unsign
     return status == KILN_OK && !all->items[place].text ? kiln__fail_memory(all->error) : status;
 }
 
+/* Adds a header that Kiln has itself. */
+static kiln_status add_own(collector *all, const char *name, const char *text, unsigned depth)
+{
+    for (size_t i = 0; i < all->count; i++)
+        if (strcmp(all->items[i].name, name) == 0)
+            return KILN_OK;
+    if (!kiln__grow(all->mem, &all->items, &all->item_room, all->count + 1, sizeof *all->items) ||
+        !kiln__grow(all->mem, &all->files, &all->file_room, all->count + 1, sizeof *all->files))
+        return kiln__fail_memory(all->error);
+    all->items[all->count] = (kiln__include){.name = name, .text = text};
+    all->files[all->count++] = "";
+    edited file = {.path = name, .text = text, .copied = text, .out = {.mem = all->mem}};
+    kiln_status status = collect(all, &file, depth + 1);
+    kiln__text_free(&file.out);
+    return status;
+}
+
 /* Puts `as` where `text` has a name of `length` bytes at `at`. */
 static void rename_at(edited *file, const char *at, size_t length, const char *as)
 {
@@ -391,7 +408,8 @@ static kiln_status follow(collector *all, edited *file, const char *at, unsigned
     if (leads_away(name, length)) /* not a CUDA header */
         return kiln__fail(all->mem, all->error, KILN_ERROR_REFUSED, "%s:%u: #include \"%s\": not found", file->path,
                           line_of(file->text, at), name);
-    return add_other(all, name);
+    const char *own = kiln__header_own(name);
+    return own ? add_own(all, name, own, depth) : add_other(all, name);
 }
 
 /* A __has_include(...) may only name what an #include could. `at` is after the word. */

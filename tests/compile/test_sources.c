@@ -301,6 +301,15 @@ static void test_headers(void)
     check_headers("#include", "and #include <name> are supported");
     check_headers("#include \"\"", "and #include <name> are supported");
 
+    /* Headers of the host that Kiln has itself: a project's own of that name comes first. */
+    check_headers("#include <cstdint>\n#include \"stdint.h\"\n#include <vector>\n", "cstdint stdint.h");
+    put("project/sub/stdint.h", "int mine;\n");
+    check_headers("#include \"sub/stdint.h\"\n#include <stdint.h>\n", "sub/stdint.h stdint.h");
+    check_headers("#include <stdint.h>\n#include <math.h>\n#include \"sub/stdint.h\"\n",
+                  "stdint.h math.h sub/stdint.h");
+    put("project/math.h", "int math;\n");
+    check_headers("#include <cmath>\n", "cmath math.h");
+
     kiln__text deep = {0};
     for (int i = 0; i < 80; i++) {
         char name[64], text[64];

@@ -84,10 +84,12 @@ static kiln_status write_file(kiln__capture *c, const char *name, const char *te
     return status == KILN_OK ? kiln__file_write(mem, path, text, length, error) : status;
 }
 
-/* The path of a header below the source's folder; NULL: it is elsewhere, or out of memory. */
+/* The path of a header below the source's folder; "": Kiln has it itself; NULL: it is elsewhere, or out of memory. */
 static const char *below(kiln__arena *arena, const kiln__include *header, const char *folder)
 {
-    const char *path = plain_path(arena, header->path);
+    const char *path = header->path ? plain_path(arena, header->path) : NULL;
+    if (!header->path)
+        return "";
     size_t length = strlen(folder);
     return path && strncmp(path, folder, length) == 0 && path[length] == '/' ? path + length + 1 : NULL;
 }
@@ -106,7 +108,9 @@ static kiln_status copy_texts(writer *w, const kiln__includes *includes, const c
     kiln_status status = write_file(w->c, source, text, strlen(text), error);
     for (size_t i = 0; i < includes->count && status == KILN_OK; i++) {
         const kiln__include *header = &includes->items[i];
-        const char *name = in_place ? below(arena, header, folder) : header->name;
+        const char *name = in_place ? below(arena, header, folder) : header->path ? header->name : "";
+        if (!name || !*name)
+            continue;
         status = write_file(w->c, kiln__arena_printf(arena, "%s%s", prefix, name), header->text, strlen(header->text),
                             error);
     }
