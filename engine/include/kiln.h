@@ -155,8 +155,8 @@ typedef struct kiln_options {
                                 until the engine is closed. `device` then only says whose it is: of the simulated
                                 driver ("sim") or of libcuda */
     const char *cache_dir;   /* NULL: $KILN_CACHE_DIR, else $XDG_CACHE_HOME/kiln, else ~/.cache/kiln */
-    const char *search_path; /* folders of specs and sources, with ':' between; searched before those of $KILN_PATH
-                                and the installed ones */
+    const char *search_path; /* folders of specs, sources and headers, with ':' between; searched before those of
+                                $KILN_PATH and the installed ones. Headers are also in those of $KILN_INCLUDE */
     const char *worker;      /* the compile worker program; NULL: $KILN_WORKER, else the installed one */
     unsigned jobs;           /* compile workers at once; 0: one per core */
     unsigned flags;          /* KILN_NO_CACHE ... */

@@ -17,9 +17,8 @@ struct kiln__code_job {
     kiln__cache_key key;
     kiln__compile_request request;
     kiln__compile_job *compile; /* NULL: the code came from the cache */
-    const char *const *others;  /* the CUDA headers that the source names, and their digest in the key */
-    size_t other_count;
-    char headers[33];
+    kiln__includes includes;
+    char headers[33]; /* the digest of the CUDA headers that the source names */
     kiln__unit unit;
     bool lines; /* PTX with source lines, which the simulated device uses in faults and counts */
 };
@@ -157,6 +156,23 @@ static kiln_status add_preamble(const kiln_allocator *mem, const kiln__config *c
     return kiln__diag_finish(&diag, KILN_ERROR_SPEC, error);
 }
 
+static kiln_status collect_includes(kiln_engine *engine, const kiln__config *config, const char *path, const char *text,
+                                    kiln__code_job *job, kiln_error **error)
+{
+    const kiln__variant *variant = config->variant;
+    kiln__include_paths where;
+    kiln_status status = kiln__engine_include_paths(engine, config->spec->folder, path, variant->include,
+                                                    variant->include_count, &job->arena, &where, error);
+    if (status == KILN_OK)
+        status = kiln__includes_collect(engine->mem, &job->arena, path, text, &where, &job->includes, error);
+    if (status != KILN_OK)
+        return status;
+    job->request.includes = job->includes.items;
+    job->request.include_count = job->includes.count;
+    return kiln__nvrtc_headers(engine->nvrtc, job->includes.others, job->includes.other_count, false, job->headers,
+                               error);
+}
+
 static kiln_status fill_source(kiln_engine *engine, const kiln__config *config, kiln__code_job *job, kiln_error **error)
 {
     const kiln_spec *spec = config->spec;
@@ -186,23 +202,21 @@ static kiln_status fill_source(kiln_engine *engine, const kiln__config *config, 
     status = add_preamble(engine->mem, config, &job->source, error);
     if (status != KILN_OK)
         goto done;
+    status = collect_includes(engine, config, path, text, job, error);
+    if (status != KILN_OK)
+        goto done;
+    if (*name == '/') /* the same files at another place have the same key */
+        name = strrchr(name, '/') + 1;
     job->request.name = name;
     kiln__text_puts(&job->source, "#line 1 \"");
     for (const char *at = name; *at; at++)
         kiln__text_printf(&job->source, *at == '"' || *at == '\\' ? "\\%c" : "%c", *at);
     kiln__text_puts(&job->source, "\"\n");
-    kiln__text_add(&job->source, text, length);
+    kiln__text_puts(&job->source, job->includes.source);
     kiln__text_puts(&job->source, "\n");
-    const char *folders[] = {kiln__arena_folder(&job->arena, path)};
-    if (job->source.failed || !folders[0]) {
+    if (job->source.failed)
         status = kiln__fail_memory(error);
-        goto done;
-    }
     job->request.source = job->source.data;
-    status = kiln__includes_all(engine->mem, &job->arena, path, text, folders, 1, &job->request.includes,
-                                &job->request.include_count, &job->others, &job->other_count, error);
-    if (status == KILN_OK)
-        status = kiln__nvrtc_headers(engine->nvrtc, job->others, job->other_count, false, job->headers, error);
 done:
     kiln__free(engine->mem, text);
     return status;
@@ -404,7 +418,8 @@ bool kiln__code_wait(kiln__code_job *job, double seconds)
 static bool headers_are_the_same(kiln__code_job *job)
 {
     char now[33];
-    return kiln__nvrtc_headers(job->engine->nvrtc, job->others, job->other_count, true, now, NULL) == KILN_OK &&
+    return kiln__nvrtc_headers(job->engine->nvrtc, job->includes.others, job->includes.other_count, true, now, NULL) ==
+               KILN_OK &&
            strcmp(now, job->headers) == 0;
 }
 

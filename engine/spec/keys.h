@@ -46,6 +46,7 @@
 
 /* What the spec has for all variants, and a variant for itself. */
 #define KILN__KEYS_section(X, mapping)                                                                                 \
+    X(mapping, include, OPTIONAL, TEXTS, CODE, "Folders of headers, below the spec's folder.")                         \
     X(mapping, params, OPTIONAL, PARAMS, KEYS, "The tuning parameters. Each becomes a macro of the source.")           \
     X(mapping, let, OPTIONAL, NAMED_EXPRS, RUN, "Names for expressions, in any order, without cycles.")                \
     X(mapping, where, OPTIONAL, EXPRS, CHOICE, "Constraints: over sizes, params, lets and the device.")                \

@@ -6,6 +6,8 @@
 
 /* The parts that a spec and its variants have alike. */
 typedef struct section {
+    size_t include_count;
+    const char **include;
     size_t param_count;
     kiln__param *params;
     size_t let_count;
@@ -215,6 +217,16 @@ static void read_bake(kiln__reader *r, kiln__spec_node *node, section *out)
 
 /* ---- a section ---- */
 
+static void read_include(kiln__reader *r, kiln__spec_node *node, section *out)
+{
+    kiln__spec_node *const *items;
+    size_t count = kiln__read_items(r, &node, "'include'", &items);
+    out->include = count ? kiln__read_array(r, count, sizeof *out->include) : NULL;
+    for (size_t i = 0; out->include && i < count; i++)
+        if ((out->include[out->include_count] = kiln__read_text(r, items[i], "a folder in 'include'")))
+            out->include_count++;
+}
+
 static void read_where(kiln__reader *r, kiln__spec_node *node, section *out)
 {
     kiln__spec_node *const *items;
@@ -285,6 +297,7 @@ static unsigned read_unit(kiln__reader *r, const kiln__spec_node *node)
 static void read_section(kiln__reader *r, const kiln__spec_node *map, bool of_spec, section *out)
 {
     KILN__KEYS_section(KILN__NODE, section) KILN__KEYS_metrics(KILN__NODE, section) size_t inputs = r->input_count;
+    read_include(r, include_, out);
     out->params = kiln__read_params(r, params_, &out->param_count);
     declare_all(r, let_, "'let'", KILN__NAME_LET);
     declare_all(r, inputs_, "'inputs'", KILN__NAME_INPUT);
@@ -397,6 +410,7 @@ static void *joined(kiln__reader *r, const void *a, size_t a_count, const void *
 /* The spec's things first, then the variant's; of two metrics of one name the variant's holds. */
 static void join_sections(kiln__reader *r, const section *spec, const section *own, kiln__variant *variant)
 {
+    JOIN(include, include_count);
     JOIN(params, param_count);
     JOIN(lets, let_count);
     JOIN(where, where_count);

@@ -189,6 +189,8 @@ typedef struct kiln__variant {
     kiln__pos pos;
     bool contender;     /* may be called the best: it does the spec's work, whatever the data */
     const char *source; /* as written; NULL: the spec's, which is then not NULL (unless step_count is 0) */
+    size_t include_count;
+    const char **include; /* folders of headers, as written */
     size_t param_count;
     kiln__param *params; /* the spec's own params first, then the variant's */
     size_t let_count;

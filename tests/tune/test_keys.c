@@ -13,6 +13,7 @@ static const char whole[] =
     "title: A title\n"
     "about: Some prose\n"
     "source: one.cu\n"
+    "include: [spec-one]\n"
     "sizes: {default: {N: 1024, M: 7, F: 'web.mtx'}}\n"
     "params: {SHARED: [1]}\n"
     "let: {of_spec: 1}\n"
@@ -44,6 +45,7 @@ static const char whole[] =
     "  one:\n"
     "    about: What is changed\n"
     "    contender: true\n"
+    "    include: [variant-one]\n"
     "    params:\n"
     "      BLOCK: {values: [64, 128], default: 64, options: ['-DOF_PARAM={BLOCK}']}\n"
     "      SUM: {from: 2, to: 8, step: 2}\n"
@@ -78,6 +80,7 @@ static const struct {
     CHANGE(spec_title, "A title", "Another title"),
     CHANGE(spec_about, "Some prose", "Other prose"),
     CHANGE(spec_source, "one.cu", "two.cu"),
+    CHANGE(spec_include, "spec-one", "spec-two"),
     CHANGE(spec_sizes, "{N: 1024, M: 7, F: 'web.mtx'}}",
            "{N: 2048, M: 8, F: 'web.mtx'}, more: {N: 1, M: 1, F: 'other.mtx'}}"),
     CHANGE(spec_let, "of_spec: 1", "of_spec: 2"),
@@ -91,6 +94,7 @@ static const struct {
     CHANGE(variant_about, "What is changed", "What was changed"),
     CHANGE(variant_contender, "contender: true", "contender: false"),
     CHANGE(variant_source, "contender: true", "source: two.cu"),
+    CHANGE(variant_include, "variant-one", "variant-two"),
     CHANGE(variant_let, "of_variant: 1", "of_variant: 2"),
     CHANGE(variant_where, "BLOCK < 129", "BLOCK < 128"),
     CHANGE(variant_define, "DEFINED_HERE: 1", "DEFINED_HERE: 2"),
@@ -170,9 +174,21 @@ static kiln_status no_work(void *user, kiln_call *call)
     return KILN_OK;
 }
 
+static void write_header(const fixture *f, const char *below, const char *name)
+{
+    char path[96], text[64];
+    kiln_error *error = NULL;
+    snprintf(path, sizeof path, "%s/%s", f->folder, below);
+    CHECK(mkdir(path, 0700) == 0);
+    snprintf(path, sizeof path, "%s/%s/%s", f->folder, below, name);
+    snprintf(text, sizeof text, "// %s\n", below);
+    CHECK_OK(kiln_file_write(path, text, strlen(text), &error), error);
+}
+
 static void write_source(const fixture *f, const char *name)
 {
-    static const char text[] = "extern \"C\" __global__ void k(float *o, int n) {}\n";
+    static const char text[] = "#include \"of_spec.h\"\n#include <of_variant.h>\n"
+                               "extern \"C\" __global__ void k(float *o, int n) {}\n";
     char path[96];
     kiln_error *error = NULL;
     snprintf(path, sizeof path, "%s/%s", f->folder, name);
@@ -201,6 +217,10 @@ static void setup(fixture *f)
         CHECK_OK(kiln_register_host(f->engine, hosts[i].name, hosts[i].use, no_work, NULL, &error), error);
     write_source(f, "one.cu");
     write_source(f, "two.cu");
+    write_header(f, "spec-one", "of_spec.h");
+    write_header(f, "spec-two", "of_spec.h");
+    write_header(f, "variant-one", "of_variant.h");
+    write_header(f, "variant-two", "of_variant.h");
 }
 
 static void teardown(fixture *f)

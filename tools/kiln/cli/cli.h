@@ -348,7 +348,8 @@ const char *cli_option_text(const cli_option *option);
     X("KILN_STORE", "The file in which samples are stored; else $XDG_DATA_HOME/kiln/samples.db, else "                 \
                     "~/.local/share/kiln/samples.db.")                                                                 \
     X("KILN_VEGA", "The folder of the charting library Vega, or its vega.min.js.")                                     \
-    X("KILN_PATH", "Folders with specs and sources, separated by ':'; searched before the installed ones.")            \
+    X("KILN_PATH", "Folders with specs, sources and headers, separated by ':'; searched before the installed ones.")   \
+    X("KILN_INCLUDE", "Folders with headers, separated by ':'; searched last.")                                        \
     X("KILN_NVRTC", "The NVRTC library to load (libnvrtc.so.13 for instance).")                                        \
     X("KILN_WORKER", "The compile worker program.")                                                                    \
     X("NO_COLOR", "Set to anything: no colours.")
