@@ -42,7 +42,7 @@
 #define POINTS 4 // voxels of a thread
 #endif
 #ifndef STAGE
-#define STAGE 256 // mri_fast_trig, mri_factored: samples in shared memory at a time
+#define STAGE 256 // mri_fast_trig: samples in shared memory at a time
 #endif
 #ifndef EXACT
 #define EXACT 1 // mri_fast_trig: 1: the angle without whole turns, before it is rounded; 0: as it is
@@ -59,6 +59,9 @@
 #endif
 #ifndef PAIRS
 #define PAIRS 4 // mri_factored: pairs of voxels of a thread in each of its rows, a multiple of 4
+#endif
+#ifndef DEPTH
+#define DEPTH 16 // mri_factored: samples in shared memory at a time
 #endif
 #ifndef PER_SM
 #define PER_SM 1 // mri_fast_trig, mri_factored: blocks of a multiprocessor at least, for which registers must do
@@ -563,10 +566,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
     mri_factored(const float *kx, const float *ky, const float *kz, const float2 *phi, const float2 *d,
                  unsigned samples, float *re, float *im, int nx, int ny, int nz)
 {
-    __shared__ __align__(16) float row_re[STAGE][TILE_ROWS], row_im[STAGE][TILE_ROWS];
-    __shared__ __align__(16) float column_cos[STAGE][TILE_PAIRS], column_sin[STAGE][TILE_PAIRS];
-    __shared__ float3 k[STAGE];
-    __shared__ float2 weight[STAGE];
+    __shared__ __align__(16) float row_re[DEPTH][TILE_ROWS], row_im[DEPTH][TILE_ROWS];
+    __shared__ __align__(16) float column_cos[DEPTH][TILE_PAIRS], column_sin[DEPTH][TILE_PAIRS];
+    __shared__ float3 k[DEPTH];
+    __shared__ float2 weight[DEPTH];
     int first_pair = blockIdx.x * TILE_PAIRS, first_row = blockIdx.y * TILE_ROWS, rows = ny * nz;
     int lane_x = threadIdx.x % LANES_X, lane_y = threadIdx.x / LANES_X;
     // The row and the column whose factors this thread makes.
@@ -577,9 +580,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
     float ac[ROWS][PAIRS] = {}, bs[ROWS][PAIRS] = {}, bc[ROWS][PAIRS] = {}, as[ROWS][PAIRS] = {};
     bool finite = true;
 #pragma unroll 1
-    for (unsigned first = 0; first < samples; first += STAGE) {
+    for (unsigned first = 0; first < samples; first += DEPTH) {
         __syncthreads();
-        for (unsigned s = threadIdx.x; s < STAGE; s += BLOCK) {
+        for (unsigned s = threadIdx.x; s < DEPTH; s += BLOCK) {
             bool there = first + s < samples;
             k[s] = there ? make_float3(kx[first + s], ky[first + s], kz[first + s]) : make_float3(0, 0, 0);
             float2 w = there ? weight_of(phi[first + s], d[first + s]) : make_float2(0, 0);
@@ -587,19 +590,19 @@ extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
             weight[s] = is_moderate(w) ? multiply(w, turned(fraction(k[s].x, middle))) : make_float2(0, 0);
         }
         __syncthreads();
-        for (unsigned s = threadIdx.x / TILE_ROWS; s < STAGE; s += BLOCK / TILE_ROWS) {
+        for (unsigned s = threadIdx.x / TILE_ROWS; s < DEPTH; s += BLOCK / TILE_ROWS) {
             float2 factor = multiply(weight[s], turned(fraction(k[s].y, y) + fraction(k[s].z, z)));
             row_re[s][threadIdx.x % TILE_ROWS] = factor.x;
             row_im[s][threadIdx.x % TILE_ROWS] = factor.y;
         }
-        for (unsigned s = threadIdx.x / TILE_PAIRS; s < STAGE; s += BLOCK / TILE_PAIRS) {
+        for (unsigned s = threadIdx.x / TILE_PAIRS; s < DEPTH; s += BLOCK / TILE_PAIRS) {
             float2 turn = turned(fraction(k[s].x, offset_x));
             column_cos[s][threadIdx.x % TILE_PAIRS] = turn.x;
             column_sin[s][threadIdx.x % TILE_PAIRS] = turn.y;
         }
         __syncthreads();
 #pragma unroll UNROLL
-        for (unsigned s = 0; s < STAGE; s++) {
+        for (unsigned s = 0; s < DEPTH; s++) {
             float a[ROWS], b[ROWS], c[PAIRS], sine[PAIRS];
             read_four<ROWS>(a, &row_re[s][lane_y * ROWS]);
             read_four<ROWS>(b, &row_im[s][lane_y * ROWS]);

@@ -155,8 +155,8 @@ typedef struct kiln_options {
                                 until the engine is closed. `device` then only says whose it is: of the simulated
                                 driver ("sim") or of libcuda */
     const char *cache_dir;   /* NULL: $KILN_CACHE_DIR, else $XDG_CACHE_HOME/kiln, else ~/.cache/kiln */
-    const char *search_path; /* folders of specs and sources, with ':' between; searched before those of $KILN_PATH
-                                and the installed ones */
+    const char *search_path; /* folders of specs, sources and headers, with ':' between; searched before those of
+                                $KILN_PATH and the installed ones. Headers are also in those of $KILN_INCLUDE */
     const char *worker;      /* the compile worker program; NULL: $KILN_WORKER, else the installed one */
     unsigned jobs;           /* compile workers at once; 0: one per core */
     unsigned flags;          /* KILN_NO_CACHE ... */
@@ -589,8 +589,8 @@ enum {
  * MAP_NOT_KEPT and MAP_NOT_KEPT_2. A new field goes into a list at the end, or into a list of its own with a new version of the schema
  * (engine/store/store.h). */
 #define KILN_RESULT_MAP(X)                                                                                             \
-    KILN_RESULT_MAP_1(X) KILN_RESULT_MAP_NOT_KEPT(X) KILN_RESULT_MAP_2(X) KILN_RESULT_MAP_3(X)                         \
-        KILN_RESULT_MAP_NOT_KEPT_2(X)
+    KILN_RESULT_MAP_1(X)                                                                                               \
+    KILN_RESULT_MAP_NOT_KEPT(X) KILN_RESULT_MAP_2(X) KILN_RESULT_MAP_3(X) KILN_RESULT_MAP_NOT_KEPT_2(X)
 #define KILN_RESULT_MAP_1(X)                                                                                           \
     X(FLAG, verified, "", "1: compared and right; 0: nothing to compare with, or told not to")                         \
     X(FLAG, measured, "", "1: seconds is a measurement on a GPU")                                                      \
@@ -602,7 +602,7 @@ enum {
     X(REAL, host_seconds, "s", "wall time of one run on the simulator; 0 on a GPU")                                    \
     X(REAL, flops, "", "the spec's count for these sizes; 0: none given")                                              \
     X(REAL, bytes, "bytes", "the spec's count for these sizes; 0: none given")                                         \
-    X(REAL, roofline, "", "share of the bound that these counts and the device's peaks give (roofline_unit), 0..1")                    \
+    X(REAL, roofline, "", "share of the bound that these counts and the device's peaks give (roofline_unit), 0..1")    \
     X(REAL, worst_error, "", "largest |got - want| / (atol + rtol |want|) over all verified outputs")                  \
     X(NANOSECONDS, compile_ns, "ns", "spent compiling; 0 where all came from the cache")
 #define KILN_RESULT_MAP_NOT_KEPT(X)                                                                                    \
