@@ -1164,22 +1164,29 @@ __device__ __forceinline__ void transform_image_tile(float (&v)[PAIRS])
         transform_image(v + i * ALPHA, 1);
 }
 
-// A channel of a filter, zeros after the last.
-__device__ __forceinline__ void transform_filter_of(const float *__restrict__ w, unsigned group, unsigned filter,
-                                                    unsigned channel, float (&v)[PAIRS])
+// A channel of a filter.
+__device__ __forceinline__ void transform_taps(const float (&g)[TAPS], float (&v)[PAIRS])
 {
-    float g[TAPS], half[FILTER_W * ALPHA];
-    const bool inside = filter < GROUP_FILTERS && channel < GROUP_CHANNELS;
-#pragma unroll
-    for (unsigned tap = 0; tap < TAPS; ++tap)
-        g[tap] =
-            inside ? w[index_w(group * GROUP_FILTERS + filter, channel, tap / FILTER_W, tap % FILTER_W)] : 0.0f;
+    float half[FILTER_W * ALPHA];
 #pragma unroll
     for (unsigned s = 0; s < FILTER_W; ++s) // columns, then rows
         transform_filter(g + s, FILTER_W, half + s, FILTER_W);
 #pragma unroll
     for (unsigned r = 0; r < ALPHA; ++r)
         transform_filter(half + r * FILTER_W, 1, v + r * ALPHA, 1);
+}
+
+// The same from w, zeros after the last channel and filter.
+__device__ __forceinline__ void transform_filter_of(const float *__restrict__ w, unsigned group, unsigned filter,
+                                                    unsigned channel, float (&v)[PAIRS])
+{
+    float g[TAPS];
+    const bool inside = filter < GROUP_FILTERS && channel < GROUP_CHANNELS;
+#pragma unroll
+    for (unsigned tap = 0; tap < TAPS; ++tap)
+        g[tap] =
+            inside ? w[index_w(group * GROUP_FILTERS + filter, channel, tap / FILTER_W, tap % FILTER_W)] : 0.0f;
+    transform_taps(g, v);
 }
 
 // Transforms the sums of a tile and stores its points: rows of OUT at once where they lie together and are aligned.
@@ -1338,6 +1345,9 @@ extern "C" __global__ void __launch_bounds__(128)
 #endif
 #ifndef TEAMS
 #define TEAMS 0 // 0: a block makes one set of tiles
+#endif
+#ifndef INSIDE
+#define INSIDE 0 // with TEAMS, 1: each block transforms its filters itself
 #endif
 
 namespace fused
@@ -1535,6 +1545,33 @@ __device__ __forceinline__ void copy_filters(const float *from, float *stage)
     }
 }
 
+// Transforms the filters of a block, of one chunk. `raw` is room for them as they are, `to` becomes a stage's filters.
+__device__ __forceinline__ void make_filters(const float *w, float *to, float *raw, unsigned group, unsigned filter0)
+{
+    constexpr unsigned OF_FILTER = at_least_one(TAPS * GROUP_CHANNELS), PITCH = OF_FILTER | 1; // odd: without bank conflicts
+    const unsigned filters = min((unsigned)TILE_M, GROUP_FILTERS - filter0);
+    const float *from = w + (offset)(group * GROUP_FILTERS + filter0) * OF_FILTER;
+    for (unsigned i = threadIdx.x; i < filters * OF_FILTER; i += THREADS_ALL)
+        copy_to<4>(shared_address(raw) + 4 * (i / OF_FILTER * PITCH + i % OF_FILTER), from + i);
+    copy_async_commit();
+    copy_async_wait<0>();
+    __syncthreads();
+    for (unsigned i = threadIdx.x; i < TILE_M * TILE_K; i += THREADS_ALL) {
+        const unsigned filter = i % TILE_M, channel = i / TILE_M;
+        const bool inside = filter < filters && channel < GROUP_CHANNELS;
+        float g[TAPS], v[PAIRS];
+#pragma unroll
+        for (unsigned tap = 0; tap < TAPS; ++tap)
+            g[tap] =
+                inside ? raw[filter * PITCH + (NHWC ? tap * GROUP_CHANNELS + channel : channel * TAPS + tap)] : 0.0f;
+        transform_taps(g, v);
+#pragma unroll
+        for (unsigned pair = 0; pair < PAIRS; ++pair)
+            to[pair * A_FLOATS_OF_PAIR + i] = v[pair];
+    }
+    __syncthreads(); // nobody reads the raw ones
+}
+
 // Which of its product's results a thread has: bit 0 of its number and the highest say which filters, those between which
 // tiles. So lanes that differ in one of the lowest two bits read the same quad, which the hardware then reads at once.
 __device__ __forceinline__ unsigned first_m()
@@ -1652,8 +1689,8 @@ extern "C" __global__ void convnet_fused_filters(const float *__restrict__ w, fl
 }
 
 extern "C" __global__ void __launch_bounds__(fused::THREADS_ALL, RESIDENT)
-    convnet_winograd_fused(const float *__restrict__ x, const float *__restrict__ transformed, float *__restrict__ y,
-                           unsigned images)
+    convnet_winograd_fused(const float *__restrict__ x, const float *__restrict__ w, const float *__restrict__ transformed,
+                           float *__restrict__ y, unsigned images)
 {
     using namespace fused;
     extern __shared__ float4 fused_stages[]; // the type gives the alignment
@@ -1664,8 +1701,12 @@ extern "C" __global__ void __launch_bounds__(fused::THREADS_ALL, RESIDENT)
 #if TEAMS
     const unsigned teams = gridDim.x / fused::DOWN * TEAMS, sets = ceil_div(images * TILES_DOWN * TILES_ACROSS, (unsigned)TILE_N);
     float *own = stages + FILTER_FLOATS + team() * OWN_FLOATS;
-    if (fused::CHUNKS > 0)
-        copy_filters(transformed, stages);
+    if (fused::CHUNKS > 0) {
+        if (INSIDE)
+            make_filters(w, stages, stages + FILTER_FLOATS, group, filter0);
+        else
+            copy_filters(transformed, stages);
+    }
     copy_async_commit();
     for (unsigned i = 0, set = blockIdx.x / fused::DOWN * TEAMS + team(); i == 0 || set < sets; ++i, set += teams) {
         if (set < sets && fused::CHUNKS > 0) {
