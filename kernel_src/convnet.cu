@@ -1341,7 +1341,7 @@ extern "C" __global__ void __launch_bounds__(128)
 // With TEAMS the filters of all channels stay in shared memory, and TEAMS groups of threads make one set of TILE_N tiles after
 // the other, each at its own pace: while one waits for x or stores points, the other multiplies.
 #ifndef HELD
-#define HELD 0 // 1: what is read of x stays in registers while the chunk before is multiplied
+#define HELD 0 // what is read of x stays in registers while the chunk before is multiplied, 1, or the half of it, 2
 #endif
 #ifndef TEAMS
 #define TEAMS 0 // 0: a block makes one set of tiles
@@ -1585,13 +1585,15 @@ __device__ __forceinline__ unsigned first_n()
     return 4 * (rank() % PARTNERS / 2 % PARTNERS_N);
 }
 
-__device__ __forceinline__ void multiply_chunk(float (&sum)[THREAD_M][THREAD_N], const float *a, const float *b)
+// Adds the products of channels [begin, end) of a chunk.
+template <unsigned begin, unsigned end>
+__device__ __forceinline__ void multiply_channels(float (&sum)[THREAD_M][THREAD_N], const float *a, const float *b)
 {
     Strip now, next;
-    read_strip(now, a, b);
+    read_strip(now, a + begin * TILE_M, b + begin * B_PITCH);
 #pragma unroll
-    for (unsigned k = 0; k < TILE_K; ++k) {
-        if (k + 1 < TILE_K) // under the products
+    for (unsigned k = begin; k < end; ++k) {
+        if (k + 1 < end) // under the products
             read_strip(next, a + (k + 1) * TILE_M, b + (k + 1) * B_PITCH);
 #pragma unroll
         for (unsigned i = 0; i < THREAD_M; ++i)
@@ -1623,9 +1625,12 @@ __device__ __forceinline__ void add_chunks(float (&sum)[THREAD_M][THREAD_N], Pat
             copy_filters(filters + (offset)(chunk + 1) * (PAIRS * TILE_K * TILE_M), to);
             patches.fetch(chunk + 1, to + FILTER_FLOATS);
         }
-        multiply_chunk(sum, a + reading, b + reading);
+        constexpr unsigned FIRST = HELD == 2 ? TILE_K / 2 : TILE_K; // channels
+        multiply_channels<0, FIRST>(sum, a + reading, b + reading);
         if (chunk + 1 < CHUNKS)
             patches.land(to + FILTER_FLOATS);
+        if (FIRST < TILE_K)
+            multiply_channels<FIRST % TILE_K, TILE_K>(sum, a + reading, b + reading);
     }
 }
 
@@ -1723,7 +1728,7 @@ extern "C" __global__ void __launch_bounds__(fused::THREADS_ALL, RESIDENT)
             break;
         float sum[THREAD_M][THREAD_N] = {};
         if (fused::CHUNKS > 0)
-            multiply_chunk(sum, stages + rank() / PARTNERS * A_FLOATS_OF_PAIR + fused::first_m(),
+            multiply_channels<0, TILE_K>(sum, stages + rank() / PARTNERS * A_FLOATS_OF_PAIR + fused::first_m(),
                            own + rank() / PARTNERS * B_FLOATS_OF_PAIR + fused::first_n());
         store_sums(sum, y, own, group, filter0, set * TILE_N, images);
         sync_team(); // nobody reads these sums
