@@ -709,6 +709,24 @@ KILN_API const char *kiln_inspection_log(const kiln_inspection *inspection); /* 
 KILN_API size_t kiln_inspection_kernel_count(const kiln_inspection *inspection);
 KILN_API const kiln_inspected_kernel *kiln_inspection_kernel(const kiln_inspection *inspection, size_t kernel);
 
+/* ---- a first spec for a source ---------------------------------------------------------------------------------- */
+
+typedef struct kiln_draft_options { /* zero-initialise, set `size`; every zero field means its default */
+    size_t size;                    /* sizeof(kiln_draft_options) */
+    const char *kernel;             /* NULL: the first of the file */
+    const char *source;         /* how the spec names the file; NULL: by its name, so that the spec belongs beside it */
+    const kiln_setting *values; /* that params are known to have; a name occurs once for each of its values */
+    size_t value_count;
+} kiln_draft_options;
+/* Return 0. `spec` has `length` bytes, and lives until it returns. */
+typedef int (*kiln_draft_fn)(void *user, const char *spec, size_t length);
+/* Reads and compiles the CUDA source `path`, and calls `show` once with the text of a spec for one of its kernels: sizes,
+ * params, buffers, a launch, as far as the source shows them, with comments on what was guessed. On a simulated device
+ * the kernel is run for that; where the run fails, the spec says so. KILN_ERROR_NOT_FOUND: there is no such kernel;
+ * KILN_ERROR_UNSUPPORTED: no spec can launch it. */
+KILN_API kiln_status kiln_draft(kiln_engine *engine, const char *path, const kiln_draft_options *options,
+                                kiln_draft_fn show, void *user, kiln_error **error);
+
 /* ---- the disk cache ------------------------------------------------------------------------------------------- */
 
 typedef struct kiln_cache_entry {
