@@ -70,8 +70,9 @@ static const char math_text[] = ONCE IF_NONE(INFINITY, "(1.0f / 0.0f)") IF_NONE(
     X(hypot)                                                                                                           \
     X(exp)                                                                                                             \
     X(exp2)                                                                                                            \
-    X(expm1) X(log) X(log2) X(log10) X(log1p) X(pow) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(atan2) X(sinh)     \
-        X(cosh) X(tanh) X(asinh) X(acosh) X(atanh) X(floor) X(ceil) X(round) X(lround) X(llround) X(trunc) X(rint)     \
+    X(expm1)                                                                                                           \
+    X(log) X(log2) X(log10) X(log1p) X(pow) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(atan2) X(sinh) X(cosh)      \
+        X(tanh) X(asinh) X(acosh) X(atanh) X(floor) X(ceil) X(round) X(lround) X(llround) X(trunc) X(rint)             \
             X(nearbyint) X(fmod) X(remainder) X(fmin) X(fmax) X(fdim) X(fma) X(erf) X(erfc) X(tgamma) X(lgamma)        \
                 X(copysign) X(ldexp) X(frexp) X(modf) X(logb) X(ilogb) X(scalbn) X(nextafter) X(isnan) X(isinf)        \
                     X(isfinite) X(signbit)
@@ -146,9 +147,10 @@ const char *kiln__header_own(const char *name)
     X(bit)                                                                                                             \
     X(bitset)                                                                                                          \
     X(chrono)                                                                                                          \
-    X(complex) X(concepts) X(ctime) X(exception) X(expected) X(functional) X(initializer_list) X(iterator) X(latch)    \
-        X(limits) X(mdspan) X(memory) X(numbers) X(numeric) X(optional) X(ranges) X(ratio) X(semaphore)                \
-            X(source_location) X(span) X(string_view) X(tuple) X(type_traits) X(utility) X(variant) X(version)
+    X(complex)                                                                                                         \
+    X(concepts) X(ctime) X(exception) X(expected) X(functional) X(initializer_list) X(iterator) X(latch) X(limits)     \
+        X(mdspan) X(memory) X(numbers) X(numeric) X(optional) X(ranges) X(ratio) X(semaphore) X(source_location)       \
+            X(span) X(string_view) X(tuple) X(type_traits) X(utility) X(variant) X(version)
 #define OF_HOST(X)                                                                                                     \
     X(cctype)                                                                                                          \
     X(cerrno)                                                                                                          \
@@ -157,10 +159,11 @@ const char *kiln__header_own(const char *name)
     X(cuda_profiler_api.h)                                                                                             \
     X(deque)                                                                                                           \
     X(errno.h)                                                                                                         \
-    X(filesystem) X(forward_list) X(fstream) X(future) X(iomanip) X(ios) X(iosfwd) X(iostream) X(istream) X(list)      \
-        X(locale) X(map) X(mutex) X(new) X(ostream) X(queue) X(random) X(regex) X(set) X(shared_mutex) X(signal.h)     \
-            X(sstream) X(stack) X(stdexcept) X(streambuf) X(string) X(sys / time.h) X(thread) X(time.h) X(typeinfo)    \
-                X(unistd.h) X(unordered_map) X(unordered_set) X(valarray) X(vector)
+    X(filesystem)                                                                                                      \
+    X(forward_list) X(fstream) X(future) X(iomanip) X(ios) X(iosfwd) X(iostream) X(istream) X(list) X(locale) X(map)   \
+        X(mutex) X(new) X(ostream) X(queue) X(random) X(regex) X(set) X(shared_mutex) X(signal.h) X(sstream) X(stack)  \
+            X(stdexcept) X(streambuf) X(string) X(sys / time.h) X(thread) X(time.h) X(typeinfo) X(unistd.h)            \
+                X(unordered_map) X(unordered_set) X(valarray) X(vector)
 #define OUT "between #ifndef __CUDACC_RTC__ and #endif"
 #define KEEP_OUT "put it, and the code that needs it, " OUT
 
@@ -173,14 +176,14 @@ const char *kiln__header_own(const char *name)
     X("FLT_MAX", "float.h")                                                                                            \
     X("FLT_MIN", "float.h")                                                                                            \
     X("FLT_EPSILON", "float.h")                                                                                        \
-    X("DBL_MAX", "float.h") X("DBL_EPSILON", "float.h") X("CHAR_BIT", "limits.h") X("INT_MAX", "limits.h")             \
-        X("INT_MIN", "limits.h") X("UINT_MAX", "limits.h") X("LLONG_MAX", "limits.h") X("int8_t", "stdint.h")          \
-            X("int16_t", "stdint.h") X("int32_t", "stdint.h") X("int64_t", "stdint.h") X("uint8_t", "stdint.h")        \
-                X("uint16_t", "stdint.h") X("uint32_t", "stdint.h") X("uint64_t", "stdint.h")                          \
-                    X("intptr_t", "stdint.h") X("uintptr_t", "stdint.h") X("UINT32_MAX", "stdint.h")                   \
-                        X("half", "cuda_fp16.h") X("__half", "cuda_fp16.h") X("half2", "cuda_fp16.h")                  \
-                            X("__half2", "cuda_fp16.h") X("__nv_bfloat16", "cuda_bf16.h")                              \
-                                X("__nv_bfloat162", "cuda_bf16.h")
+    X("DBL_MAX", "float.h")                                                                                            \
+    X("DBL_EPSILON", "float.h") X("CHAR_BIT", "limits.h") X("INT_MAX", "limits.h") X("INT_MIN", "limits.h")            \
+        X("UINT_MAX", "limits.h") X("LLONG_MAX", "limits.h") X("int8_t", "stdint.h") X("int16_t", "stdint.h")          \
+            X("int32_t", "stdint.h") X("int64_t", "stdint.h") X("uint8_t", "stdint.h") X("uint16_t", "stdint.h")       \
+                X("uint32_t", "stdint.h") X("uint64_t", "stdint.h") X("intptr_t", "stdint.h")                          \
+                    X("uintptr_t", "stdint.h") X("UINT32_MAX", "stdint.h") X("half", "cuda_fp16.h")                    \
+                        X("__half", "cuda_fp16.h") X("half2", "cuda_fp16.h") X("__half2", "cuda_fp16.h")               \
+                            X("__nv_bfloat16", "cuda_bf16.h") X("__nv_bfloat162", "cuda_bf16.h")
 
 static const char *const of_libcudacxx[] = {
 #define KILN_X(name) #name,
