@@ -71,6 +71,7 @@
     X(spec, title, OPTIONAL, TEXT, PROSE, "One line.")                                                                 \
     X(spec, about, OPTIONAL, TEXT, PROSE, "Prose.")                                                                    \
     X(spec, source, OPTIONAL, TEXT, CODE, "The CUDA file. Without it each variant has its own.")                       \
+    X(spec, prefix, OPTIONAL, TEXT, CODE, "Stands before the names of all macros: `KILN_` makes BLOCK KILN_BLOCK.")    \
     X(spec, sizes, OPTIONAL, SIZES, CHOICE,                                                                            \
       "Sets of sizes, all with the same names. The first is the default on a GPU, `tiny` on the simulated device.")
 #define KILN__KEYS_spec_tail(X)                                                                                        \
@@ -97,6 +98,7 @@
     X(param, step, OPTIONAL, VALUE, CHOICE, "A range: what is added; 1 if not given.")                                 \
     X(param, times, OPTIONAL, VALUE, CHOICE, "A range: the factor, in place of `step`.")                               \
     X(param, default, OPTIONAL, VALUE, CHOICE, "The value where none is chosen; the first if not given.")              \
+    X(param, macro, OPTIONAL, BOOL, CODE, "`false`: no macro; only expressions have it, such as those of the launch.") \
     X(param, options, OPTIONAL, TEMPLATES, CODE, "Compile options that belong to the param.")
 
 #define KILN__KEYS_input(X)                                                                                            \

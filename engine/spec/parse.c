@@ -148,7 +148,7 @@ static bool c_word(const char *name)
 
 static void check_macro(kiln__reader *r, const char *name, kiln__pos pos)
 {
-    if (c_word(name))
+    if (!*r->spec->prefix && c_word(name))
         kiln__diag_add(r->diag, pos, "'%s' becomes a macro of the source, and is a word of C++", name);
 }
 
@@ -164,7 +164,7 @@ static void read_defines(kiln__reader *r, kiln__spec_node *node, section *out)
             const kiln__name *taken = kiln__find_name(r, name);
             if (!kiln__name_valid(name))
                 kiln__diag_add(r->diag, out->defines[i].pos, "'%s' is not a valid name for a macro", name);
-            else if (taken && taken->kind == KILN__NAME_PARAM)
+            else if (taken && taken->kind == KILN__NAME_PARAM && taken->param->macro)
                 kiln__diag_add(r->diag, out->defines[i].pos, "'%s' is a param, and so is a macro already", name);
             check_macro(r, name, out->defines[i].pos);
         }
@@ -306,7 +306,8 @@ static void read_section(kiln__reader *r, const kiln__spec_node *map, bool of_sp
     read_lets(r, let_, out);
     for (size_t i = 0; i < out->param_count; i++) {
         kiln__spec_node *of_param = kiln__spec_node_get(params_->items[i], "options");
-        check_macro(r, out->params[i].name ? out->params[i].name : "", out->params[i].pos);
+        if (out->params[i].macro)
+            check_macro(r, out->params[i].name ? out->params[i].name : "", out->params[i].pos);
         out->params[i].options = kiln__read_options(r, &of_param, &out->params[i].option_count);
     }
     read_where(r, where_, out);
@@ -634,6 +635,23 @@ static void read_version(kiln__reader *r, const kiln__spec_node *root, const kil
         kiln__diag_add(r->diag, version->pos, "the version of the format is 1; this program reads no other");
 }
 
+static const char *read_prefix(kiln__reader *r, const kiln__spec_node *node)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_";
+    const char *prefix = kiln__read_text(r, node, "'prefix'");
+    size_t length = prefix ? strlen(prefix) : 0;
+    if (!prefix)
+        return "";
+    for (size_t i = 0; i < length; i++)
+        if (!strchr(letters, prefix[i]) && (i == 0 || prefix[i] < '0' || prefix[i] > '9')) {
+            kiln__diag_add(r->diag, node->pos,
+                           "'prefix' begins the names of macros: a letter or '_', then letters, "
+                           "digits and '_'");
+            break;
+        }
+    return prefix;
+}
+
 void kiln__read_spec(kiln__reader *r, const kiln__spec_node *map)
 {
     KILN__KEYS_spec_head(KILN__NODE) KILN__KEYS_spec_tail(KILN__NODE) kiln_spec *spec = r->spec;
@@ -648,6 +666,7 @@ void kiln__read_spec(kiln__reader *r, const kiln__spec_node *map)
     spec->title = title_ ? kiln__read_text(r, title_, "'title'") : "";
     spec->about = about_ ? kiln__read_text(r, about_, "'about'") : "";
     spec->source = source_ ? kiln__read_text(r, source_, "'source'") : NULL;
+    spec->prefix = prefix_ ? read_prefix(r, prefix_) : "";
     kiln__read_sizes(r, sizes_);
     read_section(r, map, true, &shared);
     spec->buffer_count = shared.buffer_count;
@@ -696,6 +715,7 @@ kiln_status kiln__spec_parse(const kiln_allocator *mem, const char *text, size_t
         spec->mem = &spec->mem_copy;
     }
     spec->arena.mem = spec->mem;
+    spec->prefix = "";
     spec->path = kiln__arena_strdup(&spec->arena, name);
     spec->folder = kiln__arena_folder(&spec->arena, name);
     spec->file.name = spec->path;

@@ -22,6 +22,7 @@ typedef struct kiln__param {
     size_t count;        /* at least 1 */
     kiln_value *values;  /* all different, all of one kind (integers beside floats become floats) */
     size_t initial;      /* index of the default: `default:`, else the first */
+    bool macro;          /* the source has it as a macro */
     size_t option_count; /* `options:` of this param: templates that become compile options */
     kiln__template **options;
 } kiln__param;
@@ -232,6 +233,7 @@ struct kiln_spec {
     const char *path;   /* as found; the name where it was parsed from memory */
     const char *folder; /* sources and files are looked for here first */
     const char *source; /* "matmul.cu", as written */
+    const char *prefix; /* of the names of macros; "": none */
     size_t size_set_count;
     kiln__sizes *size_sets; /* at least 1; the first is the default */
     size_t buffer_count;    /* the first buffer_count buffers of every variant */

@@ -80,6 +80,7 @@ static const struct {
     CHANGE(spec_title, "A title", "Another title"),
     CHANGE(spec_about, "Some prose", "Other prose"),
     CHANGE(spec_source, "one.cu", "two.cu"),
+    CHANGE(spec_prefix, "include: [spec-one]", "prefix: KILN_\ninclude: [spec-one]"),
     CHANGE(spec_include, "spec-one", "spec-two"),
     CHANGE(spec_sizes, "{N: 1024, M: 7, F: 'web.mtx'}}",
            "{N: 2048, M: 8, F: 'web.mtx'}, more: {N: 1, M: 1, F: 'other.mtx'}}"),
@@ -108,6 +109,7 @@ static const struct {
     CHANGE(param_step, "step: 2", "step: 1"),
     CHANGE(param_times, "to: 8, times: 2", "to: 8, times: 4"),
     CHANGE(param_default, "default: 64", "default: 128"),
+    CHANGE(param_macro, "default: 64", "default: 64, macro: false"),
     CHANGE(param_options, "-DOF_PARAM={BLOCK}", "-DOF_PARAM={BLOCK + 1}"),
     CHANGE(input_host, "host: make", "host: make_more"),
     CHANGE(input_ARGUMENT, "rows: 3", "rows: 4"),
@@ -188,6 +190,7 @@ static void write_header(const fixture *f, const char *below, const char *name)
 static void write_source(const fixture *f, const char *name)
 {
     static const char text[] = "#include \"of_spec.h\"\n#include <of_variant.h>\n"
+                               "/* SHARED DEFINED N M DEFINED_HERE BLOCK SUM PRODUCT */\n"
                                "extern \"C\" __global__ void k(float *o, int n) {}\n";
     char path[96];
     kiln_error *error = NULL;
