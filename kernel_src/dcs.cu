@@ -50,6 +50,9 @@
 #ifndef OWN
 #define OWN 0 // dcs_shared_root: how many of the POINTS along x take a root of their own
 #endif
+#ifndef SPLITS
+#define SPLITS 1 // dcs_shared_root: parts of the atoms, each of which has blocks of its own
+#endif
 #ifndef PER_SM
 #define PER_SM 4 // dcs_shared_root: blocks of a multiprocessor at least, for which registers must do
 #endif
@@ -482,13 +485,18 @@ __device__ __forceinline__ void add_near(const Tile &tile, float4 atom, float su
 }
 
 // A tile of POINTS x (3 * ROWS) points a thread: along x a warp apart, along y neighbours. First all atoms that are far
-// from a warp's rows, by the series; then those that are not, whose points have roots of their own.
+// from a warp's rows, by the series; then those that are not, whose points have roots of their own. So large tiles leave
+// few blocks: where a lattice is small, SPLITS of them share a tile, each with a part of the atoms and sums of its own.
 extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
-    dcs_shared_root(const float4 *atoms, unsigned count, float *energy, int nx, int ny, float spacing)
+    dcs_shared_root(const float4 *atoms, unsigned all_atoms, float *energy, float *parts, int nx, int ny, int nz,
+                    float spacing)
 {
     __shared__ float4 stage[STAGE];
-    int x = blockIdx.x * WARP * POINTS + lane_id(), y = (blockIdx.y * (BLOCK / WARP) + warp_id()) * TILE_ROWS;
+    unsigned part = blockIdx.x % SPLITS, each = ceil_div(all_atoms, (unsigned)SPLITS);
+    unsigned begin = min(part * each, all_atoms), count = min(each, all_atoms - begin);
+    int x = blockIdx.x / SPLITS * WARP * POINTS + lane_id(), y = (blockIdx.y * (BLOCK / WARP) + warp_id()) * TILE_ROWS;
     float sums[TILE_ROWS][POINTS] = {};
+    float *to = SPLITS > 1 ? parts + (offset)part * nx * ny * nz : energy;
     Tile tile;
     tile.z = coordinate(blockIdx.z, spacing);
     tile.spacing = spacing;
@@ -506,7 +514,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
             bool finite = true;
             __syncthreads();
             for (unsigned a = threadIdx.x; a < here; a += BLOCK) {
-                stage[a] = atoms[first + a];
+                stage[a] = atoms[begin + first + a];
                 finite = finite && fabsf(stage[a].w) < 1e30f;
             }
             finite = __syncthreads_and(finite); // a charge that is not has no series
@@ -536,6 +544,18 @@ extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
 #pragma unroll
         for (int i = 0; i < POINTS; i++)
             if (x + i * WARP < nx && y + j < ny)
-                energy[place(x + i * WARP, y + j, blockIdx.z, nx, ny)] = sums[j][i];
+                to[place(x + i * WARP, y + j, blockIdx.z, nx, ny)] = sums[j][i];
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK) dcs_add_parts(const float *parts, float *energy, offset points)
+{
+    offset p = grid_thread<BLOCK>();
+    if (p >= points)
+        return;
+    float sum = 0;
+#pragma unroll
+    for (int part = 0; part < SPLITS; part++)
+        sum += parts[part * points + p];
+    energy[p] = sum;
 }
 #endif

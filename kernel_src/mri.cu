@@ -60,9 +60,6 @@
 #ifndef PAIRS
 #define PAIRS 4 // mri_factored: pairs of voxels of a thread in each of its rows, a multiple of 4
 #endif
-#ifndef PER_SM
-#define PER_SM 1 // mri_fast_trig, mri_factored: blocks of a multiprocessor at least, for which registers must do
-#endif
 
 #define TURN 6.2831853f
 
@@ -365,7 +362,7 @@ __device__ __forceinline__ float angle_x(float kx, float x, float rest, bool exa
 // begin meanwhile. EXACT takes whole turns off the angle of a thread's first voxel and off its growth from one voxel to
 // the next, before either is rounded, so a pair needs one addition more for its angle and 9 instructions in all.
 // Without it the angle keeps its whole turns, and loses as many bits to them.
-extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
+extern "C" __global__ void __launch_bounds__(BLOCK)
     mri_fast_trig(const float *kx, const float *ky, const float *kz, const float2 *phi, const float2 *d,
                   unsigned samples, float *re, float *im, int nx, int ny, int nz)
 {
@@ -559,7 +556,7 @@ template <int count> __device__ __forceinline__ void read_four(float to[], const
 // Columns left and right of the middle of a row have conjugate factors: with a + ib of the row (the middle's angle is
 // in it) and c + is of the column, the two voxels get ac -+ bs and bc +- as. The four products are summed up apart, so
 // that a pair of a voxel and a sample costs two multiplications with addition.
-extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
+extern "C" __global__ void __launch_bounds__(BLOCK)
     mri_factored(const float *kx, const float *ky, const float *kz, const float2 *phi, const float2 *d,
                  unsigned samples, float *re, float *im, int nx, int ny, int nz)
 {
@@ -576,17 +573,27 @@ extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
     float offset_x = pair_of(first_pair + threadIdx.x % TILE_PAIRS, nx).offset;
     float ac[ROWS][PAIRS] = {}, bs[ROWS][PAIRS] = {}, bc[ROWS][PAIRS] = {}, as[ROWS][PAIRS] = {};
     bool finite = true;
+    float3 next_k = {0, 0, 0}; // the sample of this thread in the next stage, which is read while this one is added up
+    float2 next_phi = {0, 0}, next_d = {0, 0};
+    auto read_next = [&](unsigned s) {
+        bool there = threadIdx.x < STAGE && s < samples;
+        next_k = there ? make_float3(kx[s], ky[s], kz[s]) : make_float3(0, 0, 0);
+        next_phi = there ? phi[s] : make_float2(0, 0);
+        next_d = there ? d[s] : make_float2(0, 0);
+    };
+    read_next(threadIdx.x);
 #pragma unroll 1
     for (unsigned first = 0; first < samples; first += STAGE) {
         __syncthreads();
-        for (unsigned s = threadIdx.x; s < STAGE; s += BLOCK) {
-            bool there = first + s < samples;
-            k[s] = there ? make_float3(kx[first + s], ky[first + s], kz[first + s]) : make_float3(0, 0, 0);
-            float2 w = there ? weight_of(phi[first + s], d[first + s]) : make_float2(0, 0);
+        if (threadIdx.x < STAGE) {
+            float2 w = weight_of(next_phi, next_d);
             finite = finite && is_moderate(w);
-            weight[s] = is_moderate(w) ? multiply(w, turned(fraction(k[s].x, middle))) : make_float2(0, 0);
+            k[threadIdx.x] = next_k;
+            weight[threadIdx.x] =
+                is_moderate(w) ? multiply(w, turned(fraction(next_k.x, middle))) : make_float2(0, 0);
         }
         __syncthreads();
+        read_next(first + STAGE + threadIdx.x);
         for (unsigned s = threadIdx.x / TILE_ROWS; s < STAGE; s += BLOCK / TILE_ROWS) {
             float2 factor = multiply(weight[s], turned(fraction(k[s].y, y) + fraction(k[s].z, z)));
             row_re[s][threadIdx.x % TILE_ROWS] = factor.x;
