@@ -4,7 +4,7 @@
 // direction. An atom is a float4: its place and its charge. The potential at a point is the sum of charge / distance
 // over all atoms: no atom is left out, however far. So a pair of an atom and a point costs a reciprocal square root
 // and few operations beside it, and nothing else counts: the bound is what the special-function units do, 16 a clock
-// and multiprocessor from sm_70 on. dcs_newton passes it.
+// and multiprocessor from sm_70 on. dcs_newton and dcs_shared_root pass it.
 //
 // What the answer is: sums in single precision, atoms in their order; a kernel gives the same bits in every run, but
 // for dcs_scatter_atomic. A point on which an atom lies has an infinite potential of the charge's sign: NaN where the
@@ -383,10 +383,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 // the distance to it plus h^2, the squares are D - h^2 and D +- 2 h d. From y = 1 / sqrt(D) alone follow
 //   1 / sqrt(D - h^2)        = y (1 - h^2 y^2)^(-1/2),
 //   1 / sqrt(D +- 2 h d)     = y (1 +- e)^(-1/2),  e = 2 h d y^2,
-// by short series, as long as |e| is small: the atom is far. The even and the odd part of the second are summed
-// apart, so that the outer two points cost hardly more than one. So 14 instructions make three pairs, of which the
-// special-function unit sees one. The coefficients are minimax ones for |e| <= FAR: errors are below 2e-7, that of the
-// root itself.
+// by short series, as long as |e| and (h y)^2 are small: the atom is far. The even and the odd part of the second are
+// summed apart, so that the outer two points cost hardly more than one. So 14 instructions make three pairs, of which
+// the special-function unit sees one. The coefficients are minimax ones for |e| <= FAR and h y <= FAR / 2: errors are
+// below 2e-7, about that of the root itself.
 #define FAR (1.0f / 12)
 #define EVEN_2 0.374994881f
 #define EVEN_4 0.275697539f
@@ -485,8 +485,9 @@ __device__ __forceinline__ void add_near(const Tile &tile, float4 atom, float su
 }
 
 // A tile of POINTS x (3 * ROWS) points a thread: along x a warp apart, along y neighbours. First all atoms that are far
-// from a warp's rows, by the series; then those that are not, whose points have roots of their own. So large tiles leave
-// few blocks: where a lattice is small, SPLITS of them share a tile, each with a part of the atoms and sums of its own.
+// from a warp's rows, by the series; then those that are not, whose points have roots of their own. So large tiles
+// leave few blocks: where a lattice is small, SPLITS of them share a tile, each with a part of the atoms and sums of
+// its own.
 extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
     dcs_shared_root(const float4 *atoms, unsigned all_atoms, float *energy, float *parts, int nx, int ny, int nz,
                     float spacing)

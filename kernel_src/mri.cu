@@ -4,13 +4,16 @@
 // n (n / 2 rounded down, the quotient to single precision). Sample s lies at (kx, ky, kz)[s], in cycles over the
 // field of view, and has two complex numbers: phi, what the coil sees, and d, what was measured. Each voxel gets
 //   sum over all s of w[s] exp(i 2 pi (kx x + ky y + kz z)),   w = conj(phi) d for F^H d (Q 0), |phi|^2 for Q (Q 1).
-// A pair of a voxel and a sample costs a sine and a cosine: the bound is what the special-function units do, 16 a
-// clock and multiprocessor from sm_70 on, so 8 pairs. mri_rotation needs neither where samples are evenly spaced.
+// A pair of a voxel and a sample costs a sine and a cosine: the bound is what the special-function units do, 16 a clock
+// and multiprocessor from sm_70 on, so 8 pairs. mri_rotation needs neither where samples are evenly spaced, and
+// mri_factored few wherever they are.
 //
-// What the answer is: sums in single precision. The error is stated in units of sqrt(sum |w|^2), which is the root
-// mean square of the image for samples that are apart. It comes from the angle: single precision leaves 2^-24 of as
-// many cycles as the angle has. Any k with |k| < 2^20 will do. A sample that is infinite or NaN makes infinite or NaN
-// of all voxels; a k that is makes NaN. All kernels but mri_scatter_atomic give the same bits in every run.
+// What the answer is: sums in single precision. The error is stated in units of sqrt(sum |w|^2), which is the root mean
+// square of the image for samples that are apart. It comes from the angle: single precision leaves 2^-24 of as many
+// cycles as the angle has. Any k with |k| < 2^20 will do; mri_fast_trig and mri_factored make a coordinate of two, each
+// rounded, so that at sizes that are no powers of two they add 2^-25 |k| cycles. A sample that is infinite or NaN makes
+// infinite or NaN of all voxels; a k that is makes NaN. All kernels but mri_scatter_atomic give the same bits in every
+// run.
 //
 // The tuning parameters are macros. A spec sets them; the defaults are for an editor or a compiler that is given none.
 // A kernel is compiled where its own macro MRI_<NAME> is set, or where MRI_ONE is not.
@@ -42,7 +45,7 @@
 #define POINTS 4 // voxels of a thread
 #endif
 #ifndef STAGE
-#define STAGE 256 // mri_fast_trig, mri_factored: samples in shared memory at a time
+#define STAGE 256 // mri_fast_trig: samples in shared memory at a time
 #endif
 #ifndef EXACT
 #define EXACT 1 // mri_fast_trig: 1: the angle without whole turns, before it is rounded; 0: as it is
@@ -51,6 +54,9 @@
 #define INTERVAL 32 // mri_rotation: samples from one sine and cosine to the next; divides LINE
 #endif
 
+#ifndef DEPTH
+#define DEPTH 32 // mri_factored: samples in shared memory at a time
+#endif
 #ifndef LANES_X
 #define LANES_X 16 // mri_factored: threads of a block along x
 #endif
@@ -387,7 +393,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
             float rest = angle_yz(one.y, one.z, row.y, row.z, EXACT), start = angle_x(one.x, row.x[0], rest, EXACT);
 #pragma unroll
             for (int k = 0; k < POINTS; k++)
-                add_fast(sums[k], w, EXACT ? __fmaf_rn((float)k, more.x, start) : angle_x(one.x, row.x[k], rest, false));
+                add_fast(sums[k], w,
+                         EXACT ? __fmaf_rn((float)k, more.x, start) : angle_x(one.x, row.x[k], rest, false));
         }
     }
     write_row<false>(sums, row, re, im);
@@ -560,10 +567,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     mri_factored(const float *kx, const float *ky, const float *kz, const float2 *phi, const float2 *d,
                  unsigned samples, float *re, float *im, int nx, int ny, int nz)
 {
-    __shared__ __align__(16) float row_re[STAGE][TILE_ROWS], row_im[STAGE][TILE_ROWS];
-    __shared__ __align__(16) float column_cos[STAGE][TILE_PAIRS], column_sin[STAGE][TILE_PAIRS];
-    __shared__ float3 k[STAGE];
-    __shared__ float2 weight[STAGE];
+    __shared__ __align__(16) float row_re[DEPTH][TILE_ROWS], row_im[DEPTH][TILE_ROWS];
+    __shared__ __align__(16) float column_cos[DEPTH][TILE_PAIRS], column_sin[DEPTH][TILE_PAIRS];
+    __shared__ float3 k[DEPTH];
+    __shared__ float2 weight[DEPTH];
     int first_pair = blockIdx.x * TILE_PAIRS, first_row = blockIdx.y * TILE_ROWS, rows = ny * nz;
     int lane_x = threadIdx.x % LANES_X, lane_y = threadIdx.x / LANES_X;
     // The row and the column whose factors this thread makes.
@@ -576,16 +583,16 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     float3 next_k = {0, 0, 0}; // the sample of this thread in the next stage, which is read while this one is added up
     float2 next_phi = {0, 0}, next_d = {0, 0};
     auto read_next = [&](unsigned s) {
-        bool there = threadIdx.x < STAGE && s < samples;
+        bool there = threadIdx.x < DEPTH && s < samples;
         next_k = there ? make_float3(kx[s], ky[s], kz[s]) : make_float3(0, 0, 0);
         next_phi = there ? phi[s] : make_float2(0, 0);
         next_d = there ? d[s] : make_float2(0, 0);
     };
     read_next(threadIdx.x);
 #pragma unroll 1
-    for (unsigned first = 0; first < samples; first += STAGE) {
+    for (unsigned first = 0; first < samples; first += DEPTH) {
         __syncthreads();
-        if (threadIdx.x < STAGE) {
+        if (threadIdx.x < DEPTH) {
             float2 w = weight_of(next_phi, next_d);
             finite = finite && is_moderate(w);
             k[threadIdx.x] = next_k;
@@ -593,20 +600,20 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
                 is_moderate(w) ? multiply(w, turned(fraction(next_k.x, middle))) : make_float2(0, 0);
         }
         __syncthreads();
-        read_next(first + STAGE + threadIdx.x);
-        for (unsigned s = threadIdx.x / TILE_ROWS; s < STAGE; s += BLOCK / TILE_ROWS) {
+        read_next(first + DEPTH + threadIdx.x);
+        for (unsigned s = threadIdx.x / TILE_ROWS; s < DEPTH; s += BLOCK / TILE_ROWS) {
             float2 factor = multiply(weight[s], turned(fraction(k[s].y, y) + fraction(k[s].z, z)));
             row_re[s][threadIdx.x % TILE_ROWS] = factor.x;
             row_im[s][threadIdx.x % TILE_ROWS] = factor.y;
         }
-        for (unsigned s = threadIdx.x / TILE_PAIRS; s < STAGE; s += BLOCK / TILE_PAIRS) {
+        for (unsigned s = threadIdx.x / TILE_PAIRS; s < DEPTH; s += BLOCK / TILE_PAIRS) {
             float2 turn = turned(fraction(k[s].x, offset_x));
             column_cos[s][threadIdx.x % TILE_PAIRS] = turn.x;
             column_sin[s][threadIdx.x % TILE_PAIRS] = turn.y;
         }
         __syncthreads();
 #pragma unroll UNROLL
-        for (unsigned s = 0; s < STAGE; s++) {
+        for (unsigned s = 0; s < DEPTH; s++) {
             float a[ROWS], b[ROWS], c[PAIRS], sine[PAIRS];
             read_four<ROWS>(a, &row_re[s][lane_y * ROWS]);
             read_four<ROWS>(b, &row_im[s][lane_y * ROWS]);
