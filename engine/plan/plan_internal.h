@@ -239,7 +239,8 @@ typedef struct kiln__call_args {
     kiln__arena arena;
     kiln__call_arg *args;
     size_t count, capacity;
-    bool missed; /* set by kiln__plan_call(): the function asked for an argument that is not among them */
+    const char *hint; /* for the message about a missing argument; NULL: none */
+    bool missed;      /* set by kiln__plan_call(): the function asked for an argument that is not among them */
 } kiln__call_args;
 bool kiln__call_add(kiln__call_args *args, kiln__call_arg arg);
 /* Adds an argument as written in a spec: a number, a text, exports. The caller handles buffers. */

@@ -130,9 +130,11 @@
       "`true`: elements that the host function leaves alone are not compared; they must have been written.")
 
 #define KILN__KEYS_against(X)                                                                                          \
-    X(against, host, ONE_OF, TEXT, RUN, "A host function.")                                                            \
-    X(against, variant, ONE_OF, TEXT, RUN, "A variant at its default params.")                                         \
-    X(against, file, ONE_OF, TEXT, RUN, "A .npy file. The name may have sizes in it.")
+    X(against, host, ONE_OF, TEXT, RUN, "A host function, which takes buffers, sizes and inputs by their names.")      \
+    X(against, variant, ONE_OF, TEXT, RUN, "A variant, at its default params.")                                        \
+    X(against, params, OPTIONAL, NAMED_EXPRS, RUN, "Of `variant`: params of it that are not the default.")             \
+    X(against, file, ONE_OF, TEXT, RUN, "A .npy file. The name may have sizes in it.")                                 \
+    X(against, ARGUMENT, ANY, EXPR, RUN, "Of `host`: what the function calls so, by another name or an expression.")
 
 #define KILN__KEYS_step(X)                                                                                             \
     X(step, launch, ONE_OF, LAUNCH, KEYS, "Launch a kernel.")                                                          \

@@ -368,13 +368,12 @@ static void mark_varying(kiln__reader *r, const section *shared)
     }
 }
 
-static void read_features(kiln__reader *r, const kiln__spec_node *map, const section *shared)
+static void read_features(kiln__reader *r, const kiln__spec_node *map)
 {
     kiln_spec *spec = r->spec;
     if (!map)
         return;
     spec->features = read_named(r, map, "'features'", KILN__ALL_INPUTS, &spec->feature_count);
-    mark_varying(r, shared);
     for (size_t i = 0; i < spec->feature_count; i++) {
         const kiln__named_expr *feature = &spec->features[i];
         if (!kiln__name_valid(feature->name))
@@ -557,21 +556,59 @@ static void read_against_variant(kiln__reader *r, const kiln__spec_node *node, k
                    near);
 }
 
+/* What the function calls by other names than the spec. */
+static void read_against_host(kiln__reader *r, const kiln__spec_node *map, const kiln__spec_node *host,
+                              kiln__verify *verify)
+{
+    verify->against = KILN__AGAINST_HOST;
+    verify->name = kiln__read_host(r, host, "'host' of 'verify'", KILN_HOST_REFERENCE);
+    verify->args = kiln__read_host_args(r, map, "host", KILN__ALL_INPUTS, true, &verify->arg_count);
+    for (size_t i = 0; i < verify->arg_count; i++)
+        if (varies(r, verify->args[i].expr))
+            kiln__diag_add(r->diag, verify->args[i].pos,
+                           "what the reference gets must be the same for all configurations: no params, nothing of the "
+                           "device");
+}
+
+static void read_against_params(kiln__reader *r, const kiln__spec_node *map, kiln__verify *verify)
+{
+    const kiln__variant *variant = kiln__spec_variant(r->spec, verify->name);
+    verify->params = read_named(r, map, "'params'", 0, &verify->param_count);
+    for (size_t i = 0; variant && i < verify->param_count; i++) {
+        const char *names[KILN__MOST], *name = verify->params[i].name;
+        size_t count = 0;
+        for (size_t p = 0; p < variant->param_count && count < KILN__COUNT(names); p++)
+            if (variant->params[p].name)
+                names[count++] = variant->params[p].name;
+        if (kiln__variant_param(variant, name))
+            continue;
+        const char *near = kiln__nearest(name, names, count);
+        kiln__diag_add(r->diag, verify->params[i].pos,
+                       near ? "variant '%s' has no param '%s'; did you mean '%s'?" : "variant '%s' has no param '%s'",
+                       verify->name, name, near);
+    }
+}
+
 static void read_against(kiln__reader *r, const kiln__spec_node *map, kiln__verify *verify)
 {
-    KILN__KEYS_against(KILN__NODE) if (!kiln__read_map(r, map, KILN__MAPPING_against)) return;
-    if (map->count != 1) {
+    static const char *const keys[] = {"host", "variant", "params", "file", NULL};
+    KILN__KEYS_against(KILN__NODE)(void) ARGUMENT_;
+    if (map->kind != KILN__MAP || !host_)
+        if (!kiln__read_map_of(r, map, "'against'", keys))
+            return;
+    if ((host_ != NULL) + (variant_ != NULL) + (file_ != NULL) != 1 || (params_ && !variant_ && !host_)) {
         kiln__diag_add(r->diag, map->pos, "'against' names one of host, variant and file");
         return;
     }
     if (host_) {
-        verify->against = KILN__AGAINST_HOST;
-        verify->name = kiln__read_host(r, host_, "'host' of 'verify'", KILN_HOST_REFERENCE);
+        read_against_host(r, map, host_, verify);
     } else if (file_) {
         verify->against = KILN__AGAINST_FILE;
         verify->name = kiln__read_path(r, file_, "'file'", &verify->path);
-    } else if (variant_) {
+    } else {
         read_against_variant(r, variant_, verify);
+        if (params_ && verify->name)
+            read_against_params(r, params_, verify);
     }
 }
 
@@ -672,7 +709,8 @@ void kiln__read_spec(kiln__reader *r, const kiln__spec_node *map)
     spec->buffer_count = shared.buffer_count;
     spec->input_count = shared.input_count;
     kiln__check_sizes(r, sizes_, shared.buffers, shared.buffer_count);
-    read_features(r, features_, &shared);
+    mark_varying(r, &shared);
+    read_features(r, features_);
     read_variants(r, map, variants_, &shared);
     kiln__read_verify(r, verify_, shared.buffers, shared.buffer_count);
 }

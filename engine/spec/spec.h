@@ -181,6 +181,10 @@ typedef struct kiln__verify {
     kiln__against against;
     const char *name;     /* host function, variant, or .npy path */
     kiln__template *path; /* FILE: NULL, or the path has sizes in it */
+    size_t arg_count;
+    kiln__arg *args; /* HOST: what the function knows by other names; the same for all configurations */
+    size_t param_count;
+    kiln__named_expr *params; /* VARIANT: of that variant; the others have their defaults */
     bool exact, sampled;
     kiln__expr *rtol, *atol; /* never NULL; 0 where not given; both absent and not exact: by the type */
 } kiln__verify;

@@ -130,6 +130,8 @@ static const struct {
     CHANGE(verification_sampled, "sampled: false", "sampled: true"),
     CHANGE(against_host, "host: expect", "host: expect_more"),
     CHANGE(against_variant, "variant: other", "variant: third"),
+    CHANGE(against_params, "variant: other}", "variant: other, params: {BLOCK: SHARED}}"),
+    CHANGE(against_ARGUMENT, "host: expect}", "host: expect, x: o}"),
     CHANGE(against_file, "want.npy", "other.npy"),
     CHANGE(step_swap, "- swap: [o, p]", "- swap: [o, q]"),
     CHANGE(launch_kernel, "kernel: k, grid: [M], block: [BLOCK], cluster",
