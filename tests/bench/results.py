@@ -63,11 +63,19 @@ def peer_lines(path):
 
 
 def sweep_rows(family, work, bound, sweep, bounds, peers):
-    """The rows of one sweep; what `kiln tune --json` wrote, and lines of peers as peer.h prints them."""
-    with open(sweep, encoding="utf-8") as file:
-        tune = json.load(file)
-    if "samples" not in tune:
-        fail(f"{sweep}: no samples: {tune.get('error', 'not a sweep')}")
+    """The rows of one work: what `kiln tune --json` wrote, of one sweep or, with colons between them, of several of
+    different variants; and lines of peers as peer.h prints them."""
+    tunes = []
+    for path in sweep.split(":"):
+        with open(path, encoding="utf-8") as file:
+            tunes.append(json.load(file))
+        if "samples" not in tunes[-1]:
+            fail(f"{path}: no samples: {tunes[-1].get('error', 'not a sweep')}")
+    tune = tunes[0]
+    for more in tunes[1:]:
+        tune["samples"] += more["samples"]
+        for name in ("configurations", "seconds"):
+            tune["totals"][name] += more["totals"][name]
     print(format_row(family, work, "work", tune["device"]["name"], detail=settings(tune["sizes"])))
     if bound == "flops":
         print(format_row(family, work, "bound", "flops", 1.0, flops=tune["device"]["peak_flops"]))

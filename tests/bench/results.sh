@@ -65,6 +65,17 @@ for size in default N=3,M=4; do
 done >"$work/rows.wanted"
 same "rows.tsv" "$work/out/rows.tsv" "$work/rows.wanted"
 
+# Variants in groups: a sweep each, and the rows of all.
+: >"$KILN_SAID"
+KILN_GROUPS='naive,tiled bound' KILN_TUNE='-t 3' "$work/tests/bench/catalogue.sh" "$work/groups" turn/default 2>"$work/progress"
+cat >"$work/said.wanted" <<END
+tune $root_of_copy/specs/turn.yaml -s default -v naive,tiled -t 3 --no-store --quiet --json
+tune $root_of_copy/specs/turn.yaml -s default -v bound -t 3 --no-store --quiet --json
+END
+same "what kiln was asked of groups" "$work/said" "$work/said.wanted"
+sed 's/sweep\t4\t1.5\t0\t0\t1 x/sweep\t8\t3\t0\t0\t2 x/; /peer/q' "$work/rows.wanted" >"$work/groups.wanted"
+same "rows.tsv of groups" "$work/groups/rows.tsv" "$work/groups.wanted"
+
 # What was only estimated is no row, and the exit code says so.
 if "$work/tests/bench/catalogue.sh" "$work/none" add 2>"$work/progress"; then
     echo "a sweep of estimates passed for one of measurements"
