@@ -1346,6 +1346,9 @@ extern "C" __global__ void __launch_bounds__(128)
 #ifndef TEAMS
 #define TEAMS 0 // 0: a block makes one set of tiles
 #endif
+#ifndef AHEAD
+#define AHEAD 0 // 1: a block makes one set of tiles after the other, and begins the next while it stores the points of the one
+#endif
 #ifndef INSIDE
 #define INSIDE 0 // with TEAMS, 1: each block transforms its filters itself
 #endif
@@ -1626,63 +1629,6 @@ __device__ __forceinline__ void wait_for(unsigned long long *filled, unsigned ro
     while (!done);
 }
 
-// Adds the products of all chunks: one stage is in use, another is being filled. With three stages a warp fills the next
-// while others may still read the one before, and goes on as soon as its own is filled: who waits for a chunk's stage knows
-// that all have begun the chunk before, and so have read the one before that, whose stage is filled next.
-__device__ __forceinline__ void add_chunks(float (&sum)[THREAD_M][THREAD_N], Patches &patches, const float *filters,
-                                           float *stages)
-{
-    __shared__ unsigned long long filled[STAGES];
-    const float *a = stages + threadIdx.x / PARTNERS * A_FLOATS_OF_PAIR + first_m();
-    const float *b = stages + FILTER_FLOATS + threadIdx.x / PARTNERS * B_FLOATS_OF_PAIR + first_n();
-    if (STAGES > 2) {
-        if (threadIdx.x < STAGES)
-            asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"((unsigned)__cvta_generic_to_shared(filled + threadIdx.x)),
-                         "r"((unsigned)COUNT / WARP)
-                         : "memory");
-        __syncthreads();
-    }
-    if (CHUNKS > 0) {
-        copy_filters(filters, stages);
-        patches.fetch(0, stages + FILTER_FLOATS);
-        patches.land(stages + FILTER_FLOATS);
-        copy_async_commit();
-        copy_async_wait<0>();
-        if (STAGES > 2)
-            arrive(filled);
-    }
-    unsigned reading = 0, round = 0;
-    for (unsigned chunk = 0; chunk < CHUNKS; ++chunk) {
-        const unsigned next = reading + 1 == STAGES ? 0 : reading + 1;
-        const bool more = chunk + 1 < CHUNKS;
-        if (STAGES > 2) {
-            wait_for(filled + reading, round);
-        } else {
-            copy_async_wait<0>();
-            __syncthreads(); // this chunk is there for all, and nobody reads the one before
-        }
-        float *to = stages + next * STAGE_FLOATS;
-        if (more) {
-            copy_filters(filters + (offset)(chunk + 1) * (PAIRS * TILE_K * TILE_M), to);
-            patches.fetch(chunk + 1, to + FILTER_FLOATS);
-        }
-        copy_async_commit();
-        constexpr unsigned FIRST = HELD == 2 || STAGES > 2 ? TILE_K / 2 : TILE_K; // channels
-        multiply_channels<0, FIRST>(sum, a + reading * STAGE_FLOATS, b + reading * STAGE_FLOATS);
-        if (more) {
-            patches.land(to + FILTER_FLOATS);
-            if (STAGES > 2) {
-                copy_async_wait<0>();
-                arrive(filled + next);
-            }
-        }
-        if (FIRST < TILE_K)
-            multiply_channels<FIRST % TILE_K, TILE_K>(sum, a + reading * STAGE_FLOATS, b + reading * STAGE_FLOATS);
-        reading = next;
-        round += next == 0;
-    }
-}
-
 // Where the sums of a filter of PART lie.
 __device__ __forceinline__ unsigned sums_at(unsigned filter)
 {
@@ -1718,6 +1664,82 @@ __device__ __forceinline__ void store_sums(const float (&sum)[THREAD_M][THREAD_N
             store_points(y, v, image, group * GROUP_FILTERS + filter, tile / TILES_ACROSS % TILES_DOWN,
                          tile % TILES_ACROSS);
         }
+    }
+}
+// What a block makes: sets of TILE_N tiles, `step` apart, for its filters.
+struct Work {
+    const float *x, *filters;
+    float *y;
+    unsigned group, filter0, first, step, end, images;
+};
+
+// Makes one set after the other, of each one chunk after the other: one stage is in use, another is being filled. With three
+// stages a warp fills the next while others may still read the one before, and goes on as soon as its own is filled: who waits
+// for a chunk's stage knows that all have begun the chunk before, and so have read the one before that, whose stage is filled
+// next.
+__device__ __forceinline__ void make_sets(const Work &work, float *stages)
+{
+    __shared__ unsigned long long filled[STAGES];
+    const float *a = stages + threadIdx.x / PARTNERS * A_FLOATS_OF_PAIR + first_m();
+    const float *b = stages + FILTER_FLOATS + threadIdx.x / PARTNERS * B_FLOATS_OF_PAIR + first_n();
+    Patches patches(work.x, work.group, work.first * TILE_N, work.images);
+    if (STAGES > 2) {
+        if (threadIdx.x < STAGES)
+            asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"((unsigned)__cvta_generic_to_shared(filled + threadIdx.x)),
+                         "r"((unsigned)COUNT / WARP)
+                         : "memory");
+        __syncthreads();
+    }
+    if (CHUNKS > 0) {
+        copy_filters(work.filters, stages);
+        patches.fetch(0, stages + FILTER_FLOATS);
+        patches.land(stages + FILTER_FLOATS);
+        copy_async_commit();
+        copy_async_wait<0>();
+        if (STAGES > 2)
+            arrive(filled);
+    }
+    unsigned reading = 0, round = 0;
+    for (unsigned set = work.first; set < work.end; set += work.step) {
+        float sum[THREAD_M][THREAD_N] = {};
+        for (unsigned chunk = 0; chunk < CHUNKS; ++chunk) {
+            const unsigned next = reading + 1 == STAGES ? 0 : reading + 1;
+            unsigned next_chunk = chunk + 1;
+            bool more = next_chunk < CHUNKS;
+            if (STAGES > 2) {
+                wait_for(filled + reading, round);
+            } else {
+                copy_async_wait<0>();
+                __syncthreads(); // this chunk is there for all, and nobody reads the one before
+            }
+            if (AHEAD && !more && set + work.step < work.end) {
+                patches = Patches(work.x, work.group, (set + work.step) * TILE_N, work.images);
+                next_chunk = 0, more = true;
+            }
+            float *to = stages + next * STAGE_FLOATS;
+            if (more) {
+                copy_filters(work.filters + (offset)next_chunk * (PAIRS * TILE_K * TILE_M), to);
+                patches.fetch(next_chunk, to + FILTER_FLOATS);
+            }
+            copy_async_commit();
+            constexpr unsigned FIRST = HELD == 2 || STAGES > 2 ? TILE_K / 2 : TILE_K; // channels
+            multiply_channels<0, FIRST>(sum, a + reading * STAGE_FLOATS, b + reading * STAGE_FLOATS);
+            if (more) {
+                patches.land(to + FILTER_FLOATS);
+                if (STAGES > 2) {
+                    copy_async_wait<0>();
+                    arrive(filled + next);
+                }
+            }
+            if (FIRST < TILE_K)
+                multiply_channels<FIRST % TILE_K, TILE_K>(sum, a + reading * STAGE_FLOATS, b + reading * STAGE_FLOATS);
+            reading = next;
+            round += next == 0;
+        }
+        store_sums(sum, work.y, AHEAD ? stages + STAGES * STAGE_FLOATS : stages, work.group, work.filter0, set * TILE_N,
+                   work.images);
+        if (!AHEAD)
+            break;
     }
 }
 } // namespace fused
@@ -1783,11 +1805,8 @@ extern "C" __global__ void __launch_bounds__(fused::THREADS_ALL, RESIDENT)
         sync_team(); // nobody reads these sums
     }
 #else
-    const unsigned tile0 = blockIdx.x / fused::DOWN * TILE_N;
-    Patches patches(x, group, tile0, images);
-    float sum[THREAD_M][THREAD_N] = {};
-    add_chunks(sum, patches, transformed, stages);
-    store_sums(sum, y, stages, group, filter0, tile0, images);
+    const unsigned sets = ceil_div(images * TILES_DOWN * TILES_ACROSS, (unsigned)TILE_N);
+    make_sets({x, transformed, y, group, filter0, blockIdx.x / fused::DOWN, gridDim.x / fused::DOWN, sets, images}, stages);
 #endif
 }
 #endif
