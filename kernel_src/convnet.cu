@@ -1346,6 +1346,9 @@ extern "C" __global__ void __launch_bounds__(128)
 #ifndef TEAMS
 #define TEAMS 0 // 0: a block makes one set of tiles
 #endif
+#ifndef AHEAD
+#define AHEAD 0 // 1: a block makes one set of tiles after the other, and begins the next while it stores the points of the one
+#endif
 #ifndef INSIDE
 #define INSIDE 0 // with TEAMS, 1: each block transforms its filters itself
 #endif
@@ -1604,34 +1607,26 @@ __device__ __forceinline__ void multiply_channels(float (&sum)[THREAD_M][THREAD_
     }
 }
 
-// Adds the products of all chunks. There are two stages where there are two chunks: one in use, one being filled.
-__device__ __forceinline__ void add_chunks(float (&sum)[THREAD_M][THREAD_N], Patches &patches, const float *filters,
-                                           float *stages)
+// Tells that a stage is filled: every warp arrives once, when all of its lanes have written their share, and waits when it
+// needs the stage. `round` is how often the stage was filled before. (mbarrier: a warp need not wait for others to go on.)
+__device__ __forceinline__ void arrive(unsigned long long *filled)
 {
-    const float *a = stages + rank() / PARTNERS * A_FLOATS_OF_PAIR + first_m();
-    const float *b = stages + FILTER_FLOATS + rank() / PARTNERS * B_FLOATS_OF_PAIR + first_n();
-    if (CHUNKS > 0) {
-        copy_filters(filters, stages);
-        patches.fetch(0, stages + FILTER_FLOATS);
-        patches.land(stages + FILTER_FLOATS);
-    }
-    unsigned reading = 0;
-    for (unsigned chunk = 0; chunk < CHUNKS; ++chunk, reading ^= STAGE_FLOATS) {
-        copy_async_commit();
-        copy_async_wait<0>();
-        __syncthreads(); // this chunk is there for all, and nobody reads the one before
-        float *to = stages + (reading ^ STAGE_FLOATS);
-        if (chunk + 1 < CHUNKS) {
-            copy_filters(filters + (offset)(chunk + 1) * (PAIRS * TILE_K * TILE_M), to);
-            patches.fetch(chunk + 1, to + FILTER_FLOATS);
-        }
-        constexpr unsigned FIRST = HELD == 2 ? TILE_K / 2 : TILE_K; // channels
-        multiply_channels<0, FIRST>(sum, a + reading, b + reading);
-        if (chunk + 1 < CHUNKS)
-            patches.land(to + FILTER_FLOATS);
-        if (FIRST < TILE_K)
-            multiply_channels<FIRST % TILE_K, TILE_K>(sum, a + reading, b + reading);
-    }
+    __syncwarp();
+    if (lane_id() == 0)
+        asm volatile("{ .reg .b64 state; mbarrier.arrive.shared.b64 state, [%0]; }" ::"r"(
+                         (unsigned)__cvta_generic_to_shared(filled))
+                     : "memory");
+}
+
+__device__ __forceinline__ void wait_for(unsigned long long *filled, unsigned round)
+{
+    unsigned done;
+    do
+        asm volatile("{ .reg .pred p; mbarrier.test_wait.parity.shared.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
+                     : "=r"(done)
+                     : "r"((unsigned)__cvta_generic_to_shared(filled)), "r"(round % 2)
+                     : "memory");
+    while (!done);
 }
 
 // Where the sums of a filter of PART lie.
@@ -1669,6 +1664,82 @@ __device__ __forceinline__ void store_sums(const float (&sum)[THREAD_M][THREAD_N
             store_points(y, v, image, group * GROUP_FILTERS + filter, tile / TILES_ACROSS % TILES_DOWN,
                          tile % TILES_ACROSS);
         }
+    }
+}
+// What a block makes: sets of TILE_N tiles, `step` apart, for its filters.
+struct Work {
+    const float *x, *filters;
+    float *y;
+    unsigned group, filter0, first, step, end, images;
+};
+
+// Makes one set after the other, of each one chunk after the other: one stage is in use, another is being filled. With three
+// stages a warp fills the next while others may still read the one before, and goes on as soon as its own is filled: who waits
+// for a chunk's stage knows that all have begun the chunk before, and so have read the one before that, whose stage is filled
+// next.
+__device__ __forceinline__ void make_sets(const Work &work, float *stages)
+{
+    __shared__ unsigned long long filled[STAGES];
+    const float *a = stages + threadIdx.x / PARTNERS * A_FLOATS_OF_PAIR + first_m();
+    const float *b = stages + FILTER_FLOATS + threadIdx.x / PARTNERS * B_FLOATS_OF_PAIR + first_n();
+    Patches patches(work.x, work.group, work.first * TILE_N, work.images);
+    if (STAGES > 2) {
+        if (threadIdx.x < STAGES)
+            asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"((unsigned)__cvta_generic_to_shared(filled + threadIdx.x)),
+                         "r"((unsigned)COUNT / WARP)
+                         : "memory");
+        __syncthreads();
+    }
+    if (CHUNKS > 0) {
+        copy_filters(work.filters, stages);
+        patches.fetch(0, stages + FILTER_FLOATS);
+        patches.land(stages + FILTER_FLOATS);
+        copy_async_commit();
+        copy_async_wait<0>();
+        if (STAGES > 2)
+            arrive(filled);
+    }
+    unsigned reading = 0, round = 0;
+    for (unsigned set = work.first; set < work.end; set += work.step) {
+        float sum[THREAD_M][THREAD_N] = {};
+        for (unsigned chunk = 0; chunk < CHUNKS; ++chunk) {
+            const unsigned next = reading + 1 == STAGES ? 0 : reading + 1;
+            unsigned next_chunk = chunk + 1;
+            bool more = next_chunk < CHUNKS;
+            if (STAGES > 2) {
+                wait_for(filled + reading, round);
+            } else {
+                copy_async_wait<0>();
+                __syncthreads(); // this chunk is there for all, and nobody reads the one before
+            }
+            if (AHEAD && !more && set + work.step < work.end) {
+                patches = Patches(work.x, work.group, (set + work.step) * TILE_N, work.images);
+                next_chunk = 0, more = true;
+            }
+            float *to = stages + next * STAGE_FLOATS;
+            if (more) {
+                copy_filters(work.filters + (offset)next_chunk * (PAIRS * TILE_K * TILE_M), to);
+                patches.fetch(next_chunk, to + FILTER_FLOATS);
+            }
+            copy_async_commit();
+            constexpr unsigned FIRST = HELD == 2 || STAGES > 2 ? TILE_K / 2 : TILE_K; // channels
+            multiply_channels<0, FIRST>(sum, a + reading * STAGE_FLOATS, b + reading * STAGE_FLOATS);
+            if (more) {
+                patches.land(to + FILTER_FLOATS);
+                if (STAGES > 2) {
+                    copy_async_wait<0>();
+                    arrive(filled + next);
+                }
+            }
+            if (FIRST < TILE_K)
+                multiply_channels<FIRST % TILE_K, TILE_K>(sum, a + reading * STAGE_FLOATS, b + reading * STAGE_FLOATS);
+            reading = next;
+            round += next == 0;
+        }
+        store_sums(sum, work.y, AHEAD ? stages + STAGES * STAGE_FLOATS : stages, work.group, work.filter0, set * TILE_N,
+                   work.images);
+        if (!AHEAD)
+            break;
     }
 }
 } // namespace fused
@@ -1734,11 +1805,8 @@ extern "C" __global__ void __launch_bounds__(fused::THREADS_ALL, RESIDENT)
         sync_team(); // nobody reads these sums
     }
 #else
-    const unsigned tile0 = blockIdx.x / fused::DOWN * TILE_N;
-    Patches patches(x, group, tile0, images);
-    float sum[THREAD_M][THREAD_N] = {};
-    add_chunks(sum, patches, transformed, stages);
-    store_sums(sum, y, stages, group, filter0, tile0, images);
+    const unsigned sets = ceil_div(images * TILES_DOWN * TILES_ACROSS, (unsigned)TILE_N);
+    make_sets({x, transformed, y, group, filter0, blockIdx.x / fused::DOWN, gridDim.x / fused::DOWN, sets, images}, stages);
 #endif
 }
 #endif
