@@ -145,6 +145,8 @@ typedef void (*kiln_log_fn)(void *user, kiln_log_level level, const char *messag
 #define KILN_READ_ANYWHERE 2u /* specs may name files outside their own folder and the search path */
 /* Compile inside this process: unconfined, without limits, and a crash of NVRTC ends the process (engine/TRUST.md). */
 #define KILN_NO_WORKERS 4u
+/* Specs may run the commands that they name as references (engine/TRUST.md). */
+#define KILN_ALLOW_COMMANDS 8u
 
 /* Zero-initialise and set `size`; every zero member means its default. Strings are copied. */
 typedef struct kiln_options {

@@ -260,6 +260,12 @@ kiln_status kiln__arguments_set(kiln_plan *plan, const kiln__step *step, const k
                                 const kiln__scope *scope, uint64_t *values, void **pointers, kiln_error **error);
 void kiln__arguments_free(kiln_plan *plan); /* lists of pointers; the context must be current */
 
+/* ---- command.c ---- */
+/* Runs the command of a reference. args: the buffers of the spec first; *outputs: arrays for its outputs, of which those
+ * that the command has not written are dropped. */
+kiln_status kiln__command_reference(kiln_plan *plan, const kiln__verify *verify, const kiln__call_args *args,
+                                    kiln__export **outputs, kiln_error **error);
+
 /* ---- steps.c ---- */
 /* Runs the steps, or before_each, once on `stream`. Memory and contents must exist; the context must be current. */
 kiln_status kiln__steps_enqueue(kiln_plan *plan, bool before, CUstream stream, kiln_error **error);

@@ -13,6 +13,8 @@
 #define ONCE "once " /* prefix of the keys of those */
 #define OWN "own "   /* of those that depend on the variant's own inputs */
 
+static const char *const kinds[] = {"host function", "variant", "file", "command"};
+
 static bool reference_key(kiln_plan *plan, const kiln__verify *verify, bool own, kiln__text *key)
 {
     bool once = false;
@@ -38,8 +40,7 @@ static bool reference_key(kiln_plan *plan, const kiln__verify *verify, bool own,
             rest.failed = true;
         kiln__text_printf(&rest, " %s", b->key ? b->key : "");
     }
-    kiln__text_printf(key, "%s%s%s %s", once ? ONCE : "", own ? OWN : "",
-                      verify->against == KILN__AGAINST_HOST ? "host" : "variant", verify->name);
+    kiln__text_printf(key, "%s%s%s %s", once ? ONCE : "", own ? OWN : "", kinds[verify->against], verify->name);
     for (size_t i = 0; i < verify->arg_count; i++) /* they use only what is in the key */
         kiln__text_printf(key, " %s: %s,", verify->args[i].name,
                           verify->args[i].expr ? kiln__expr_text(verify->args[i].expr) : verify->args[i].text);
@@ -197,6 +198,20 @@ static kiln_status by_host(kiln_plan *plan, const kiln__verify *verify, bool *ow
     return status;
 }
 
+/* ---- by a command ---- */
+
+static kiln_status by_command(kiln_plan *plan, const kiln__verify *verify, kiln__export **outputs, kiln_error **error)
+{
+    kiln__call_args args = {.plan = plan, .arena.mem = plan->mem};
+    kiln__export *borrowed = NULL;
+    kiln_status status = add_buffers(plan, &args, outputs, &borrowed, error);
+    if (status == KILN_OK)
+        status = kiln__command_reference(plan, verify, &args, outputs, error);
+    kiln__exports_free(plan->mem, borrowed);
+    kiln__call_args_free(&args);
+    return status;
+}
+
 /* ---- by another variant ---- */
 
 /* Copies contents from the caller to the other plan. */
@@ -300,8 +315,9 @@ kiln_status kiln__plan_reference(kiln_plan *plan, const kiln__verify *verify, co
             entry = kiln__shared_find(plan->shared, kiln__text_get(&keys[i]));
     }
     if (status == KILN_OK && !entry) {
-        status = verify->against == KILN__AGAINST_HOST ? by_host(plan, verify, &own, &outputs, error)
-                                                       : by_variant(plan, verify, &outputs, error);
+        status = verify->against == KILN__AGAINST_HOST      ? by_host(plan, verify, &own, &outputs, error)
+                 : verify->against == KILN__AGAINST_COMMAND ? by_command(plan, verify, &outputs, error)
+                                                            : by_variant(plan, verify, &outputs, error);
         if (status == KILN_OK)
             status = kiln__shared_add(plan->shared, kiln__text_get(&keys[own]), outputs, &entry, error);
         else
@@ -312,6 +328,10 @@ kiln_status kiln__plan_reference(kiln_plan *plan, const kiln__verify *verify, co
     if (status != KILN_OK)
         return status;
     const kiln__export *found = kiln__export_find(entry->values, verify->buffer);
+    if (!found && verify->against == KILN__AGAINST_COMMAND)
+        return kiln__plan_fail_at(plan, error, KILN_ERROR_HOST_FUNCTION, verify->pos,
+                                  "the command '%s' wrote no file out/%s.npy in the folder that it was given",
+                                  verify->name, verify->buffer);
     if (!found)
         return kiln__fail(plan->mem, error, KILN_ERROR_INTERNAL, "the reference has no buffer %s", verify->buffer);
     *want = &found->array;
@@ -411,7 +431,6 @@ static void look_at_unverified(kiln_plan *plan, const kiln__plan_buffer *b, cons
 static kiln_status verify_output(kiln_plan *plan, const char *name, kiln__text *wrong, kiln_result *result,
                                  kiln_error **error)
 {
-    static const char *const kinds[] = {"host function", "variant", "file"};
     const kiln__driver *driver = &plan->engine->driver;
     const kiln__plan_buffer *b = kiln__plan_buffer_named(plan, name);
     kiln_array got = {.type = b->type, .dims = b->dims};

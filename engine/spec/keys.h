@@ -133,6 +133,7 @@
     X(against, host, ONE_OF, TEXT, RUN, "A host function, which takes buffers, sizes and inputs by their names.")      \
     X(against, variant, ONE_OF, TEXT, RUN, "A variant, at its default params.")                                        \
     X(against, params, OPTIONAL, NAMED_EXPRS, RUN, "Of `variant`: params of it that are not the default.")             \
+    X(against, command, ONE_OF, TEXTS, RUN, "A program and its arguments, which needs --allow-commands. No shell.")    \
     X(against, file, ONE_OF, TEXT, RUN, "A .npy file. The name may have sizes in it.")                                 \
     X(against, ARGUMENT, ANY, EXPR, RUN, "Of `host`: what the function calls so, by another name or an expression.")
 

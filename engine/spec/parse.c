@@ -589,18 +589,48 @@ static void read_against_params(kiln__reader *r, const kiln__spec_node *map, kil
     }
 }
 
+/* A list of words, or one text that is split at its spaces; quotes and everything else mean themselves. */
+static void read_against_command(kiln__reader *r, kiln__spec_node *node, kiln__verify *verify)
+{
+    kiln__spec_node *const *items;
+    kiln__text shown = {.mem = r->diag->mem};
+    size_t count = kiln__read_items(r, &node, "'command'", &items);
+    size_t most = node->kind == KILN__SCALAR ? node->length / 2 + 1 : count;
+    verify->against = KILN__AGAINST_COMMAND;
+    verify->words = kiln__read_array(r, most, sizeof *verify->words);
+    for (size_t i = 0; verify->words && i < count; i++) {
+        const char *text = kiln__read_text(r, items[i], "a word of 'command'");
+        for (const char *at = text; at && *at;) {
+            size_t length = node->kind == KILN__SCALAR ? strcspn(at, " \t\n") : strlen(at);
+            if (length)
+                verify->words[verify->word_count++] = kiln__arena_strndup(r->arena, at, length);
+            at += length;
+            at += node->kind == KILN__SCALAR ? strspn(at, " \t\n") : 0;
+        }
+        kiln__text_printf(&shown, "%s%s", i ? " " : "", text ? text : "");
+    }
+    if (verify->words && verify->word_count == 0)
+        kiln__diag_add(r->diag, node->pos, "'command' names no program");
+    verify->name = kiln__arena_strdup(r->arena, kiln__text_get(&shown));
+    r->arena->failed |= shown.failed;
+    kiln__text_free(&shown);
+}
+
 static void read_against(kiln__reader *r, const kiln__spec_node *map, kiln__verify *verify)
 {
-    static const char *const keys[] = {"host", "variant", "params", "file", NULL};
+    static const char *const keys[] = {"host", "variant", "params", "command", "file", NULL};
     KILN__KEYS_against(KILN__NODE)(void) ARGUMENT_;
     if (map->kind != KILN__MAP || !host_)
         if (!kiln__read_map_of(r, map, "'against'", keys))
             return;
-    if ((host_ != NULL) + (variant_ != NULL) + (file_ != NULL) != 1 || (params_ && !variant_ && !host_)) {
-        kiln__diag_add(r->diag, map->pos, "'against' names one of host, variant and file");
+    if ((host_ != NULL) + (variant_ != NULL) + (file_ != NULL) + (command_ != NULL) != 1 ||
+        (params_ && !variant_ && !host_)) {
+        kiln__diag_add(r->diag, map->pos, "'against' names one of host, variant, command and file");
         return;
     }
-    if (host_) {
+    if (command_) {
+        read_against_command(r, command_, verify);
+    } else if (host_) {
         read_against_host(r, map, host_, verify);
     } else if (file_) {
         verify->against = KILN__AGAINST_FILE;

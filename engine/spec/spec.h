@@ -174,12 +174,19 @@ struct kiln__step {
     } as;
 };
 
-typedef enum kiln__against { KILN__AGAINST_HOST, KILN__AGAINST_VARIANT, KILN__AGAINST_FILE } kiln__against;
+typedef enum kiln__against {
+    KILN__AGAINST_HOST,
+    KILN__AGAINST_VARIANT,
+    KILN__AGAINST_FILE,
+    KILN__AGAINST_COMMAND
+} kiln__against;
 typedef struct kiln__verify {
     const char *buffer; /* an `out` buffer of the spec */
     kiln__pos pos;
     kiln__against against;
-    const char *name;     /* host function, variant, or .npy path */
+    const char *name; /* host function, variant, .npy path, or the command as it is shown */
+    size_t word_count;
+    const char **words;   /* COMMAND: at least one */
     kiln__template *path; /* FILE: NULL, or the path has sizes in it */
     size_t arg_count;
     kiln__arg *args; /* HOST: what the function knows by other names; the same for all configurations */

@@ -325,6 +325,8 @@ static kiln_status verify_field(definition *d, const kiln_tune_options *options,
             path_field(d, verify->name, verify->path);
         else
             field(d->out, verify->name);
+        for (size_t k = 0; k < verify->word_count; k++)
+            named_field(d, verify->words[k]); /* the program's text, as far as it is beside the spec */
         if (verify->arg_count)
             args_field(d, verify->args, verify->arg_count);
         if (verify->param_count)

@@ -26,6 +26,7 @@ static const char whole[] =
     "  o: {type: f32, shape: [N], out: true}\n"
     "  p: {type: f32, shape: [N], out: true}\n"
     "  q: {type: f32, shape: [N], out: true}\n"
+    "  r: {type: f32, shape: [N], out: true}\n"
     "  value: {type: i32, shape: [M], fill: {value: 1}}\n"
     "  iota: {type: f32, shape: [M], fill: {iota: [0, 1]}}\n"
     "  uniform: {type: f32, shape: [M], fill: {uniform: [0, 1], seed: 1}}\n"
@@ -41,6 +42,7 @@ static const char whole[] =
     "  o: {against: {host: expect}, rtol: 1e-3, atol: 1e-4, sampled: false}\n"
     "  p: {against: {variant: other}}\n"
     "  q: {against: {file: want.npy}, exact: false}\n"
+    "  r: {against: {command: ref.py 1}}\n"
     "variants:\n"
     "  one:\n"
     "    about: What is changed\n"
@@ -132,6 +134,7 @@ static const struct {
     CHANGE(against_variant, "variant: other", "variant: third"),
     CHANGE(against_params, "variant: other}", "variant: other, params: {BLOCK: SHARED}}"),
     CHANGE(against_ARGUMENT, "host: expect}", "host: expect, x: o}"),
+    CHANGE(against_command, "command: ref.py 1", "command: ref.py 2"),
     CHANGE(against_file, "want.npy", "other.npy"),
     CHANGE(step_swap, "- swap: [o, p]", "- swap: [o, q]"),
     CHANGE(launch_kernel, "kernel: k, grid: [M], block: [BLOCK], cluster",
