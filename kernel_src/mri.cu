@@ -11,7 +11,7 @@
 // What the answer is: sums in single precision. The error is stated in units of sqrt(sum |w|^2), which is the root mean
 // square of the image for samples that are apart. It comes from the angle: single precision leaves 2^-24 of as many
 // cycles as the angle has. Any k with |k| < 2^20 will do; mri_fast_trig and mri_factored make a coordinate of two, each
-// rounded, so that at sizes that are not powers of two they add 2^-25 |k| cycles. A sample that is infinite or NaN makes
+// rounded, so that at sizes other than powers of two they add 2^-25 |k| cycles. A sample that is infinite or NaN makes
 // infinite or NaN of all voxels; a k that is makes NaN. All kernels but mri_scatter_atomic give the same bits in every
 // run.
 //

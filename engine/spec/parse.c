@@ -279,17 +279,16 @@ static unsigned read_unit(kiln__reader *r, const kiln__spec_node *node)
 #undef KILN_X
     };
     const char *text = node ? kiln__read_text(r, node, "'roofline'") : NULL;
-    if (!text)
-        return 0;
-    for (unsigned i = 0; i < KILN__COUNT(names); i++)
+    for (unsigned i = 0; text && i < KILN__COUNT(names); i++)
         if (strcmp(names[i], text) == 0)
             return i + 1; /* KILN_UNIT_FP32 is 1 */
-    const char *near = kiln__nearest(text, names, KILN__COUNT(names));
+    const char *near = text ? kiln__nearest(text, names, KILN__COUNT(names)) : NULL;
 #define KILN_X(name, value, key, text) " " key
-    kiln__diag_add(r->diag, node->pos,
-                   near ? "unknown unit '%s' of 'roofline'; did you mean '%s'?"
-                        : "unknown unit '%s' of 'roofline'; units are" KILN_UNIT_MAP(KILN_X),
-                   text, near);
+    if (text)
+        kiln__diag_add(r->diag, node->pos,
+                       near ? "unknown unit '%s' of 'roofline'; did you mean '%s'?"
+                            : "unknown unit '%s' of 'roofline'; units are" KILN_UNIT_MAP(KILN_X),
+                       text, near);
 #undef KILN_X
     return 0;
 }
