@@ -3,7 +3,8 @@
 
   results.py add FOLDER ROWS.tsv...  takes rows into FOLDER/results.tsv: works measured anew replace the old ones; then
                                      as `page`. FOLDER is kernel_src
-  results.py page FOLDER             writes RESULTS.md and results.svg (by gnuplot) from results.tsv
+  results.py page FOLDER             writes RESULTS.md and results.svg (by gnuplot) from results.tsv, and from search.tsv,
+                                     which search.py printed, where it is there
   results.py check FOLDER            fails where RESULTS.md is not what results.tsv gives
   results.py rows FAMILY WORK BOUND SWEEP.json BOUNDS.tsv PEER.tsv
                                      prints the rows of one sweep (catalogue.sh asks for it)
@@ -22,8 +23,11 @@ import os
 import subprocess
 import sys
 
+sys.dont_write_bytecode = True  # no __pycache__ among the sources
+import search
+
 BENCH = os.path.dirname(os.path.abspath(__file__))
-TABLE, PAGE, PICTURE = "results.tsv", "RESULTS.md", "results.svg"
+TABLE, PAGE, PICTURE, SEARCHES = "results.tsv", "RESULTS.md", "results.svg", "search.tsv"
 COLUMNS = ("family", "work", "kind", "name", "seconds", "bytes", "flops", "detail")
 NUMBERS = ("seconds", "bytes", "flops")
 BOUNDS = {"copy": "the copy", "read": "the reading", "flops": "the fp32 peak", "special": "the special functions"}
@@ -155,7 +159,8 @@ def duration(seconds):
     return f"{seconds * 1e6:.1f} µs" if seconds < 1e-3 else f"{seconds * 1e3:.3f} ms"
 
 
-def page_of(families):
+def page_of(folder):
+    families = known(read_rows(os.path.join(folder, TABLE)))
     devices = sorted({work.device for of in families.values() for work in of.values()})
     lines = ["# Results of the catalogue", "",
              "Written by `tests/bench/results.py` from `results.tsv`, which `tests/bench/catalogue.sh` measures; nothing here",
@@ -178,6 +183,8 @@ def page_of(families):
             against = ", ".join(f"{peer['seconds'] / best['seconds']:.2f} x {peer['name']}" for peer in work.peers)
             lines.append(f"| [{family}](#{family}) | {name} | {best['name']} | {work.share(best):.3f} | {against} | "
                          f"{work.sweep['seconds']:.1f} s |")
+    if os.path.exists(os.path.join(folder, SEARCHES)):
+        lines += search.section_of(os.path.join(folder, SEARCHES))
     for family, of in families.items():
         lines += ["", f"## {family}"]
         for name, work in of.items():
@@ -245,7 +252,7 @@ def write_page(folder):
     if not families:
         fail("no rows of works that works.txt names")
     with open(os.path.join(folder, PAGE), "w", encoding="utf-8") as file:
-        file.write(page_of(families))
+        file.write(page_of(folder))
     with open(os.path.join(folder, PICTURE), "w", encoding="utf-8") as file:
         subprocess.run(["gnuplot"], input=picture_of(families), stdout=file, text=True, check=True)
 
@@ -265,7 +272,7 @@ def add(folder, paths):
 
 def check(folder):
     with open(os.path.join(folder, PAGE), encoding="utf-8") as file:
-        if file.read() != page_of(known(read_rows(os.path.join(folder, TABLE)))):
+        if file.read() != page_of(folder):
             fail(f"{PAGE} is not what {TABLE} gives: run tests/bench/results.py page {folder}")
 
 

@@ -144,6 +144,7 @@ bool kiln__graph_search(const kiln_allocator *mem, const uint32_t *offsets, cons
     X(sparse_bcsr, KILN_HOST_INPUT, kiln__host_sparse_bcsr)                                                            \
     X(sparse_delta, KILN_HOST_INPUT, kiln__host_sparse_delta)                                                          \
     X(sparse_popular, KILN_HOST_INPUT, kiln__host_sparse_popular)                                                      \
+    X(sparse_binned, KILN_HOST_INPUT, kiln__host_sparse_binned)                                                        \
     X(sparse_add_rest, KILN_HOST_STEP, kiln__host_add_rest)                                                            \
     X(spmv_f64, KILN_HOST_REFERENCE, kiln__host_spmv)                                                                  \
     X(bfs_exact, KILN_HOST_REFERENCE, kiln__host_bfs)
