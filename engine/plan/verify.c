@@ -38,8 +38,18 @@ static bool reference_key(kiln_plan *plan, const kiln__verify *verify, bool own,
             rest.failed = true;
         kiln__text_printf(&rest, " %s", b->key ? b->key : "");
     }
-    kiln__text_printf(key, "%s%s%s %s%s", once ? ONCE : "", own ? OWN : "",
-                      verify->against == KILN__AGAINST_HOST ? "host" : "variant", verify->name, kiln__text_get(&rest));
+    kiln__text_printf(key, "%s%s%s %s", once ? ONCE : "", own ? OWN : "",
+                      verify->against == KILN__AGAINST_HOST ? "host" : "variant", verify->name);
+    for (size_t i = 0; i < verify->arg_count; i++) /* they use only what is in the key */
+        kiln__text_printf(key, " %s: %s,", verify->args[i].name,
+                          verify->args[i].expr ? kiln__expr_text(verify->args[i].expr) : verify->args[i].text);
+    for (size_t i = 0; i < verify->param_count; i++) {
+        kiln_value value = {0};
+        kiln__expr_eval(verify->params[i].expr, kiln__config_scope(plan->config), &value, NULL);
+        kiln__text_printf(key, " %s=", verify->params[i].name);
+        kiln__value_print(key, value);
+    }
+    kiln__text_puts(key, kiln__text_get(&rest));
     bool made = !rest.failed && !key->failed;
     kiln__text_free(&rest);
     return made;
@@ -123,6 +133,35 @@ static kiln_status add_buffers(kiln_plan *plan, kiln__call_args *args, kiln__exp
     return status;
 }
 
+/* Adds what the function knows by other names than the spec, before everything else: the first of a name is found. */
+static kiln_status add_renamed(kiln_plan *plan, const kiln__verify *verify, kiln__call_args *args, kiln_error **error)
+{
+    size_t before = args->count;
+    kiln_status status = KILN_OK;
+    for (size_t i = 0; i < verify->arg_count && status == KILN_OK; i++) {
+        const kiln__arg *arg = &verify->args[i];
+        const kiln__call_arg *buffer = NULL;
+        for (size_t k = 0; arg->expr && k < plan->spec->buffer_count; k++)
+            if (strcmp(plan->buffers[k].buffer->name, kiln__expr_text(arg->expr)) == 0)
+                buffer = &args->args[k]; /* the buffers were added first */
+        kiln__call_arg renamed = buffer ? *buffer : (kiln__call_arg){0};
+        renamed.name = arg->name;
+        if (!buffer)
+            status = kiln__call_add_written(args, arg, &plan->scope, error);
+        else if (!kiln__call_add(args, renamed))
+            status = kiln__fail_memory(error);
+    }
+    size_t added = args->count - before;
+    kiln__call_arg *moved = added && status == KILN_OK ? kiln__alloc(plan->mem, added * sizeof *moved) : NULL;
+    if (!moved)
+        return added && status == KILN_OK ? kiln__fail_memory(error) : status;
+    memcpy(moved, args->args + before, added * sizeof *moved);
+    memmove(args->args + added, args->args, before * sizeof *moved);
+    memcpy(args->args, moved, added * sizeof *moved);
+    kiln__free(plan->mem, moved);
+    return KILN_OK;
+}
+
 /* *own: it looked at the variant's own inputs, or for something that is not there. */
 static kiln_status by_host(kiln_plan *plan, const kiln__verify *verify, bool *own, kiln__export **outputs,
                            kiln_error **error)
@@ -138,6 +177,9 @@ static kiln_status by_host(kiln_plan *plan, const kiln__verify *verify, bool *ow
                               .value = {.kind = KILN_INT, .as.i = may_leave_elements(plan, verify->name)}};
     if (status == KILN_OK && !kiln__call_add(&args, sampled))
         status = kiln__fail_memory(error);
+    args.hint = "; {host: NAME, X: y} gives it 'y' as 'X'";
+    if (status == KILN_OK)
+        status = add_renamed(plan, verify, &args, error);
     size_t shared = args.count; /* arguments that do not depend on the variant: its inputs stand behind the spec's */
     for (size_t i = 0; i < plan->variant->input_count && status == KILN_OK; i++) {
         if (!kiln__call_add_exports(&args, plan->inputs[i].input->name, plan->inputs[i].entry->values, ""))
@@ -209,12 +251,25 @@ static kiln_status run_other(kiln_plan *plan, kiln_plan *other, kiln__export **o
 
 static kiln_status by_variant(kiln_plan *plan, const kiln__verify *verify, kiln__export **outputs, kiln_error **error)
 {
-    kiln_plan *other;
+    kiln_plan *other = NULL;
+    kiln_setting *params = kiln__calloc(plan->mem, verify->param_count + 1, sizeof *params);
     kiln_choice choice = {.variant = verify->name,
+                          .params = params,
+                          .param_count = verify->param_count,
                           .size_set = plan->config->size_set,
                           .sizes = plan->config->sizes.items,
                           .size_count = plan->config->sizes.count};
-    kiln_status status = kiln_plan_open(plan->engine, plan->spec, &choice, &other, error);
+    kiln__diag diag = {.mem = plan->mem};
+    if (!params)
+        return kiln__fail_memory(error);
+    for (size_t i = 0; i < verify->param_count; i++) {
+        params[i].name = verify->params[i].name;
+        kiln__expr_eval(verify->params[i].expr, kiln__config_scope(plan->config), &params[i].value, &diag);
+    }
+    kiln_status status = kiln__diag_finish(&diag, KILN_ERROR_SPEC, error);
+    if (status == KILN_OK)
+        status = kiln_plan_open(plan->engine, plan->spec, &choice, &other, error);
+    kiln__free(plan->mem, params);
     if (status != KILN_OK)
         return status;
     kiln__plan_share(other, plan->shared);
@@ -231,7 +286,7 @@ kiln_status kiln__plan_reference(kiln_plan *plan, const kiln__verify *verify, co
     kiln__export *outputs = NULL;
     kiln__plan_entry *entry = NULL;
     if (verify->against == KILN__AGAINST_FILE) {
-        kiln_status status = kiln__plan_file(plan, NULL, verify->name, &entry, error);
+        kiln_status status = kiln__plan_file(plan, NULL, verify->name, verify->path, &entry, error);
         if (status == KILN_OK)
             *want = &entry->values->array;
         return status;
@@ -263,16 +318,20 @@ kiln_status kiln__plan_reference(kiln_plan *plan, const kiln__verify *verify, co
     return KILN_OK;
 }
 
-/* True for the reference variant at its defaults: it would be compared with itself. */
+/* True for the reference variant at the reference's params: it would be compared with itself. */
 static bool is_its_own_reference(const kiln_plan *plan, const kiln__verify *verify)
 {
     const kiln__variant *variant = plan->variant;
     if (verify->against != KILN__AGAINST_VARIANT || strcmp(verify->name, variant->name) != 0)
         return false;
-    for (size_t i = 0; i < variant->param_count; i++)
-        if (!kiln__value_equal(plan->config->params.items[i].value,
-                               variant->params[i].values[variant->params[i].initial]))
+    for (size_t i = 0; i < variant->param_count; i++) {
+        kiln_value value = variant->params[i].values[variant->params[i].initial];
+        for (size_t p = 0; p < verify->param_count; p++)
+            if (strcmp(verify->params[p].name, variant->params[i].name) == 0)
+                kiln__expr_eval(verify->params[p].expr, kiln__config_scope(plan->config), &value, NULL);
+        if (!kiln__value_equal(plan->config->params.items[i].value, value))
             return false;
+    }
     return true;
 }
 
@@ -290,8 +349,8 @@ kiln_status kiln__plan_references(kiln_plan *plan, kiln_error **error)
 
 void kiln__type_tolerance(kiln_type type, double *rtol, double *atol)
 {
-    *rtol = type == KILN_f16 ? 1e-2 : type == KILN_f32 ? 1e-5 : type == KILN_f64 ? 1e-12 : 0;
-    *atol = type == KILN_f16 ? 1e-3 : type == KILN_f32 ? 1e-6 : type == KILN_f64 ? 1e-14 : 0;
+    *rtol = kiln__types[type].rtol;
+    *atol = kiln__types[type].atol;
 }
 
 static kiln_status compare_one(kiln_plan *plan, const kiln__verify *verify, const kiln_array *got,
@@ -308,7 +367,7 @@ static kiln_status compare_one(kiln_plan *plan, const kiln__verify *verify, cons
     status = kiln__plan_diag(plan, &diag, KILN_ERROR_SPEC, error);
     if (status != KILN_OK)
         return status;
-    bool same = got->type == want->type && got->dims == want->dims;
+    bool same = kiln__type_reads(got->type, want->type) && got->dims == want->dims;
     for (int d = 0; same && d < got->dims; d++)
         same = got->shape[d] == want->shape[d];
     if (!same)
@@ -317,10 +376,12 @@ static kiln_status compare_one(kiln_plan *plan, const kiln__verify *verify, cons
                           verify->buffer);
     if (!verify->exact && rtol == 0 && atol == 0)
         kiln__type_tolerance(got->type, &rtol, &atol);
+    kiln_array typed = *want;
+    typed.type = got->type; /* a file does not name all types */
     if (verify->sampled)
-        kiln__array_compare_sample(verify->buffer, got, want, verify->exact, rtol, atol, difference);
+        kiln__array_compare_sample(verify->buffer, got, &typed, verify->exact, rtol, atol, difference);
     else
-        kiln__array_compare(verify->buffer, got, want, verify->exact, rtol, atol, difference);
+        kiln__array_compare(verify->buffer, got, &typed, verify->exact, rtol, atol, difference);
     return KILN_OK;
 }
 
@@ -350,6 +411,7 @@ static void look_at_unverified(kiln_plan *plan, const kiln__plan_buffer *b, cons
 static kiln_status verify_output(kiln_plan *plan, const char *name, kiln__text *wrong, kiln_result *result,
                                  kiln_error **error)
 {
+    static const char *const kinds[] = {"host function", "variant", "file"};
     const kiln__driver *driver = &plan->engine->driver;
     const kiln__plan_buffer *b = kiln__plan_buffer_named(plan, name);
     kiln_array got = {.type = b->type, .dims = b->dims};
@@ -376,7 +438,8 @@ static kiln_status verify_output(kiln_plan *plan, const char *name, kiln__text *
         if (difference.worst_error > result->worst_error)
             result->worst_error = difference.worst_error;
         if (difference.wrong)
-            kiln__text_printf(wrong, "\n  %s", difference.text);
+            kiln__text_printf(wrong, "\n  %s; against %s %s", difference.text, kinds[plan->spec->verify[i].against],
+                              plan->spec->verify[i].name);
         result->verified = 1;
     }
     if (status == KILN_OK && !compared)

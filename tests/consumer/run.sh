@@ -27,4 +27,5 @@ cp "$here/known.yaml" .
 "$work/by-pkg-config" | grep 'known from the nearest sizes on this device'
 "$prefix/bin/kiln" run matmul --size one >"$work/run.out"
 grep -q verified "$work/run.out"
+"$prefix/bin/kiln" spec --schema | cmp - "$(dirname "$(find "$prefix" -name matmul.yaml)")/kiln.schema.json"
 echo "consumer: installed command runs"

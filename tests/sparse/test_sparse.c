@@ -282,6 +282,7 @@ static void test_market(void)
     reads(HEAD "array real general\n2 2\n1\n2\n0\n4\n", false, "0=1; 0=2 1=4");
     reads(HEAD "array real symmetric\n2 2\n1\n2\n4\n", false, "0=1 1=2; 0=2 1=4");
     reads(HEAD "array real skew-symmetric\n3 3\n1\n2\n3\n", false, "1=-1 2=-2; 0=1 2=-3; 0=2 1=3");
+    reads(HEAD "array real skew-symmetric\n1 1\n", false, "");
     reads(HEAD "coordinate real general\n1 1 1\n1 1 0.1000000000000000055511151231257827\n", false, "0=0.1");
     reads(HEAD "coordinate real general\n1 1 1\n1 1 1.5D+02\n", false, "0=150");
     reads(HEAD "coordinate real general\n3 3 2\n1 2 5\n3 3 1\n", true, "1; 0; ");
@@ -312,6 +313,7 @@ static void test_market_refused(void)
     refuses(HEAD "coordinate real symmetric\n2 2 1\n1 2 1\n",
             "m:3:1: above the diagonal; of a symmetric matrix a file has the lower triangle");
     refuses(HEAD "coordinate real symmetric\n2 3 0\n", "m:2:6: a symmetric matrix has as many columns as rows");
+    refuses(HEAD "array real skew-symmetric\n1 1\n3\n", "m: 1 entries, where its size line says 0");
     refuses(HEAD "array real general\n1 1\n1\n2\n", "m: 2 entries, where its size line says 1");
     refuses("0 x\n", "m:1:3: an edge is two numbers of vertices, counted from 0");
     refuses("0 1 2 3\n", "m:1:7: behind an edge may stand its weight, and nothing else");

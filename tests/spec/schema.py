@@ -2,7 +2,8 @@
 """schema.py KILN SOURCE_FOLDER: the JSON schema that `kiln spec --schema` prints, held against specs as an editor does.
 
 Every good spec of the tree meets it. Every broken one of tests/spec/broken does not, or is named here: what is wrong with
-it is a matter of names, expressions and numbers, or of YAML, which a schema does not see. Exit 77: skipped, and why."""
+it is a matter of names, expressions and numbers, or of YAML, which a schema does not see. The specs of the catalogue name
+the schema beside them, which is what the command prints. Exit 77: skipped, and why."""
 import json
 import pathlib
 import subprocess
@@ -17,6 +18,7 @@ except ImportError as missing:
 
 GOOD = ["specs/*.yaml", "tests/spec/good/*.yaml", "tests/tune/*.yaml", "tests/estimate/specs/*.yaml",
         "tests/counters/*.yaml", "tests/cli/specs/*.yaml", "tests/inject/spec/*.yaml"]
+FILE, NAMES_IT = "specs/kiln.schema.json", "# yaml-language-server: $schema=kiln.schema.json"
 UNSEEN = set("""
     arg-buffer-in-expression arg-unknown arg-unknown-far bake-define bake-param bake-unknown buffer-dims buffer-from
     buffer-shape-unknown buffer-type buffer-type-param buffer-variant-out cooperative-yes define-param define-twice
@@ -25,9 +27,10 @@ UNSEEN = set("""
     input-buffer input-later input-near kernel-from-input kernel-template kernel-template-open let-cycle let-itself
     let-variant-name many-errors merge-key metrics-unknown name-is-function no-source options-unknown param-True
     param-default param-duplicate-value param-expression-name param-macro param-mixed param-shadows-size range-empty
+    size-extent
     range-huge range-step-zero range-text range-times sizes-boolean sizes-differ sizes-text symbol-step tag
     unknown-device-name unknown-input variant-shadows-spec verify-host-unknown verify-host-use verify-unknown
-    verify-variant where-input where-text-unquoted where-unknown
+    verify-sampled verify-variant where-input where-text-unquoted where-unknown
 """.split())
 
 
@@ -46,6 +49,11 @@ def main():
     jsonschema.Draft202012Validator.check_schema(schema)
     validator = jsonschema.Draft202012Validator(schema)
     wrong, good, refused, named = [], 0, 0, set()
+    if (source / FILE).read_text() != printed:
+        wrong.append(f"{FILE} is not what the table of keys says: kiln spec --schema > {FILE}")
+    for path in sorted(source.glob("specs/*.yaml")):
+        if path.read_text().splitlines()[0] != NAMES_IT:
+            wrong.append(f"{path}: its first line is not {NAMES_IT}")
     for pattern in GOOD:
         for path in sorted(source.glob(pattern)):
             good += 1

@@ -40,7 +40,7 @@ static const cli_option engine_options[] = {
     {"cache-dir", 0, CLI_TEXT, FIELD(cache_dir), "FOLDER", CLI_FOLDERS, NULL,
      "The folder of the disk cache. Default: $KILN_CACHE_DIR."},
     {"path", 'I', CLI_LIST, FIELD(paths), "FOLDER", CLI_FOLDERS, NULL,
-     "Search this folder first for specs and sources. Repeatable."},
+     "Search this folder first for specs, sources and headers. Repeatable."},
     {"read-anywhere", 0, CLI_FLAG, FIELD(read_anywhere), NULL, CLI_NOTHING, NULL,
      "Let specs name files outside their own folder and the search path."},
     {"no-workers", 0, CLI_FLAG, FIELD(no_workers), NULL, CLI_NOTHING, NULL,
