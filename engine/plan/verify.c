@@ -153,7 +153,7 @@ static kiln_status by_host(kiln_plan *plan, const kiln__verify *verify, bool *ow
         kiln__call_arg arg = {.name = plan->config->sizes.items[i].name, .value = plan->config->sizes.items[i].value};
         status = kiln__call_add(&args, arg) ? KILN_OK : kiln__fail_memory(error);
     }
-    args.hint = "; {host: NAME, X: y} gives it 'y' as 'X'";
+    args.hint = "; {host: NAME, X: y} gives it 'y' as 'X' (kiln help hosts)";
     if (status == KILN_OK)
         status = add_renamed(plan, verify, &args, error);
     size_t shared = args.count; /* arguments that do not depend on the variant: its inputs stand behind the spec's */

@@ -84,6 +84,31 @@ static void print_codes(void)
     table_print(&table, true);
 }
 
+/* Those of one use, each with what it asks for. */
+static void print_hosts_of(unsigned use, const char *title, const char *gives)
+{
+    out_printf("\n%s%s%s\n", out_bold(), title, out_plain());
+    for (size_t i = 0; kiln_host(i); i++) {
+        const kiln_host_info *host = kiln_host(i);
+        if (!(host->uses & use))
+            continue;
+        out_printf("  %s\n", host->name);
+        out_wrapped(cli_printf("takes %s; %s %s", host->takes, gives, host->gives), 10, out_width());
+    }
+}
+
+static void print_hosts(void)
+{
+    out_wrapped(
+        "Functions on the host that a spec may name. They ask for buffers, sizes and inputs by name; an argument "
+        "in brackets has a default. A reference of a spec whose names differ says which is which: "
+        "{host: matmul_f64, A: left, B: right, P: out}.",
+        0, out_width());
+    print_hosts_of(KILN_HOST_REFERENCE, "References (verify: OUTPUT: {against: {host: NAME}})", "writes");
+    print_hosts_of(KILN_HOST_INPUT, "Inputs (inputs: {A: {host: NAME, ARGUMENT: VALUE}})", "exports");
+    print_hosts_of(KILN_HOST_STEP, "Steps (host: {call: NAME, args: {ARGUMENT: VALUE}})", "writes");
+}
+
 static int help_run(cli *c)
 {
     if (c->args.words.count == 0) {
@@ -93,6 +118,10 @@ static int help_run(cli *c)
     const char *name = c->args.words.items[0];
     if (strcmp(name, "exit-codes") == 0) {
         print_codes();
+        return 0;
+    }
+    if (strcmp(name, "hosts") == 0) {
+        print_hosts();
         return 0;
     }
     const cli_command *command = cli_find_command(name);
@@ -105,12 +134,14 @@ static int help_run(cli *c)
 const cli_command cli_help_command = {
     .name = "help",
     .summary = "explain a command",
-    .arguments = "[COMMAND|exit-codes]",
-    .about = "Explains kiln, one of its commands with its options and examples, or the exit codes.",
+    .arguments = "[COMMAND|hosts|exit-codes]",
+    .about =
+        "Explains kiln, one of its commands with its options and examples, the functions on the host that specs may "
+        "name, or the exit codes.",
     .max_words = 1,
     .completes = CLI_WORDS,
     .words =
-        "list show run check tune profile study inspect devices sim cache doctor completion man version exit-codes",
+        "list show run check tune profile study inspect devices sim cache doctor completion man version hosts exit-codes",
     .run = help_run,
 };
 
