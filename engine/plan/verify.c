@@ -178,7 +178,7 @@ static kiln_status by_host(kiln_plan *plan, const kiln__verify *verify, bool *ow
                               .value = {.kind = KILN_INT, .as.i = may_leave_elements(plan, verify->name)}};
     if (status == KILN_OK && !kiln__call_add(&args, sampled))
         status = kiln__fail_memory(error);
-    args.hint = "; {host: NAME, X: y} gives it 'y' as 'X'";
+    args.hint = "; {host: NAME, X: y} gives it 'y' as 'X' (kiln help hosts)";
     if (status == KILN_OK)
         status = add_renamed(plan, verify, &args, error);
     size_t shared = args.count; /* arguments that do not depend on the variant: its inputs stand behind the spec's */

@@ -318,6 +318,16 @@ typedef kiln_status (*kiln_host_fn)(void *user, kiln_call *call);
 KILN_API kiln_status kiln_register_host(kiln_engine *engine, const char *name, unsigned uses, kiln_host_fn function,
                                         void *user, kiln_error **error);
 
+/* One of Kiln's own host functions. */
+typedef struct kiln_host_info {
+    const char *name;
+    unsigned uses;     /* KILN_HOST_... */
+    const char *takes; /* the arguments that it asks for, by their names; those in brackets have a default */
+    const char *gives; /* the outputs that it writes, or what it exports */
+} kiln_host_info;
+/* By number; NULL past the last. */
+KILN_API const kiln_host_info *kiln_host(size_t number);
+
 /* ---- specs ------------------------------------------------------------------------------------------------- */
 
 typedef struct kiln_spec kiln_spec;
