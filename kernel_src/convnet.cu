@@ -66,7 +66,7 @@
 #define TILE_M 64 // implicit_gemm: filters of a block's tile
 #endif
 #ifndef TILE_N
-#define TILE_N 128 // and points
+#define TILE_N 64 // and points
 #endif
 #ifndef TILE_K
 #define TILE_K 8 // channels of a step
@@ -136,15 +136,35 @@ __device__ __forceinline__ float image_at(const float *__restrict__ x, unsigned 
     return row < HEIGHT && column < WIDTH ? x[index_x(image, channel, row, column)] : 0.0f;
 }
 
-// What is at `from`, or zero, by a load under a predicate: a branch around a load would keep those after it from setting out
-// before it is back.
-__device__ __forceinline__ float load_if(const float *from, bool there)
+// What is at `from`, or zero where `there` is 0, by a load under a predicate: a branch around a load would keep those after
+// it from setting out before it is back.
+__device__ __forceinline__ float load_if(const float *from, unsigned there)
 {
     float value = 0.0f;
     asm("{ .reg .pred p; setp.ne.u32 p, %2, 0; @p ld.global.nc.f32 %0, [%1]; }"
         : "+f"(value)
         : "l"((offset)__cvta_generic_to_global(from)), "r"((unsigned)there));
     return value;
+}
+
+// As load_if: `count` neighbours, by one load if they are aligned; then they must be 0 before.
+template <unsigned count>
+__device__ __forceinline__ void load_word(float *to, const float *from, unsigned there, bool aligned)
+{
+    offset global = __cvta_generic_to_global(from);
+    if (count == 4 && aligned) {
+        asm("{ .reg .pred p; setp.ne.u32 p, %5, 0; @p ld.global.nc.v4.f32 {%0, %1, %2, %3}, [%4]; }"
+            : "+f"(to[0]), "+f"(to[1 % count]), "+f"(to[2 % count]), "+f"(to[3 % count])
+            : "l"(global), "r"(there));
+    } else if (count == 2 && aligned) {
+        asm("{ .reg .pred p; setp.ne.u32 p, %3, 0; @p ld.global.nc.v2.f32 {%0, %1}, [%2]; }"
+            : "+f"(to[0]), "+f"(to[1 % count])
+            : "l"(global), "r"(there));
+    } else {
+#pragma unroll
+        for (unsigned i = 0; i < count; ++i)
+            to[i] = load_if(from + i, there);
+    }
 }
 
 // As copy_async of common.cuh, to an address in shared memory as a number: what is added to it costs no instruction.
@@ -1031,30 +1051,30 @@ extern "C" __global__ void convnet_add_splits(const float *__restrict__ partial,
 }
 #endif
 
-#if defined(CONVNET_WINOGRAD) || !defined(CONVNET_ONE)
+#if defined(CONVNET_WINOGRAD) || defined(CONVNET_WINOGRAD_FUSED) || !defined(CONVNET_ONE)
 // Winograd's minimal filtering (A. Lavin and S. Gray, Fast algorithms for convolutional neural networks, CVPR 2016): a
 // tile of OUT x OUT points of y takes ALPHA x ALPHA points of x, ALPHA = OUT + FILTER_H - 1. Both that tile and the filter are
 // transformed to ALPHA x ALPHA numbers, which are multiplied one by one, added up over the channels, and transformed back.
 //
 // Against implicit_gemm: (OUT * FILTER_H / ALPHA)^2 times fewer multiplications: 2.25 for F(2 x 2, 3 x 3), 4 for F(4 x 4, 3 x
-// 3), 2.78 for F(2 x 2, 5 x 5). The sums over channels are ALPHA^2 products of matrices, filters times channels times tiles.
-// For that, transformed images and products are written and read again: what is saved in arithmetic is paid in memory where
-// there are few channels.
+// 3), 2.78 for F(2 x 2, 5 x 5), 6.25 for F(4 x 4, 5 x 5). The sums over channels are ALPHA^2 products of matrices, filters
+// times channels times tiles. For that winograd writes transformed images and products and reads them again: what is saved in
+// arithmetic is paid in memory where there are few channels; winograd_fused does not.
 //
-// The transforms of 6 x 6 multiply by numbers from 1/24 to 8 and let sums cancel: their largest error is 8 to 12 times
-// direct's (512 or 6 channels). With 4 x 4 it is below direct's, since there are fewer terms to a sum. An infinity or a
-// NaN in x makes infinities and NaN of all points of the tiles that take it, and numbers above 3e36 may overflow. Denormals
-// are kept, as far as a sum with larger numbers keeps them.
+// The transforms of 6 x 6 and 8 x 8 multiply by numbers from 1/90 to 8 and let sums cancel: their largest error is 8 to 12
+// times direct's with filters of 3 x 3, 3 to 10 times with 5 x 5 (512 or 6 channels). With 4 x 4 it is below direct's, since
+// there are fewer terms to a sum. An infinity or a NaN in x may make infinities and NaN of all points of the tiles that take
+// it, and numbers above 3e36 may overflow. Denormals are kept, as far as a sum with larger numbers keeps them.
 //
 // The filter is square, of 3 or 5, and moves by 1. ALPHA of 4 interpolates at 0, 1, -1 and infinity, ALPHA of 6 also at 2 and
-// -2, whatever part of ALPHA the filter takes.
+// -2, ALPHA of 8 also at 1/2 and -1/2, whatever part of ALPHA the filter takes.
 #ifndef OUT
 #define OUT 2 // points of y that a tile is wide and high
 #endif
 
 constexpr unsigned ALPHA = OUT + FILTER_H - 1, PAIRS = ALPHA * ALPHA; // of a transformed image and filter
 constexpr unsigned TILES_DOWN = ceil_div(at_least_one(OUT_H), (unsigned)OUT), TILES_ACROSS = ceil_div(OUT_W_1, (unsigned)OUT);
-static_assert((ALPHA == 4 || ALPHA == 6) && FILTER_H == FILTER_W, "filters are 3 x 3 or 5 x 5");
+static_assert((ALPHA == 4 || ALPHA == 6 || ALPHA == 8) && FILTER_H == FILTER_W, "filters are 3 x 3 or 5 x 5");
 
 // The transforms of one row or column of a tile: `from` has elements `apart` from each other, and so has `to`, which may be
 // the same.
@@ -1065,7 +1085,19 @@ __device__ __forceinline__ void transform_image(float *v, unsigned apart)
         v[0] = d0 - d2, v[apart] = d1 + d2, v[2 * apart] = d2 - d1, v[3 * apart] = d3 - d1;
         return;
     }
-    float d4 = v[(ALPHA - 2) * apart], d5 = v[(ALPHA - 1) * apart];
+    float d4 = v[(ALPHA == 8 ? 4 : ALPHA - 2) * apart], d5 = v[(ALPHA == 8 ? 5 : ALPHA - 1) * apart];
+    if (ALPHA == 8) {
+        float d6 = v[(ALPHA - 2) * apart], d7 = v[(ALPHA - 1) * apart];
+        float even = d2 + d6 - 4.25f * d4, odd = d1 + d5 - 4.25f * d3;
+        float even2 = d6 + 0.25f * d2 - 1.25f * d4, odd2 = 0.5f * d1 - 2.5f * d3 + 2.0f * d5;
+        float even3 = d6 + 4.0f * d2 - 5.0f * d4, odd3 = 2.0f * d1 - 2.5f * d3 + 0.5f * d5;
+        v[0] = d0 - d6 + 5.25f * (d4 - d2);
+        v[apart] = even + odd, v[2 * apart] = even - odd;
+        v[3 * apart] = even2 + odd2, v[4 * apart] = even2 - odd2;
+        v[5 * apart] = even3 + odd3, v[(ALPHA - 2) * apart] = even3 - odd3;
+        v[(ALPHA - 1) * apart] = d7 - d1 + 5.25f * (d3 - d5);
+        return;
+    }
     float even = d4 - 4.0f * d2, odd = d3 - 4.0f * d1, even2 = d4 - d2, odd2 = 2.0f * (d3 - d1);
     v[0] = 4.0f * d0 - 5.0f * d2 + d4;
     v[apart] = even + odd, v[2 * apart] = even - odd;
@@ -1077,38 +1109,115 @@ __device__ __forceinline__ void transform_image(float *v, unsigned apart)
 __device__ __forceinline__ void transform_filter(const float *g, unsigned g_apart, float *v, unsigned apart)
 {
     constexpr unsigned LAST = FILTER_H - 1;
-    float even = g[0], odd = 0.0f, even2 = g[0], odd2 = 0.0f;
+    float even = g[0], odd = 0.0f, even2 = g[0], odd2 = 0.0f, even3 = g[0], odd3 = 0.0f;
 #pragma unroll
     for (unsigned i = 1; i < FILTER_H; ++i) {
         if (i % 2 == 0)
-            even += g[i * g_apart], even2 += (1 << i) * g[i * g_apart];
+            even += g[i * g_apart], even2 += (1 << i) * g[i * g_apart], even3 += 1.0f / (1 << i) * g[i * g_apart];
         else
-            odd += g[i * g_apart], odd2 += (1 << i) * g[i * g_apart];
+            odd += g[i * g_apart], odd2 += (1 << i) * g[i * g_apart], odd3 += 1.0f / (1 << i) * g[i * g_apart];
     }
-    const float part0 = ALPHA == 4 ? 1.0f : 0.25f, part1 = ALPHA == 4 ? 0.5f : -1.0f / 6.0f;
+    const float part0 = ALPHA == 6 ? 0.25f : 1.0f, part1 = ALPHA == 4 ? 0.5f : ALPHA == 6 ? -1.0f / 6.0f : -2.0f / 9.0f;
+    const float part2 = ALPHA == 6 ? 1.0f / 24.0f : 1.0f / 90.0f, part3 = 32.0f / 45.0f;
     v[0] = part0 * g[0];
     v[apart] = part1 * (even + odd), v[2 * apart] = part1 * (even - odd);
-    if (ALPHA == 6)
-        v[3 * apart] = 1.0f / 24.0f * (even2 + odd2), v[(ALPHA - 2) * apart] = 1.0f / 24.0f * (even2 - odd2);
+    if (ALPHA >= 6)
+        v[3 * apart] = part2 * (even2 + odd2), v[(ALPHA == 8 ? 4 : ALPHA - 2) * apart] = part2 * (even2 - odd2);
+    if (ALPHA == 8)
+        v[(ALPHA - 3) * apart] = part3 * (even3 + odd3), v[(ALPHA - 2) * apart] = part3 * (even3 - odd3);
     v[(ALPHA - 1) * apart] = g[LAST * g_apart];
 }
 
 // ALPHA sums to OUT points.
 __device__ __forceinline__ void transform_sums(float *v, unsigned apart)
 {
-    float v0 = v[0], last = v[(ALPHA - 1) * apart];
-    float even = v[apart] + v[2 * apart], odd = v[apart] - v[2 * apart], even2 = 0.0f, odd2 = 0.0f;
-    if (ALPHA == 6)
-        even2 = v[3 * apart] + v[(ALPHA - 2) * apart], odd2 = v[3 * apart] - v[(ALPHA - 2) * apart];
-    v[0] = v0 + even + even2;
+    constexpr unsigned SECOND = ALPHA == 6 ? 4 : ALPHA - 4; // of the second and third pair of opposite points
+    const float last = v[(ALPHA - 1) * apart], even = v[apart] + v[2 * apart], odd = v[apart] - v[2 * apart];
+    float even2 = 0.0f, odd2 = 0.0f, even3 = 0.0f, odd3 = 0.0f;
+    if (ALPHA >= 6)
+        even2 = v[3 * apart] + v[SECOND * apart], odd2 = v[3 * apart] - v[SECOND * apart];
+    if (ALPHA == 8)
+        even3 = v[(ALPHA - 3) * apart] + v[(ALPHA - 2) * apart], odd3 = v[(ALPHA - 3) * apart] - v[(ALPHA - 2) * apart];
 #pragma unroll
-    for (unsigned j = 1; j < OUT; ++j) {
-        v[j * apart] = (j % 2 == 0 ? even : odd) + (1 << j) * (j % 2 == 0 ? even2 : odd2);
+    for (unsigned j = 0; j < OUT; ++j) {
+        float point = j % 2 == 0 ? even : odd;
+        if (ALPHA >= 6)
+            point += (1 << j) * (j % 2 == 0 ? even2 : odd2);
+        if (ALPHA == 8)
+            point += 1.0f / (1 << j) * (j % 2 == 0 ? even3 : odd3);
+        if (j == 0)
+            point += v[0];
         if (j + 1 == OUT)
-            v[j * apart] += last;
+            point += last;
+        v[j * apart] = point;
     }
 }
 
+// All ALPHA x ALPHA numbers of a tile.
+__device__ __forceinline__ void transform_image_tile(float (&v)[PAIRS])
+{
+#pragma unroll
+    for (unsigned j = 0; j < ALPHA; ++j)
+        transform_image(v + j, ALPHA);
+#pragma unroll
+    for (unsigned i = 0; i < ALPHA; ++i)
+        transform_image(v + i * ALPHA, 1);
+}
+
+// A channel of a filter.
+__device__ __forceinline__ void transform_taps(const float (&g)[TAPS], float (&v)[PAIRS])
+{
+    float half[FILTER_W * ALPHA];
+#pragma unroll
+    for (unsigned s = 0; s < FILTER_W; ++s) // columns, then rows
+        transform_filter(g + s, FILTER_W, half + s, FILTER_W);
+#pragma unroll
+    for (unsigned r = 0; r < ALPHA; ++r)
+        transform_filter(half + r * FILTER_W, 1, v + r * ALPHA, 1);
+}
+
+// The same from w, zeros after the last channel and filter.
+__device__ __forceinline__ void transform_filter_of(const float *__restrict__ w, unsigned group, unsigned filter,
+                                                    unsigned channel, float (&v)[PAIRS])
+{
+    float g[TAPS];
+    const bool inside = filter < GROUP_FILTERS && channel < GROUP_CHANNELS;
+#pragma unroll
+    for (unsigned tap = 0; tap < TAPS; ++tap)
+        g[tap] =
+            inside ? w[index_w(group * GROUP_FILTERS + filter, channel, tap / FILTER_W, tap % FILTER_W)] : 0.0f;
+    transform_taps(g, v);
+}
+
+// Transforms the sums of a tile and stores its points: rows of OUT at once where they lie together and are aligned.
+__device__ __forceinline__ void store_points(float *y, float (&v)[PAIRS], unsigned image, unsigned filter, unsigned down,
+                                             unsigned across)
+{
+#pragma unroll
+    for (unsigned j = 0; j < ALPHA; ++j)
+        transform_sums(v + j, ALPHA);
+#pragma unroll
+    for (unsigned i = 0; i < OUT; ++i)
+        transform_sums(v + i * ALPHA, 1);
+    const bool together = !NHWC && OUT_W % OUT == 0 && is_aligned<4 * OUT>(y);
+#pragma unroll
+    for (unsigned i = 0; i < OUT; ++i) {
+        unsigned row = down * OUT + i, column = across * OUT;
+        if (row >= OUT_H)
+            break;
+        if (together) {
+            *(vec<float, OUT> *)(y + index_y(image, filter, row * OUT_W + column)) = pack<OUT>(v + i * ALPHA);
+            continue;
+        }
+#pragma unroll
+        for (unsigned j = 0; j < OUT; ++j)
+            if (column + j < OUT_W)
+                y[index_y(image, filter, row * OUT_W + column + j)] = v[i * ALPHA + j];
+    }
+}
+#endif
+
+#if defined(CONVNET_WINOGRAD) || !defined(CONVNET_ONE)
 // Transformed filters: for each of PAIRS and each group CHUNKS * TILE_K rows, one per channel, of PACKED_FILTERS, zeros after
 // the last channel and filter. Neighbouring threads have neighbouring filters.
 extern "C" __global__ void convnet_winograd_filters(const float *__restrict__ w, float *__restrict__ transformed)
@@ -1118,18 +1227,8 @@ extern "C" __global__ void convnet_winograd_filters(const float *__restrict__ w,
     unsigned filter = i % WIDE, channel = i / WIDE % ROWS_1, group = i / ((offset)WIDE * ROWS_1);
     if (group >= GROUPS)
         return;
-    float g[TAPS], half[FILTER_W * ALPHA], v[PAIRS];
-    bool inside = filter < GROUP_FILTERS && channel < GROUP_CHANNELS;
-#pragma unroll
-    for (unsigned tap = 0; tap < TAPS; ++tap)
-        g[tap] =
-            inside ? w[index_w(group * GROUP_FILTERS + filter, channel, tap / FILTER_W, tap % FILTER_W)] : 0.0f;
-#pragma unroll
-    for (unsigned s = 0; s < FILTER_W; ++s) // columns, then rows
-        transform_filter(g + s, FILTER_W, half + s, FILTER_W);
-#pragma unroll
-    for (unsigned r = 0; r < ALPHA; ++r)
-        transform_filter(half + r * FILTER_W, 1, v + r * ALPHA, 1);
+    float v[PAIRS];
+    transform_filter_of(w, group, filter, channel, v);
 #pragma unroll
     for (unsigned pair = 0; pair < PAIRS; ++pair)
         transformed[(((offset)pair * GROUPS + group) * ROWS + channel) * WIDE + filter] = v[pair];
@@ -1159,12 +1258,7 @@ extern "C" __global__ void __launch_bounds__(128)
         for (unsigned j = 0; j < ALPHA; ++j)
             v[i * ALPHA + j] =
                 load_if(from + (i * WIDTH + j) * APART, inside && row0 + i < HEIGHT && column0 + j < WIDTH);
-#pragma unroll
-    for (unsigned j = 0; j < ALPHA; ++j)
-        transform_image(v + j, ALPHA);
-#pragma unroll
-    for (unsigned i = 0; i < ALPHA; ++i)
-        transform_image(v + i * ALPHA, 1);
+    transform_image_tile(v);
     float *to = transformed + ((offset)group * ROWS + channel) * wide + tile;
 #pragma unroll
     for (unsigned pair = 0; pair < PAIRS; ++pair)
@@ -1228,27 +1322,492 @@ extern "C" __global__ void __launch_bounds__(128)
 #pragma unroll
     for (unsigned pair = 0; pair < PAIRS; ++pair)
         v[pair] = from[pair * ((offset)FILTERS * wide)];
+    store_points(y, v, image, filter, down, across);
+}
+#endif
+
+#if defined(CONVNET_WINOGRAD_FUSED) || !defined(CONVNET_ONE)
+// Winograd's minimal filtering by one kernel (after D. Yan, W. Wang and X. Chu, Optimizing batched Winograd convolution on
+// GPUs, PPoPP 2020): a block makes the points of TILE_N tiles for TILE_M filters. For TILE_K channels after the other it
+// reads the tiles from x, transforms them on their way to shared memory, and adds to all PAIRS products, whose sums stay in
+// registers: TILE_M x TILE_N sums of each. At the end the sums change threads through shared memory and are transformed back.
+//
+// Against winograd: transformed tiles and sums, PAIRS / OUT^2 times as large as x and y, are never in global memory. Each
+// block transforms its tiles anew, so TILE_M should cover the filters of a group, as far as registers go: with PAIRS of 16
+// an SM has room for the sums of 64 filters and 32 tiles twice, at THREADS of 512.
+//
+// PARTNERS threads make a product, each THREAD_M x THREAD_N of its sums.
+//
+// With TEAMS the filters of all channels stay in shared memory, and TEAMS groups of threads make one set of TILE_N tiles after
+// the other, each at its own pace: while one waits for x or stores points, the other multiplies.
+#ifndef HELD
+#define HELD 0 // what is read of x stays in registers while the chunk before is multiplied, 1, or the half of it, 2
+#endif
+#ifndef TEAMS
+#define TEAMS 0 // 0: a block makes one set of tiles
+#endif
+#ifndef AHEAD
+#define AHEAD 0 // 1: a block makes one set of tiles after the other, and begins the next while it stores the points of the one
+#endif
+#ifndef INSIDE
+#define INSIDE 0 // with TEAMS, 1: each block transforms its filters itself
+#endif
+
+namespace fused
+{
+enum : unsigned {
+    PARTNERS_M = TILE_M / THREAD_M,
+    PARTNERS_N = TILE_N / THREAD_N,
+    PARTNERS = PARTNERS_M * PARTNERS_N,
+    COUNT = PAIRS * PARTNERS,                                      // threads of a set of tiles
+    THREADS_ALL = COUNT * (TEAMS > 0 ? TEAMS : 1),                 // of a block
+    CHUNKS = (GROUP_CHANNELS + TILE_K - 1) / TILE_K,               // of TILE_K channels, the last with zeros
+    DOWN = (at_least_one(GROUP_FILTERS) + TILE_M - 1) / TILE_M,    // blocks that make the filters of a group
+    A_APART = PARTNERS < 32 ? 16 : 0,                              // moves the next product, of the same warp, to other banks
+    B_APART = PARTNERS < 32 ? TILE_N == 8 ? 4 : 16 : 0,
+    A_FLOATS_OF_PAIR = TILE_K * TILE_M + A_APART,
+    B_PITCH = TILE_N + (NHWC ? 4 : 0),                             // a warp writes several channels' rows at once with NHWC
+    B_FLOATS_OF_PAIR = TILE_K * B_PITCH + B_APART,
+    FILTER_FLOATS = PAIRS * A_FLOATS_OF_PAIR, // of a chunk
+    TILE_FLOATS = PAIRS * B_FLOATS_OF_PAIR,
+    STAGE_FLOATS = FILTER_FLOATS + TILE_FLOATS,
+    ROUNDS = (TILE_N * TILE_K + COUNT - 1) / COUNT,                // patches of a chunk that a thread transforms
+    PLACES = NHWC ? ROUNDS : 1,                                    // with channels first they are of the same tile
+    QUADS_AT_ONCE = TEAMS == 0 && PARTNERS_M * 4 * TILE_N < COUNT ? THREAD_M / 4 : 1, // of a thread's filters, whose sums change threads,
+    PART = PARTNERS_M * 4 * QUADS_AT_ONCE,                         // and all threads' filters of these
+    SUM_PITCH = TILE_N + (NHWC ? 4 : 0),                           // of a filter's sums on their way, and the gap after four
+    SUM_GAP = NHWC ? 0 : TILE_N <= 16 ? 8 : 16,                    // filters: a warp reads and writes without conflicts
+    SUMS_OF_PAIR = PART * SUM_PITCH + PART / 4 * SUM_GAP + (TILE_N == 8 ? 4 : 0),
+    OWN_FLOATS = TILE_FLOATS > PAIRS * SUMS_OF_PAIR ? TILE_FLOATS : PAIRS * SUMS_OF_PAIR // of a team
+};
+static_assert(PARTNERS_M % 2 == 0 && (PARTNERS % 32 == 0 || 32 % PARTNERS == 0), "whole warps make a product, or a warp makes whole products");
+static_assert(NHWC ? COUNT % TILE_K == 0 : COUNT % TILE_N == 0, "a thread's patches are of one channel, or of one tile");
+
+static_assert(TEAMS == 0 || CHUNKS <= 1, "filters of one chunk");
+static_assert(TEAMS <= 1 || COUNT % 32 == 0, "teams are whole warps");
+
+__device__ __forceinline__ unsigned team()
+{
+    return TEAMS > 1 ? threadIdx.x / COUNT : 0;
+}
+
+__device__ __forceinline__ unsigned rank() // in the team
+{
+    return TEAMS > 1 ? threadIdx.x % COUNT : threadIdx.x;
+}
+
+__device__ __forceinline__ void sync_team()
+{
+    if (TEAMS > 1)
+        asm volatile("bar.sync %0, %1;" ::"r"(team() + 1), "r"((unsigned)COUNT) : "memory");
+    else
+        __syncthreads();
+}
+
+struct Strip {
+    float a[THREAD_M], b[THREAD_N];
+};
+
+__device__ __forceinline__ void read_strip(Strip &strip, const float *a, const float *b)
+{
 #pragma unroll
-    for (unsigned j = 0; j < ALPHA; ++j)
-        transform_sums(v + j, ALPHA);
+    for (unsigned i = 0; i < THREAD_M; i += 4)
+        unpack(strip.a + i, load_quad(a + i * PARTNERS_M));
 #pragma unroll
-    for (unsigned i = 0; i < OUT; ++i)
-        transform_sums(v + i * ALPHA, 1);
-    const bool together = !NHWC && OUT % 4 == 0 && OUT_W % 4 == 0 && is_aligned<16>(y); // rows of four
+    for (unsigned j = 0; j < THREAD_N; j += 4)
+        unpack(strip.b + j, load_quad(b + j * PARTNERS_N));
+}
+
+
+// The image's side of a block: reads patches, transforms them and writes them to a stage.
+struct Patches {
+    // By words where no sums are in registers yet: with them it takes too many.
+    static constexpr bool WORDS = !NHWC && WIDTH % OUT == 0 && PAD_W + OUT <= ALPHA && CHUNKS <= 1;
+    static constexpr unsigned MASK_ROWS = ALPHA == 4 ? 4 : ALPHA / 2;
+    bool aligned;
+    const float *at[PLACES];  // what this thread takes of the first chunk; may lie before the image
+    unsigned masks[PLACES][ALPHA / MASK_ROWS]; // a bit of each element, MASK_ROWS rows a word: in the image
+    unsigned channel;
+    float held[HELD ? ROUNDS : 1][PAIRS];
+
+    __device__ __forceinline__ Patches(const float *x, unsigned group, unsigned tile0, unsigned images)
+    {
+        aligned = is_aligned<4 * OUT>(x);
+        channel = NHWC ? rank() % TILE_K : rank() / TILE_N;
 #pragma unroll
-    for (unsigned i = 0; i < OUT; ++i) {
-        unsigned row = down * OUT + i, column = across * OUT;
-        if (row >= OUT_H)
-            break;
-        if (together) {
-            store_quad(y + index_y(image, filter, row * OUT_W + column), pack<4>(v + i * ALPHA));
-            continue;
+        for (unsigned i = 0; i < PLACES; ++i) {
+            const unsigned tile = tile0 + (NHWC ? (rank() + i * COUNT) / TILE_K : rank() % TILE_N);
+            const unsigned image = tile / (TILES_ACROSS * TILES_DOWN);
+            const unsigned row = tile / TILES_ACROSS % TILES_DOWN * OUT - PAD_H, column = tile % TILES_ACROSS * OUT - PAD_W;
+            at[i] = x + ((long long)index_x(image, group * GROUP_CHANNELS + channel, 0, 0) +
+                         ((long long)(int)row * WIDTH + (int)column) * (NHWC ? CHANNELS : 1));
+            unsigned columns = 0;
+#pragma unroll
+            for (unsigned s = 0; s < ALPHA; ++s)
+                columns |= image < images && column + s < WIDTH ? 1u << s : 0;
+#pragma unroll
+            for (unsigned r = 0; r < ALPHA; ++r) {
+                const unsigned bits = row + r < HEIGHT ? columns << r % MASK_ROWS * ALPHA : 0;
+                masks[i][r / MASK_ROWS] = r % MASK_ROWS > 0 ? masks[i][r / MASK_ROWS] | bits : bits;
+            }
         }
-#pragma unroll
-        for (unsigned j = 0; j < OUT; ++j)
-            if (column + j < OUT_W)
-                y[index_y(image, filter, row * OUT_W + column + j)] = v[i * ALPHA + j];
     }
+
+    // Whether this thread has a patch in a round.
+    static __device__ __forceinline__ bool has(unsigned round)
+    {
+        return TILE_N * TILE_K % COUNT == 0 || rank() + round * COUNT < TILE_N * TILE_K;
+    }
+
+    __device__ __forceinline__ void read(float (&v)[PAIRS], unsigned round, unsigned chunk) const
+    {
+        const unsigned i = NHWC ? round : 0, further = NHWC ? 0 : round * (COUNT / TILE_N); // channels
+        const bool inside = GROUP_CHANNELS % TILE_K == 0 || chunk * TILE_K + channel + further < GROUP_CHANNELS;
+        const float *from = at[i] + (offset)(chunk * TILE_K + further) * (NHWC ? 1 : HEIGHT * WIDTH);
+        const unsigned upper = inside ? masks[i][0] : 0, lower = inside ? masks[i][ALPHA / MASK_ROWS - 1] : 0;
+        if (WORDS && aligned)
+            read_rows<true>(v, from, upper, lower);
+        else
+            read_rows<false>(v, from, upper, lower);
+    }
+
+    // How many neighbours of a row, from column s of a patch on, are read at once: they lie all in the image or all outside,
+    // and are aligned. 0: they are read with those before.
+    static constexpr __device__ unsigned word_at(unsigned s)
+    {
+        const unsigned after = s - PAD_W - OUT; // the next tile's first column, and so on
+        return s == PAD_W                      ? OUT
+               : s < PAD_W                     ? (PAD_W == 2 ? 2 - 2 * s : 1)
+               : s < PAD_W + OUT || after % 2  ? 0
+               : s + 1 < ALPHA                 ? 2
+                                               : 1;
+    }
+
+    template <bool BY_WORDS>
+    static __device__ __forceinline__ void read_rows(float (&v)[PAIRS], const float *from, unsigned upper, unsigned lower)
+    {
+        constexpr unsigned NEXT = NHWC ? CHANNELS : 1; // neighbours of a row
+#pragma unroll
+        for (unsigned i = 0; i < PAIRS; ++i)
+            v[i] = 0.0f;
+#pragma unroll
+        for (unsigned i = 0; i < PAIRS; ++i) {
+            const unsigned r = i / ALPHA, s = i % ALPHA, count = BY_WORDS ? word_at(s) : 1;
+            const unsigned there = (r < MASK_ROWS ? upper : lower) & 1u << (r % MASK_ROWS * ALPHA + s);
+            const float *at = from + (r * WIDTH + s) * NEXT;
+            if (count == 4)
+                load_word<4>(v + i, at, there, true);
+            else if (count == 2)
+                load_word<2>(v + i, at, there, true);
+            else if (count == 1)
+                v[i] = load_if(at, there);
+        }
+    }
+
+    __device__ __forceinline__ void write(float (&v)[PAIRS], unsigned round, float *tiles) const
+    {
+        const unsigned patch = rank() + round * COUNT;
+        float *to = tiles + (NHWC ? patch % TILE_K * B_PITCH + patch / TILE_K : patch);
+        transform_image_tile(v);
+#pragma unroll
+        for (unsigned pair = 0; pair < PAIRS; ++pair)
+            to[pair * B_FLOATS_OF_PAIR] = v[pair];
+    }
+
+    // HELD: what fetch reads stays in registers until land. Otherwise it is written at once.
+    __device__ __forceinline__ void fetch(unsigned chunk, float *tiles)
+    {
+#pragma unroll
+        for (unsigned round = 0; round < ROUNDS; ++round)
+            if (has(round)) {
+                read(held[HELD ? round : 0], round, chunk);
+                if (!HELD)
+                    write(held[0], round, tiles);
+            }
+    }
+
+    __device__ __forceinline__ void land(float *tiles)
+    {
+#pragma unroll
+        for (unsigned round = 0; round < ROUNDS; ++round)
+            if (HELD && has(round))
+                write(held[round], round, tiles);
+    }
+};
+
+// Begins to copy the filters of a chunk, which lie together.
+__device__ __forceinline__ void copy_filters(const float *from, float *stage)
+{
+    constexpr unsigned WORDS = PAIRS * TILE_K * TILE_M / 4, WORDS_OF_PAIR = TILE_K * TILE_M / 4;
+    const unsigned to = shared_address(stage);
+#pragma unroll
+    for (unsigned i = 0; i < (WORDS + THREADS_ALL - 1) / THREADS_ALL; ++i) {
+        const unsigned word = threadIdx.x + i * THREADS_ALL;
+        if (WORDS % THREADS_ALL == 0 || word < WORDS)
+            copy_to<16>(to + 16 * word + word / WORDS_OF_PAIR * (4 * A_APART), from + 4 * word);
+    }
+}
+
+// Transforms the filters of a block, of one chunk. `raw` is room for them as they are, `to` becomes a stage's filters.
+__device__ __forceinline__ void make_filters(const float *w, float *to, float *raw, unsigned group, unsigned filter0)
+{
+    constexpr unsigned OF_FILTER = at_least_one(TAPS * GROUP_CHANNELS), PITCH = OF_FILTER | 1; // odd: without bank conflicts
+    const unsigned filters = min((unsigned)TILE_M, GROUP_FILTERS - filter0);
+    const float *from = w + (offset)(group * GROUP_FILTERS + filter0) * OF_FILTER;
+    for (unsigned i = threadIdx.x; i < filters * OF_FILTER; i += THREADS_ALL)
+        copy_to<4>(shared_address(raw) + 4 * (i / OF_FILTER * PITCH + i % OF_FILTER), from + i);
+    copy_async_commit();
+    copy_async_wait<0>();
+    __syncthreads();
+    for (unsigned i = threadIdx.x; i < TILE_M * TILE_K; i += THREADS_ALL) {
+        const unsigned filter = i % TILE_M, channel = i / TILE_M;
+        const bool inside = filter < filters && channel < GROUP_CHANNELS;
+        float g[TAPS], v[PAIRS];
+#pragma unroll
+        for (unsigned tap = 0; tap < TAPS; ++tap)
+            g[tap] =
+                inside ? raw[filter * PITCH + (NHWC ? tap * GROUP_CHANNELS + channel : channel * TAPS + tap)] : 0.0f;
+        transform_taps(g, v);
+#pragma unroll
+        for (unsigned pair = 0; pair < PAIRS; ++pair)
+            to[pair * A_FLOATS_OF_PAIR + i] = v[pair];
+    }
+    __syncthreads(); // nobody reads the raw ones
+}
+
+// Which of its product's results a thread has: bit 0 of its number and the highest say which filters, those between which
+// tiles. So lanes that differ in one of the lowest two bits read the same quad, which the hardware then reads at once.
+__device__ __forceinline__ unsigned first_m()
+{
+    const unsigned partner = rank() % PARTNERS;
+    return 4 * (partner % 2 + partner / (2 * PARTNERS_N) * 2);
+}
+
+__device__ __forceinline__ unsigned first_n()
+{
+    return 4 * (rank() % PARTNERS / 2 % PARTNERS_N);
+}
+
+// Adds the products of channels [begin, end) of a chunk.
+template <unsigned begin, unsigned end>
+__device__ __forceinline__ void multiply_channels(float (&sum)[THREAD_M][THREAD_N], const float *a, const float *b)
+{
+    Strip now, next;
+    read_strip(now, a + begin * TILE_M, b + begin * B_PITCH);
+#pragma unroll
+    for (unsigned k = begin; k < end; ++k) {
+        if (k + 1 < end) // under the products
+            read_strip(next, a + (k + 1) * TILE_M, b + (k + 1) * B_PITCH);
+#pragma unroll
+        for (unsigned i = 0; i < THREAD_M; ++i)
+#pragma unroll
+            for (unsigned j = 0; j < THREAD_N; ++j)
+                sum[i][j] = fmaf(now.a[i], now.b[j], sum[i][j]);
+        now = next;
+    }
+}
+
+// Tells that a stage is filled: every warp arrives once, when all of its lanes have written their share, and waits when it
+// needs the stage. `round` is how often the stage was filled before. (mbarrier: a warp need not wait for others to go on.)
+__device__ __forceinline__ void arrive(unsigned long long *filled)
+{
+    __syncwarp();
+    if (lane_id() == 0)
+        asm volatile("{ .reg .b64 state; mbarrier.arrive.shared.b64 state, [%0]; }" ::"r"(
+                         (unsigned)__cvta_generic_to_shared(filled))
+                     : "memory");
+}
+
+__device__ __forceinline__ void wait_for(unsigned long long *filled, unsigned round)
+{
+    unsigned done;
+    do
+        asm volatile("{ .reg .pred p; mbarrier.test_wait.parity.shared.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
+                     : "=r"(done)
+                     : "r"((unsigned)__cvta_generic_to_shared(filled)), "r"(round % 2)
+                     : "memory");
+    while (!done);
+}
+
+// Where the sums of a filter of PART lie.
+__device__ __forceinline__ unsigned sums_at(unsigned filter)
+{
+    return filter * SUM_PITCH + filter / 4 * SUM_GAP;
+}
+
+// The sums of PART filters after the other to shared memory, and from there to the threads that make points of them.
+__device__ __forceinline__ void store_sums(const float (&sum)[THREAD_M][THREAD_N], float *y, float *shared, unsigned group,
+                                           unsigned filter0, unsigned tile0, unsigned images)
+{
+    float *to = shared + rank() / PARTNERS * SUMS_OF_PAIR + sums_at(first_m()) + first_n();
+#pragma unroll
+    for (unsigned i = 0; i < THREAD_M; i += 4 * QUADS_AT_ONCE) {
+        sync_team();
+#pragma unroll
+        for (unsigned k = 0; k < 4 * QUADS_AT_ONCE; ++k)
+#pragma unroll
+            for (unsigned j = 0; j < THREAD_N; j += 4)
+                store_quad(to + sums_at(k / 4 * (PARTNERS_M * 4) + k % 4) + j * PARTNERS_N,
+                           make_float4(sum[i + k][j], sum[i + k][j + 1], sum[i + k][j + 2], sum[i + k][j + 3]));
+        sync_team();
+#pragma unroll 1
+        for (unsigned point = rank(); point < PART * TILE_N; point += COUNT) {
+            const unsigned of_part = NHWC ? point % PART : point / TILE_N, of_block = NHWC ? point / PART : rank() % TILE_N;
+            const unsigned filter = filter0 + i * PARTNERS_M + of_part, tile = tile0 + of_block;
+            const unsigned image = tile / (TILES_ACROSS * TILES_DOWN);
+            if (filter >= GROUP_FILTERS || image >= images)
+                continue;
+            float v[PAIRS];
+#pragma unroll
+            for (unsigned pair = 0; pair < PAIRS; ++pair)
+                v[pair] = shared[pair * SUMS_OF_PAIR + sums_at(of_part) + of_block];
+            store_points(y, v, image, group * GROUP_FILTERS + filter, tile / TILES_ACROSS % TILES_DOWN,
+                         tile % TILES_ACROSS);
+        }
+    }
+}
+// What a block makes: sets of TILE_N tiles, `step` apart, for its filters.
+struct Work {
+    const float *x, *filters;
+    float *y;
+    unsigned group, filter0, first, step, end, images;
+};
+
+// Makes one set after the other, of each one chunk after the other: one stage is in use, another is being filled. With three
+// stages a warp fills the next while others may still read the one before, and goes on as soon as its own is filled: who waits
+// for a chunk's stage knows that all have begun the chunk before, and so have read the one before that, whose stage is filled
+// next.
+__device__ __forceinline__ void make_sets(const Work &work, float *stages)
+{
+    __shared__ unsigned long long filled[STAGES];
+    const float *a = stages + threadIdx.x / PARTNERS * A_FLOATS_OF_PAIR + first_m();
+    const float *b = stages + FILTER_FLOATS + threadIdx.x / PARTNERS * B_FLOATS_OF_PAIR + first_n();
+    Patches patches(work.x, work.group, work.first * TILE_N, work.images);
+    if (STAGES > 2) {
+        if (threadIdx.x < STAGES)
+            asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"((unsigned)__cvta_generic_to_shared(filled + threadIdx.x)),
+                         "r"((unsigned)COUNT / WARP)
+                         : "memory");
+        __syncthreads();
+    }
+    if (CHUNKS > 0) {
+        copy_filters(work.filters, stages);
+        patches.fetch(0, stages + FILTER_FLOATS);
+        patches.land(stages + FILTER_FLOATS);
+        copy_async_commit();
+        copy_async_wait<0>();
+        if (STAGES > 2)
+            arrive(filled);
+    }
+    unsigned reading = 0, round = 0;
+    for (unsigned set = work.first; set < work.end; set += work.step) {
+        float sum[THREAD_M][THREAD_N] = {};
+        for (unsigned chunk = 0; chunk < CHUNKS; ++chunk) {
+            const unsigned next = reading + 1 == STAGES ? 0 : reading + 1;
+            unsigned next_chunk = chunk + 1;
+            bool more = next_chunk < CHUNKS;
+            if (STAGES > 2) {
+                wait_for(filled + reading, round);
+            } else {
+                copy_async_wait<0>();
+                __syncthreads(); // this chunk is there for all, and nobody reads the one before
+            }
+            if (AHEAD && !more && set + work.step < work.end) {
+                patches = Patches(work.x, work.group, (set + work.step) * TILE_N, work.images);
+                next_chunk = 0, more = true;
+            }
+            float *to = stages + next * STAGE_FLOATS;
+            if (more) {
+                copy_filters(work.filters + (offset)next_chunk * (PAIRS * TILE_K * TILE_M), to);
+                patches.fetch(next_chunk, to + FILTER_FLOATS);
+            }
+            copy_async_commit();
+            constexpr unsigned FIRST = HELD == 2 || STAGES > 2 ? TILE_K / 2 : TILE_K; // channels
+            multiply_channels<0, FIRST>(sum, a + reading * STAGE_FLOATS, b + reading * STAGE_FLOATS);
+            if (more) {
+                patches.land(to + FILTER_FLOATS);
+                if (STAGES > 2) {
+                    copy_async_wait<0>();
+                    arrive(filled + next);
+                }
+            }
+            if (FIRST < TILE_K)
+                multiply_channels<FIRST % TILE_K, TILE_K>(sum, a + reading * STAGE_FLOATS, b + reading * STAGE_FLOATS);
+            reading = next;
+            round += next == 0;
+        }
+        store_sums(sum, work.y, AHEAD ? stages + STAGES * STAGE_FLOATS : stages, work.group, work.filter0, set * TILE_N,
+                   work.images);
+        if (!AHEAD)
+            break;
+    }
+}
+} // namespace fused
+
+// Transformed filters, in the order in which blocks take them: of each group and TILE_M filters the chunks, of a chunk PAIRS
+// tiles of TILE_K x TILE_M; zeros after the last channel and filter. Neighbouring threads have neighbouring filters.
+extern "C" __global__ void convnet_fused_filters(const float *__restrict__ w, float *__restrict__ transformed)
+{
+    using namespace fused;
+    constexpr unsigned ROWS_1 = at_least_one(fused::CHUNKS * TILE_K), WIDE = DOWN * TILE_M;
+    const offset i = grid_thread<64>();
+    const unsigned filter = i % WIDE, channel = i / WIDE % ROWS_1, group = i / ((offset)WIDE * ROWS_1);
+    if (group >= GROUPS || fused::CHUNKS == 0)
+        return;
+    float v[PAIRS];
+    transform_filter_of(w, group, filter, channel, v);
+    float *to = transformed + (((offset)group * DOWN + filter / TILE_M) * fused::CHUNKS + channel / TILE_K) *
+                                  (PAIRS * TILE_K * TILE_M) +
+                channel % TILE_K * TILE_M + filter % TILE_M;
+#pragma unroll
+    for (unsigned pair = 0; pair < PAIRS; ++pair)
+        to[pair * (TILE_K * TILE_M)] = v[pair];
+}
+
+extern "C" __global__ void __launch_bounds__(fused::THREADS_ALL, RESIDENT)
+    convnet_winograd_fused(const float *__restrict__ x, const float *__restrict__ w, const float *__restrict__ transformed,
+                           float *__restrict__ y, unsigned images)
+{
+    using namespace fused;
+    extern __shared__ float4 fused_stages[]; // the type gives the alignment
+    float *stages = (float *)fused_stages;
+    // Blocks that run at the same time should share tiles: filters change first.
+    const unsigned block = blockIdx.x % fused::DOWN, group = blockIdx.y, filter0 = block * TILE_M;
+    transformed += ((offset)group * fused::DOWN + block) * fused::CHUNKS * (PAIRS * TILE_K * TILE_M);
+#if TEAMS
+    const unsigned teams = gridDim.x / fused::DOWN * TEAMS, sets = ceil_div(images * TILES_DOWN * TILES_ACROSS, (unsigned)TILE_N);
+    float *own = stages + FILTER_FLOATS + team() * OWN_FLOATS;
+    if (fused::CHUNKS > 0) {
+        if (INSIDE)
+            make_filters(w, stages, stages + FILTER_FLOATS, group, filter0);
+        else
+            copy_filters(transformed, stages);
+    }
+    copy_async_commit();
+    for (unsigned i = 0, set = blockIdx.x / fused::DOWN * TEAMS + team(); i == 0 || set < sets; ++i, set += teams) {
+        if (set < sets && fused::CHUNKS > 0) {
+            Patches patches(x, group, set * TILE_N, images);
+            patches.fetch(0, own);
+            patches.land(own);
+        }
+        copy_async_wait<0>();
+        if (i == 0)
+            __syncthreads(); // the filters are there
+        else
+            sync_team();
+        if (set >= sets)
+            break;
+        float sum[THREAD_M][THREAD_N] = {};
+        if (fused::CHUNKS > 0)
+            multiply_channels<0, TILE_K>(sum, stages + rank() / PARTNERS * A_FLOATS_OF_PAIR + fused::first_m(),
+                           own + rank() / PARTNERS * B_FLOATS_OF_PAIR + fused::first_n());
+        store_sums(sum, y, own, group, filter0, set * TILE_N, images);
+        sync_team(); // nobody reads these sums
+    }
+#else
+    const unsigned sets = ceil_div(images * TILES_DOWN * TILES_ACROSS, (unsigned)TILE_N);
+    make_sets({x, transformed, y, group, filter0, blockIdx.x / fused::DOWN, gridDim.x / fused::DOWN, sets, images}, stages);
+#endif
 }
 #endif
 
@@ -1266,26 +1825,6 @@ extern "C" __global__ void __launch_bounds__(128)
 #ifndef VECTOR
 #define VECTOR 4 // and columns (NHWC: channels): 1, 2 or 4
 #endif
-
-// As load_if: `count` neighbours, by one load if they are aligned.
-template <unsigned count>
-__device__ __forceinline__ void load_word(float *to, const float *from, bool there, bool aligned)
-{
-    offset global = __cvta_generic_to_global(from);
-    if (count == 4 && aligned) {
-        asm("{ .reg .pred p; setp.ne.u32 p, %5, 0; @p ld.global.nc.v4.f32 {%0, %1, %2, %3}, [%4]; }"
-            : "+f"(to[0]), "+f"(to[1 % count]), "+f"(to[2 % count]), "+f"(to[3 % count])
-            : "l"(global), "r"((unsigned)there));
-    } else if (count == 2 && aligned) {
-        asm("{ .reg .pred p; setp.ne.u32 p, %3, 0; @p ld.global.nc.v2.f32 {%0, %1}, [%2]; }"
-            : "+f"(to[0]), "+f"(to[1 % count])
-            : "l"(global), "r"((unsigned)there));
-    } else {
-#pragma unroll
-        for (unsigned i = 0; i < count; ++i)
-            to[i] = load_if(from + i, there);
-    }
-}
 
 template <unsigned count> __device__ __forceinline__ void store_word(float *to, const float *from, bool aligned)
 {

@@ -4,7 +4,7 @@
 // direction. An atom is a float4: its place and its charge. The potential at a point is the sum of charge / distance
 // over all atoms: no atom is left out, however far. So a pair of an atom and a point costs a reciprocal square root
 // and few operations beside it, and nothing else counts: the bound is what the special-function units do, 16 a clock
-// and multiprocessor from sm_70 on. dcs_newton passes it.
+// and multiprocessor from sm_70 on. dcs_newton and dcs_shared_root pass it.
 //
 // What the answer is: sums in single precision, atoms in their order; a kernel gives the same bits in every run, but
 // for dcs_scatter_atomic. A point on which an atom lies has an infinite potential of the charge's sign: NaN where the
@@ -42,7 +42,19 @@
 #define NEWTON 2 // dcs_newton: how many of a thread's POINTS * POINTS_Y points take Newton's iteration
 #endif
 #ifndef STAGE
-#define STAGE 512 // dcs_newton: atoms in shared memory at a time
+#define STAGE 512 // dcs_newton, dcs_shared_root: atoms in shared memory at a time
+#endif
+#ifndef ROWS
+#define ROWS 2 // dcs_shared_root: points of a thread along y, in threes; POINTS of them along x
+#endif
+#ifndef OWN
+#define OWN 0 // dcs_shared_root: how many of the POINTS along x take a root of their own
+#endif
+#ifndef SPLITS
+#define SPLITS 1 // dcs_shared_root: parts of the atoms, each of which has blocks of its own
+#endif
+#ifndef PER_SM
+#define PER_SM 4 // dcs_shared_root: blocks of a multiprocessor at least, for which registers must do
 #endif
 
 __device__ __forceinline__ float coordinate(int i, float spacing)
@@ -360,5 +372,191 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     if (square < 0x1p-100f)
         atomicAdd(&energy[place((int)x, (int)y, (int)z, nx, ny)],
                   atom.w * (inverse_root(square) - inverse_root(square + TINY)));
+}
+#endif
+
+// ---- three points a root ----
+
+#if defined DCS_SHARED_ROOT || !defined DCS_ONE
+
+// Three points of a column, h apart, and an atom: with d from the atom to the middle one along y, and D the square of
+// the distance to it plus h^2, the squares are D - h^2 and D +- 2 h d. From y = 1 / sqrt(D) alone follow
+//   1 / sqrt(D - h^2)        = y (1 - h^2 y^2)^(-1/2),
+//   1 / sqrt(D +- 2 h d)     = y (1 +- e)^(-1/2),  e = 2 h d y^2,
+// by short series, as long as |e| and (h y)^2 are small: the atom is far. The even and the odd part of the second are
+// summed apart, so that the outer two points cost hardly more than one. So 14 instructions make three pairs, of which
+// the special-function unit sees one. The coefficients are minimax ones for |e| <= FAR and h y <= FAR / 2: errors are
+// below 2e-7, about that of the root itself.
+#define FAR (1.0f / 12)
+#define EVEN_2 0.374994881f
+#define EVEN_4 0.275697539f
+#define ODD_1 0.499998508f
+#define ODD_3 0.314217870f
+#define MIDDLE 0.50054f
+
+enum : unsigned { SHARED = POINTS - OWN, TILE_ROWS = 3 * ROWS };
+
+// Where each of a thread's rows lies along y, and how far apart the three of a group are meant to be.
+struct Tile {
+    float x[POINTS], y[TILE_ROWS], z, spacing;
+
+    // Whether all groups of rows can take the series for an atom, wherever it is along x. Both passes have to answer
+    // alike, so nothing is contracted here.
+    __device__ __forceinline__ bool is_far(float4 atom) const
+    {
+        float dz = atom.z - z, dz2 = __fmul_rn(dz, dz);
+        bool far = true;
+#pragma unroll
+        for (int g = 0; g < ROWS; g++) {
+            float dy = y[3 * g + 1] - atom.y, least = __fmaf_rn(dy, dy, dz2);
+            far = far && least < 1e30f && fabsf(__fmul_rn(2 / FAR * spacing, dy)) < least &&
+                  __fmul_rn(4 / (FAR * FAR) * spacing, spacing) < least;
+        }
+        return far;
+    }
+};
+
+// The far atoms of a stage.
+__device__ __forceinline__ void add_far(const Tile &tile, float4 atom, float sums[TILE_ROWS][POINTS])
+{
+    float h2 = tile.spacing * tile.spacing, dz = tile.z - atom.z, rest = dz * dz, base[ROWS], slope[ROWS];
+    float own[TILE_ROWS];
+#pragma unroll
+    for (int g = 0; g < ROWS; g++) {
+        float dy = tile.y[3 * g + 1] - atom.y;
+        base[g] = __fmaf_rn(dy, dy, rest + h2);
+        slope[g] = 2 * tile.spacing * dy;
+    }
+    if (OWN > 0) {
+#pragma unroll
+        for (int j = 0; j < TILE_ROWS; j++)
+            own[j] = __fmaf_rn(tile.y[j] - atom.y, tile.y[j] - atom.y, rest);
+    }
+#pragma unroll
+    for (int i = 0; i < POINTS; i++) {
+        float dx2 = (tile.x[i] - atom.x) * (tile.x[i] - atom.x);
+        if (i >= SHARED) {
+#pragma unroll
+            for (int j = 0; j < TILE_ROWS; j++)
+                sums[j][i] += atom.w * inverse_root(__fadd_rn(dx2, own[j]));
+            continue;
+        }
+#pragma unroll
+        for (int g = 0; g < ROWS; g++) {
+            float root = inverse_root(__fadd_rn(dx2, base[g])), q = root * root, charge = atom.w * root;
+            float e = slope[g] * q, u = e * e;
+            sums[3 * g + 1][i] = __fmaf_rn(charge, __fmaf_rn(q, MIDDLE * h2, 1), sums[3 * g + 1][i]);
+            sums[3 * g][i] = __fmaf_rn(charge, __fmaf_rn(u, __fmaf_rn(u, EVEN_4, EVEN_2), 1), sums[3 * g][i]);
+            sums[3 * g + 2][i] = __fmaf_rn(charge * e, __fmaf_rn(u, ODD_3, ODD_1), sums[3 * g + 2][i]);
+        }
+    }
+}
+
+// Even and odd sums become those of the outer points. These are not exactly `spacing` from the middle one, since
+// coordinates are rounded: the odd sum, which is the slope, takes that out.
+__device__ __forceinline__ void make_points(const Tile &tile, float sums[TILE_ROWS][POINTS])
+{
+#pragma unroll
+    for (int g = 0; g < ROWS; g++) {
+        float below = (tile.y[3 * g + 1] - tile.y[3 * g]) / tile.spacing,
+              above = (tile.y[3 * g + 2] - tile.y[3 * g + 1]) / tile.spacing;
+#pragma unroll
+        for (int i = 0; i < SHARED; i++) {
+            float even = sums[3 * g][i], odd = sums[3 * g + 2][i];
+            sums[3 * g][i] = __fmaf_rn(below, odd, even);
+            sums[3 * g + 2][i] = __fmaf_rn(-above, odd, even);
+        }
+    }
+}
+
+__device__ __forceinline__ void add_near(const Tile &tile, float4 atom, float sums[TILE_ROWS][POINTS])
+{
+    float dz = tile.z - atom.z, across[TILE_ROWS];
+#pragma unroll
+    for (int j = 0; j < TILE_ROWS; j++)
+        across[j] = __fmaf_rn(tile.y[j] - atom.y, tile.y[j] - atom.y, dz * dz);
+#pragma unroll
+    for (int i = 0; i < POINTS; i++) {
+        float dx2 = (tile.x[i] - atom.x) * (tile.x[i] - atom.x);
+#pragma unroll
+        for (int j = 0; j < TILE_ROWS; j++)
+            sums[j][i] += atom.w * inverse_root(__fadd_rn(dx2, across[j]));
+    }
+}
+
+// A tile of POINTS x (3 * ROWS) points a thread: along x a warp apart, along y neighbours. First all atoms that are far
+// from a warp's rows, by the series; then those that are not, whose points have roots of their own. So large tiles
+// leave few blocks: where a lattice is small, SPLITS of them share a tile, each with a part of the atoms and sums of
+// its own.
+extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
+    dcs_shared_root(const float4 *atoms, unsigned all_atoms, float *energy, float *parts, int nx, int ny, int nz,
+                    float spacing)
+{
+    __shared__ float4 stage[STAGE];
+    unsigned part = blockIdx.x % SPLITS, each = ceil_div(all_atoms, (unsigned)SPLITS);
+    unsigned begin = min(part * each, all_atoms), count = min(each, all_atoms - begin);
+    int x = blockIdx.x / SPLITS * WARP * POINTS + lane_id(), y = (blockIdx.y * (BLOCK / WARP) + warp_id()) * TILE_ROWS;
+    float sums[TILE_ROWS][POINTS] = {};
+    float *to = SPLITS > 1 ? parts + (offset)part * nx * ny * nz : energy;
+    Tile tile;
+    tile.z = coordinate(blockIdx.z, spacing);
+    tile.spacing = spacing;
+#pragma unroll
+    for (int i = 0; i < POINTS; i++)
+        tile.x[i] = coordinate(x + i * WARP, spacing);
+#pragma unroll
+    for (int j = 0; j < TILE_ROWS; j++)
+        tile.y[j] = coordinate(y + j, spacing);
+#pragma unroll 1
+    for (int far = 1; far >= 0; far--) {
+#pragma unroll 1
+        for (unsigned first = 0; first < count; first += STAGE) {
+            unsigned here = min((unsigned)STAGE, count - first);
+            bool finite = true;
+            __syncthreads();
+            for (unsigned a = threadIdx.x; a < here; a += BLOCK) {
+                stage[a] = atoms[begin + first + a];
+                finite = finite && fabsf(stage[a].w) < 1e30f;
+            }
+            finite = __syncthreads_and(finite); // a charge that is not has no series
+#pragma unroll 1
+            for (unsigned group = 0; group < here; group += WARP) {
+                unsigned a = group + lane_id();
+                unsigned mask = __ballot_sync(ALL_LANES, a < here && (finite && tile.is_far(stage[a])) == far);
+                const float4 *atom = stage + group;
+                if (far) {
+#pragma unroll 1
+                    for (; mask != 0; mask >>= 1, atom++)
+                        if (mask & 1)
+                            add_far(tile, *atom, sums);
+                } else {
+#pragma unroll 1
+                    for (; mask != 0; mask >>= 1, atom++)
+                        if (mask & 1)
+                            add_near(tile, *atom, sums);
+                }
+            }
+        }
+        if (far)
+            make_points(tile, sums);
+    }
+#pragma unroll
+    for (int j = 0; j < TILE_ROWS; j++)
+#pragma unroll
+        for (int i = 0; i < POINTS; i++)
+            if (x + i * WARP < nx && y + j < ny)
+                to[place(x + i * WARP, y + j, blockIdx.z, nx, ny)] = sums[j][i];
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK) dcs_add_parts(const float *parts, float *energy, offset points)
+{
+    offset p = grid_thread<BLOCK>();
+    if (p >= points)
+        return;
+    float sum = 0;
+#pragma unroll
+    for (int part = 0; part < SPLITS; part++)
+        sum += parts[part * points + p];
+    energy[p] = sum;
 }
 #endif

@@ -4,13 +4,16 @@
 // n (n / 2 rounded down, the quotient to single precision). Sample s lies at (kx, ky, kz)[s], in cycles over the
 // field of view, and has two complex numbers: phi, what the coil sees, and d, what was measured. Each voxel gets
 //   sum over all s of w[s] exp(i 2 pi (kx x + ky y + kz z)),   w = conj(phi) d for F^H d (Q 0), |phi|^2 for Q (Q 1).
-// A pair of a voxel and a sample costs a sine and a cosine: the bound is what the special-function units do, 16 a
-// clock and multiprocessor from sm_70 on, so 8 pairs. mri_rotation needs neither where samples are evenly spaced.
+// A pair of a voxel and a sample costs a sine and a cosine: the bound is what the special-function units do, 16 a clock
+// and multiprocessor from sm_70 on, so 8 pairs. mri_rotation needs neither where samples are evenly spaced, and
+// mri_factored few wherever they are.
 //
-// What the answer is: sums in single precision. The error is stated in units of sqrt(sum |w|^2), which is the root
-// mean square of the image for samples that are apart. It comes from the angle: single precision leaves 2^-24 of as
-// many cycles as the angle has. Any k with |k| < 2^20 will do. A sample that is infinite or NaN makes infinite or NaN
-// of all voxels; a k that is makes NaN. All kernels but mri_scatter_atomic give the same bits in every run.
+// What the answer is: sums in single precision. The error is stated in units of sqrt(sum |w|^2), which is the root mean
+// square of the image for samples that are apart. It comes from the angle: single precision leaves 2^-24 of as many
+// cycles as the angle has. Any k with |k| < 2^20 will do; mri_fast_trig and mri_factored make a coordinate of two, each
+// rounded, so that at sizes other than powers of two they add 2^-25 |k| cycles. A sample that is infinite or NaN makes
+// infinite or NaN of all voxels; a k that is makes NaN. All kernels but mri_scatter_atomic give the same bits in every
+// run.
 //
 // The tuning parameters are macros. A spec sets them; the defaults are for an editor or a compiler that is given none.
 // A kernel is compiled where its own macro MRI_<NAME> is set, or where MRI_ONE is not.
@@ -49,6 +52,19 @@
 #endif
 #ifndef INTERVAL
 #define INTERVAL 32 // mri_rotation: samples from one sine and cosine to the next; divides LINE
+#endif
+
+#ifndef DEPTH
+#define DEPTH 32 // mri_factored: samples in shared memory at a time
+#endif
+#ifndef LANES_X
+#define LANES_X 16 // mri_factored: threads of a block along x
+#endif
+#ifndef ROWS
+#define ROWS 4 // mri_factored: rows of a thread, a multiple of 4
+#endif
+#ifndef PAIRS
+#define PAIRS 4 // mri_factored: pairs of voxels of a thread in each of its rows, a multiple of 4
 #endif
 
 #define TURN 6.2831853f
@@ -349,33 +365,36 @@ __device__ __forceinline__ float angle_x(float kx, float x, float rest, bool exa
 
 #if defined MRI_FAST_TRIG || !defined MRI_ONE
 // Two instructions of the special-function unit a pair, which takes one of a warp every 8 clocks: 16 instructions can
-// begin meanwhile, and some 14 are needed, of which EXACT costs three. Without it the angle keeps its whole turns, and
-// loses as many bits to them.
+// begin meanwhile. EXACT takes whole turns off the angle of a thread's first voxel and off its growth from one voxel to
+// the next, before either is rounded, so a pair needs one addition more for its angle and 9 instructions in all.
+// Without it the angle keeps its whole turns, and loses as many bits to them.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     mri_fast_trig(const float *kx, const float *ky, const float *kz, const float2 *phi, const float2 *d,
                   unsigned samples, float *re, float *im, int nx, int ny, int nz)
 {
     __shared__ float4 stage[STAGE];
-    __shared__ float stage_y[STAGE];
+    __shared__ float2 stage_more[STAGE];
     Row row = row_of_thread(nx, ny, nz);
     float2 sums[POINTS] = {};
+    float step = __fdiv_rn((float)BLOCK_X, (float)nx);
     for (unsigned first = 0; first < samples; first += STAGE) {
         unsigned here = min((unsigned)STAGE, samples - first);
         __syncthreads();
         for (unsigned s = threadIdx.x; s < here; s += BLOCK) {
             float2 w = weight_of(phi[first + s], d[first + s]);
             stage[s] = make_float4(kx[first + s], ky[first + s], kz[first + s], w.x);
-            stage_y[s] = w.y;
+            stage_more[s] = make_float2(TURN * fraction(kx[first + s], step), w.y);
         }
         __syncthreads();
 #pragma unroll UNROLL
         for (unsigned s = 0; s < here; s++) {
             float4 one = stage[s];
-            float2 w = {one.w, Q ? 0 : stage_y[s]};
-            float rest = angle_yz(one.y, one.z, row.y, row.z, EXACT);
+            float2 more = Q && !EXACT ? make_float2(0, 0) : stage_more[s], w = {one.w, more.y};
+            float rest = angle_yz(one.y, one.z, row.y, row.z, EXACT), start = angle_x(one.x, row.x[0], rest, EXACT);
 #pragma unroll
             for (int k = 0; k < POINTS; k++)
-                add_fast(sums[k], w, angle_x(one.x, row.x[k], rest, EXACT));
+                add_fast(sums[k], w,
+                         EXACT ? __fmaf_rn((float)k, more.x, start) : angle_x(one.x, row.x[k], rest, false));
         }
     }
     write_row<false>(sums, row, re, im);
@@ -487,5 +506,155 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         }
     }
     write_row<false>(sums, row, re, im);
+}
+#endif
+
+// ---- voxels lie on a lattice: factors of a row and of a column ----
+
+#if defined MRI_FACTORED || !defined MRI_ONE
+
+enum : int {
+    LANES_Y = BLOCK / LANES_X,
+    TILE_ROWS = LANES_Y * ROWS, // of a block
+    TILE_PAIRS = LANES_X * PAIRS
+};
+
+// A column lies at the middle of the row plus or minus an offset: column middle + m and its mirror image have the same.
+struct Pair {
+    int right, left;
+    float offset;
+};
+
+__device__ __forceinline__ Pair pair_of(int m, int nx)
+{
+    int even = nx % 2 == 0;
+    return {nx / 2 + m, (nx - 1) / 2 - m, __fdiv_rn((float)(2 * m + even), (float)(2 * nx))};
+}
+
+__device__ __forceinline__ float2 turned(float cycles)
+{
+    float radians = TURN * cycles;
+    return {__cosf(radians), __sinf(radians)};
+}
+
+__device__ __forceinline__ float2 multiply(float2 a, float2 b)
+{
+    return {a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x};
+}
+
+// Of others, the sum of products could be another infinity than the product: they are added at the end, one by one.
+__device__ __forceinline__ bool is_moderate(float2 w)
+{
+    return fabsf(w.x) + fabsf(w.y) < 0x1p100f;
+}
+
+// `count` is a multiple of 4.
+template <int count> __device__ __forceinline__ void read_four(float to[], const float *from)
+{
+#pragma unroll
+    for (int i = 0; i < count; i += 4) {
+        float4 four = *(const float4 *)(from + i);
+        to[i] = four.x, to[i + 1] = four.y, to[i + 2] = four.z, to[i + 3] = four.w;
+    }
+}
+
+// exp(i 2 pi (kx x + ky y + kz z)) is a factor of the row, w exp(i 2 pi (ky y + kz z)), times one of the column,
+// exp(i 2 pi kx x): for a tile of rows x columns, sines and cosines are few, and what is left is a product of matrices.
+// Columns left and right of the middle of a row have conjugate factors: with a + ib of the row (the middle's angle is
+// in it) and c + is of the column, the two voxels get ac -+ bs and bc +- as. The four products are summed up apart, so
+// that a pair of a voxel and a sample costs two multiplications with addition.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    mri_factored(const float *kx, const float *ky, const float *kz, const float2 *phi, const float2 *d,
+                 unsigned samples, float *re, float *im, int nx, int ny, int nz)
+{
+    __shared__ __align__(16) float row_re[DEPTH][TILE_ROWS], row_im[DEPTH][TILE_ROWS];
+    __shared__ __align__(16) float column_cos[DEPTH][TILE_PAIRS], column_sin[DEPTH][TILE_PAIRS];
+    __shared__ float3 k[DEPTH];
+    __shared__ float2 weight[DEPTH];
+    int first_pair = blockIdx.x * TILE_PAIRS, first_row = blockIdx.y * TILE_ROWS, rows = ny * nz;
+    int lane_x = threadIdx.x % LANES_X, lane_y = threadIdx.x / LANES_X;
+    // The row and the column whose factors this thread makes.
+    int made_row = min(first_row + (int)threadIdx.x % TILE_ROWS, rows - 1);
+    float y = coordinate(made_row % ny, ny), z = coordinate(made_row / ny, nz);
+    float middle = nx % 2 == 0 ? __fdiv_rn(-0.5f, (float)nx) : 0;
+    float offset_x = pair_of(first_pair + threadIdx.x % TILE_PAIRS, nx).offset;
+    float ac[ROWS][PAIRS] = {}, bs[ROWS][PAIRS] = {}, bc[ROWS][PAIRS] = {}, as[ROWS][PAIRS] = {};
+    bool finite = true;
+    float3 next_k = {0, 0, 0}; // the sample of this thread in the next stage, which is read while this one is added up
+    float2 next_phi = {0, 0}, next_d = {0, 0};
+    auto read_next = [&](unsigned s) {
+        bool there = threadIdx.x < DEPTH && s < samples;
+        next_k = there ? make_float3(kx[s], ky[s], kz[s]) : make_float3(0, 0, 0);
+        next_phi = there ? phi[s] : make_float2(0, 0);
+        next_d = there ? d[s] : make_float2(0, 0);
+    };
+    read_next(threadIdx.x);
+#pragma unroll 1
+    for (unsigned first = 0; first < samples; first += DEPTH) {
+        __syncthreads();
+        if (threadIdx.x < DEPTH) {
+            float2 w = weight_of(next_phi, next_d);
+            finite = finite && is_moderate(w);
+            k[threadIdx.x] = next_k;
+            weight[threadIdx.x] =
+                is_moderate(w) ? multiply(w, turned(fraction(next_k.x, middle))) : make_float2(0, 0);
+        }
+        __syncthreads();
+        read_next(first + DEPTH + threadIdx.x);
+        for (unsigned s = threadIdx.x / TILE_ROWS; s < DEPTH; s += BLOCK / TILE_ROWS) {
+            float2 factor = multiply(weight[s], turned(fraction(k[s].y, y) + fraction(k[s].z, z)));
+            row_re[s][threadIdx.x % TILE_ROWS] = factor.x;
+            row_im[s][threadIdx.x % TILE_ROWS] = factor.y;
+        }
+        for (unsigned s = threadIdx.x / TILE_PAIRS; s < DEPTH; s += BLOCK / TILE_PAIRS) {
+            float2 turn = turned(fraction(k[s].x, offset_x));
+            column_cos[s][threadIdx.x % TILE_PAIRS] = turn.x;
+            column_sin[s][threadIdx.x % TILE_PAIRS] = turn.y;
+        }
+        __syncthreads();
+#pragma unroll UNROLL
+        for (unsigned s = 0; s < DEPTH; s++) {
+            float a[ROWS], b[ROWS], c[PAIRS], sine[PAIRS];
+            read_four<ROWS>(a, &row_re[s][lane_y * ROWS]);
+            read_four<ROWS>(b, &row_im[s][lane_y * ROWS]);
+            read_four<PAIRS>(c, &column_cos[s][lane_x * PAIRS]);
+            read_four<PAIRS>(sine, &column_sin[s][lane_x * PAIRS]);
+#pragma unroll
+            for (int r = 0; r < ROWS; r++)
+#pragma unroll
+                for (int m = 0; m < PAIRS; m++) {
+                    ac[r][m] = __fmaf_rn(a[r], c[m], ac[r][m]);
+                    bs[r][m] = __fmaf_rn(b[r], sine[m], bs[r][m]);
+                    bc[r][m] = __fmaf_rn(b[r], c[m], bc[r][m]);
+                    as[r][m] = __fmaf_rn(a[r], sine[m], as[r][m]);
+                }
+        }
+    }
+    finite = __syncthreads_and(finite);
+#pragma unroll
+    for (int r = 0; r < ROWS; r++) {
+        int row = first_row + lane_y * ROWS + r;
+        if (row >= rows)
+            continue;
+#pragma unroll
+        for (int m = 0; m < PAIRS; m++) {
+            Pair pair = pair_of(first_pair + lane_x * PAIRS + m, nx);
+            if (pair.left < 0)
+                continue;
+            offset right = (offset)row * nx + pair.right, left = (offset)row * nx + pair.left;
+            float2 of_left = {ac[r][m] + bs[r][m], bc[r][m] - as[r][m]},
+                   of_right = {ac[r][m] - bs[r][m], bc[r][m] + as[r][m]};
+            for (unsigned s = 0; s < samples && !finite; s++) {
+                float2 w = weight_of(phi[s], d[s]);
+                if (is_moderate(w))
+                    continue;
+                float rest = angle_yz(ky[s], kz[s], coordinate(row % ny, ny), coordinate(row / ny, nz), true);
+                add_fast(of_left, w, angle_x(kx[s], coordinate(pair.left, nx), rest, true));
+                add_fast(of_right, w, angle_x(kx[s], coordinate(pair.right, nx), rest, true));
+            }
+            re[left] = of_left.x, im[left] = of_left.y;
+            re[right] = of_right.x, im[right] = of_right.y;
+        }
+    }
 }
 #endif

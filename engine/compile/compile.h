@@ -53,21 +53,33 @@ const char *kiln__device_runtime(const kiln__nvrtc *nvrtc, kiln__arena *arena);
 size_t kiln__nvrtc_archs(const kiln__nvrtc *nvrtc, int *archs, size_t room);
 
 typedef struct kiln__include {
-    const char *name, *text;
-    const char *path; /* where it was found: below the source's folder, or one of `folders` */
+    const char *name, *text; /* `name` is what the text that includes it has behind #include */
+    const char *path;        /* where it was found; NULL: Kiln has it itself, for one of the host's */
 } kiln__include;
 
-/* The project headers that `text` (of the file `path`) includes by #include "name", directly or not, each once. They
- * are read from the folder of the including file, else from `folders`, and never from outside (links resolved). Names
- * that are not found there are left to the compiler. Everything returned lives in `arena`; depth, count and bytes are
- * limited (KILN_ERROR_REFUSED). */
+/* Where headers are. */
+typedef struct kiln__include_paths {
+    const char *const *folders; /* searched in this order, for "name" after the folder of the including file */
+    size_t folder_count;
+    const char *const *allowed; /* links resolved: what is read lies below one of these, wherever links lead */
+    size_t allowed_count;
+} kiln__include_paths;
+
+/* What the compiler gets. Everything lives in the arena, but for a source that did not change. */
+typedef struct kiln__includes {
+    const char *source; /* the given text itself, or a copy where the name in an #include had to change */
+    const kiln__include *items;
+    size_t count;
+    const char *const *others; /* names that were not found, each once: CUDA's headers, for kiln__nvrtc_headers() */
+    size_t other_count;
+} kiln__includes;
+
+/* The project headers that `text` (of the file `path`) includes, directly or not, each once. Names that are not found
+ * are left to the compiler. NVRTC identifies headers by the name in the #include alone, so where two files would have
+ * one name, or one file two, a name is changed in the texts. Depth, count and bytes are limited
+ * (KILN_ERROR_REFUSED). */
 kiln_status kiln__includes_collect(const kiln_allocator *mem, kiln__arena *arena, const char *path, const char *text,
-                                   const char *const *folders, size_t folder_count, const kiln__include **includes,
-                                   size_t *count, kiln_error **error);
-/* The same, and the names that were not found there, each once: CUDA's headers, for kiln__nvrtc_headers(). */
-kiln_status kiln__includes_all(const kiln_allocator *mem, kiln__arena *arena, const char *path, const char *text,
-                               const char *const *folders, size_t folder_count, const kiln__include **includes,
-                               size_t *count, const char *const **others, size_t *other_count, kiln_error **error);
+                                   const kiln__include_paths *where, kiln__includes *includes, kiln_error **error);
 
 typedef struct kiln__compile_request {
     const char *name;   /* of the source; for messages */
@@ -119,7 +131,8 @@ bool kiln__compiler_is_quiet(kiln__compiler *compiler);
 
 /* A running compile. Any thread may start, poll and wait; a job belongs to one thread. */
 typedef struct kiln__compile_job kiln__compile_job;
-/* The request is copied. Workers take jobs in the order they were started. */
+/* The request is copied. Workers take jobs in the order they were started. A request that is the same as one under way
+ * is not compiled again; its job gets a copy of the result, with a time of 0. */
 kiln_status kiln__compile_start(kiln__compiler *compiler, const kiln__compile_request *request, kiln__compile_job **job,
                                 kiln_error **error);
 bool kiln__compile_done(kiln__compile_job *job); /* never blocks */

@@ -44,6 +44,12 @@ void kiln__toolkit_free(const kiln_allocator *mem, kiln__toolkit *toolkit);
  * starts as `text`. */
 const char *kiln__include_next(const char *text, const char **at);
 
+/* A header of the host, as Kiln has it itself; NULL: it has none of that name. */
+const char *kiln__header_own(const char *name);
+/* Adds to a message what may be done about NVRTC's errors in `log`: a header or a name that only the host has.
+ * `include`: the folder of CUDA's headers. */
+void kiln__header_hints(kiln__text *text, const char *include, const char *log);
+
 struct kiln__nvrtc {
     const kiln_allocator *mem;
     void *library, *builtins; /* from dlopen; builtins is loaded before it is needed, see check_builtins() */

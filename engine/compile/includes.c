@@ -5,28 +5,30 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "compile_internal.h"
 
-enum { MOST_DEPTH = 64, MOST_HEADERS = 512 };
-static const size_t most_bytes = (size_t)16 << 20;
-
-typedef struct header {
-    const char *name, *path;
-} header;
+enum { MOST_DEPTH = 64, MOST_HEADERS = 4096 };
+static const size_t most_bytes = (size_t)64 << 20;
 
 typedef struct collector {
     const kiln_allocator *mem;
     kiln__arena *arena;
-    const char *const *folders;
-    size_t folder_count;
+    const kiln__include_paths *where;
     kiln__include *items;
-    header *headers; /* parallel to items: which file each is */
-    size_t count, item_room, header_room, bytes;
+    const char **files; /* parallel to items: the path of each with its links resolved */
+    size_t count, item_room, file_room, bytes;
     const char **others; /* names that were not found */
     size_t other_count, other_room;
     kiln_error **error;
 } collector;
+
+/* A text in which names behind #include are changed. */
+typedef struct edited {
+    const char *path, *text, *copied; /* copied: up to here the text is in `out` */
+    kiln__text out;                   /* empty: nothing was changed */
+} edited;
 
 /* ---- finding the directives ----
  * NVRTC and a parser of ours may disagree about where a comment, a string or an #if 0 ends: it depends on raw strings,
@@ -197,33 +199,39 @@ const char *kiln__include_next(const char *text, const char **at)
 
 /* ---- finding the files ---- */
 
-static const char *find_in(collector *all, const char *folder, const char *name)
+typedef struct found {
+    const char *path, *file; /* as searched; with links resolved. NULL: not found */
+    const char *refused;     /* one that is there, and may not be read */
+} found;
+
+/* True if the search is over. */
+static bool find_in(collector *all, const char *folder, const char *name, found *result)
 {
-    char *path = kiln__arena_printf(all->arena, "%s/%s", folder, name);
-    if (!path || !kiln__file_exists(path))
-        return NULL;
-    for (size_t i = 0; i < all->folder_count; i++)
-        if (kiln__path_within(all->mem, path, all->folders[i]))
-            return path;
-    return NULL;
+    const char *path = kiln__arena_printf(all->arena, "%s/%s", strcmp(folder, "/") == 0 ? "" : folder, name);
+    struct stat info;
+    if (!path || stat(path, &info) != 0 || S_ISDIR(info.st_mode))
+        return !path;
+    char *full = realpath(path, NULL);
+    const char *file = full ? kiln__arena_strdup(all->arena, full) : NULL;
+    free(full);
+    for (size_t i = 0; file && i < all->where->allowed_count; i++)
+        if (kiln__path_below(file, all->where->allowed[i])) {
+            *result = (found){.path = path, .file = file};
+            return true;
+        }
+    if (!result->refused)
+        result->refused = file;
+    return all->arena->failed;
 }
 
-static const char *find(collector *all, const char *from, const char *name, bool quoted)
+static found find(collector *all, const char *from, const char *name, bool quoted)
 {
+    found result = {0};
     const char *beside = quoted ? kiln__arena_folder(all->arena, from) : NULL;
-    const char *path = beside ? find_in(all, beside, name) : NULL;
-    for (size_t i = 0; i < all->folder_count && !path; i++)
-        path = find_in(all, all->folders[i], name);
-    return path;
-}
-
-static bool same_file(const char *a, const char *b)
-{
-    char *x = realpath(a, NULL), *y = realpath(b, NULL);
-    bool same = x && y && strcmp(x, y) == 0;
-    free(x);
-    free(y);
-    return same;
+    bool over = beside && find_in(all, beside, name, &result);
+    for (size_t i = 0; i < all->where->folder_count && !over; i++)
+        over = find_in(all, all->where->folders[i], name, &result);
+    return result;
 }
 
 static kiln_status add_other(collector *all, const char *name)
@@ -245,46 +253,126 @@ static unsigned line_of(const char *text, const char *at)
     return line;
 }
 
-static kiln_status collect(collector *all, const char *path, const char *text, unsigned depth);
+static kiln_status collect(collector *all, edited *file, unsigned depth);
 
-static kiln_status add(collector *all, const char *name, const char *path, unsigned depth)
+/* What the compiler gets as the text, in the arena; NULL: out of memory. */
+static const char *finish_text(collector *all, edited *file)
+{
+    const char *text = file->text;
+    if (file->out.length > 0 || file->out.failed) {
+        kiln__text_puts(&file->out, file->copied);
+        text = file->out.failed ? NULL : kiln__arena_strdup(all->arena, file->out.data);
+    }
+    kiln__text_free(&file->out);
+    return text;
+}
+
+static bool is_free(const collector *all, const char *name)
 {
     for (size_t i = 0; i < all->count; i++)
-        if (strcmp(all->headers[i].name, name) == 0) {
-            if (strcmp(all->headers[i].path, path) == 0 || same_file(all->headers[i].path, path))
-                return KILN_OK;
-            return kiln__fail(
-                all->mem, all->error, KILN_ERROR_REFUSED,
-                "#include \"%s\" is %s in one file and %s in another, and the compiler identifies headers "
-                "by the name in the #include: write one of them with its folder",
-                name, all->headers[i].path, path);
+        if (strcmp(all->items[i].name, name) == 0)
+            return false;
+    return true;
+}
+
+/* The name by which the compiler gets the file: as written, without what leads upwards. Where another file has that
+ * name, the path below the source's folder, or a made-up folder. NULL: out of memory. */
+static const char *name_for(collector *all, const char *name, const found *at)
+{
+    for (const char *up; (up = strstr(name, "../")) != NULL;)
+        name = up + 3;
+    if (is_free(all, name))
+        return name;
+    const char *base = all->where->folder_count ? all->where->folders[0] : "";
+    if (kiln__path_below(at->file, base) && is_free(all, at->file + strlen(base) + 1))
+        return at->file + strlen(base) + 1;
+    for (unsigned i = 2;; i++) {
+        const char *made = kiln__arena_printf(all->arena, "%u/%s", i, name);
+        if (!made || is_free(all, made))
+            return made;
+    }
+}
+
+/* Adds the file unless it is there. *as: the name that it has. */
+static kiln_status add(collector *all, const char *name, const found *at, unsigned depth, const char **as)
+{
+    for (size_t i = 0; i < all->count; i++)
+        if (strcmp(all->files[i], at->file) == 0) {
+            *as = all->items[i].name;
+            return KILN_OK;
         }
     if (all->count >= MOST_HEADERS)
-        return kiln__fail(all->mem, all->error, KILN_ERROR_REFUSED, "%s: more than %d headers are included", path,
+        return kiln__fail(all->mem, all->error, KILN_ERROR_REFUSED, "%s: more than %d headers are included", at->path,
                           (int)MOST_HEADERS);
     char *data = NULL;
     size_t length = 0;
-    kiln_status status = kiln__file_read_below(all->mem, path, all->folders, all->folder_count, most_bytes - all->bytes,
-                                               &data, &length, all->error);
+    kiln_status status = kiln__file_read_below(all->mem, at->file, all->where->allowed, all->where->allowed_count,
+                                               most_bytes - all->bytes, &data, &length, all->error);
     if (status != KILN_OK)
         return status;
     if (memchr(data, '\0', length)) {
         kiln__free(all->mem, data);
-        return kiln__fail(all->mem, all->error, KILN_ERROR_IO, "%s: not a text file: it contains a zero byte", path);
+        return kiln__fail(all->mem, all->error, KILN_ERROR_IO, "%s: not a text file: it contains a zero byte",
+                          at->path);
     }
     all->bytes += length;
     const char *text = kiln__arena_strndup(all->arena, data, length);
     kiln__free(all->mem, data);
-    if (!text || !kiln__grow(all->mem, &all->items, &all->item_room, all->count + 1, sizeof *all->items) ||
-        !kiln__grow(all->mem, &all->headers, &all->header_room, all->count + 1, sizeof *all->headers))
+    *as = name_for(all, name, at);
+    if (!text || !*as || !kiln__grow(all->mem, &all->items, &all->item_room, all->count + 1, sizeof *all->items) ||
+        !kiln__grow(all->mem, &all->files, &all->file_room, all->count + 1, sizeof *all->files))
         return kiln__fail_memory(all->error);
-    all->items[all->count] = (kiln__include){.name = name, .text = text, .path = path};
-    all->headers[all->count++] = (header){.name = name, .path = path};
-    return collect(all, path, text, depth + 1);
+    size_t place = all->count++;
+    all->items[place] = (kiln__include){.name = *as, .text = text, .path = at->path};
+    all->files[place] = at->file;
+    edited file = {.path = at->path, .text = text, .copied = text, .out = {.mem = all->mem}};
+    status = collect(all, &file, depth + 1);
+    all->items[place].text = finish_text(all, &file);
+    return status == KILN_OK && !all->items[place].text ? kiln__fail_memory(all->error) : status;
+}
+
+/* Adds a header that Kiln has itself. */
+static kiln_status add_own(collector *all, const char *name, const char *text, unsigned depth)
+{
+    for (size_t i = 0; i < all->count; i++)
+        if (strcmp(all->items[i].name, name) == 0)
+            return KILN_OK;
+    if (!kiln__grow(all->mem, &all->items, &all->item_room, all->count + 1, sizeof *all->items) ||
+        !kiln__grow(all->mem, &all->files, &all->file_room, all->count + 1, sizeof *all->files))
+        return kiln__fail_memory(all->error);
+    all->items[all->count] = (kiln__include){.name = name, .text = text};
+    all->files[all->count++] = "";
+    edited file = {.path = name, .text = text, .copied = text, .out = {.mem = all->mem}};
+    kiln_status status = collect(all, &file, depth + 1);
+    kiln__text_free(&file.out);
+    return status;
+}
+
+/* Puts `as` where `text` has a name of `length` bytes at `at`. */
+static void rename_at(edited *file, const char *at, size_t length, const char *as)
+{
+    kiln__text_add(&file->out, file->copied, (size_t)(at - file->copied));
+    kiln__text_puts(&file->out, as);
+    file->copied = at + length;
+}
+
+static kiln_status check_name(collector *all, const edited *file, const char *at, const char *name)
+{
+    if (*name == '/')
+        return kiln__fail(all->mem, all->error, KILN_ERROR_REFUSED,
+                          "%s:%u: #include of an absolute path (%s): write the name below a folder, and name the "
+                          "folder with 'include:' in the spec or with -I",
+                          file->path, line_of(file->text, at), name);
+    if (strstr(name, "??"))
+        return kiln__fail(all->mem, all->error, KILN_ERROR_REFUSED,
+                          "%s:%u: #include \"%s\": the name of a header must not "
+                          "contain ??, which starts a trigraph",
+                          file->path, line_of(file->text, at), name);
+    return KILN_OK;
 }
 
 /* Handles one #include; `at` is after the word. */
-static kiln_status follow(collector *all, const char *path, const char *text, const char *at, unsigned depth)
+static kiln_status follow(collector *all, edited *file, const char *at, unsigned depth)
 {
     if (*at == '\\') /* #include \"a.h\": within a string; not a directive */
         return KILN_OK;
@@ -295,31 +383,33 @@ static kiln_status follow(collector *all, const char *path, const char *text, co
                           "%s:%u: only #include \"name\" and #include <name> are supported, because the cache must "
                           "know what is read; write the name itself (in a comment or a string, do not start a line "
                           "with #include)",
-                          path, line_of(text, at));
-    char *name = kiln__arena_strndup(all->arena, at + 1, length);
+                          file->path, line_of(file->text, at));
+    const char *name = kiln__arena_strndup(all->arena, at + 1, length), *as = name;
     if (!name)
         return kiln__fail_memory(all->error);
-    if (*name == '/')
-        return kiln__fail(all->mem, all->error, KILN_ERROR_REFUSED,
-                          "%s:%u: #include of an absolute path (%s): headers "
-                          "are read from the folder of the source",
-                          path, line_of(text, at), name);
-    if (strstr(name, "??"))
-        return kiln__fail(all->mem, all->error, KILN_ERROR_REFUSED,
-                          "%s:%u: #include \"%s\": the name of a header must not "
-                          "contain ??, which starts a trigraph",
-                          path, line_of(text, at), name);
-    const char *found = find(all, path, name, close == '"');
+    kiln_status status = check_name(all, file, at, name);
+    if (status != KILN_OK)
+        return status;
+    found header = find(all, file->path, name, close == '"');
     if (all->arena->failed)
         return kiln__fail_memory(all->error);
-    if (found)
-        return add(all, name, found, depth);
+    if (header.file) {
+        status = add(all, name, &header, depth, &as);
+        if (status == KILN_OK && strcmp(as, name) != 0 && at + 1 >= file->copied)
+            rename_at(file, at + 1, length, as);
+        return status;
+    }
+    if (header.refused)
+        return kiln__fail(
+            all->mem, all->error, KILN_ERROR_REFUSED,
+            "%s:%u: #include \"%s\": %s is outside the folders that may be read, which are the spec's and "
+            "those of the search path; allow its folder with -I FOLDER, or any with --read-anywhere",
+            file->path, line_of(file->text, at), name, header.refused);
     if (leads_away(name, length)) /* not a CUDA header */
-        return kiln__fail(all->mem, all->error, KILN_ERROR_REFUSED,
-                          "%s:%u: #include \"%s\": not found, or outside "
-                          "the folders that may be read",
-                          path, line_of(text, at), name);
-    return add_other(all, name);
+        return kiln__fail(all->mem, all->error, KILN_ERROR_REFUSED, "%s:%u: #include \"%s\": not found", file->path,
+                          line_of(file->text, at), name);
+    const char *own = kiln__header_own(name);
+    return own ? add_own(all, name, own, depth) : add_other(all, name);
 }
 
 /* A __has_include(...) may only name what an #include could. `at` is after the word. */
@@ -355,12 +445,12 @@ static kiln_status check_probes(collector *all, const char *path, const char *te
     return status;
 }
 
-static kiln_status take_directive(collector *all, const char *path, const char *text, const char *start, unsigned depth)
+static kiln_status take_directive(collector *all, edited *file, const char *start, unsigned depth)
 {
-    const char *behind = NULL;
+    const char *behind = NULL, *path = file->path, *text = file->text;
     kind what = directive_at(start, &behind);
     if (what == INCLUDE)
-        return follow(all, path, text, behind, depth);
+        return follow(all, file, behind, depth);
     if (what == EMBED)
         return kiln__fail(all->mem, all->error, KILN_ERROR_REFUSED,
                           "%s:%u: #embed is not supported, because the cache must "
@@ -374,52 +464,42 @@ static kiln_status take_directive(collector *all, const char *path, const char *
     return KILN_OK;
 }
 
-static kiln_status collect(collector *all, const char *path, const char *text, unsigned depth)
+static kiln_status collect(collector *all, edited *file, unsigned depth)
 {
+    const char *text = file->text;
     if (depth > MOST_DEPTH)
         return kiln__fail(all->mem, all->error, KILN_ERROR_REFUSED, "%s: headers include each other more than %d deep",
-                          path, (int)MOST_DEPTH);
+                          file->path, (int)MOST_DEPTH);
     if (!may_name_file(text))
         return KILN_OK;
-    kiln_status status = check_probes(all, path, text);
+    kiln_status status = check_probes(all, file->path, text);
     const char *at = text, *start = strncmp(text, "\xef\xbb\xbf", 3) == 0 ? text + 3 : text; /* a byte order mark */
     for (; status == KILN_OK && start; start = next_start(&at))
-        status = take_directive(all, path, text, start, depth);
-    return status;
-}
-
-kiln_status kiln__includes_all(const kiln_allocator *mem, kiln__arena *arena, const char *path, const char *text,
-                               const char *const *folders, size_t folder_count, const kiln__include **includes,
-                               size_t *count, const char *const **others, size_t *other_count, kiln_error **error)
-{
-    collector all = {.mem = mem, .arena = arena, .folders = folders, .folder_count = folder_count, .error = error};
-    kiln_status status = collect(&all, path, text, 0);
-    kiln__include *kept = status == KILN_OK ? kiln__arena_alloc(arena, (all.count + 1) * sizeof *kept) : NULL;
-    const char **names = status == KILN_OK ? kiln__arena_alloc(arena, (all.other_count + 1) * sizeof *names) : NULL;
-    if (kept && names) {
-        if (all.count)
-            memcpy(kept, all.items, all.count * sizeof *kept);
-        if (all.other_count)
-            memcpy(names, all.others, all.other_count * sizeof *names);
-        *includes = kept;
-        *count = all.count;
-        *others = names;
-        *other_count = all.other_count;
-    } else if (status == KILN_OK) {
-        status = kiln__fail_memory(error);
-    }
-    kiln__free(mem, all.items);
-    kiln__free(mem, all.headers);
-    kiln__free(mem, all.others);
+        status = take_directive(all, file, start, depth);
     return status;
 }
 
 kiln_status kiln__includes_collect(const kiln_allocator *mem, kiln__arena *arena, const char *path, const char *text,
-                                   const char *const *folders, size_t folder_count, const kiln__include **includes,
-                                   size_t *count, kiln_error **error)
+                                   const kiln__include_paths *where, kiln__includes *includes, kiln_error **error)
 {
-    const char *const *others;
-    size_t other_count;
-    return kiln__includes_all(mem, arena, path, text, folders, folder_count, includes, count, &others, &other_count,
-                              error);
+    collector all = {.mem = mem, .arena = arena, .where = where, .error = error};
+    edited file = {.path = path, .text = text, .copied = text, .out = {.mem = mem}};
+    kiln_status status = collect(&all, &file, 0);
+    const char *source = finish_text(&all, &file);
+    kiln__include *kept = status == KILN_OK ? kiln__arena_alloc(arena, (all.count + 1) * sizeof *kept) : NULL;
+    const char **names = status == KILN_OK ? kiln__arena_alloc(arena, (all.other_count + 1) * sizeof *names) : NULL;
+    if (kept && names && source) {
+        if (all.count)
+            memcpy(kept, all.items, all.count * sizeof *kept);
+        if (all.other_count)
+            memcpy(names, all.others, all.other_count * sizeof *names);
+        *includes = (kiln__includes){
+            .source = source, .items = kept, .count = all.count, .others = names, .other_count = all.other_count};
+    } else if (status == KILN_OK) {
+        status = kiln__fail_memory(error);
+    }
+    kiln__free(mem, all.items);
+    kiln__free(mem, all.files);
+    kiln__free(mem, all.others);
+    return status;
 }

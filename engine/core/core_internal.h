@@ -23,8 +23,8 @@ void kiln__profile_find_all(const kiln_engine *engine); /* errors go to the log 
 /* The folder of the running executable, or of the shared library that holds this code; NULL: not known. */
 const char *kiln__executable_folder(kiln__arena *arena);
 const char *kiln__library_folder(kiln__arena *arena);
-/* The folders of `option` and $KILN_PATH (separated by ':') and the installed ones, in the order of the search. False:
- * out of memory. */
+/* The folders of `option` and $KILN_PATH (separated by ':') and the installed ones, in the order of the search; and
+ * those of $KILN_INCLUDE. False: out of memory. */
 bool kiln__search_path_make(kiln_engine *engine, const char *option);
 /* The compile worker: `option`, $KILN_WORKER, beside the executable, the installed one. NULL: not found. */
 const char *kiln__worker_find(kiln__arena *arena, const char *option);

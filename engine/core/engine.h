@@ -30,6 +30,8 @@ struct kiln_engine {
     const char *cache_dir, *worker; /* resolved at open; NULL: none */
     const char **search_path;       /* folders, in order */
     size_t search_count;
+    const char **include_path; /* folders of $KILN_INCLUDE */
+    size_t include_count;
 
     pthread_mutex_t lock; /* for everything below */
     kiln__host *hosts;
@@ -118,6 +120,11 @@ kiln_status kiln__engine_find_file(kiln_engine *engine, const char *spec_folder,
 /* The same for a kernel source or header: also in kernel_src in the spec's folder or beside it. */
 kiln_status kiln__engine_find_source(kiln_engine *engine, const char *spec_folder, const char *name, kiln__arena *arena,
                                      const char **path, kiln_error **error);
+/* Where the headers are that a source (of this path) includes, whose variant has `include:`. Everything lives in the
+ * arena. */
+kiln_status kiln__engine_include_paths(kiln_engine *engine, const char *spec_folder, const char *source,
+                                       const char *const *include, size_t count, kiln__arena *arena,
+                                       kiln__include_paths *paths, kiln_error **error);
 /* Fails if `bytes` of buffers on the device, or on the host, are more than allowed; `what` names them. */
 kiln_status kiln__engine_check_memory(kiln_engine *engine, uint64_t bytes, bool host, const char *what,
                                       kiln_error **error);

@@ -113,6 +113,10 @@ bool kiln__search_path_make(kiln_engine *engine, const char *option)
                 add_installed(engine, &list, KILN_DATADIR, "kiln/specs");
     engine->search_path = list.folders;
     engine->search_count = list.count;
+    list = (folder_list){0};
+    made = made && add_folders(engine, &list, environment("KILN_INCLUDE"));
+    engine->include_path = list.folders;
+    engine->include_count = list.count;
     return made;
 }
 
@@ -229,8 +233,8 @@ static void add_kernel_src(roots *where, const char *shown, const char *base, co
 
 static kiln_status find_roots(roots *where, kiln__arena *arena, kiln_error **error)
 {
-    size_t folders = 1 + where->engine->search_count;
-    where->items = kiln__arena_alloc(arena, folders * PLACES * sizeof *where->items);
+    size_t folders = 1 + where->engine->search_count, more = where->sources ? where->engine->include_count : 0;
+    where->items = kiln__arena_alloc(arena, (folders * PLACES + more) * sizeof *where->items);
     for (size_t i = 0; where->items && i < folders; i++) {
         const char *shown = i == 0 ? where->spec_folder : where->engine->search_path[i - 1];
         const char *real = i == 0 && *shown == '/' ? shown : resolve(arena, shown); /* resolved already */
@@ -240,6 +244,10 @@ static kiln_status find_roots(roots *where, kiln__arena *arena, kiln_error **err
         add_kernel_src(where, kiln__arena_printf(arena, "%s/kernel_src", shown), real, real, arena);
         add_kernel_src(where, kiln__arena_printf(arena, "%s/../kernel_src", shown),
                        real ? kiln__arena_folder(arena, real) : NULL, real, arena);
+    }
+    for (size_t i = 0; where->items && i < more; i++) {
+        const char *shown = where->engine->include_path[i];
+        where->items[where->count++] = (root){.shown = shown, .real = resolve(arena, shown)};
     }
     return arena->failed || !where->items ? kiln__fail_memory(error) : KILN_OK;
 }
@@ -320,4 +328,50 @@ kiln_status kiln__engine_find_source(kiln_engine *engine, const char *spec_folde
 {
     roots where = {.engine = engine, .spec_folder = spec_folder ? spec_folder : ".", .sources = true};
     return find(&where, name, arena, path, error);
+}
+
+/* ---- headers ---- */
+
+static kiln_status find_include(roots *where, const char *name, kiln__arena *arena, const char **path,
+                                kiln_error **error)
+{
+    kiln_status status = find(where, name, arena, path, error);
+    if (status != KILN_OK || is_folder(*path))
+        return status;
+    return kiln__fail(where->engine->mem, error, KILN_ERROR_ARGUMENT,
+                      "%s is not a folder: 'include' has folders of headers", name);
+}
+
+kiln_status kiln__engine_include_paths(kiln_engine *engine, const char *spec_folder, const char *source,
+                                       const char *const *include, size_t count, kiln__arena *arena,
+                                       kiln__include_paths *paths, kiln_error **error)
+{
+    roots where = {.engine = engine, .spec_folder = spec_folder ? spec_folder : ".", .sources = true};
+    size_t most = 1 + count + engine->search_count + engine->include_count, used = 0;
+    const char **folders = kiln__arena_alloc(arena, most * sizeof *folders);
+    for (size_t i = 0; folders && i < count; i++) { /* folders[0] is the source's */
+        roots fresh = where;
+        kiln_status status = find_include(&fresh, include[i], arena, &folders[1 + i], error);
+        if (status != KILN_OK)
+            return status;
+    }
+    kiln_status status = find_roots(&where, arena, error);
+    const char **allowed = status == KILN_OK ? kiln__arena_alloc(arena, (where.count + 2) * sizeof *allowed) : NULL;
+    const char *beside = kiln__arena_folder(arena, source);
+    if (!folders || !allowed || !beside)
+        return status == KILN_OK ? kiln__fail_memory(error) : status;
+    folders[0] = beside;
+    size_t folder_count = 1 + count;
+    for (size_t i = 0; i < engine->search_count; i++)
+        folders[folder_count++] = engine->search_path[i];
+    for (size_t i = 0; i < engine->include_count; i++)
+        folders[folder_count++] = engine->include_path[i];
+    if (engine->flags & KILN_READ_ANYWHERE)
+        allowed[used++] = "/";
+    for (size_t i = 0; i < where.count; i++)
+        if (where.items[i].real && !where.items[i].leads_out)
+            allowed[used++] = where.items[i].real;
+    *paths = (kiln__include_paths){
+        .folders = folders, .folder_count = folder_count, .allowed = allowed, .allowed_count = used};
+    return KILN_OK;
 }

@@ -4,23 +4,14 @@
 
 #include "data.h"
 
-static const struct {
-    const char *name;
-    size_t bytes;
-} types[KILN_TYPE_COUNT] = {
-#define KILN_X(name, bytes, code) {#name, bytes},
-    KILN_TYPE_MAP(KILN_X)
-#undef KILN_X
-};
+size_t kiln__type_bytes(kiln_type type) { return kiln__types[type].bytes; }
 
-size_t kiln__type_bytes(kiln_type type) { return types[type].bytes; }
-
-const char *kiln__type_name(kiln_type type) { return types[type].name; }
+const char *kiln__type_name(kiln_type type) { return kiln__types[type].name; }
 
 bool kiln__type_find(const char *name, kiln_type *type)
 {
     for (unsigned i = 0; i < KILN_TYPE_COUNT; i++)
-        if (strcmp(types[i].name, name) == 0) {
+        if (strcmp(kiln__types[i].name, name) == 0) {
             *type = (kiln_type)i;
             return true;
         }
@@ -29,7 +20,7 @@ bool kiln__type_find(const char *name, kiln_type *type)
 
 bool kiln__array_bytes(kiln_type type, int dims, const uint64_t *shape, uint64_t *bytes)
 {
-    uint64_t total = types[type].bytes;
+    uint64_t total = kiln__types[type].bytes;
     bool empty = false;
     for (int i = 0; i < dims; i++)
         empty |= shape[i] == 0;
@@ -69,16 +60,18 @@ void kiln__array_free(const kiln_allocator *mem, kiln_array *array)
 
 /* ---- poison ---- */
 
-/* A NaN for floats, 0xA5... for integers. f64 repeats a 32-bit word so that a device's memset can write it; the word
- * is a quiet NaN of f32 as well. */
+/* A NaN for floats, 0xA5... for integers and booleans. f64 repeats a 32-bit word so that a device's memset can write it;
+ * the word is a quiet NaN of f32 as well. Kernels do not make these NaNs: of 8 bits it is the negative one. */
 uint32_t kiln__poison_pattern(kiln_type type, size_t *width)
 {
-    switch (type) {
-    case KILN_f16: *width = 2; return 0x7EA5;
-    case KILN_f32:
-    case KILN_f64: *width = 4; return 0x7FFDA5A5;
-    default: *width = 1; return 0xA5;
-    }
+    const kiln__type_row *row = &kiln__types[type];
+    *width = row->exponent == 0 ? 1 : row->bytes < 4 ? row->bytes : 4;
+    if (*width == 4)
+        return 0x7FFDA5A5;
+    if (*width == 1)
+        return row->exponent ? 0xFF : 0xA5;
+    uint32_t quiet = 1u << (row->mantissa - 1);
+    return ((1u << row->exponent) - 1) << row->mantissa | quiet | (0xA5 & (quiet - 1));
 }
 
 void kiln__array_poison(kiln_array *array)
@@ -94,42 +87,51 @@ void kiln__array_poison(kiln_array *array)
 
 /* ---- conversions ---- */
 
-double kiln__half_to_double(uint16_t half)
+static int bias_of(const kiln__type_row *row) { return (1 << (row->exponent - 1)) - 1; }
+
+double kiln__narrow_to_double(kiln_type type, uint16_t given)
 {
-    uint64_t sign = (uint64_t)(half >> 15) << 63, exponent = half >> 10 & 31, mantissa = half & 1023, bits;
+    const kiln__type_row *row = &kiln__types[type];
+    int e = row->exponent, m = row->mantissa, bias = bias_of(row);
+    uint64_t sign = (uint64_t)(given >> (e + m) & 1) << 63, all = (UINT64_C(1) << e) - 1, bits;
+    uint64_t exponent = given >> m & all, mantissa = given & ((UINT64_C(1) << m) - 1);
+    bool finite = row->kind == KILN__TYPE_FINITE;
     double value;
     if (exponent == 0) {
-        value = (double)mantissa * 0x1p-24;
+        value = ldexp((double)mantissa, 1 - bias - m);
         return sign ? -value : value;
     }
-    if (exponent == 31)
-        bits = sign | UINT64_C(0x7FF) << 52 | mantissa << 42;
+    if (exponent == all && (!finite || mantissa == (UINT64_C(1) << m) - 1))
+        bits = sign | UINT64_C(0x7FF) << 52 | mantissa << (52 - m);
     else
-        bits = sign | (exponent + 1023 - 15) << 52 | mantissa << 42;
+        bits = sign | (exponent + 1023 - (uint64_t)bias) << 52 | mantissa << (52 - m);
     memcpy(&value, &bits, sizeof value);
     return value;
 }
 
-uint16_t kiln__double_to_half(double value)
+uint16_t kiln__double_to_narrow(kiln_type type, double value)
 {
-    uint64_t bits;
+    const kiln__type_row *row = &kiln__types[type];
+    int e = row->exponent, m = row->mantissa, least = 1 - bias_of(row);
+    bool finite = row->kind == KILN__TYPE_FINITE;
+    uint64_t bits, all = ((UINT64_C(1) << e) - 1) << m, most = finite ? all | ((UINT64_C(1) << m) - 1) : all;
     memcpy(&bits, &value, sizeof bits);
-    uint16_t sign = (uint16_t)(bits >> 48 & 0x8000);
+    uint64_t sign = bits >> 63 << (e + m);
     int exponent = (int)(bits >> 52 & 0x7FF) - 1023;
     uint64_t mantissa = bits & ((UINT64_C(1) << 52) - 1);
-    if (exponent == 1024)
-        return (uint16_t)(sign | 0x7C00 | (mantissa ? 0x0200 | (uint16_t)(mantissa >> 42) : 0));
-    if (exponent > 15)
-        return (uint16_t)(sign | 0x7C00);
-    if (exponent < -25)
-        return sign;
-    int shift = exponent >= -14 ? 42 : 42 + (-14 - exponent); /* subnormals keep fewer bits */
+    if (exponent == 1024 && mantissa && !finite)
+        return (uint16_t)(sign | all | UINT64_C(1) << (m - 1) | mantissa >> (52 - m));
+    if (exponent > bias_of(row) + finite)
+        return (uint16_t)(sign | most); /* infinity, or the NaN of a type that has none */
+    if (exponent < least - m - 1)
+        return (uint16_t)sign;
+    int shift = 52 - m + (exponent >= least ? 0 : least - exponent); /* subnormals keep fewer bits */
     uint64_t whole = mantissa | UINT64_C(1) << 52, kept = whole >> shift, rest = whole & ((UINT64_C(1) << shift) - 1);
     uint64_t tie = UINT64_C(1) << (shift - 1);
     kept += rest > tie || (rest == tie && (kept & 1));
     /* Adding instead of or-ing lets a carry out of the mantissa raise the exponent, up to infinity. */
-    uint64_t base = exponent >= -14 ? (uint64_t)(exponent + 14) << 10 : 0;
-    return (uint16_t)(sign + base + kept);
+    uint64_t base = exponent >= least ? (uint64_t)(exponent - least) << m : 0, sum = base + kept;
+    return (uint16_t)(sign | (sum > most ? most : sum));
 }
 
 void kiln__to_doubles(kiln_type type, const void *data, uint64_t first, size_t count, double *out)
@@ -144,6 +146,7 @@ void kiln__to_doubles(kiln_type type, const void *data, uint64_t first, size_t c
     switch (type) {
         KILN_CONVERT(i8, int8_t)
         KILN_CONVERT(u8, uint8_t)
+        KILN_CONVERT(bool, uint8_t)
         KILN_CONVERT(i16, int16_t)
         KILN_CONVERT(u16, uint16_t)
         KILN_CONVERT(i32, int32_t)
@@ -153,8 +156,22 @@ void kiln__to_doubles(kiln_type type, const void *data, uint64_t first, size_t c
         KILN_CONVERT(f32, float)
         KILN_CONVERT(f64, double)
     case KILN_f16:
+    case KILN_bf16:
         for (size_t i = 0; i < count; i++)
-            out[i] = kiln__half_to_double(((const uint16_t *)data)[first + i]);
+            out[i] = kiln__narrow_to_double(type, ((const uint16_t *)data)[first + i]);
+        break;
+    case KILN_f8e4m3:
+    case KILN_f8e5m2:
+        for (size_t i = 0; i < count; i++)
+            out[i] = kiln__narrow_to_double(type, ((const uint8_t *)data)[first + i]);
+        break;
+    case KILN_complex64:
+        for (size_t i = 0; i < count; i++)
+            out[i] = (double)((const float *)data)[2 * (first + i)];
+        break;
+    case KILN_complex128:
+        for (size_t i = 0; i < count; i++)
+            out[i] = ((const double *)data)[2 * (first + i)];
         break;
     case KILN_TYPE_COUNT: break;
     }
@@ -186,8 +203,26 @@ void kiln__from_doubles(kiln_type type, void *data, uint64_t first, size_t count
         KILN_CONVERT(i64, int64_t, INT64_MIN, 0x1p63, INT64_MAX)
         KILN_CONVERT(u64, uint64_t, 0, 0x1p64, UINT64_MAX)
     case KILN_f16:
+    case KILN_bf16:
         for (size_t i = 0; i < count; i++)
-            ((uint16_t *)data)[first + i] = kiln__double_to_half(in[i]);
+            ((uint16_t *)data)[first + i] = kiln__double_to_narrow(type, in[i]);
+        break;
+    case KILN_f8e4m3:
+    case KILN_f8e5m2:
+        for (size_t i = 0; i < count; i++)
+            ((uint8_t *)data)[first + i] = (uint8_t)kiln__double_to_narrow(type, in[i]);
+        break;
+    case KILN_bool:
+        for (size_t i = 0; i < count; i++)
+            ((uint8_t *)data)[first + i] = in[i] != 0;
+        break;
+    case KILN_complex64:
+        for (size_t i = 0; i < 2 * count; i++)
+            ((float *)data)[2 * first + i] = i % 2 ? 0 : (float)in[i / 2];
+        break;
+    case KILN_complex128:
+        for (size_t i = 0; i < 2 * count; i++)
+            ((double *)data)[2 * first + i] = i % 2 ? 0 : in[i / 2];
         break;
     case KILN_f32:
         for (size_t i = 0; i < count; i++)

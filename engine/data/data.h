@@ -18,11 +18,13 @@ kiln_status kiln__array_make(const kiln_allocator *mem, kiln_type type, int dims
 void kiln__array_free(const kiln_allocator *mem, kiln_array *array);
 
 /* Elements first .. first+count of an array of `type` as doubles, and back (rounded to nearest even; integers also
- * saturate, and NaN becomes 0). */
+ * saturate, and NaN becomes 0). Of complex elements they are the real parts; the others are set to 0. */
 void kiln__to_doubles(kiln_type type, const void *data, uint64_t first, size_t count, double *out);
 void kiln__from_doubles(kiln_type type, void *data, uint64_t first, size_t count, const double *in);
-double kiln__half_to_double(uint16_t half);
-uint16_t kiln__double_to_half(double value);
+/* The same for one element of a float type of at most 16 bits. A value beyond the type's range becomes infinite, or
+ * NaN where the type has no infinities. */
+double kiln__narrow_to_double(kiln_type type, uint16_t bits);
+uint16_t kiln__double_to_narrow(kiln_type type, double value);
 
 /* Calls work(user, 0 .. count-1, worker), in any order, in at most `threads` threads (0: one per core), numbered by
  * `worker` from 0. The calling thread is one of them, and all are joined before it returns. Never fails: if no thread
@@ -50,13 +52,22 @@ uint32_t kiln__poison_pattern(kiln_type type, size_t *width);
 /* One block of Philox 4x32-10, for tests. */
 void kiln__philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]);
 
-/* ---- .npy, versions 1.0 to 3.0, C order (Fortran order is transposed on reading), little-endian ---- */
+/* ---- .npy, versions 1.0 to 3.0, C order (Fortran order is transposed on reading), little-endian ----
+ * A file does not name all types: what ml_dtypes writes is bytes without a type. What is read is then the first type of
+ * that code, and kiln__type_reads() says whether it may be another. */
+/* Data that were read as `read` may be elements of `wanted`: it is the same type, one of the same code, u8 for the bytes
+ * of booleans, or integers that hold the bits of a type without a code. */
+bool kiln__type_reads(kiln_type wanted, kiln_type read);
+/* No other type has its code, so that a file alone tells it. */
+bool kiln__type_told(kiln_type read);
 /* The file is untrusted input: any bytes give an array or a clear error. `limit`: most bytes of data. */
 kiln_status kiln__npy_read(const kiln_allocator *mem, const char *path, uint64_t limit, kiln_array *array,
                            kiln_error **error);
 /* The same for a path that was resolved when it was checked (kiln__file_open). */
 kiln_status kiln__npy_read_resolved(const kiln_allocator *mem, const char *path, uint64_t limit, kiln_array *array,
                                     kiln_error **error);
+/* Type and shape alone, of a resolved path; *array has no data. */
+kiln_status kiln__npy_look(const kiln_allocator *mem, const char *path, kiln_array *array, kiln_error **error);
 kiln_status kiln__npy_parse(const kiln_allocator *mem, const char *name, const void *data, size_t length,
                             uint64_t limit, kiln_array *array, kiln_error **error);
 kiln_status kiln__npy_write(const kiln_allocator *mem, const char *path, const kiln_array *array, kiln_error **error);
@@ -73,6 +84,9 @@ typedef struct kiln__difference {
  * NaN. */
 void kiln__array_compare(const char *name, const kiln_array *got, const kiln_array *want, bool exact, double rtol,
                          double atol, kiln__difference *difference);
+/* The same, but an element of `want` that holds the poison is not compared: that of `got` must have been written. */
+void kiln__array_compare_sample(const char *name, const kiln_array *got, const kiln_array *want, bool exact,
+                                double rtol, double atol, kiln__difference *difference);
 
 /* ---- host functions ---- */
 typedef struct kiln__host {
@@ -109,7 +123,8 @@ struct kiln_call {
     /* Resolves a file name under the trust rules into a path from `arena`. */
     kiln_status (*file)(void *user, kiln__arena *arena, const char *name, const char **path, kiln_error **error);
     void *file_user;
-    bool missed; /* the function asked for an argument that it was not given */
+    const char *hint; /* NULL, or what can be done about a missing argument */
+    bool missed;      /* the function asked for an argument that it was not given */
     kiln__arena arena;
     kiln_error *failure;      /* set by kiln_call_fail */
     const kiln__log *log;     /* NULL: says nothing */

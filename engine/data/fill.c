@@ -171,8 +171,6 @@ static double zipf_element(const zipf *z, uint64_t seed, uint64_t index)
 
 /* ---- ranges of the element types ---- */
 
-static bool is_float(kiln_type type) { return type == KILN_f16 || type == KILN_f32 || type == KILN_f64; }
-
 static bool fits(kiln_type type, int64_t value)
 {
     switch (type) {
@@ -183,8 +181,22 @@ static bool fits(kiln_type type, int64_t value)
     case KILN_i32: return value >= INT32_MIN && value <= INT32_MAX;
     case KILN_u32: return value >= 0 && value <= UINT32_MAX;
     case KILN_u64: return value >= 0;
+    case KILN_bool: return value == 0 || value == 1;
     default: return true;
     }
+}
+
+static bool has_fraction(kiln_type type) { return kiln__types[type].exponent > 0; }
+
+/* A finite value that the type of floats turns into an infinity, or a NaN. */
+static bool overflows(kiln_type type, double value)
+{
+    uint64_t room[2];
+    double back;
+    type = kiln__type_part(type);
+    kiln__from_doubles(type, room, 0, 1, &value);
+    kiln__to_doubles(type, room, 0, 1, &back);
+    return isfinite(value) && !isfinite(back);
 }
 
 static void store_integer(kiln_type type, void *data, uint64_t index, uint64_t value)
@@ -202,7 +214,8 @@ static void store_integer(kiln_type type, void *data, uint64_t index, uint64_t v
 enum { CHUNK = 1024, PART = 1 << 18 };
 
 typedef struct fill_job {
-    kiln_array *array;
+    kiln_type type; /* of what is written: random complex numbers are filled part by part */
+    void *data;
     uint64_t count;
     kiln__fill_values fill;
     zipf zipf;
@@ -242,10 +255,17 @@ static void keep_below(kiln_type type, void *data, uint64_t first, size_t count,
             if (*value >= end && *value > low)
                 *value = nextafter(*value, -INFINITY);
         } else {
-            uint16_t *value = (uint16_t *)data + i;
-            double got = kiln__half_to_double(*value);
-            if (got >= end && got > low)
-                *value = got > 0 ? (uint16_t)(*value - 1) : got < 0 ? (uint16_t)(*value + 1) : 0x8001;
+            bool wide = kiln__type_bytes(type) == 2;
+            uint8_t *bytes = (uint8_t *)data + i;
+            uint16_t *words = (uint16_t *)data + i, sign = wide ? 0x8000 : 0x80, value = wide ? *words : *bytes;
+            double got = kiln__narrow_to_double(type, value);
+            if (!(got >= end && got > low))
+                continue;
+            value = got > 0 ? (uint16_t)(value - 1) : got < 0 ? (uint16_t)(value + 1) : (uint16_t)(sign | 1);
+            if (wide)
+                *words = value;
+            else
+                *bytes = (uint8_t)value;
         }
     }
 }
@@ -263,8 +283,16 @@ static void fill_integers(const fill_job *job, uint64_t first, uint64_t last)
             /* The high half of a product: its distance from uniform is less than range / 2^64. */
             value += range ? (uint64_t)((u128)words[i % 2] * range >> 64) : words[i % 2];
         }
-        store_integer(job->array->type, job->array->data, i, value);
+        store_integer(job->type, job->data, i, value);
     }
+}
+
+/* The tails of a distribution would become NaN in a type without infinities: they are cut off. */
+static void keep_finite(kiln_type type, double *values, size_t count)
+{
+    double most = kiln__narrow_to_double(type, (uint16_t)((1u << (8 * kiln__type_bytes(type) - 1)) - 2));
+    for (size_t i = 0; i < count; i++)
+        values[i] = values[i] > most ? most : values[i] < -most ? -most : values[i];
 }
 
 static void fill_part(void *user, size_t part, size_t worker)
@@ -272,9 +300,9 @@ static void fill_part(void *user, size_t part, size_t worker)
     (void)worker;
     const fill_job *job = user;
     const kiln__fill_values *fill = &job->fill;
-    kiln_type type = job->array->type;
+    kiln_type type = job->type;
     uint64_t first = (uint64_t)part * PART, last = first + PART < job->count ? first + PART : job->count;
-    if (fill->integers && !is_float(type)) {
+    if (fill->integers && !has_fraction(type)) {
         fill_integers(job, first, last);
         return;
     }
@@ -283,9 +311,11 @@ static void fill_part(void *user, size_t part, size_t worker)
         size_t count = last - first < CHUNK ? (size_t)(last - first) : CHUNK;
         for (size_t i = 0; i < count; i++)
             values[i] = float_element(job, first + i);
-        kiln__from_doubles(type, job->array->data, first, count, values);
+        if (fill->kind == KILN__FILL_NORMAL && kiln__types[type].kind == KILN__TYPE_FINITE)
+            keep_finite(type, values, count);
+        kiln__from_doubles(type, job->data, first, count, values);
         if (fill->kind == KILN__FILL_UNIFORM)
-            keep_below(type, job->array->data, first, count, fill->a, fill->b);
+            keep_below(type, job->data, first, count, fill->a, fill->b);
         first += count;
     }
 }
@@ -295,7 +325,7 @@ static void fill_part(void *user, size_t part, size_t worker)
 static kiln_status check_integers(const fill_job *job, const kiln_allocator *mem, kiln_error **error)
 {
     const kiln__fill_values *fill = &job->fill;
-    kiln_type type = job->array->type;
+    kiln_type type = job->type;
     const char *name = kiln__type_name(type);
     if (!fill->integers)
         return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "a buffer of %s must be filled with integers, not with %g",
@@ -315,6 +345,23 @@ static kiln_status check_integers(const fill_job *job, const kiln_allocator *mem
     return KILN_OK;
 }
 
+/* The values of floats that the fill names, against the type's range. The open end of [a, b) may round to infinity. */
+static kiln_status check_range(const fill_job *job, const kiln_allocator *mem, kiln_error **error)
+{
+    const kiln__fill_values *fill = &job->fill;
+    double last = fill->a;
+    if (!has_fraction(job->type) || fill->kind == KILN__FILL_ZIPF)
+        return KILN_OK;
+    if (fill->kind == KILN__FILL_IOTA && job->count)
+        last += fill->b * (double)(job->count - 1);
+    else if (fill->kind == KILN__FILL_UNIFORM && kiln__types[job->type].kind == KILN__TYPE_FINITE)
+        last = fill->b;
+    if (!overflows(job->type, fill->a) && !overflows(job->type, last))
+        return KILN_OK;
+    return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "%g is outside the range of %s",
+                      overflows(job->type, fill->a) ? fill->a : last, kiln__type_name(job->type));
+}
+
 static kiln_status check_floats(fill_job *job, const kiln_allocator *mem, kiln_error **error)
 {
     kiln__fill_values *fill = &job->fill;
@@ -329,15 +376,15 @@ static kiln_status check_floats(fill_job *job, const kiln_allocator *mem, kiln_e
         return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "normal: the deviation must be finite and 0 or more, not %g",
                           fill->b);
     if (fill->kind != KILN__FILL_ZIPF)
-        return KILN_OK;
+        return check_range(job, mem, error);
     if (!(fill->a >= 1 && fill->a <= 0x1p53 && fill->a == floor(fill->a)))
         return kiln__fail(mem, error, KILN_ERROR_ARGUMENT,
                           "zipf: the number of values must be an integer of 1 or more, not %g", fill->a);
     if (!(fill->b >= 0 && fill->b <= 20))
         return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "zipf: the exponent must be 0 to 20, not %g", fill->b);
-    if (!fits(job->array->type, (int64_t)fill->a - 1))
+    if (!fits(job->type, (int64_t)fill->a - 1))
         return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "zipf: %g values do not fit into %s", fill->a,
-                          kiln__type_name(job->array->type));
+                          kiln__type_name(job->type));
     zipf_begin(&job->zipf, fill->a, fill->b);
     return KILN_OK;
 }
@@ -345,14 +392,18 @@ static kiln_status check_floats(fill_job *job, const kiln_allocator *mem, kiln_e
 kiln_status kiln__array_fill(kiln_array *array, const kiln__fill_values *fill, const kiln_allocator *mem,
                              kiln_error **error)
 {
-    fill_job job = {.array = array, .fill = *fill};
+    fill_job job = {.type = array->type, .data = array->data, .fill = *fill};
     uint64_t bytes;
     if (!kiln__array_bytes(array->type, array->dims, array->shape, &bytes))
         return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "cannot fill an array of more than 2^63 bytes");
     job.count = bytes / kiln__type_bytes(array->type);
     bool drawn = fill->kind == KILN__FILL_NORMAL || fill->kind == KILN__FILL_ZIPF;
-    kiln_status status = is_float(array->type) || drawn ? check_floats(&job, mem, error)
-                                                        : check_integers(&job, mem, error);
+    if (drawn || fill->kind == KILN__FILL_UNIFORM) { /* both parts of complex numbers are drawn */
+        job.type = kiln__type_part(array->type);
+        job.count *= kiln__type_bytes(array->type) / kiln__type_bytes(job.type);
+    }
+    kiln_status status = has_fraction(job.type) || drawn ? check_floats(&job, mem, error)
+                                                         : check_integers(&job, mem, error);
     if (drawn)
         job.fill.integers = false;
     if (status == KILN_OK)

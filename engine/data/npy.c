@@ -10,12 +10,6 @@
 static const char magic[6] = {'\x93', 'N', 'U', 'M', 'P', 'Y'};
 enum { PREFIX = 12, HEADER_MOST = 1 << 16 };
 
-static const char *const codes[KILN_TYPE_COUNT] = {
-#define KILN_X(name, bytes, code) code,
-    KILN_TYPE_MAP(KILN_X)
-#undef KILN_X
-};
-
 /* What the header says; `why` is set where it cannot be used. */
 typedef struct header {
     kiln_type type;
@@ -103,17 +97,16 @@ static bool parse_descr(header *h, scanner *s)
     if (!take_text(s, text, sizeof text) || !text[0])
         return no(h, "has no readable 'descr' in its header");
     const char *code = strchr("<>|=", text[0]) ? text + 1 : text;
-    if (strcmp(code, "b1") == 0)
-        code = "u1"; /* numpy's booleans are bytes 0 and 1 */
+    if (strcmp(code, "f1") == 0) /* ml_dtypes' float8_e5m2 */
+        code = kiln__types[KILN_f8e5m2].code;
     for (unsigned i = 0; i < KILN_TYPE_COUNT; i++)
-        if (strcmp(code, codes[i]) == 0) {
+        if (strcmp(code, kiln__types[i].code) == 0) {
             h->type = (kiln_type)i;
             if (text[0] == '>' && kiln__type_bytes(h->type) > 1)
                 return no(h, "is big-endian; save it as little-endian (array.astype(dtype.newbyteorder('<')))");
             return true;
         }
-    snprintf(h->why, sizeof h->why, "holds elements of type '%s'; kiln reads integers of 8 to 64 bits, f16, f32, f64",
-             text);
+    snprintf(h->why, sizeof h->why, "holds elements of type '%s'; kiln reads%s", text, kiln__type_list);
     return false;
 }
 
@@ -259,6 +252,23 @@ static kiln_status settle_order(const kiln_allocator *mem, const header *h, uint
     return KILN_OK;
 }
 
+/* ---- what a file says of the type ---- */
+
+bool kiln__type_reads(kiln_type wanted, kiln_type read)
+{
+    if (kiln__types[wanted].code[0] == 'V' && kiln__type_is_integer(read)) /* its bits */
+        return kiln__type_bytes(wanted) == kiln__type_bytes(read);
+    return strcmp(kiln__types[wanted].code, kiln__types[read].code) == 0 || (wanted == KILN_u8 && read == KILN_bool);
+}
+
+bool kiln__type_told(kiln_type read)
+{
+    unsigned same = 0;
+    for (unsigned i = 0; i < KILN_TYPE_COUNT; i++)
+        same += strcmp(kiln__types[i].code, kiln__types[read].code) == 0;
+    return same == 1;
+}
+
 /* ---- reading ---- */
 
 kiln_status kiln__npy_parse(const kiln_allocator *mem, const char *name, const void *data, size_t length,
@@ -284,44 +294,52 @@ kiln_status kiln__npy_parse(const kiln_allocator *mem, const char *name, const v
     return status;
 }
 
-/* Reads the header, then the data directly into the array, so that a large file is in memory only once. */
-static kiln_status read_open(const kiln_allocator *mem, const char *path, FILE *file, char *text, uint64_t limit,
-                             kiln_array *array, kiln_error **error)
+/* Reads the header; *start is where the data begins. */
+static kiln_status read_header(const kiln_allocator *mem, const char *path, FILE *file, char *text, header *h,
+                               size_t *start, kiln_error **error)
 {
-    header h = {0};
     size_t from, count, got = fread(text, 1, PREFIX, file);
-    uint64_t bytes;
     if (ferror(file))
         return kiln__fail(mem, error, KILN_ERROR_IO, "%s: cannot be read: %s", path, strerror(errno));
-    if (!find_header(&h, (unsigned char *)text, got, &from, &count))
-        return refuse(mem, path, &h, error);
+    if (!find_header(h, (unsigned char *)text, got, &from, &count))
+        return refuse(mem, path, h, error);
     size_t rest = from + count > got ? from + count - got : 0;
     if (fread(text + got, 1, rest, file) != rest)
         return kiln__fail(mem, error, KILN_ERROR_IO, "%s: ends within its header", path);
-    if (!parse_header(&h, text + from, count))
-        return refuse(mem, path, &h, error);
+    *start = from + count;
+    return parse_header(h, text + from, count) ? KILN_OK : refuse(mem, path, h, error);
+}
+
+/* Reads the data directly into the array, so that a large file is in memory only once. */
+static kiln_status read_data(const kiln_allocator *mem, const char *path, FILE *file, const header *h, size_t start,
+                             uint64_t limit, kiln_array *array, kiln_error **error)
+{
+    uint64_t bytes;
     if (fseeko(file, 0, SEEK_END) != 0)
         return kiln__fail(mem, error, KILN_ERROR_IO, "%s: is not a regular file", path);
     off_t end = ftello(file);
-    if (end < 0 || (uint64_t)end < from + count || fseeko(file, (off_t)(from + count), SEEK_SET) != 0)
+    if (end < 0 || (uint64_t)end < start || fseeko(file, (off_t)start, SEEK_SET) != 0)
         return kiln__fail(mem, error, KILN_ERROR_IO, "%s: is not a regular file", path);
     kiln_array made;
-    kiln_status status = make_promised(mem, path, &h, (uint64_t)end - from - count, limit, &made, &bytes, error);
+    kiln_status status = make_promised(mem, path, h, (uint64_t)end - start, limit, &made, &bytes, error);
     if (status != KILN_OK)
         return status;
     if (fread(made.data, 1, (size_t)bytes, file) != bytes) {
         kiln__array_free(mem, &made);
         return kiln__fail(mem, error, KILN_ERROR_IO, "%s: changed while it was read", path);
     }
-    status = settle_order(mem, &h, bytes, &made, error);
+    status = settle_order(mem, h, bytes, &made, error);
     if (status == KILN_OK)
         *array = made;
     return status;
 }
 
-static kiln_status read_path(const kiln_allocator *mem, const char *path, bool resolved, uint64_t limit,
+/* `look`: only at the header. */
+static kiln_status read_path(const kiln_allocator *mem, const char *path, bool resolved, bool look, uint64_t limit,
                              kiln_array *array, kiln_error **error)
 {
+    header h = {0};
+    size_t start = 0;
     int fd;
     kiln_status status = kiln__file_open(mem, path, resolved, &fd, error);
     if (status != KILN_OK)
@@ -332,7 +350,13 @@ static kiln_status read_path(const kiln_allocator *mem, const char *path, bool r
         return kiln__fail_memory(error);
     }
     char *text = kiln__alloc(mem, PREFIX + HEADER_MOST);
-    status = text ? read_open(mem, path, file, text, limit, array, error) : kiln__fail_memory(error);
+    status = text ? read_header(mem, path, file, text, &h, &start, error) : kiln__fail_memory(error);
+    if (status == KILN_OK && look) {
+        *array = (kiln_array){.type = h.type, .dims = h.dims};
+        memcpy(array->shape, h.shape, sizeof array->shape);
+    } else if (status == KILN_OK) {
+        status = read_data(mem, path, file, &h, start, limit, array, error);
+    }
     kiln__free(mem, text);
     fclose(file);
     return status;
@@ -341,13 +365,18 @@ static kiln_status read_path(const kiln_allocator *mem, const char *path, bool r
 kiln_status kiln__npy_read(const kiln_allocator *mem, const char *path, uint64_t limit, kiln_array *array,
                            kiln_error **error)
 {
-    return read_path(mem, path, false, limit, array, error);
+    return read_path(mem, path, false, false, limit, array, error);
 }
 
 kiln_status kiln__npy_read_resolved(const kiln_allocator *mem, const char *path, uint64_t limit, kiln_array *array,
                                     kiln_error **error)
 {
-    return read_path(mem, path, true, limit, array, error);
+    return read_path(mem, path, true, false, limit, array, error);
+}
+
+kiln_status kiln__npy_look(const kiln_allocator *mem, const char *path, kiln_array *array, kiln_error **error)
+{
+    return read_path(mem, path, true, true, 0, array, error);
 }
 
 /* ---- writing ---- */
@@ -359,7 +388,7 @@ kiln_status kiln__npy_write(const kiln_allocator *mem, const char *path, const k
         return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "%s: an array of more than 2^63 bytes", path);
     kiln__text text = {.mem = mem};
     kiln__text_printf(&text, "{'descr': '%c%s', 'fortran_order': False, 'shape': (",
-                      kiln__type_bytes(array->type) == 1 ? '|' : '<', codes[array->type]);
+                      kiln__type_bytes(array->type) == 1 ? '|' : '<', kiln__types[array->type].code);
     for (int i = 0; i < array->dims; i++)
         kiln__text_printf(&text, "%s%" PRIu64, i ? ", " : "", array->shape[i]);
     kiln__text_puts(&text, array->dims == 1 ? ",), }" : "), }");

@@ -45,7 +45,7 @@ static char *label(const kiln__draft *draft)
 /* ---- the trial: what the kernel reads and writes ---- */
 
 static const uint64_t type_bytes[] = {
-#define KILN_X(name, bytes, code) bytes,
+#define KILN_X(name, bytes, ...) bytes,
     KILN_TYPE_MAP(KILN_X)
 #undef KILN_X
 };
@@ -54,7 +54,7 @@ static int see(void *user, const kiln_traced_access *access)
 {
     kiln__draft *draft = user;
     for (size_t i = 0; access->buffer && i < draft->argument_count; i++) {
-        kiln__argument *argument = &draft->arguments[i];
+        kiln__draft_argument *argument = &draft->arguments[i];
         if (argument->role != KILN__ROLE_BUFFER || strcmp(argument->name, access->buffer) != 0)
             continue;
         uint64_t bytes = (size_t)access->type < KILN__COUNT(type_bytes) ? type_bytes[access->type] : 1;

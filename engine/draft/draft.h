@@ -79,7 +79,7 @@ typedef struct kiln__tunable {
 
 typedef enum kiln__role { KILN__ROLE_BUFFER, KILN__ROLE_SIZE, KILN__ROLE_SCALAR } kiln__role;
 
-typedef struct kiln__argument { /* a parameter of the kernel */
+typedef struct kiln__draft_argument { /* a parameter of the kernel */
     const char *name;
     const char *declared; /* as the source has it, for comments */
     kiln__role role;
@@ -91,7 +91,7 @@ typedef struct kiln__argument { /* a parameter of the kernel */
     bool seen, read, written, atomic;
     uint64_t extent; /* elements up to the last that was touched */
     const char *shape;
-} kiln__argument;
+} kiln__draft_argument;
 
 enum { KILN__MOST_TUNABLES = 64, KILN__MOST_ARGUMENTS = 64, KILN__MOST_SIZES = 8 };
 
@@ -116,7 +116,7 @@ typedef struct kiln__draft {
     const kiln__kernel *kernel;
     kiln__tunable tunables[KILN__MOST_TUNABLES];
     size_t tunable_count;
-    kiln__argument arguments[KILN__MOST_ARGUMENTS];
+    kiln__draft_argument arguments[KILN__MOST_ARGUMENTS];
     size_t argument_count;
     kiln__size sizes[KILN__MOST_SIZES];
     size_t size_count;
@@ -144,7 +144,7 @@ bool kiln__name_is_block(const char *name); /* it looks like the number of threa
 /* Compiles the source until no name is missing, and reads the types of the kernel's parameters. */
 kiln_status kiln__probe(kiln_engine *engine, kiln__draft *draft, const char *text, kiln_error **error);
 /* The type of one parameter from its mangled name, "PKf". False: not one that a spec can pass. */
-bool kiln__probe_type(const char *mangled, size_t length, kiln__argument *argument);
+bool kiln__probe_type(const char *mangled, size_t length, kiln__draft_argument *argument);
 
 /* ---- the spec (write.c) ---- */
 

@@ -337,7 +337,7 @@ static const struct {
 };
 
 /* The type by its words, where no compiler says it better. */
-static void read_type(kiln__draft *draft, size_t from, size_t to, kiln__argument *argument)
+static void read_type(kiln__draft *draft, size_t from, size_t to, kiln__draft_argument *argument)
 {
     const kiln__scan *scan = draft->scan;
     bool is_unsigned = false, pointer = false;
@@ -387,12 +387,12 @@ static bool is_limit(const kiln__draft *draft, const char *name)
 static void add_argument(kiln__draft *draft, size_t from, size_t to)
 {
     const kiln__scan *scan = draft->scan;
-    kiln__argument *argument = &draft->arguments[draft->argument_count];
+    kiln__draft_argument *argument = &draft->arguments[draft->argument_count];
     size_t name = 0;
     for (size_t i = from; i < to && scan->words[i].kind != '='; i++)
         if (scan->words[i].kind == 'w' && !kiln__word_is(scan, i, "__restrict__"))
             name = i;
-    *argument = (kiln__argument){0};
+    *argument = (kiln__draft_argument){0};
     const char *plain = name > from ? kiln__word_copy(scan, name) : "unnamed";
     read_type(draft, from, to, argument);
     if (argument->role != KILN__ROLE_BUFFER && !argument->floating && plain &&
@@ -501,7 +501,7 @@ static const char *wide_shape(const kiln__draft *draft, size_t most)
     return shape;
 }
 
-static void set_shape(const kiln__draft *draft, kiln__argument *argument)
+static void set_shape(const kiln__draft *draft, kiln__draft_argument *argument)
 {
     candidate list[64];
     size_t count = list_extents(draft, list, KILN__COUNT(list));
@@ -522,7 +522,7 @@ static void set_shape(const kiln__draft *draft, kiln__argument *argument)
 void kiln__guess_shapes(kiln__draft *draft)
 {
     for (size_t i = 0; i < draft->argument_count; i++) {
-        kiln__argument *argument = &draft->arguments[i];
+        kiln__draft_argument *argument = &draft->arguments[i];
         if (argument->role != KILN__ROLE_BUFFER)
             continue;
         if (argument->seen)

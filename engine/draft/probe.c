@@ -41,19 +41,19 @@ static const char *instance(const kiln__draft *draft)
 static kiln_status compile(kiln_engine *engine, const kiln__draft *draft, const char *source, const char *const *names,
                            size_t count, kiln__unit *unit, kiln_error **error)
 {
-    const kiln__include *includes = NULL;
+    kiln__include_paths where;
+    kiln__includes includes;
     kiln__compile_job *job = NULL;
     uint64_t ns = 0;
-    size_t include_count = 0;
-    const char *folders[] = {kiln__arena_folder(draft->arena, draft->path)};
-    if (!folders[0])
+    const char *folder = kiln__arena_folder(draft->arena, draft->path);
+    if (!folder)
         return kiln__fail_memory(error);
-    KILN__TRY(kiln__includes_collect(engine->mem, draft->arena, draft->path, source, folders, 1, &includes,
-                                     &include_count, error));
+    KILN__TRY(kiln__engine_include_paths(engine, folder, draft->path, NULL, 0, draft->arena, &where, error));
+    KILN__TRY(kiln__includes_collect(engine->mem, draft->arena, draft->path, source, &where, &includes, error));
     kiln__compile_request request = {.name = draft->shown,
-                                     .source = source,
-                                     .includes = includes,
-                                     .include_count = include_count,
+                                     .source = includes.source,
+                                     .includes = includes.items,
+                                     .include_count = includes.count,
                                      .arch = engine->arch,
                                      .names = names,
                                      .name_count = count};
@@ -93,7 +93,7 @@ static const struct {
     {"5uint3", "u32", 3},   {"5uint4", "u32", 4},   {"6uchar4", "u8", 4},  {"5char4", "i8", 4},
 };
 
-bool kiln__probe_type(const char *mangled, size_t length, kiln__argument *argument)
+bool kiln__probe_type(const char *mangled, size_t length, kiln__draft_argument *argument)
 {
     const char *at = mangled, *end = mangled + length;
     bool pointer = at < end && *at == 'P';
@@ -137,7 +137,7 @@ static const char *find_mangled(const kiln__unit *unit, const char *name, size_t
 static kiln_status set_types(kiln__draft *draft, const kiln__unit *unit, const char *const *names, kiln_error **error)
 {
     for (size_t i = 0; i < draft->argument_count; i++) {
-        kiln__argument *argument = &draft->arguments[i], made = *argument;
+        kiln__draft_argument *argument = &draft->arguments[i], made = *argument;
         size_t length = 0;
         const char *mangled = find_mangled(unit, names[i], &length);
         if (!mangled)

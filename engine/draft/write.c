@@ -3,9 +3,9 @@
 
 #include "draft.h"
 
-static const char *type_of(const kiln__argument *argument) { return argument->type ? argument->type : "f32"; }
+static const char *type_of(const kiln__draft_argument *argument) { return argument->type ? argument->type : "f32"; }
 
-static bool is_output(const kiln__argument *argument)
+static bool is_output(const kiln__draft_argument *argument)
 {
     return argument->role == KILN__ROLE_BUFFER && !argument->constant && (argument->written || !argument->seen);
 }
@@ -120,7 +120,7 @@ static void write_params(const kiln__draft *draft, kiln__text *out)
     kiln__text_puts(out, hints ? "\n\n" : "\n");
 }
 
-static void write_fill(const kiln__draft *draft, const kiln__argument *argument, kiln__text *out)
+static void write_fill(const kiln__draft *draft, const kiln__draft_argument *argument, kiln__text *out)
 {
     bool chosen = strchr("fiu", *type_of(argument)) == NULL || strlen(type_of(argument)) > 3;
     (void)draft;
@@ -136,7 +136,7 @@ static void write_buffers(const kiln__draft *draft, kiln__text *out)
 {
     bool first = true;
     for (size_t i = 0; i < draft->argument_count; i++) {
-        const kiln__argument *argument = &draft->arguments[i];
+        const kiln__draft_argument *argument = &draft->arguments[i];
         if (argument->role != KILN__ROLE_BUFFER)
             continue;
         if (first)
@@ -160,7 +160,7 @@ static void write_buffers(const kiln__draft *draft, kiln__text *out)
 }
 
 /* Whether a configuration's output has the shape of the default one's. */
-static bool is_comparable(const kiln__draft *draft, const kiln__argument *argument)
+static bool is_comparable(const kiln__draft *draft, const kiln__draft_argument *argument)
 {
     for (size_t i = 0; i < draft->tunable_count; i++)
         if (!draft->tunables[i].size && argument->shape && strstr(argument->shape, draft->tunables[i].name))
@@ -219,7 +219,7 @@ static void write_launch(const kiln__draft *draft, kiln__text *out)
     kiln__text_puts(out, "  args: [");
     bool values = false;
     for (size_t i = 0; i < draft->argument_count; i++) {
-        const kiln__argument *argument = &draft->arguments[i];
+        const kiln__draft_argument *argument = &draft->arguments[i];
         bool scalar = argument->role == KILN__ROLE_SCALAR;
         values |= scalar;
         kiln__text_printf(out, "%s%s", i ? ", " : "", !scalar ? argument->name : argument->floating ? "1.5" : "1");

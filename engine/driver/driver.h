@@ -115,5 +115,9 @@ bool kiln__driver_is_sticky(CUresult result); /* the context is lost: illegal ad
 #define KILN__UUID_TEXT 48
 bool kiln__driver_uuid(const kiln__driver *driver, CUdevice device, char text[KILN__UUID_TEXT]);
 /* What the driver does not know is 0. If the result is not CUDA_SUCCESS a query failed, and *info is incomplete. */
+/* Fused multiply-adds x 2, a second, of one of KILN_UNIT_...; 0: the device has no such unit. Reads cc, sm_count and
+ * clock_hz of `info`. */
+double kiln__peak_flops(const kiln_device_info *info, unsigned unit);
+
 CUresult kiln__driver_device_info(const kiln__driver *driver, CUdevice device, kiln_device_info *info);
 #endif

@@ -65,17 +65,6 @@ kiln_status(kiln__driver_fail)(const kiln__driver *driver, const kiln_allocator 
     return status;
 }
 
-/* fp32 lanes (one fused multiply-add each per clock) of one SM: CUDA C++ Programming Guide, table of arithmetic
- * throughput by compute capability. */
-static int fp32_lanes(int major, int minor)
-{
-    if (major < 5)
-        return 192;
-    if ((major == 6 && minor == 0) || major == 7 || (major == 8 && minor == 0))
-        return 64;
-    return 128;
-}
-
 /* Keeps the first error other than "the driver does not know this attribute". */
 static bool note(CUresult result, CUresult *wrong)
 {
@@ -142,7 +131,7 @@ CUresult kiln__driver_device_info(const kiln__driver *driver, CUdevice device, k
     info->clock_hz = 1e3 * attribute(driver, device, CU_DEVICE_ATTRIBUTE_CLOCK_RATE, &wrong);
     info->memory_clock_hz = 1e3 * attribute(driver, device, CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, &wrong);
     info->memory_bus_bits = attribute(driver, device, CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH, &wrong);
-    info->peak_flops = 2.0 * fp32_lanes(info->cc_major, info->cc_minor) * info->sm_count * info->clock_hz;
+    info->peak_flops = kiln__peak_flops(info, KILN_UNIT_FP32);
     info->peak_bandwidth = 2.0 * info->memory_clock_hz * info->memory_bus_bits / 8.0; /* two transfers per clock */
     info->driver_version = driver->simulator ? 0 : driver->version;
     return wrong;

@@ -119,6 +119,13 @@ static kiln_status set_params(const kiln_allocator *mem, kiln__config *config, c
     return KILN_OK;
 }
 
+static bool is_extent(kiln_value value)
+{
+    size_t length;
+    int dim;
+    return value.kind == KILN_TEXT && kiln__is_extent(value.as.text, &length, &dim);
+}
+
 /* A size is an integer, unless the spec gives another kind for it. Texts are copied into the arena. */
 static kiln_status convert_size(const kiln_allocator *mem, kiln__arena *arena, const kiln_setting *given,
                                 kiln_setting *size, kiln_error **error)
@@ -130,7 +137,7 @@ static kiln_status convert_size(const kiln_allocator *mem, kiln__arena *arena, c
     if (size->value.kind == KILN_INT && value.kind == KILN_FLOAT && value.as.f >= -0x1p53 && value.as.f <= 0x1p53 &&
         value.as.f == (double)(int64_t)value.as.f)
         value = (kiln_value){.kind = KILN_INT, .as.i = (int64_t)value.as.f};
-    if (value.kind != size->value.kind) {
+    if (value.kind != size->value.kind && !(size->value.kind == KILN_INT && is_extent(value))) {
         kiln__text text = {.mem = mem};
         kiln__value_print(&text, given->value);
         kiln_status status = kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "size %s = %s is not %s", size->name,
@@ -150,6 +157,54 @@ static kiln_status convert_size(const kiln_allocator *mem, kiln__arena *arena, c
         return kiln__fail_memory(error);
     size->value = value;
     return KILN_OK;
+}
+
+/* "A.shape[0]" becomes the number in the header of A's file. */
+static kiln_status read_extent(kiln_engine *engine, kiln__config *config, kiln_setting *size, kiln_error **error)
+{
+    const kiln_spec *spec = config->spec;
+    const kiln__scope known = {.settings = config->sizes};
+    const kiln__buffer *buffer = NULL;
+    const char *path;
+    size_t length;
+    int dim;
+    kiln_array array;
+    kiln__text name = {.mem = engine->mem};
+    kiln__is_extent(size->value.as.text, &length, &dim);
+    for (size_t i = 0; i < spec->buffer_count && !buffer; i++) {
+        const kiln__buffer *b = &spec->variants[0].buffers[i];
+        if (b->fill.kind == KILN__FILL_FILE && strlen(b->name) == length &&
+            memcmp(b->name, size->value.as.text, length) == 0)
+            buffer = b;
+    }
+    if (!buffer)
+        return kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT,
+                          "size %s = %s: the spec has no buffer '%.*s' with a 'file'", size->name, size->value.as.text,
+                          (int)length, size->value.as.text);
+    kiln_status status = kiln__config_path(engine->mem, &known, buffer->fill.text, buffer->fill.path, &name, error);
+    if (status == KILN_OK)
+        status = kiln__engine_find_file(engine, spec->folder, kiln__text_get(&name), &config->arena, &path, error);
+    if (status == KILN_OK)
+        status = kiln__npy_look(engine->mem, path, &array, error);
+    if (status == KILN_OK && (dim >= array.dims || array.shape[dim] > INT64_MAX))
+        status = kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT, "size %s = %s: the array in %s has %d dimensions",
+                            size->name, size->value.as.text, kiln__text_get(&name), array.dims);
+    if (status == KILN_OK)
+        size->value = (kiln_value){.kind = KILN_INT, .as.i = (int64_t)array.shape[dim]};
+    kiln__text_free(&name);
+    return status;
+}
+
+kiln_status kiln__config_path(const kiln_allocator *mem, const kiln__scope *sizes, const char *text,
+                              const kiln__template *path, kiln__text *out, kiln_error **error)
+{
+    kiln__diag diag = {.mem = mem};
+    if (path)
+        kiln__template_fill(path, sizes, out, &diag);
+    else
+        kiln__text_puts(out, text);
+    kiln_status status = kiln__diag_finish(&diag, KILN_ERROR_SPEC, error);
+    return status == KILN_OK && out->failed ? kiln__fail_memory(error) : status;
 }
 
 static kiln_status set_sizes(kiln_engine *engine, kiln__config *config, const kiln_choice *choice, kiln_error **error)
@@ -178,7 +233,19 @@ static kiln_status set_sizes(kiln_engine *engine, kiln__config *config, const ki
         if (!found)
             return kiln__plan_unknown(engine->mem, spec->name, "size", choice->sizes[c].name, sizes, sizeof *sizes,
                                       count, error);
-        kiln_status status = convert_size(engine->mem, &config->arena, &choice->sizes[c], &sizes[found - sizes], error);
+        kiln_setting *size = &sizes[found - sizes];
+        if (is_extent(size->value)) /* stands for a number */
+            size->value = (kiln_value){.kind = KILN_INT};
+        kiln_status status = convert_size(engine->mem, &config->arena, &choice->sizes[c], size, error);
+        if (status != KILN_OK)
+            return status;
+    }
+    config->extents = kiln__arena_alloc(&config->arena, (count + 1) * sizeof *config->extents);
+    if (!config->extents)
+        return kiln__fail_memory(error);
+    for (size_t i = 0; i < count; i++) { /* in their order: a file's name may have earlier ones in it */
+        config->extents[i] = is_extent(sizes[i].value);
+        kiln_status status = config->extents[i] ? read_extent(engine, config, &sizes[i], error) : KILN_OK;
         if (status != KILN_OK)
             return status;
     }
@@ -272,7 +339,7 @@ kiln_status kiln__config_make(kiln_engine *engine, const kiln_spec *spec, const 
                               kiln__config **config, kiln_error **error)
 {
     static const kiln_choice nothing = {0};
-    kiln__config *made;
+    kiln__config *made = NULL;
     kiln_status status = kiln__config_open(engine, spec, choice ? choice : &nothing, &made, error);
     if (status != KILN_OK)
         return status;
@@ -309,6 +376,9 @@ kiln_status kiln__config_at(const kiln__config *base, const kiln_setting *params
         return kiln__fail_memory(error);
     *made = (kiln__config){.spec = base->spec, .variant = base->variant, .arena.mem = mem, .size_set = base->size_set};
     made->sizes = kiln__settings_copy(&made->arena, base->sizes);
+    made->extents = kiln__arena_alloc(&made->arena, (base->sizes.count + 1) * sizeof *made->extents);
+    if (made->extents && base->extents)
+        memcpy(made->extents, base->extents, base->sizes.count * sizeof *made->extents);
     kiln_status status = copy_params(params, made) ? KILN_OK : kiln__fail_memory(error);
     if (status == KILN_OK) {
         link_scopes(made, base->scopes[0]);

@@ -20,6 +20,20 @@ kiln_status kiln__plan_diag(kiln_plan *plan, kiln__diag *diag, kiln_status statu
     return status;
 }
 
+kiln_status kiln__plan_fail_at(kiln_plan *plan, kiln_error **error, kiln_status status, kiln__pos pos,
+                               const char *format, ...)
+{
+    kiln__diag diag = {.mem = plan->mem};
+    kiln__text text = {.mem = plan->mem};
+    va_list arguments;
+    va_start(arguments, format);
+    kiln__text_vprintf(&text, format, arguments);
+    va_end(arguments);
+    kiln__diag_add(&diag, pos, "%s", kiln__text_get(&text));
+    kiln__text_free(&text);
+    return kiln__diag_finish(&diag, status, error);
+}
+
 /* ---- inputs ---- */
 
 /* The key of an input: everything that determines its exports. Inputs that it uses must exist. */
@@ -157,15 +171,19 @@ static void shape_text(kiln__text *out, kiln_type type, int dims, const uint64_t
     kiln__text_puts(out, "]");
 }
 
-kiln_status kiln__plan_file(kiln_plan *plan, const char *file, const char *named, kiln__plan_entry **entry,
-                            kiln_error **error)
+kiln_status kiln__plan_file(kiln_plan *plan, const char *file, const char *named, const kiln__template *path,
+                            kiln__plan_entry **entry, kiln_error **error)
 {
     kiln__arena arena = {.mem = plan->mem};
+    kiln__text name = {.mem = plan->mem};
     kiln_array array;
     kiln_status status = KILN_OK;
     bool found = !file; /* a path from the caller may be a link */
     if (found)
-        status = kiln__engine_find_file(plan->engine, plan->spec->folder, named, &arena, &file, error);
+        status = kiln__config_path(plan->mem, kiln__config_scope(plan->config), named, path, &name, error);
+    if (found && status == KILN_OK)
+        status = kiln__engine_find_file(plan->engine, plan->spec->folder, kiln__text_get(&name), &arena, &file, error);
+    kiln__text_free(&name);
     const char *key = status == KILN_OK ? kiln__arena_printf(&arena, "file %s", file) : NULL;
     if (status == KILN_OK && !key)
         status = kiln__fail_memory(error);
@@ -213,7 +231,12 @@ static kiln_status exported_array(kiln_plan *plan, const kiln__buffer *buffer, c
 static kiln_status adopt(kiln_plan *plan, kiln__plan_buffer *b, const kiln_array *array, const char *from,
                          kiln_error **error)
 {
-    bool same = !b->buffer->type_known || b->type == array->type;
+    if (!b->buffer->type_known && !kiln__type_told(array->type))
+        return kiln__fail(plan->mem, error, KILN_ERROR_ARGUMENT,
+                          "%s holds elements of %zu byte without a type, as ml_dtypes writes its 8-bit floats: give "
+                          "buffer %s a 'type'",
+                          from, kiln__type_bytes(array->type), b->buffer->name);
+    bool same = !b->buffer->type_known || kiln__type_reads(b->type, array->type);
     same = same && (b->buffer->dims < 0 || b->dims == array->dims);
     for (int d = 0; same && b->buffer->dims >= 0 && d < b->dims; d++)
         same = b->shape[d] == array->shape[d];
@@ -228,7 +251,8 @@ static kiln_status adopt(kiln_plan *plan, kiln__plan_buffer *b, const kiln_array
         kiln__text_free(&text);
         return status;
     }
-    b->type = array->type;
+    if (!b->buffer->type_known)
+        b->type = array->type;
     b->dims = array->dims;
     memcpy(b->shape, array->shape, sizeof b->shape);
     return KILN_OK;
@@ -269,7 +293,7 @@ static kiln_status shape_buffer(kiln_plan *plan, kiln__plan_buffer *b, kiln_erro
     uint64_t bytes;
     kiln_status status = written_shape(plan, b, error);
     if (status == KILN_OK && (b->file || buffer->fill.kind == KILN__FILL_FILE)) {
-        status = kiln__plan_file(plan, b->file, buffer->fill.text, &entry, error);
+        status = kiln__plan_file(plan, b->file, buffer->fill.text, buffer->fill.path, &entry, error);
         if (status == KILN_OK)
             status = adopt(plan, b, &entry->values->array, b->file ? b->file : buffer->fill.text, error);
     } else if (status == KILN_OK && buffer->fill.kind == KILN__FILL_FROM) {
@@ -323,7 +347,7 @@ static kiln_status content_key(kiln_plan *plan, kiln__plan_buffer *b, kiln_error
     if (b->key)
         return KILN_OK;
     if (b->file || fill->kind == KILN__FILL_FILE) {
-        status = kiln__plan_file(plan, b->file, fill->text, &entry, error);
+        status = kiln__plan_file(plan, b->file, fill->text, fill->path, &entry, error);
         if (status == KILN_OK)
             kiln__text_puts(&key, entry->key);
     } else if (fill->kind == KILN__FILL_FROM) {
@@ -405,11 +429,12 @@ kiln_status kiln__plan_content(kiln_plan *plan, kiln__plan_buffer *b, kiln_array
         return status;
     kiln__plan_entry *entry = kiln__shared_find(plan->shared, b->key);
     if (!entry && (b->file || fill->kind == KILN__FILL_FILE))
-        status = kiln__plan_file(plan, b->file, fill->text, &entry, error);
+        status = kiln__plan_file(plan, b->file, fill->text, fill->path, &entry, error);
     else if (!entry)
         status = make_content(plan, b, &entry, error);
     if (status == KILN_OK)
         *array = entry->values->array; /* it was made: NOLINT(clang-analyzer-core.NullDereference) */
+    array->type = b->type;             /* a file does not name all types */
     return status;
 }
 

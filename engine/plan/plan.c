@@ -100,6 +100,10 @@ static kiln_status load(kiln_plan *plan, kiln_error **error)
     if (!plan->kernels)
         return kiln__fail_memory(error);
     status = load_module(plan, error);
+    const kiln__unit *unit = &plan->code.unit;
+    plan->unit = plan->variant->unit
+                     ? plan->variant->unit
+                     : kiln__fastest_unit(&plan->engine->info, unit->ptx, unit->ptx ? unit->ptx_length : 0);
     for (size_t i = 0; i < plan->kernel_count && status == KILN_OK; i++) {
         plan->kernels[i].name = names[i];
         status = find_kernel(plan, &plan->kernels[i], error);
@@ -112,8 +116,8 @@ static kiln_status load(kiln_plan *plan, kiln_error **error)
 bool kiln__plan_make_tables(kiln_plan *plan)
 {
     const kiln__variant *variant = plan->variant;
-    size_t buffers = variant->buffer_count, a = kiln__steps_most_args(variant->steps, variant->step_count);
-    size_t b = kiln__steps_most_args(variant->before, variant->before_count), args = (a > b ? a : b) + 1;
+    size_t buffers = variant->buffer_count, a = kiln__steps_most_words(variant->steps, variant->step_count);
+    size_t b = kiln__steps_most_words(variant->before, variant->before_count), args = (a > b ? a : b) + 1;
     kiln__arena *arena = &plan->arena;
     plan->inputs = kiln__arena_alloc(arena, (variant->input_count + 1) * sizeof *plan->inputs);
     plan->buffers = kiln__arena_alloc(arena, (buffers + 1) * sizeof *plan->buffers);
@@ -209,10 +213,14 @@ void kiln_plan_close(kiln_plan *plan)
         for (size_t i = 0; plan->buffers && i < plan->variant->buffer_count; i++)
             if (plan->buffers[i].buffer)
                 kiln__plan_release(plan, &plan->buffers[i]);
+        kiln__arguments_free(plan);
         if (plan->module)
             plan->engine->driver.cuModuleUnload_(plan->module);
         kiln__engine_leave(plan->engine, previous);
     }
+    for (size_t i = 0; i < plan->list_count; i++)
+        kiln__free(mem, plan->lists[i].items);
+    kiln__free(mem, plan->lists);
     for (size_t i = 0; plan->buffers && i < plan->variant->buffer_count; i++)
         kiln__free(mem, plan->buffers[i].key);
     kiln__shared_free(plan->own);
@@ -318,7 +326,10 @@ kiln_status kiln_plan_resize(kiln_plan *plan, const kiln_setting *sizes, size_t 
     kiln_setting *all = kiln__calloc(plan->mem, had + count + 1, sizeof *all);
     if (!all)
         return kiln__fail_memory(error);
-    memcpy(all, plan->config->sizes.items, had * sizeof *all);
+    had = 0; /* extents of files are read again: the file may be another one */
+    for (size_t i = 0; i < plan->config->sizes.count; i++)
+        if (!plan->config->extents[i])
+            all[had++] = plan->config->sizes.items[i];
     if (count)
         memcpy(all + had, sizes, count * sizeof *all);
     kiln_choice choice = {.variant = plan->variant->name,

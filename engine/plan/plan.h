@@ -14,6 +14,7 @@ typedef struct kiln__config { /* on the heap: its scopes point into it */
     kiln__arena arena;     /* names and texts of the settings */
     kiln__settings params; /* variant->param_count, in its order */
     kiln__settings sizes;
+    bool *extents; /* for each size: it is an extent of a file */
     const char *size_set;
     kiln__settings lets;   /* lets that need no input; a plan computes the others */
     kiln__scope scopes[4]; /* device <- sizes <- params <- lets; chained by kiln__config_scope */
@@ -30,6 +31,9 @@ kiln_status kiln__config_open(kiln_engine *engine, const kiln_spec *spec, const 
  * in its order, that the space has and its constraints allow. Nothing is checked again; everything is copied. */
 kiln_status kiln__config_at(const kiln__config *base, const kiln_setting *params, kiln__config **config,
                             kiln_error **error);
+/* The path of a file, with sizes in the place of braces. */
+kiln_status kiln__config_path(const kiln_allocator *mem, const kiln__scope *sizes, const char *text,
+                              const kiln__template *path, kiln__text *out, kiln_error **error);
 void kiln__config_free(kiln__config *config);                      /* NULL is fine */
 const kiln__scope *kiln__config_scope(const kiln__config *config); /* innermost */
 /* "coarsened TILE_M=128 TILE_N=64" */

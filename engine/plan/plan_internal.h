@@ -138,6 +138,12 @@ typedef struct kiln__limit {
     kiln__late late;          /* why waiting ended */
 } kiln__limit;
 
+/* Pointers in a block of device memory that is never written again. */
+typedef struct kiln__pointers {
+    CUdeviceptr device, *items;
+    size_t count;
+} kiln__pointers;
+
 /* What the host did in runs of the steps; before_each does not count. */
 typedef struct kiln__host_work {
     uint64_t runs, rounds; /* rounds: of `while` steps */
@@ -159,6 +165,7 @@ struct kiln_plan {
     unsigned lookups;    /* nesting of look-ups */
     kiln__plan_kernel *kernels;
     size_t kernel_count;
+    unsigned unit;              /* KILN_UNIT_...: whose peak bounds the arithmetic */
     kiln__plan_input *inputs;   /* variant->input_count */
     kiln__plan_buffer *buffers; /* variant->buffer_count */
     unsigned *slots;            /* the buffer to which each name refers now */
@@ -169,6 +176,8 @@ struct kiln_plan {
     bool before_dynamic;
     uint64_t *values; /* arguments of a launch that is evaluated while it runs */
     void **pointers;
+    kiln__pointers *lists; /* lists of pointers on the device, which arguments point to */
+    size_t list_count, list_capacity;
     kiln__shared *shared, *own; /* own: made for this plan alone */
     double *times;              /* of the last run's repetitions, in order */
     size_t time_count;
@@ -214,11 +223,15 @@ kiln_status kiln__plan_content(kiln_plan *plan, kiln__plan_buffer *buffer, kiln_
                                kiln_error **error);
 kiln_status kiln__plan_download(kiln_plan *plan, const kiln__plan_buffer *buffer, kiln_array *array,
                                 kiln_error **error);
-/* The entry of a .npy file: `file` as given to a run, else as the spec names it, under the rules of trust. */
-kiln_status kiln__plan_file(kiln_plan *plan, const char *file, const char *named, kiln__plan_entry **entry,
-                            kiln_error **error);
+/* The entry of a .npy file: `file` as given to a run, else as the spec names it (and with `path`, if that is not NULL),
+ * under the rules of trust. */
+kiln_status kiln__plan_file(kiln_plan *plan, const char *file, const char *named, const kiln__template *path,
+                            kiln__plan_entry **entry, kiln_error **error);
 /* Finishes a diag of evaluations: if a look-up failed, its own error is reported. */
 kiln_status kiln__plan_diag(kiln_plan *plan, kiln__diag *diag, kiln_status status, kiln_error **error);
+/* An error at a place in the spec. */
+kiln_status kiln__plan_fail_at(kiln_plan *plan, kiln_error **error, kiln_status status, kiln__pos pos,
+                               const char *format, ...) KILN__PRINTF(5, 6);
 
 /* ---- calls.c: the arguments of host functions ---- */
 typedef struct kiln__call_args {
@@ -226,7 +239,8 @@ typedef struct kiln__call_args {
     kiln__arena arena;
     kiln__call_arg *args;
     size_t count, capacity;
-    bool missed; /* set by kiln__plan_call(): the function asked for an argument that is not among them */
+    const char *hint; /* for the message about a missing argument; NULL: none */
+    bool missed;      /* set by kiln__plan_call(): the function asked for an argument that is not among them */
 } kiln__call_args;
 bool kiln__call_add(kiln__call_args *args, kiln__call_arg arg);
 /* Adds an argument as written in a spec: a number, a text, exports. The caller handles buffers. */
@@ -238,11 +252,25 @@ void kiln__call_args_free(kiln__call_args *args);
 kiln_status kiln__plan_call(kiln_plan *plan, const char *function, unsigned use, kiln__call_args *args, kiln__pos pos,
                             kiln__export **exports, kiln_error **error);
 
+/* ---- arguments.c ---- */
+/* How many words of 8 bytes the values of a launch's arguments take. */
+size_t kiln__arguments_words(const kiln__step *step);
+/* Evaluates the arguments into `values`, and sets pointers[i] to each. Memory of buffers must exist. */
+kiln_status kiln__arguments_set(kiln_plan *plan, const kiln__step *step, const kiln__plan_kernel *kernel,
+                                const kiln__scope *scope, uint64_t *values, void **pointers, kiln_error **error);
+void kiln__arguments_free(kiln_plan *plan); /* lists of pointers; the context must be current */
+
+/* ---- command.c ---- */
+/* Runs the command of a reference. args: the buffers of the spec first; *outputs: arrays for its outputs, of which those
+ * that the command has not written are dropped. */
+kiln_status kiln__command_reference(kiln_plan *plan, const kiln__verify *verify, const kiln__call_args *args,
+                                    kiln__export **outputs, kiln_error **error);
+
 /* ---- steps.c ---- */
 /* Runs the steps, or before_each, once on `stream`. Memory and contents must exist; the context must be current. */
 kiln_status kiln__steps_enqueue(kiln_plan *plan, bool before, CUstream stream, kiln_error **error);
 bool kiln__steps_dynamic(const kiln__step *steps, size_t count);
-size_t kiln__steps_most_args(const kiln__step *steps, size_t count);
+size_t kiln__steps_most_words(const kiln__step *steps, size_t count); /* the largest number of a launch */
 /* The geometry of each kernel's first launch, as far as it is known without running. */
 void kiln__steps_geometry(kiln_plan *plan);
 
@@ -284,8 +312,10 @@ void kiln__watch_look(kiln__watch *watch); /* while the device is busy; limits i
 void kiln__watch_end(kiln__watch *watch, kiln_result *result);
 /* Repeats the steps, result->seconds each, until the energy counter gives a result; without a counter does nothing. */
 kiln_status kiln__plan_energy(kiln_plan *plan, kiln__watch *watch, kiln_result *result, kiln_error **error);
-/* The share of the bound that flops, bytes and the device's peaks give to result->seconds. */
-double kiln__plan_roofline(const kiln_plan *plan, const kiln_result *result);
+/* Sets the share of the bound that flops, bytes and the device's peaks give to result->seconds, and which unit's. */
+void kiln__plan_roofline(const kiln_plan *plan, kiln_result *result);
+/* The unit with the highest peak of those whose arithmetic the PTX has (KILN_UNIT_...); without any, fp32's. */
+unsigned kiln__fastest_unit(const kiln_device_info *info, const char *ptx, size_t length);
 /* The 1-based ranks of the order statistics of n samples that enclose the median with at least 95 %. */
 void kiln__median_ranks(unsigned n, unsigned *low, unsigned *high);
 

@@ -201,7 +201,7 @@ static kiln_status run_inside(kiln_plan *plan, const kiln_run_options *options, 
     if (status == KILN_OK && first.estimated >= 0) {
         result->estimated = 1;
         result->seconds = first.estimated;
-        result->roofline = kiln__plan_roofline(plan, result);
+        kiln__plan_roofline(plan, result);
     }
     if (status == KILN_OK && check)
         status = kiln__plan_verify(plan, result, error);

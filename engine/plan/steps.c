@@ -1,4 +1,4 @@
-/* steps.c - the steps of a variant, evaluated into operations of the driver.
+/* steps.c - the steps of a variant, evaluated into operations of the driver (arguments of launches: arguments.c).
  *
  * A walk evaluates the steps. If nothing depends on data on the device, the walk runs once and its operations are
  * stored as a program; a launch of the plan is then a loop over that array. With `while` or `host` steps every launch
@@ -37,17 +37,17 @@ bool kiln__steps_dynamic(const kiln__step *steps, size_t count)
     return false;
 }
 
-size_t kiln__steps_most_args(const kiln__step *steps, size_t count)
+size_t kiln__steps_most_words(const kiln__step *steps, size_t count)
 {
     size_t most = 0;
     for (size_t i = 0; i < count; i++) {
         size_t here = 0;
         if (steps[i].kind == KILN__STEP_LAUNCH)
-            here = steps[i].as.launch.arg_count;
+            here = kiln__arguments_words(&steps[i]);
         else if (steps[i].kind == KILN__STEP_REPEAT)
-            here = kiln__steps_most_args(steps[i].as.repeat.steps, steps[i].as.repeat.step_count);
+            here = kiln__steps_most_words(steps[i].as.repeat.steps, steps[i].as.repeat.step_count);
         else if (steps[i].kind == KILN__STEP_WHILE)
-            here = kiln__steps_most_args(steps[i].as.loop.steps, steps[i].as.loop.step_count);
+            here = kiln__steps_most_words(steps[i].as.loop.steps, steps[i].as.loop.step_count);
         most = here > most ? here : most;
     }
     return most;
@@ -55,19 +55,7 @@ size_t kiln__steps_most_args(const kiln__step *steps, size_t count)
 
 /* ---- failures ---- */
 
-static kiln_status fail_at(walk *w, kiln_status status, kiln__pos pos, const char *format, ...) KILN__PRINTF(4, 5);
-static kiln_status fail_at(walk *w, kiln_status status, kiln__pos pos, const char *format, ...)
-{
-    kiln__diag diag = {.mem = w->plan->mem};
-    kiln__text text = {.mem = w->plan->mem};
-    va_list arguments;
-    va_start(arguments, format);
-    kiln__text_vprintf(&text, format, arguments);
-    va_end(arguments);
-    kiln__diag_add(&diag, pos, "%s", kiln__text_get(&text));
-    kiln__text_free(&text);
-    return kiln__diag_finish(&diag, status, w->error);
-}
+#define fail_at(w, ...) kiln__plan_fail_at((w)->plan, (w)->error, __VA_ARGS__)
 
 static kiln_status driver_failed(walk *w, CUresult result, const kiln__step *step, const char *what)
 {
@@ -222,60 +210,19 @@ static const kiln__plan_buffer *named_buffer(const kiln_plan *plan, const kiln__
     return kiln__plan_buffer_named(plan, kiln__expr_name(expr, 0));
 }
 
-static kiln_status one_arg(walk *w, const kiln__plan_kernel *kernel, size_t index, const kiln__expr *expr,
-                           const kiln__scope *scope, uint64_t *slot)
-{
-    const kiln__param_type *type = &kernel->signature.params[index];
-    const kiln__plan_buffer *buffer = named_buffer(w->plan, expr);
-    kiln__pos pos = kiln__expr_pos(expr);
-    const char *text = kiln__expr_text(expr);
-    if (buffer) {
-        if (type->array || type->bytes != 8 || type->kind == 'f')
-            return fail_at(w, KILN_ERROR_LAUNCH, pos, "argument %zu of %s: '%s' is a buffer, but the kernel needs %s",
-                           index + 1, kernel->name, text, kiln__param_type_text(type));
-        *slot = buffer->pointer;
-        return KILN_OK;
-    }
-    kiln__diag diag = {.mem = w->plan->mem};
-    kiln_value value;
-    kiln__expr_eval(expr, scope, &value, &diag);
-    kiln_status status = kiln__plan_diag(w->plan, &diag, KILN_ERROR_SPEC, w->error);
-    if (status != KILN_OK)
-        return status;
-    const char *why = kiln__param_store(type, value, slot);
-    if (!why)
-        return KILN_OK;
-    kiln__text given = {.mem = w->plan->mem};
-    kiln__value_print(&given, value);
-    status = fail_at(w, KILN_ERROR_LAUNCH, pos, "argument %zu of %s: '%s' = %s, but the kernel needs %s: %s", index + 1,
-                     kernel->name, text, kiln__text_get(&given), kiln__param_type_text(type), why);
-    kiln__text_free(&given);
-    return status;
-}
-
 static kiln_status set_args(walk *w, const kiln__step *step, const kiln__plan_kernel *kernel, const kiln__scope *scope,
                             kiln__plan_op *op)
 {
-    size_t count = step->as.launch.arg_count;
     uint64_t *values = w->plan->values;
     void **pointers = w->plan->pointers;
-    if (count != kernel->signature.count)
-        return fail_at(w, KILN_ERROR_LAUNCH, step->pos, "%s needs %zu arguments, but %zu are given", kernel->name,
-                       kernel->signature.count, count);
     if (w->program) {
-        values = kiln__arena_alloc(&w->program->arena, (count + 1) * sizeof *values);
-        pointers = kiln__arena_alloc(&w->program->arena, (count + 1) * sizeof *pointers);
+        values = kiln__arena_alloc(&w->program->arena, (kiln__arguments_words(step) + 1) * sizeof *values);
+        pointers = kiln__arena_alloc(&w->program->arena, (step->as.launch.arg_count + 1) * sizeof *pointers);
         if (!values || !pointers)
             return kiln__fail_memory(w->error);
     }
-    for (size_t i = 0; i < count; i++) {
-        pointers[i] = &values[i];
-        kiln_status status = one_arg(w, kernel, i, step->as.launch.args[i], scope, &values[i]);
-        if (status != KILN_OK)
-            return status;
-    }
     op->as.launch.args = pointers;
-    return KILN_OK;
+    return kiln__arguments_set(w->plan, step, kernel, scope, values, pointers, w->error);
 }
 
 static kiln_status set_dims(walk *w, kiln__expr *const exprs[3], const kiln__scope *scope, const char *what,
@@ -397,8 +344,8 @@ static kiln_status fill(walk *w, const kiln__step *step, const kiln__scope *scop
     if (value.kind == KILN_TEXT)
         return fail_at(w, KILN_ERROR_SPEC, pos, "a buffer must be filled with a number, not with a text");
     /* One element, by the same rules and with the same checks as a whole buffer. */
-    uint64_t element = 0, extent = 1;
-    kiln_array one = {.type = b->type, .dims = 1, .shape = {extent}, .data = &element};
+    uint32_t words[4] = {0}; /* the widest element */
+    kiln_array one = {.type = b->type, .dims = 1, .shape = {1}, .data = words};
     kiln__fill_values values = {.kind = KILN__FILL_VALUE, .integers = value.kind != KILN_FLOAT};
     if (values.integers)
         values.ia = value.as.i;
@@ -412,23 +359,25 @@ static kiln_status fill(walk *w, const kiln__step *step, const kiln__scope *scop
     }
     size_t width = kiln__type_bytes(b->type);
     kiln__plan_op op = {
-        .kind = KILN__OP_SET, .step = step, .as.set = {b->pointer, (uint32_t)element, (unsigned)width, b->elements}};
+        .kind = KILN__OP_SET, .step = step, .as.set = {b->pointer, words[0], (unsigned)width, b->elements}};
+    size_t count = width / sizeof *words, same = 1;
     if (width < 8)
         return emit(w, &op);
-    if ((uint32_t)element == (uint32_t)(element >> 32)) {
-        op.as.set.width = 4;
-        op.as.set.count *= 2;
+    op.as.set.width = 4;
+    while (same < count && words[same] == words[0])
+        same++;
+    if (same == count) {
+        op.as.set.count *= count;
         return emit(w, &op);
     }
-    /* The driver sets at most 4 bytes at once: the first element in halves, then copies that double. */
-    for (unsigned half = 0; half < 2 && status == KILN_OK; half++) {
-        op.as.set.to = b->pointer + 4 * half;
-        op.as.set.pattern = (uint32_t)(element >> 32 * half);
-        op.as.set.width = 4;
+    /* The driver sets at most 4 bytes at once: the first element word by word, then copies that double. */
+    for (size_t i = 0; i < count && status == KILN_OK; i++) {
+        op.as.set.to = b->pointer + sizeof *words * i;
+        op.as.set.pattern = words[i];
         op.as.set.count = 1;
         status = emit(w, &op);
     }
-    for (uint64_t done = 8; done < b->bytes && status == KILN_OK; done *= 2) {
+    for (uint64_t done = width; done < b->bytes && status == KILN_OK; done *= 2) {
         kiln__plan_op copy = {
             .kind = KILN__OP_COPY,
             .step = step,
@@ -639,12 +588,15 @@ static kiln_status read_element(walk *w, const kiln__step *step, const kiln__rea
     if (index >= b->elements)
         return fail_at(w, KILN_ERROR_LAUNCH, read->pos, "'%s' has %" PRIu64 " elements; there is no element %" PRIu64,
                        read->buffer, b->elements, index);
+    if (kiln__type_part(b->type) != b->type)
+        return fail_at(w, KILN_ERROR_LAUNCH, read->pos, "'%s' has complex elements, which expressions have not",
+                       read->buffer);
     size_t size = kiln__type_bytes(b->type);
     CUresult result = w->plan->engine->driver.cuMemcpyDtoH_(&raw, b->pointer + index * size, size);
     if (result != CUDA_SUCCESS)
         return driver_failed(w, result, step, "reading what a loop depends on");
     setting->name = read->name;
-    if (b->type == KILN_f16 || b->type == KILN_f32 || b->type == KILN_f64) {
+    if (kiln__type_is_float(b->type)) {
         kiln__to_doubles(b->type, &raw, 0, 1, &value);
         setting->value = (kiln_value){.kind = KILN_FLOAT, .as.f = value};
         return KILN_OK;

@@ -2,79 +2,35 @@
 
 #include "read.h"
 
-bool kiln__type_named(const char *text, kiln_type *type)
-{
-    static const struct {
-        const char *name;
-        kiln_type type;
-    } names[] = {
-#define KILN_X(name, bytes, code) {#name, KILN_##name},
-        KILN_TYPE_MAP(KILN_X)
-#undef KILN_X
-        /* and as the sources call them */
-        {"char", KILN_i8},
-        {"signed char", KILN_i8},
-        {"int8_t", KILN_i8},
-        {"unsigned char", KILN_u8},
-        {"uint8_t", KILN_u8},
-        {"short", KILN_i16},
-        {"int16_t", KILN_i16},
-        {"unsigned short", KILN_u16},
-        {"uint16_t", KILN_u16},
-        {"int", KILN_i32},
-        {"int32_t", KILN_i32},
-        {"unsigned", KILN_u32},
-        {"unsigned int", KILN_u32},
-        {"uint32_t", KILN_u32},
-        {"long long", KILN_i64},
-        {"int64_t", KILN_i64},
-        {"unsigned long long", KILN_u64},
-        {"uint64_t", KILN_u64},
-        {"half", KILN_f16},
-        {"__half", KILN_f16},
-        {"float", KILN_f32},
-        {"double", KILN_f64}};
-    for (size_t i = 0; i < KILN__COUNT(names); i++)
-        if (strcmp(names[i].name, text) == 0) {
-            *type = names[i].type;
-            return true;
-        }
-    return false;
-}
-
-static const char *const type_names[] = {
-#define KILN_X(name, bytes, code) #name,
-    KILN_TYPE_MAP(KILN_X)
-#undef KILN_X
-};
-
 static void read_type(kiln__reader *r, const kiln__spec_node *node, kiln__buffer *buffer)
 {
     if (node->kind != KILN__SCALAR) {
         kiln__diag_add(r->diag, node->pos, "'type' must be a type such as f32, not %s", kiln__spec_node_describe(node));
         return;
     }
-    for (size_t i = 0; i < KILN__COUNT(type_names); i++)
-        if (strcmp(type_names[i], node->text) == 0) {
+    const char *names[KILN_TYPE_COUNT];
+    for (size_t i = 0; i < KILN_TYPE_COUNT; i++) {
+        names[i] = kiln__types[i].name;
+        if (strcmp(names[i], node->text) == 0) {
             buffer->type = (kiln_type)i;
             buffer->type_known = true;
             return;
         }
+    }
     const kiln__name *name = kiln__find_name(r, node->text);
     if (!name && kiln__name_valid(node->text)) {
-        const char *near = kiln__nearest(node->text, type_names, KILN__COUNT(type_names));
+        const char *near = kiln__nearest(node->text, names, KILN_TYPE_COUNT);
         kiln_type type;
         if (kiln__type_named(node->text, &type))
-            near = type_names[type];
+            near = names[type];
         kiln__diag_add(r->diag, node->pos,
-                       near ? "unknown type '%s'; did you mean '%s'?"
-                            : "unknown type '%s'; types are i8 u8 i16 u16 i32 u32 i64 u64 f16 f32 f64",
-                       node->text, near);
+                       near ? "unknown type '%s'; did you mean '%s'?" : "unknown type '%s'; types are%s", node->text,
+                       near ? near : kiln__type_list);
         return;
     }
     kiln_type type;
     if (!name && kiln__type_named(node->text, &type)) { /* float and int, which are also functions */
-        kiln__diag_add(r->diag, node->pos, "unknown type '%s'; did you mean '%s'?", node->text, type_names[type]);
+        kiln__diag_add(r->diag, node->pos, "unknown type '%s'; did you mean '%s'?", node->text, names[type]);
         return;
     }
     buffer->type_expr = kiln__read_expr(r, node, "'type'", 0);
@@ -215,7 +171,7 @@ static void read_buffer(kiln__reader *r, const kiln__spec_node *map, bool of_spe
         read_from(r, from_, buffer);
     if (file_) {
         buffer->fill = (kiln__fill){.kind = KILN__FILL_FILE, .pos = file_->pos};
-        buffer->fill.text = kiln__read_text(r, file_, "'file'");
+        buffer->fill.text = kiln__read_path(r, file_, "'file'", &buffer->fill.path);
     }
     if (out_ && kiln__read_bool(r, out_, "'out'", &buffer->out) && buffer->out && !of_spec) {
         kiln__diag_add(r->diag, out_->pos, "a variant's own buffers are scratch; outputs are buffers of the spec");

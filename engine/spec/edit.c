@@ -201,6 +201,14 @@ void kiln__edit_source(kiln__edit *e, const char *variant, const char *source)
         set(e, section(e, variant), "source", scalar(e, source, true));
 }
 
+void kiln__edit_no_include(kiln__edit *e)
+{
+    kiln__spec_node *variants = kiln__spec_node_get(e->root, "variants");
+    drop(e->root, "include");
+    for (size_t i = 0; variants && variants->kind == KILN__MAP && i < variants->count; i++)
+        drop(variants->items[i], "include");
+}
+
 void kiln__edit_buffer_file(kiln__edit *e, const char *variant, const char *buffer, const char *file)
 {
     if (e->spec->from_t1) {

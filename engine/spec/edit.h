@@ -18,6 +18,8 @@ void kiln__edit_sizes(kiln__edit *edit, const char *set, kiln__settings sizes);
 void kiln__edit_param(kiln__edit *edit, const char *variant, const char *name, kiln_value value, bool only);
 /* In the following `variant` NULL means the spec's own part. */
 void kiln__edit_source(kiln__edit *edit, const char *variant, const char *source);
+/* No folders of headers, in the spec and in all variants. */
+void kiln__edit_no_include(kiln__edit *edit);
 /* The content of a buffer is a .npy file. */
 void kiln__edit_buffer_file(kiln__edit *edit, const char *variant, const char *buffer, const char *file);
 /* An input is what `function` makes of these arguments; texts stand in quotes. */

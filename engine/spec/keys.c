@@ -13,6 +13,8 @@
 #define SPLIT "\"patternProperties\": {\"\\\\)\": {\"type\": \"null\"}}"
 #define LABEL_PATTERN "\"pattern\": \"^[A-Za-z0-9_-]{1,63}$\""
 
+#define UNIT_NAME(name, value, key, text) " `" key "`"
+#define UNIT_CONST(name, value, key, text) "{\"const\": \"" key "\"}, "
 /* X(name, text, JSON schema). What stands behind the key. YAML splits `[max(a, b)]` at the comma, which Kiln does not.
  * An editor holds the schema against what YAML makes of it, so it cannot say how long a list of expressions may be. */
 #define FORMS(X)                                                                                                       \
@@ -25,11 +27,17 @@
     X(TEMPLATES, "list of texts with {expressions}", SCALARS("0"))                                                     \
     X(EXPR, "expression", SCALAR)                                                                                      \
     X(EXPRS, "list of expressions", SCALARS("0"))                                                                      \
+    X(ARGS, "list of arguments",                                                                                       \
+      EITHER(SCALAR, "{\"type\": \"array\", \"items\": {\"anyOf\": [" SCALAR                                           \
+                     ", {\"type\": \"null\"}, " REF("argument") "]}}"))                                                \
+    X(FIELDS, "NAME: field",                                                                                           \
+      BY_NAME("1", "{\"anyOf\": [" SCALAR ", {\"type\": \"null\"}, " SCALARS("2") ", " REF("argument") "]}"))          \
     X(EXTENTS, "one to three expressions", SCALARS("1"))                                                               \
     X(NAMED_EXPRS, "NAME: expression", BY_NAME("0", SCALAR))                                                           \
     X(DEFINES, "list of lets, or NAME: expression", EITHER(SCALARS("0"), BY_NAME("0", SCALAR)))                        \
     X(VALUE, "value", SCALAR)                                                                                          \
     X(VALUES, "list of values", SCALARS("1"))                                                                          \
+    X(UNIT, "one of" KILN_UNIT_MAP(UNIT_NAME), "{\"anyOf\": [" KILN_UNIT_MAP(UNIT_CONST) "false]}")                    \
     X(PAIR, "two buffers", "{\"type\": \"array\", \"minItems\": 2, \"maxItems\": 2, \"items\": " SCALAR "}")           \
     X(READS, "NAME: BUFFER or BUFFER[ELEMENT]", BY_NAME("1", SCALAR))                                                  \
     X(SIZES, "NAME: {NAME: value}", BY_NAME("1", BY_NAME("0", SCALAR)))                                                \

@@ -22,6 +22,7 @@
     X(against, "'against'", NONE, "Where the expected answer comes from.")                                             \
     X(step, "a step", NONE, "What is done, one thing a step.")                                                         \
     X(launch, "a launch", NONE, "A launch of a kernel.")                                                               \
+    X(argument, "an argument", NONE, "What is neither a number nor a buffer, by value or as a pointer.")               \
     X(fill_step, "a fill", NONE, "One value in all elements of a buffer.")                                             \
     X(copy, "a copy", NONE, "From one buffer to another; counts and offsets are in elements.")                         \
     X(symbol, "a symbol", NONE, "From a buffer to a variable of the source; counts and offsets are in elements.")      \
@@ -45,6 +46,7 @@
 
 /* What the spec has for all variants, and a variant for itself. */
 #define KILN__KEYS_section(X, mapping)                                                                                 \
+    X(mapping, include, OPTIONAL, TEXTS, CODE, "Folders of headers, below the spec's folder.")                         \
     X(mapping, params, OPTIONAL, PARAMS, KEYS, "The tuning parameters. Each becomes a macro of the source.")           \
     X(mapping, let, OPTIONAL, NAMED_EXPRS, RUN, "Names for expressions, in any order, without cycles.")                \
     X(mapping, where, OPTIONAL, EXPRS, CHOICE, "Constraints: over sizes, params, lets and the device.")                \
@@ -56,7 +58,9 @@
     X(mapping, before_each, OPTIONAL, STEPS, KEYS, "Steps that each run needs and that are not part of its time.")
 #define KILN__KEYS_metrics(X, mapping)                                                                                 \
     X(mapping, metrics, OPTIONAL, NAMED_EXPRS, RUN,                                                                    \
-      "`flops`, `bytes` (for the roofline) and any others. Of two of one name the variant's holds.")
+      "`flops`, `bytes` (for the roofline) and any others. Of two of one name the variant's holds.")                   \
+    X(mapping, roofline, OPTIONAL, UNIT, RUN,                                                                          \
+      "The unit whose peak bounds the `flops`. Without it, the fastest one whose instructions the code has.")
 #define KILN__KEYS_work(X, mapping)                                                                                    \
     X(mapping, launch, ONE_OF, LAUNCH, KEYS, "The one launch that does the work.")                                     \
     X(mapping, steps, ONE_OF, STEPS, KEYS, "The steps that do the work.")
@@ -67,6 +71,7 @@
     X(spec, title, OPTIONAL, TEXT, PROSE, "One line.")                                                                 \
     X(spec, about, OPTIONAL, TEXT, PROSE, "Prose.")                                                                    \
     X(spec, source, OPTIONAL, TEXT, CODE, "The CUDA file. Without it each variant has its own.")                       \
+    X(spec, prefix, OPTIONAL, TEXT, CODE, "Stands before the names of all macros: `KILN_` makes BLOCK KILN_BLOCK.")    \
     X(spec, sizes, OPTIONAL, SIZES, CHOICE,                                                                            \
       "Sets of sizes, all with the same names. The first is the default on a GPU, `tiny` on the simulated device.")
 #define KILN__KEYS_spec_tail(X)                                                                                        \
@@ -93,6 +98,7 @@
     X(param, step, OPTIONAL, VALUE, CHOICE, "A range: what is added; 1 if not given.")                                 \
     X(param, times, OPTIONAL, VALUE, CHOICE, "A range: the factor, in place of `step`.")                               \
     X(param, default, OPTIONAL, VALUE, CHOICE, "The value where none is chosen; the first if not given.")              \
+    X(param, macro, OPTIONAL, BOOL, CODE, "`false`: no macro; only expressions have it, such as those of the launch.") \
     X(param, options, OPTIONAL, TEMPLATES, CODE, "Compile options that belong to the param.")
 
 #define KILN__KEYS_input(X)                                                                                            \
@@ -104,7 +110,7 @@
     X(buffer, shape, OPTIONAL, EXPRS, RUN, "The extents. Needed without `from` and `file`.")                           \
     X(buffer, fill, OPTIONAL, FILL, KEYS, "What it is filled with.")                                                   \
     X(buffer, from, OPTIONAL, TEXT, RUN, "Its content is what an input exports, such as A.csr.values.")                \
-    X(buffer, file, OPTIONAL, TEXT, RUN, "Its content is a .npy file.")                                                \
+    X(buffer, file, OPTIONAL, TEXT, RUN, "Its content is a .npy file. The name may have sizes in it: `a-{N}.npy`.")    \
     X(buffer, out, OPTIONAL, BOOL, RUN, "`true`: an output.")
 
 #define KILN__KEYS_fill(X)                                                                                             \
@@ -119,12 +125,17 @@
     X(verification, against, REQUIRED, AGAINST, KEYS, "What the output is compared with.")                             \
     X(verification, rtol, OPTIONAL, EXPR, RUN, "Relative tolerance. By the type if neither is given.")                 \
     X(verification, atol, OPTIONAL, EXPR, RUN, "Absolute tolerance.")                                                  \
-    X(verification, exact, OPTIONAL, BOOL, RUN, "`true`: no tolerance.")
+    X(verification, exact, OPTIONAL, BOOL, RUN, "`true`: no tolerance.")                                               \
+    X(verification, sampled, OPTIONAL, BOOL, RUN,                                                                      \
+      "`true`: elements that the host function leaves alone are not compared; they must have been written.")
 
 #define KILN__KEYS_against(X)                                                                                          \
-    X(against, host, ONE_OF, TEXT, RUN, "A host function.")                                                            \
-    X(against, variant, ONE_OF, TEXT, RUN, "A variant at its default params.")                                         \
-    X(against, file, ONE_OF, TEXT, RUN, "A .npy file.")
+    X(against, host, ONE_OF, TEXT, RUN, "A host function, which takes buffers, sizes and inputs by their names.")      \
+    X(against, variant, ONE_OF, TEXT, RUN, "A variant, at its default params.")                                        \
+    X(against, params, OPTIONAL, NAMED_EXPRS, RUN, "Of `variant`: params of it that are not the default.")             \
+    X(against, command, ONE_OF, TEXTS, RUN, "A program and its arguments, which needs --allow-commands. No shell.")    \
+    X(against, file, ONE_OF, TEXT, RUN, "A .npy file. The name may have sizes in it.")                                 \
+    X(against, ARGUMENT, ANY, EXPR, RUN, "Of `host`: what the function calls so, by another name or an expression.")
 
 #define KILN__KEYS_step(X)                                                                                             \
     X(step, launch, ONE_OF, LAUNCH, KEYS, "Launch a kernel.")                                                          \
@@ -143,7 +154,14 @@
     X(launch, cluster, OPTIONAL, EXTENTS, RUN, "Blocks of a cluster.")                                                 \
     X(launch, shared, OPTIONAL, EXPR, RUN, "Bytes of dynamic shared memory.")                                          \
     X(launch, cooperative, OPTIONAL, BOOL, RUN, "`true`: the grid can synchronise.")                                   \
-    X(launch, args, REQUIRED, EXPRS, RUN, "Each an expression, or the name of a buffer.")
+    X(launch, args, REQUIRED, ARGS, RUN,                                                                               \
+      "Each an expression, a buffer, a place in it (`x + 4`), `null`, or an argument.")
+
+#define KILN__KEYS_argument(X)                                                                                         \
+    X(argument, struct, ONE_OF, FIELDS, RUN,                                                                           \
+      "A structure by value. A field is [TYPE, NUMBER, ...], a buffer, `null` or an argument.")                        \
+    X(argument, bytes, ONE_OF, TEXT, RUN, "A structure by value: pairs of hexadecimal digits.")                        \
+    X(argument, pointers, ONE_OF, ARGS, RUN, "A pointer to pointers: buffers, places in them, `null`.")
 
 #define KILN__KEYS_fill_step(X)                                                                                        \
     X(fill_step, buffer, REQUIRED, TEXT, RUN, "The buffer.")                                                           \

@@ -195,10 +195,7 @@ kiln__expr *kiln__read_arg(kiln__reader *r, const kiln__spec_node *node, const c
     const char *alone = expr ? lone_name(expr) : NULL;
     if (!expr)
         return NULL;
-    const kiln__name *name = alone ? kiln__find_name(r, alone) : NULL;
-    if (name && name->kind == KILN__NAME_BUFFER)
-        return expr;
-    if (alone && !name && !strchr(alone, '.')) {
+    if (alone && !kiln__find_name(r, alone) && !strchr(alone, '.')) {
         const char *near = kiln__nearest_name(r, alone, VALUES | 1u << KILN__NAME_BUFFER);
         kiln__diag_add(r->diag, node->pos,
                        near ? "there is no buffer, size, param or let '%s'; did you mean '%s'?"
@@ -220,6 +217,26 @@ kiln__template *kiln__read_template(kiln__reader *r, const kiln__spec_node *node
     for (size_t i = 0; made && i < kiln__template_expr_count(made); i++)
         kiln__check_expr(r, kiln__template_expr(made, i), 0);
     return made;
+}
+
+const char *kiln__read_path(kiln__reader *r, const kiln__spec_node *node, const char *what, kiln__template **path)
+{
+    const char *text = kiln__read_text(r, node, what);
+    *path = NULL;
+    if (!text || !strpbrk(text, "{}"))
+        return text;
+    *path = kiln__template_parse(r->arena, node->text, node->length, node->pos, r->diag);
+    for (size_t i = 0; *path && i < kiln__template_expr_count(*path); i++) {
+        const kiln__expr *expr = kiln__template_expr(*path, i);
+        kiln__check_expr(r, expr, 0);
+        for (size_t k = 0; k < kiln__expr_name_count(expr); k++) {
+            const kiln__name *name = kiln__find_name(r, kiln__expr_name(expr, k));
+            if (name && name->kind != KILN__NAME_SIZE)
+                kiln__diag_add(r->diag, node->pos, "the name of a file may have sizes in it, and '%s' is none",
+                               kiln__expr_name(expr, k));
+        }
+    }
+    return text;
 }
 
 const char *kiln__read_buffer_name(kiln__reader *r, const kiln__spec_node *node, const char *what)

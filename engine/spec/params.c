@@ -240,7 +240,8 @@ static void read_default(kiln__reader *r, const kiln__spec_node *node, kiln__par
 static void read_param(kiln__reader *r, kiln__spec_node *const *node, kiln__param *param)
 {
     const kiln__spec_node *map = *node;
-    KILN__KEYS_param(KILN__NODE)(void) options_; /* read when all params are declared (read_section() in parse.c) */
+    KILN__KEYS_param(KILN__NODE) param->macro = true;
+    (void)options_; /* read when all params are declared (read_section() in parse.c) */
     if (map->kind != KILN__MAP) {
         read_list(r, node, param);
         return;
@@ -260,6 +261,8 @@ static void read_param(kiln__reader *r, kiln__spec_node *const *node, kiln__para
         kiln__diag_add(r->diag, map->pos, "param '%s' has neither 'values' nor a range ('from', 'to')", param->name);
     if (default_)
         read_default(r, default_, param);
+    if (macro_)
+        kiln__read_bool(r, macro_, "'macro'", &param->macro);
 }
 
 kiln__param *kiln__read_params(kiln__reader *r, const kiln__spec_node *node, size_t *count)
@@ -307,6 +310,35 @@ static void read_size(kiln__reader *r, const kiln__spec_node *node, kiln_value *
         kiln__diag_add(r->diag, node->pos, "a size must be a number, or a text that names an input's data");
 }
 
+/* A text that stands for a number is none. */
+static bool is_text(kiln_value value)
+{
+    size_t length;
+    int dim;
+    return value.kind == KILN_TEXT && !(value.as.text && kiln__is_extent(value.as.text, &length, &dim));
+}
+
+/* `A.shape[0]` needs a buffer A of the spec with a file. */
+void kiln__check_sizes(kiln__reader *r, const kiln__spec_node *node, const kiln__buffer *buffers, size_t count)
+{
+    for (size_t s = 0; node && node->kind == KILN__MAP && s < node->count; s++) {
+        const kiln__spec_node *set = node->items[s];
+        for (size_t i = 0; set->kind == KILN__MAP && i < set->count; i++) {
+            const kiln__spec_node *value = set->items[i];
+            size_t length, b = 0;
+            int dim;
+            if (value->kind != KILN__SCALAR || !kiln__is_extent(value->text, &length, &dim))
+                continue;
+            while (b < count &&
+                   (strlen(buffers[b].name) != length || memcmp(buffers[b].name, value->text, length) != 0))
+                b++;
+            if (b == count || buffers[b].fill.kind != KILN__FILL_FILE)
+                kiln__diag_add(r->diag, value->pos, "'%s' needs a buffer '%.*s' of the spec with a 'file'", value->text,
+                               (int)length, value->text);
+        }
+    }
+}
+
 static void read_size_set(kiln__reader *r, const kiln__spec_node *key, const kiln__spec_node *map, kiln__sizes *set,
                           const kiln__sizes *first)
 {
@@ -326,10 +358,10 @@ static void read_size_set(kiln__reader *r, const kiln__spec_node *key, const kil
     for (size_t i = 0; i < map->count; i++) {
         if (first) { /* in the order of the first */
             const kiln__spec_node *item = kiln__spec_node_get(map, first->settings.items[i].name);
-            bool text = first->settings.items[i].value.kind == KILN_TEXT;
+            bool text = is_text(first->settings.items[i].value);
             settings[i].name = first->settings.items[i].name;
             read_size(r, item, &settings[i].value);
-            if (item && text != (settings[i].value.kind == KILN_TEXT))
+            if (item && text != is_text(settings[i].value))
                 kiln__diag_add(r->diag, item->pos, "'%s' is a %s in the first size set, '%s'", settings[i].name,
                                text ? "text" : "number", first->name);
             continue;

@@ -77,8 +77,10 @@ const char *kiln__nearest_name(const kiln__reader *r, const char *text, unsigned
 kiln__expr *kiln__read_expr(kiln__reader *r, const kiln__spec_node *node, const char *what, size_t inputs);
 void kiln__check_expr(kiln__reader *r, const kiln__expr *expr, size_t inputs);
 kiln__template *kiln__read_template(kiln__reader *r, const kiln__spec_node *node, const char *what);
-/* A launch's or host function's argument: as kiln__read_expr, and the whole may be the name of a buffer. */
+/* A number as a launch's argument: as kiln__read_expr, with messages that know of buffers. */
 kiln__expr *kiln__read_arg(kiln__reader *r, const kiln__spec_node *node, const char *what);
+/* A file's path; *path: NULL, or it has sizes in braces. */
+const char *kiln__read_path(kiln__reader *r, const kiln__spec_node *node, const char *what, kiln__template **path);
 /* The name of a buffer; NULL and a message if there is none of that name. */
 const char *kiln__read_buffer_name(kiln__reader *r, const kiln__spec_node *node, const char *what);
 kiln__arg *kiln__read_host_args(kiln__reader *r, const kiln__spec_node *map, const char *skip, size_t inputs,
@@ -91,12 +93,15 @@ kiln__param *kiln__read_params(kiln__reader *r, const kiln__spec_node *node, siz
 /* One value as params and sizes have them: a number, true or false, a name, a quoted text, a constant expression. */
 bool kiln__read_value(kiln__reader *r, const kiln__spec_node *node, const char *what, kiln_value *value);
 void kiln__read_sizes(kiln__reader *r, const kiln__spec_node *node);
+void kiln__check_sizes(kiln__reader *r, const kiln__spec_node *node, const kiln__buffer *buffers, size_t count);
 bool kiln__unify(kiln__reader *r, kiln__pos pos, const char *what, kiln_value *values, size_t count);
 bool kiln__check_different(kiln__reader *r, kiln__pos pos, const char *name, const kiln_value *values, size_t count);
 kiln__template **kiln__read_options(kiln__reader *r, kiln__spec_node *const *node, size_t *count);
 
 /* buffers.c */
 kiln__buffer *kiln__read_buffers(kiln__reader *r, const kiln__spec_node *node, bool of_spec, size_t *count);
+/* arguments.c */
+void kiln__read_argument(kiln__reader *r, kiln__spec_node *map, kiln__argument *arg);
 /* steps.c */
 kiln__step *kiln__read_steps(kiln__reader *r, kiln__spec_node *node, const char *what, size_t *count);
 kiln__step *kiln__read_launch_only(kiln__reader *r, const kiln__spec_node *node, size_t *count);

@@ -90,6 +90,17 @@ void kiln_spec_free(kiln_spec *spec)
     kiln__free(with, spec);
 }
 
+bool kiln__is_extent(const char *text, size_t *length, int *dim)
+{
+    static const char middle[] = ".shape[";
+    const char *dot = strstr(text, middle), *digit = dot ? dot + sizeof middle - 1 : NULL;
+    if (!dot || dot == text || *digit < '0' || *digit >= '0' + KILN_MAX_DIMS || strcmp(digit + 1, "]") != 0)
+        return false;
+    *length = (size_t)(dot - text);
+    *dim = *digit - '0';
+    return true;
+}
+
 const char *kiln_spec_name(const kiln_spec *spec) { return spec ? spec->name : NULL; }
 
 const char *kiln_spec_title(const kiln_spec *spec) { return spec ? spec->title : NULL; }

@@ -22,6 +22,7 @@ typedef struct kiln__param {
     size_t count;        /* at least 1 */
     kiln_value *values;  /* all different, all of one kind (integers beside floats become floats) */
     size_t initial;      /* index of the default: `default:`, else the first */
+    bool macro;          /* the source has it as a macro */
     size_t option_count; /* `options:` of this param: templates that become compile options */
     kiln__template **options;
 } kiln__param;
@@ -42,6 +43,7 @@ typedef struct kiln__fill {
     kiln__pos pos;
     kiln__expr *a, *b, *seed; /* never NULL where the kind uses them (defaults are filled in) */
     const char *text;         /* FILE: the path as written; FROM: "A.csr.values" */
+    kiln__template *path;     /* FILE: NULL, or the path has sizes in it */
 } kiln__fill;
 
 typedef struct kiln__buffer {
@@ -63,6 +65,39 @@ typedef struct kiln__arg { /* a host function's argument */
     kiln__expr *expr; /* a scalar, or the name of a buffer, or of an input or an export of one */
     const char *text; /* a quoted text or a path, where expr is NULL */
 } kiln__arg;
+
+/* An argument of a launch. */
+typedef enum kiln__argument_kind {
+    KILN__ARGUMENT_VALUE,  /* a number */
+    KILN__ARGUMENT_BUFFER, /* a buffer, or a place in it */
+    KILN__ARGUMENT_NULL,
+    KILN__ARGUMENT_STRUCT,
+    KILN__ARGUMENT_BYTES,   /* a structure as bytes */
+    KILN__ARGUMENT_POINTERS /* a pointer to a list of pointers */
+} kiln__argument_kind;
+typedef struct kiln__field kiln__field;
+typedef struct kiln__argument kiln__argument;
+struct kiln__argument {
+    kiln__argument_kind kind;
+    kiln__pos pos;
+    const char *text;      /* as written, for messages */
+    kiln__expr *expr;      /* VALUE: never NULL; BUFFER: elements behind its first, NULL: 0 */
+    const char *buffer;    /* BUFFER */
+    uint64_t size, align;  /* bytes, for STRUCT with those after its last field; 8 where it is a pointer */
+    const void *bytes;     /* BYTES */
+    size_t count;          /* STRUCT: of the fields, at least 1; POINTERS: of the items, at least 1 */
+    kiln__field *fields;   /* STRUCT */
+    kiln__argument *items; /* POINTERS: BUFFER and NULL */
+};
+struct kiln__field {
+    const char *name;
+    kiln__pos pos;
+    uint64_t offset;
+    kiln__argument *argument; /* a pointer or a structure in the structure; NULL: the values */
+    kiln_type type;           /* of the values; two for each complex number */
+    size_t value_count;
+    kiln__expr **values;
+};
 
 typedef struct kiln__input { /* inputs: NAME: {host: FUNCTION, ...} */
     const char *name;
@@ -101,7 +136,7 @@ struct kiln__step {
             kiln__expr *shared;             /* dynamic bytes; NULL: 0 */
             bool cooperative;
             size_t arg_count;
-            kiln__expr **args; /* a buffer's name, or a scalar */
+            kiln__argument *args;
         } launch;
         struct {
             const char *buffer;
@@ -139,13 +174,25 @@ struct kiln__step {
     } as;
 };
 
-typedef enum kiln__against { KILN__AGAINST_HOST, KILN__AGAINST_VARIANT, KILN__AGAINST_FILE } kiln__against;
+typedef enum kiln__against {
+    KILN__AGAINST_HOST,
+    KILN__AGAINST_VARIANT,
+    KILN__AGAINST_FILE,
+    KILN__AGAINST_COMMAND
+} kiln__against;
 typedef struct kiln__verify {
     const char *buffer; /* an `out` buffer of the spec */
     kiln__pos pos;
     kiln__against against;
-    const char *name; /* host function, variant, or .npy path */
-    bool exact;
+    const char *name; /* host function, variant, .npy path, or the command as it is shown */
+    size_t word_count;
+    const char **words;   /* COMMAND: at least one */
+    kiln__template *path; /* FILE: NULL, or the path has sizes in it */
+    size_t arg_count;
+    kiln__arg *args; /* HOST: what the function knows by other names; the same for all configurations */
+    size_t param_count;
+    kiln__named_expr *params; /* VARIANT: of that variant; the others have their defaults */
+    bool exact, sampled;
     kiln__expr *rtol, *atol; /* never NULL; 0 where not given; both absent and not exact: by the type */
 } kiln__verify;
 
@@ -154,6 +201,8 @@ typedef struct kiln__variant {
     kiln__pos pos;
     bool contender;     /* may be called the best: it does the spec's work, whatever the data */
     const char *source; /* as written; NULL: the spec's, which is then not NULL (unless step_count is 0) */
+    size_t include_count;
+    const char **include; /* folders of headers, as written */
     size_t param_count;
     kiln__param *params; /* the spec's own params first, then the variant's */
     size_t let_count;
@@ -176,6 +225,7 @@ typedef struct kiln__variant {
     kiln__step *steps; /* at least 1, but for a T1 file without a CUDA kernel: 0 */
     size_t metric_count;
     kiln__named_expr *metrics;          /* "flops", "bytes" and any others */
+    unsigned unit;                      /* KILN_UNIT_... of `roofline`; 0: not given */
     const kiln_param_info *param_infos; /* what kiln_spec_param() returns */
 } kiln__variant;
 
@@ -194,6 +244,7 @@ struct kiln_spec {
     const char *path;   /* as found; the name where it was parsed from memory */
     const char *folder; /* sources and files are looked for here first */
     const char *source; /* "matmul.cu", as written */
+    const char *prefix; /* of the names of macros; "": none */
     size_t size_set_count;
     kiln__sizes *size_sets; /* at least 1; the first is the default */
     size_t buffer_count;    /* the first buffer_count buffers of every variant */
@@ -229,6 +280,33 @@ const kiln__param *kiln__variant_param(const kiln__variant *variant, const char 
 const kiln__named_expr *kiln__variant_let(const kiln__variant *variant, const char *name);
 const kiln__buffer *kiln__variant_buffer(const kiln__variant *variant, const char *name);
 
+/* A size that is an extent of a .npy file: "A.shape[1]", of a buffer with a `file`. False: the text is no such thing.
+ * *length: of the buffer's name. */
+bool kiln__is_extent(const char *text, size_t *length, int *dim);
+
+/* ---- element types (types.c): the rows of KILN_TYPE_MAP ---- */
+typedef enum kiln__type_kind {
+    KILN__TYPE_SIGNED,
+    KILN__TYPE_UNSIGNED,
+    KILN__TYPE_BOOLEAN,
+    KILN__TYPE_FLOAT,
+    KILN__TYPE_FINITE,
+    KILN__TYPE_COMPLEX
+} kiln__type_kind;
+typedef struct kiln__type_row {
+    const char *name;
+    size_t bytes;
+    const char *code; /* numpy's, without the byte order */
+    kiln__type_kind kind;
+    int exponent, mantissa; /* bits */
+    double rtol, atol;
+} kiln__type_row;
+extern const kiln__type_row kiln__types[KILN_TYPE_COUNT];
+extern const char kiln__type_list[]; /* " i8 u8 ...", for messages */
+bool kiln__type_is_float(kiln_type type);
+bool kiln__type_is_integer(kiln_type type); /* signed or unsigned; bool is none */
+/* f32 of complex64, f64 of complex128; any other type itself. */
+kiln_type kiln__type_part(kiln_type type);
 /* The type that a text names: "f32", or as sources call it: "float". */
 bool kiln__type_named(const char *text, kiln_type *type);
 

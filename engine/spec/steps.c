@@ -58,7 +58,7 @@ static void read_launch(kiln__reader *r, const kiln__spec_node *map, kiln__step 
         return;
     step->as.launch.arg_count = count;
     for (size_t i = 0; i < count; i++)
-        step->as.launch.args[i] = kiln__read_arg(r, items[i], "an argument");
+        kiln__read_argument(r, items[i], &step->as.launch.args[i]);
 }
 
 static const char *needed_buffer(kiln__reader *r, const kiln__spec_node *map, const kiln__spec_node *node,

@@ -150,6 +150,7 @@ static void read_space(t1 *t, const kiln__spec_node *space)
         if (!name || !kiln__read_need(r, node, "a tuning parameter", "Values"))
             continue;
         kiln__param *param = &t->variant->params[t->variant->param_count++];
+        param->macro = true;
         param->name = name;
         param->pos = kiln__spec_node_get(node, "Name")->pos;
         read_values(t, kiln__spec_node_get(node, "Values"), param);
@@ -261,13 +262,13 @@ static bool read_type(const char *text, kiln_type *type, int *lanes)
                 {"ulong", KILN_u64},  {"uint64", KILN_u64}, {"float16", KILN_f16}, {"float32", KILN_f32},
                 {"float64", KILN_f64}};
     *lanes = 1;
-    if (kiln__type_named(text, type))
-        return true;
-    for (size_t i = 0; i < KILN__COUNT(more); i++)
+    for (size_t i = 0; i < KILN__COUNT(more); i++) /* first: its bool is a byte of any value */
         if (strcmp(more[i].name, text) == 0) {
             *type = more[i].type;
             return true;
         }
+    if (kiln__type_named(text, type))
+        return true;
     static const struct {
         const char *name;
         kiln_type type;
@@ -336,8 +337,7 @@ static kiln__expr *read_scalar(t1 *t, const kiln__spec_node *node, kiln_type typ
         return NULL;
     kiln__expr *expr = read_expr(t, kiln__spec_node_get(node, "FillValue"), "'FillValue'");
     kiln_value value;
-    bool is_float = type == KILN_f16 || type == KILN_f32 || type == KILN_f64;
-    if (!expr || !is_float || !kiln__expr_is_constant(expr, &value) || value.kind != KILN_INT)
+    if (!expr || !kiln__type_is_float(type) || !kiln__expr_is_constant(expr, &value) || value.kind != KILN_INT)
         return expr;
     value = (kiln_value){.kind = KILN_FLOAT, .as.f = (double)value.as.i};
     return kiln__expr_constant(t->r->arena, value, kiln__expr_pos(expr));
@@ -356,7 +356,8 @@ static void read_argument(t1 *t, const kiln__spec_node *node, kiln__step *steps,
     if (!read_type(type_text, &type, &lanes))
         kiln__diag_add(r->diag, kiln__spec_node_get(node, "Type")->pos, "unknown type '%s'", type_text);
     if (memory && memory->kind == KILN__SCALAR && strcmp(memory->text, "Scalar") == 0) {
-        launch->as.launch.args[launch->as.launch.arg_count++] = read_scalar(t, node, type);
+        kiln__argument *scalar = &launch->as.launch.args[launch->as.launch.arg_count++];
+        *scalar = (kiln__argument){.pos = node->pos, .text = name, .expr = read_scalar(t, node, type)};
         return;
     }
     read_vector(t, node, name, type, lanes);
@@ -367,7 +368,7 @@ static void read_argument(t1 *t, const kiln__spec_node *node, kiln__step *steps,
         symbol->as.symbol.symbol = symbol->as.symbol.from = name;
     }
     launch->as.launch.args[launch->as.launch.arg_count++] =
-        kiln__expr_parse(r->arena, name, strlen(name), kiln__spec_node_get(node, "Name")->pos, 0, r->diag);
+        (kiln__argument){.kind = KILN__ARGUMENT_BUFFER, .pos = node->pos, .text = name, .buffer = name};
 }
 
 static void read_launch(t1 *t, const kiln__spec_node *kernel)

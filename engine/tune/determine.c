@@ -38,7 +38,8 @@ typedef struct definition {
     kiln_engine *engine;
     const kiln_spec *spec;
     kiln__text *out;
-    kiln_status status; /* a failure that must end the sweep, with its error */
+    const kiln_tune_options *options; /* NULL: no sizes are needed */
+    kiln_status status;               /* a failure that must end the sweep, with its error */
     kiln_error *why;
 } definition;
 
@@ -86,6 +87,26 @@ static void named_field(definition *d, const char *text)
     kiln__arena_free(&arena);
 }
 
+/* The same of a path that may have sizes in it. */
+static void path_field(definition *d, const char *text, const kiln__template *path)
+{
+    kiln__text name = {.mem = d->engine->mem};
+    kiln__config *config = NULL;
+    kiln_choice choice = {.size_set = d->options->size_set, .sizes = d->options->sizes};
+    choice.size_count = d->options->size_count;
+    if (!path) {
+        named_field(d, text);
+        return;
+    }
+    field(d->out, text);
+    /* The run reports what is wrong with the sizes. */
+    if (kiln__config_open(d->engine, d->spec, &choice, &config, NULL) == KILN_OK &&
+        kiln__config_path(d->engine->mem, &config->scopes[1], text, path, &name, NULL) == KILN_OK)
+        named_field(d, kiln__text_get(&name));
+    kiln__config_free(config);
+    kiln__text_free(&name);
+}
+
 /* ---- the parts of a variant ---- */
 
 static void args_field(definition *d, const kiln__arg *args, size_t count)
@@ -122,12 +143,33 @@ static void buffer_field(definition *d, const kiln__buffer *b)
     expr_field(d->out, b->fill.b);
     expr_field(d->out, b->fill.seed);
     if (b->fill.kind == KILN__FILL_FILE)
-        named_field(d, b->fill.text);
+        path_field(d, b->fill.text, b->fill.path);
     else
         field(d->out, b->fill.text);
 }
 
 static void steps_field(definition *d, const kiln__step *steps, size_t count);
+
+static void argument_field(definition *d, const kiln__argument *arg)
+{
+    number_field(d->out, (int64_t)arg->kind);
+    expr_field(d->out, arg->expr);
+    field(d->out, arg->buffer);
+    number_field(d->out, (int64_t)arg->count);
+    for (size_t i = 0; i < arg->count && arg->kind == KILN__ARGUMENT_POINTERS; i++)
+        argument_field(d, &arg->items[i]);
+    for (size_t i = 0; i < arg->count && arg->kind == KILN__ARGUMENT_STRUCT; i++) {
+        const kiln__field *part = &arg->fields[i];
+        number_field(d->out, (int64_t)part->offset);
+        number_field(d->out, part->argument ? -1 : (int64_t)part->type);
+        if (part->argument)
+            argument_field(d, part->argument);
+        for (size_t k = 0; k < part->value_count; k++)
+            expr_field(d->out, part->values[k]);
+    }
+    for (uint64_t i = 0; i < arg->size && arg->kind == KILN__ARGUMENT_BYTES; i++)
+        number_field(d->out, ((const unsigned char *)arg->bytes)[i]);
+}
 
 static void launch_field(definition *d, const kiln__step *step)
 {
@@ -141,7 +183,7 @@ static void launch_field(definition *d, const kiln__step *step)
     number_field(d->out, step->as.launch.cooperative);
     number_field(d->out, (int64_t)step->as.launch.arg_count);
     for (size_t i = 0; i < step->as.launch.arg_count; i++)
-        expr_field(d->out, step->as.launch.args[i]);
+        argument_field(d, &step->as.launch.args[i]);
 }
 
 static void loop_field(definition *d, const kiln__step *step)
@@ -218,6 +260,8 @@ static void variant_field(definition *d, const kiln__variant *variant)
     steps_field(d, variant->before, variant->before_count);
     steps_field(d, variant->steps, variant->step_count);
     named_exprs_field(d, variant->metrics, variant->metric_count);
+    if (variant->unit)
+        number_field(d->out, variant->unit);
     if (d->spec->feature_count) /* a sample has their values */
         named_exprs_field(d, d->spec->features, d->spec->feature_count);
     /* The Python dialect may name a param's list of values: max(block_size_x). */
@@ -230,12 +274,24 @@ static void variant_field(definition *d, const kiln__variant *variant)
 
 /* ---- verification ---- */
 
-/* A variant that gives the expected answer, at its default params, including its code. */
-static kiln_status reference_field(definition *d, const char *name, const kiln_tune_options *options,
+/* A variant that gives the expected answer, with its params, including its code. Of params that are not constant the
+ * expressions are here, and what they use is in the sample. */
+static kiln_status reference_field(definition *d, const kiln__verify *verify, const kiln_tune_options *options,
                                    kiln_error **error)
 {
-    kiln_choice choice = {
-        .variant = name, .size_set = options->size_set, .sizes = options->sizes, .size_count = options->size_count};
+    const char *name = verify->name;
+    kiln_setting *params = kiln__calloc(d->engine->mem, verify->param_count + 1, sizeof *params);
+    kiln_choice choice = {.variant = name,
+                          .params = params,
+                          .size_set = options->size_set,
+                          .sizes = options->sizes,
+                          .size_count = options->size_count};
+    if (!params)
+        return kiln__fail_memory(error);
+    for (size_t i = 0; i < verify->param_count; i++) {
+        params[choice.param_count].name = verify->params[i].name;
+        choice.param_count += kiln__expr_is_constant(verify->params[i].expr, &params[choice.param_count].value);
+    }
     kiln__config *config = NULL;
     kiln__code_job *code = NULL;
     const kiln__variant *variant = kiln__spec_variant(d->spec, name);
@@ -251,6 +307,7 @@ static kiln_status reference_field(definition *d, const char *name, const kiln_t
     }
     kiln__code_cancel(code);
     kiln__config_free(config);
+    kiln__free(d->engine->mem, params);
     return status;
 }
 
@@ -261,14 +318,21 @@ static kiln_status verify_field(definition *d, const kiln_tune_options *options,
         field(d->out, verify->buffer);
         number_field(d->out, (int64_t)verify->against);
         number_field(d->out, verify->exact);
+        number_field(d->out, verify->sampled);
         expr_field(d->out, verify->rtol);
         expr_field(d->out, verify->atol);
         if (verify->against == KILN__AGAINST_FILE)
-            named_field(d, verify->name);
+            path_field(d, verify->name, verify->path);
         else
             field(d->out, verify->name);
+        for (size_t k = 0; k < verify->word_count; k++)
+            named_field(d, verify->words[k]); /* the program's text, as far as it is beside the spec */
+        if (verify->arg_count)
+            args_field(d, verify->args, verify->arg_count);
+        if (verify->param_count)
+            named_exprs_field(d, verify->params, verify->param_count);
         kiln_error *why = NULL; /* the run reports a reference that does not work */
-        if (verify->against == KILN__AGAINST_VARIANT && reference_field(d, verify->name, options, &why) != KILN_OK) {
+        if (verify->against == KILN__AGAINST_VARIANT && reference_field(d, verify, options, &why) != KILN_OK) {
             kiln_status status = kiln_error_status(why);
             if (status == KILN_ERROR_MEMORY || status == KILN_ERROR_IO || status == KILN_ERROR_NOT_FOUND ||
                 status == KILN_ERROR_REFUSED) { /* it may be readable in the run: samples would have a wrong key */
@@ -289,7 +353,7 @@ kiln_status kiln__determine_variant(kiln_engine *engine, const kiln_spec *spec, 
                                     const kiln_tune_options *options, kiln__hash128 *hash, kiln_error **error)
 {
     kiln__text text = {.mem = engine->mem};
-    definition d = {.engine = engine, .spec = spec, .out = &text};
+    definition d = {.engine = engine, .spec = spec, .out = &text, .options = options};
     const kiln_run_options *run = kiln__tune_run(options);
     kiln_status status = KILN_OK;
     variant_field(&d, variant);

@@ -23,7 +23,7 @@ worker=$(dirname "$kiln_program")/kiln-worker
 export SPECS="$here/specs" TOOLS="$here" KILN="$kiln_program"
 export PATH="$work/bin:$PATH" HOME="$work" KILN_CACHE_DIR="$work/cache" KILN_DEVICE=sim KILN_PATH="$SPECS"
 export LC_ALL=C TERM=dumb
-unset XDG_CACHE_HOME XDG_DATA_HOME KILN_STORE KILN_VEGA NO_COLOR
+unset KILN_INCLUDE XDG_CACHE_HOME XDG_DATA_HOME KILN_STORE KILN_VEGA NO_COLOR
 
 normal() {
     sed -E -e '/compile workers are not confined/d' -e "s|$work|\$WORK|g" -e "s|$SPECS|\$SPECS|g" \

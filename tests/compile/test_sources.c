@@ -114,21 +114,18 @@ static void put(const char *name, const char *text)
     CHECK_OK(kiln__file_write(NULL, path, text, strlen(text), &error), error);
 }
 
-/* The names that are collected, joined by spaces; or the error. */
-static void check_headers(const char *text, const char *wanted)
+/* The names that are collected, joined by spaces; or the error. *source: what the compiler gets, to be freed. */
+static void check_in(const kiln__include_paths *where, const char *text, const char *wanted, char **source)
 {
-    char path[128], project[96];
+    char path[128];
     snprintf(path, sizeof path, "%s/project/main.cu", folder);
-    snprintf(project, sizeof project, "%s/project", folder);
-    const char *folders[] = {project};
     kiln__arena arena = {0};
-    const kiln__include *list = NULL;
-    size_t count = 0;
+    kiln__includes includes = {0};
     kiln_error *error = NULL;
     kiln__text got = {0};
-    kiln_status status = kiln__includes_collect(NULL, &arena, path, text, folders, 1, &list, &count, &error);
-    for (size_t i = 0; status == KILN_OK && i < count; i++)
-        kiln__text_printf(&got, "%s%s", i ? " " : "", list[i].name);
+    kiln_status status = kiln__includes_collect(NULL, &arena, path, text, where, &includes, &error);
+    for (size_t i = 0; status == KILN_OK && i < includes.count; i++)
+        kiln__text_printf(&got, "%s%s", i ? " " : "", includes.items[i].name);
     if (status != KILN_OK) {
         bool there = strstr(kiln_error_message(error), wanted) != NULL;
         if (!there)
@@ -137,9 +134,85 @@ static void check_headers(const char *text, const char *wanted)
     } else {
         CHECK_TEXT(kiln__text_get(&got), wanted);
     }
+    if (source)
+        *source = kiln__strdup(NULL, includes.source ? includes.source : "");
     kiln_error_free(error);
     kiln__text_free(&got);
     kiln__arena_free(&arena);
+}
+
+static void check_headers(const char *text, const char *wanted)
+{
+    char project[96];
+    snprintf(project, sizeof project, "%s/project", folder);
+    const char *folders[] = {project};
+    const kiln__include_paths where = {.folders = folders, .folder_count = 1, .allowed = folders, .allowed_count = 1};
+    check_in(&where, text, wanted, NULL);
+}
+
+/* A name that the compiler gets differently. */
+static void check_renamed(const kiln__include_paths *where, const char *text, const char *wanted, const char *as)
+{
+    char *source = NULL;
+    check_in(where, text, wanted, &source);
+    CHECK_TEXT(source, as);
+    kiln__free(NULL, source);
+}
+
+/* src/ and include/ of a project, and a folder of others that is allowed or not. */
+static void test_folders(void)
+{
+    static const char *const made[] = {"project", "project/include", "project/include/deep", "others", "secret"};
+    char path[128], other[160], roots[3][96];
+    strcpy(folder, "/tmp/kiln-includes-XXXXXX");
+    CHECK(mkdtemp(folder) != NULL);
+    for (size_t i = 0; i < sizeof made / sizeof *made; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, made[i]);
+        CHECK(mkdir(path, 0700) == 0);
+    }
+    put("project/a.h", "int of_project;\n");
+    put("project/include/a.h", "#pragma once\n#include \"b.h\"\n");
+    put("project/include/b.h", "#include <deep/c.h>\n#include \"../include/a.h\"\n");
+    put("project/include/deep/c.h", "#include \"a.h\"\n#include \"../b.h\"\n");
+    put("others/d.h", "#include \"e.h\"\n");
+    put("others/e.h", "int e;\n");
+    put("secret/s.h", "int s;\n");
+    static const char *const links[][2] = {{"others", "project/linked"}, {"secret/s.h", "project/include/s.h"}};
+    for (size_t i = 0; i < 2; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, links[i][0]);
+        snprintf(other, sizeof other, "%s/%s", folder, links[i][1]);
+        CHECK(symlink(path, other) == 0);
+    }
+    for (int i = 0; i < 3; i++)
+        snprintf(roots[i], sizeof roots[i], "%s/%s", folder,
+                 i == 0   ? "project"
+                 : i == 1 ? "project/include"
+                          : "others");
+    const char *folders[] = {roots[0], roots[1]}, *allowed[] = {roots[0], roots[2]};
+    kiln__include_paths where = {.folders = folders, .folder_count = 2, .allowed = allowed, .allowed_count = 1};
+
+    check_in(&where, "#include <deep/c.h>\n", "deep/c.h a.h b.h include/a.h", NULL); /* beside main.cu comes first */
+    /* One file has one name, and #pragma once works; two files have two. */
+    check_renamed(&where, "#include \"include/b.h\"\n#include \"b.h\"\n", "include/b.h deep/c.h a.h include/a.h",
+                  "#include \"include/b.h\"\n#include \"include/b.h\"\n");
+    check_renamed(&where, "#include \"include/../include/b.h\" // here\nint i;\n",
+                  "include/b.h deep/c.h a.h include/a.h", "#include \"include/b.h\" // here\nint i;\n");
+    check_headers("#include <deep/c.h>\n", ""); /* without its folder */
+    check_in(&where, "#include \"linked/d.h\"\n", "others/d.h is outside the folders that may be read", NULL);
+    check_in(&where, "\n#include \"s.h\"\n", "main.cu:2: #include \"s.h\": ", NULL);
+    check_in(&where, "#include <s.h>\n", "allow its folder with -I FOLDER, or any with --read-anywhere", NULL);
+    where.allowed_count = 2;
+    check_in(&where, "#include \"linked/d.h\"\n", "linked/d.h e.h", NULL);
+    check_in(&where, "#include \"../others/d.h\"\n", "others/d.h e.h", NULL);
+    check_in(&where, "#include \"../secret/s.h\"\n", "secret/s.h is outside", NULL);
+    check_in(&where, "#include \"../secret/none.h\"\n", "not found", NULL);
+    check_in(&where, "#include \"s.h\"\n", "secret/s.h is outside", NULL);
+    allowed[1] = "/"; /* --read-anywhere */
+    check_renamed(&where, "#include \"../secret/s.h\"\n#include \"s.h\"\n", "secret/s.h",
+                  "#include \"secret/s.h\"\n#include \"secret/s.h\"\n");
+    char command[128];
+    snprintf(command, sizeof command, "rm -r '%s'", folder);
+    CHECK(system(command) == 0);
 }
 
 static void test_headers(void)
@@ -174,22 +247,21 @@ static void test_headers(void)
     check_headers("/* comment\n*/ #include \"sub/c.h\"", "sub/c.h");
     check_headers("const char *s = \"\\\n#include \\\"a.h\\\"\";\nint i = 1'000;\n#include \"sub/c.h\"", "sub/c.h");
     check_headers("auto s = R\"x(\n#include \"a.h\"\n)\" )x\";\n#include \"sub/c.h\"",
-                  "a.h sub/b.h c.h sub/c.h"); /* what stands in a text for NVRTC is not asked */
+                  "a.h sub/b.h c.h"); /* what stands in a text for NVRTC is not asked */
     check_headers("char c = '\"';\n#include \"sub/c.h\"\nchar d = '\"';", "sub/c.h");
     check_headers("#inc\\\nlude \"a.h\"", "a.h sub/b.h c.h"); /* joined lines, within words too */
     check_headers("%\\\r\n:\\\ninclud\\\ne \"a.h\"", "a.h sub/b.h c.h");
     check_headers("#inc\\\nlude \"/etc/pass\\\nwd\"", "and #include <name> are supported");
     check_headers("#inc\\\nlude \"/etc/passwd\"", "an absolute path");
-    check_headers("/\\\n* \"\n#include \"a.h\"\n*\\\n/#include \"sub/c.h\"", "a.h sub/b.h c.h sub/c.h");
+    check_headers("/\\\n* \"\n#include \"a.h\"\n*\\\n/#include \"sub/c.h\"", "a.h sub/b.h c.h");
     check_headers("#define FOOR\nauto s = FOOR\"x(\";\n#include \"sub/c.h\"\n//)x\"", "sub/c.h");
-    check_headers("auto s = u8R\"x(\n#include \"a.h\"\n)x\" LR\"(\n#include \"sub/c.h\")\";",
-                  "a.h sub/b.h c.h sub/c.h");
+    check_headers("auto s = u8R\"x(\n#include \"a.h\"\n)x\" LR\"(\n#include \"sub/c.h\")\";", "a.h sub/b.h c.h");
     check_headers("auto c = u8'\"'; auto s = \"/*\";\n#include \"sub/c.h\"\n//*/", "sub/c.h");
     check_headers("int i = 0x1'a\"/*\"_s + .5e+1'0;\n#include \"sub/c.h\"\n//*/'", "sub/c.h");
     check_headers("#define include_other 1\n#include_other \"a.h\"", "");
     check_headers("#if 0\n#include \"sub/c.h\"\n#endif", "sub/c.h"); /* conditions are not evaluated */
     check_headers("#include \"loop.h\"", "loop.h a.h sub/b.h c.h");
-    check_headers("#include \"sub/up.h\"", "sub/up.h ../a.h sub/b.h c.h");
+    check_headers("#include \"sub/up.h\"", "sub/up.h a.h sub/b.h c.h");
     check_headers("#include <cuda_fp16.h>\n#include \"cuda_fp16.h\"\n#includes", "");
     check_headers("#include_next \"sub/c.h\"", "sub/c.h");
 
@@ -217,9 +289,9 @@ static void test_headers(void)
     check_headers("#if __has_\\\ninclude ( <sub/../../x> )", "__has_include of a path");
     check_headers("_\\\n_has_include(\"/etc/passwd\")", "__has_include of a path");
     check_headers("#if defined(__has_include) && __has_include(<cuda_fp16.h>)\n#include <cuda_fp16.h>\n#endif", "");
-    check_headers("#include \"..\"", "outside the folders");
-    check_headers("#include \"same.h\"\n#include \"sub/user.h\"", "in one file");
-    check_headers("#include \"link.h\"", ""); /* leads out: left to the compiler, which does not find it either */
+    check_headers("#include \"..\"", "not found");
+    check_headers("#include \"same.h\"\n#include \"sub/user.h\"", "same.h sub/user.h sub/same.h");
+    check_headers("#include \"link.h\"", "outside the folders");
     check_headers("#include \"sub/out.h\"", "outside the folders");
     check_headers("#include \"../secret.h\"", "outside the folders");
     check_headers("\n#include </etc/passwd>", "main.cu:2: #include of an absolute path");
@@ -228,6 +300,15 @@ static void test_headers(void)
     check_headers("#include \"a.h", "and #include <name> are supported");
     check_headers("#include", "and #include <name> are supported");
     check_headers("#include \"\"", "and #include <name> are supported");
+
+    /* Headers of the host that Kiln has itself: a project's own of that name comes first. */
+    check_headers("#include <cstdint>\n#include \"stdint.h\"\n#include <vector>\n", "cstdint stdint.h");
+    put("project/sub/stdint.h", "int mine;\n");
+    check_headers("#include \"sub/stdint.h\"\n#include <stdint.h>\n", "sub/stdint.h stdint.h");
+    check_headers("#include <stdint.h>\n#include <math.h>\n#include \"sub/stdint.h\"\n",
+                  "stdint.h math.h sub/stdint.h");
+    put("project/math.h", "int math;\n");
+    check_headers("#include <cmath>\n", "cmath math.h");
 
     kiln__text deep = {0};
     for (int i = 0; i < 80; i++) {
@@ -243,16 +324,17 @@ static void test_headers(void)
         check_oom oom = {.countdown = n};
         kiln_allocator mem = {check_oom_resize, &oom};
         kiln__arena arena = {.mem = &mem};
-        const kiln__include *list = NULL;
-        size_t count = 0;
+        kiln__includes includes = {0};
         kiln_error *error = NULL;
         snprintf(path, sizeof path, "%s/project", folder);
         const char *folders[] = {path};
+        const kiln__include_paths where = {
+            .folders = folders, .folder_count = 1, .allowed = folders, .allowed_count = 1};
         snprintf(other, sizeof other, "%s/project/main.cu", folder);
         kiln_status status = kiln__includes_collect(&mem, &arena, other, "#include \"a.h\"\n#include \"sub/up.h\"\n",
-                                                    folders, 1, &list, &count, &error);
+                                                    &where, &includes, &error);
         CHECK(status == (oom.failed ? KILN_ERROR_MEMORY : KILN_OK));
-        CHECK(oom.failed || count == 5);
+        CHECK(oom.failed || includes.count == 4);
         kiln_error_free(error);
         kiln__arena_free(&arena);
         CHECK(oom.live == 0);
@@ -264,5 +346,5 @@ static void test_headers(void)
     CHECK(system(command) == 0);
 }
 
-static const check_case cases[] = {{"options", test_options}, {"headers", test_headers}};
+static const check_case cases[] = {{"options", test_options}, {"headers", test_headers}, {"folders", test_folders}};
 KILN_SUITE("sources", cases)

@@ -5,7 +5,7 @@
 #include "scratch.h"
 #include "sim.h"
 
-static const char *const variables[] = {"KILN_DEVICE",  "KILN_CACHE_DIR", "KILN_PATH", "KILN_WORKER",
+static const char *const variables[] = {"KILN_DEVICE",  "KILN_CACHE_DIR", "KILN_PATH", "KILN_INCLUDE",  "KILN_WORKER",
                                         "KILN_LIBCUDA", "FAKE_COUNT",     "FAKE_INIT", "XDG_CACHE_HOME"};
 
 /* No GPU, whatever the machine has, and a cache that is nobody's. */

@@ -12,6 +12,7 @@ static kiln_engine *open_engine(const char *path, unsigned flags)
 {
     setenv("KILN_LIBCUDA", "/nowhere/libcuda.so.1", 1);
     unsetenv("KILN_PATH");
+    unsetenv("KILN_INCLUDE");
     unsetenv("KILN_WORKER");
     kiln_options options = {
         .size = sizeof options, .device = "sim", .search_path = path, .flags = KILN_NO_CACHE | flags};
@@ -49,6 +50,65 @@ static void refuses(kiln_engine *engine, const char *name, bool source, kiln_sta
         CHECK_TEXT(got, message);
     kiln_error_free(error);
     kiln__arena_free(&arena);
+}
+
+/* The folders for `include`, joined by spaces, below the scratch folder; or the error. */
+static void check_include(kiln_engine *engine, const char *const *include, size_t count, const char *want)
+{
+    kiln__arena arena = {0};
+    kiln_error *error = NULL;
+    kiln__include_paths paths;
+    kiln__text got = {0};
+    char source[4200];
+    snprintf(source, sizeof source, "%s/specs/src/k.cu", scratch_folder);
+    if (kiln__engine_include_paths(engine, "specs", source, include, count, &arena, &paths, &error) == KILN_OK)
+        for (size_t i = 0; i < paths.folder_count; i++) {
+            const char *folder = paths.folders[i];
+            size_t length = strlen(scratch_folder);
+            bool inside = strncmp(folder, scratch_folder, length) == 0;
+            if (!strstr(folder, "share/kiln")) /* installed */
+                kiln__text_printf(&got, "%s%s", i ? " " : "", inside ? folder + length + 1 : folder);
+        }
+    else
+        kiln__text_puts(&got, kiln_error_message(error));
+    if (strncmp(kiln__text_get(&got), want, strlen(want)) != 0)
+        CHECK_TEXT(kiln__text_get(&got), want);
+    kiln_error_free(error);
+    kiln__text_free(&got);
+    kiln__arena_free(&arena);
+}
+
+static void test_include(void)
+{
+    scratch_enter();
+    scratch_file("specs/src/k.cu", "k");
+    scratch_file("specs/heads/h.h", "h");
+    scratch_file("more/deep/h.h", "h");
+    scratch_file("outside/h.h", "s");
+    scratch_file("own/h.h", "s");
+    CHECK(symlink("../outside", "specs/link") == 0);
+    kiln_engine *engine = open_engine("more", 0);
+    check_include(engine, NULL, 0, "specs/src more");
+    check_include(engine, (const char *[]){"deep", "heads", "../more/deep"}, 3,
+                  "specs/src more/deep specs/heads more/deep more");
+    check_include(engine, (const char *[]){"nothing"}, 1, "nothing: not found; searched specs, more");
+    check_include(engine, (const char *[]){"heads/h.h"}, 1, "heads/h.h is not a folder");
+    check_include(engine, (const char *[]){"../outside"}, 1,
+                  "../outside: a spec may only read files below specs, more");
+    check_include(engine, (const char *[]){"link"}, 1, "link: a spec may only read files below specs, more");
+    kiln_engine_close(engine);
+    engine = open_engine("more", KILN_READ_ANYWHERE);
+    check_include(engine, (const char *[]){"link", "../outside"}, 2, "specs/src outside outside more");
+    kiln_engine_close(engine);
+    setenv("KILN_INCLUDE", "own:outside", 1);
+    kiln_options options = {.size = sizeof options, .device = "sim", .search_path = "more", .flags = KILN_NO_CACHE};
+    kiln_error *error = NULL;
+    CHECK_OK(kiln_engine_open(&options, &engine, &error), error);
+    unsetenv("KILN_INCLUDE");
+    CHECK(engine->include_count == 2);
+    check_include(engine, (const char *[]){"link"}, 1, "specs/src outside more");
+    kiln_engine_close(engine);
+    scratch_leave();
 }
 
 static void test_trust(void)
@@ -368,6 +428,7 @@ static void test_oom(void)
     scratch_leave();
 }
 
-static const check_case cases[] = {{"trust", test_trust}, {"kernel_src", test_kernel_src}, {"race", test_race},
-                                   {"specs", test_specs}, {"folders", test_folders},       {"out of memory", test_oom}};
+static const check_case cases[] = {
+    {"trust", test_trust}, {"include", test_include}, {"kernel_src", test_kernel_src}, {"race", test_race},
+    {"specs", test_specs}, {"folders", test_folders}, {"out of memory", test_oom}};
 KILN_SUITE("core files", cases)

@@ -20,4 +20,14 @@ static inline void fill(kiln_array *array, kiln__fill_values values)
     CHECK_OK(kiln__array_fill(array, &values, NULL, &error), error);
 }
 
+static inline void fill_fails(kiln_type type, kiln__fill_values values, const char *message)
+{
+    kiln_array array = make(type, 1, 10, 0);
+    kiln_error *error = NULL;
+    CHECK(kiln__array_fill(&array, &values, NULL, &error) == KILN_ERROR_ARGUMENT);
+    CHECK_TEXT(kiln_error_message(error), message);
+    kiln_error_free(error);
+    kiln__array_free(NULL, &array);
+}
+
 #endif

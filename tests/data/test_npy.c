@@ -50,7 +50,7 @@ static void test_npy_read(void)
     kiln__array_free(NULL, &array);
     n = make_npy(3, "{'descr': '|b1', 'fortran_order': False, 'shape': ()}\n", "\1", 1);
     CHECK_OK(kiln__npy_parse(NULL, "a.npy", npy, n, 24, &array, &error), error);
-    CHECK(array.type == KILN_u8 && array.dims == 0 && *(char *)array.data == 1);
+    CHECK(array.type == KILN_bool && array.dims == 0 && *(char *)array.data == 1);
     kiln__array_free(NULL, &array);
     n = make_npy(1, "{'descr': '<f8', 'fortran_order': True, 'shape': (0, 7)}\n", "", 0);
     CHECK_OK(kiln__npy_parse(NULL, "a.npy", npy, n, 24, &array, &error), error);
@@ -74,8 +74,10 @@ static void test_npy_broken(void)
     HEADER("{", "a.npy: has a header that is not a Python dict");
     HEADER("{'descr': '<i4'", "a.npy: has a header that is not a Python dict");
     HEADER("{'descr': '<i4'}", "a.npy: has an incomplete header");
-    HEADER("{'descr': '<c8', 'fortran_order': False, 'shape': (2,)}",
-           "a.npy: holds elements of type '<c8'; kiln reads integers of 8 to 64 bits, f16, f32, f64");
+    HEADER(
+        "{'descr': '<M8', 'fortran_order': False, 'shape': (2,)}",
+        "a.npy: holds elements of type '<M8'; kiln reads i8 u8 i16 u16 i32 u32 i64 u64 f16 f32 f64 bf16 f8e4m3 f8e5m2 "
+        "bool complex64 complex128");
     HEADER("{'descr': [('a', '<i4')], 'fortran_order': False, 'shape': (2,)}",
            "a.npy: holds records; kiln reads arrays of plain numbers");
     HEADER("{'descr': '>i4', 'fortran_order': False, 'shape': (2,)}",
@@ -142,6 +144,48 @@ static void test_npy_files(void)
     kiln__array_free(NULL, &out);
 }
 
+/* What numpy writes of each type: with ml_dtypes, elements of bf16 and of 8-bit floats are bytes without a type. */
+static void test_npy_types(void)
+{
+    static const struct {
+        const char *descr;
+        kiln_type type;
+        bool told;
+    } types[] = {{"'<V2'", KILN_bf16, true}, {"'|V1'", KILN_f8e4m3, false},   {"'<V1'", KILN_f8e4m3, false},
+                 {"'|b1'", KILN_bool, true}, {"'<c8'", KILN_complex64, true}, {"'<c16'", KILN_complex128, true},
+                 {"'<f2'", KILN_f16, true},  {"'<f1'", KILN_f8e4m3, false},   {"'=V2'", KILN_bf16, true}};
+    char path[] = "/tmp/kiln-types-XXXXXX", data[16] = "0123456789abcde", header[100];
+    kiln_error *error = NULL;
+    kiln_array array;
+    int fd = mkstemp(path);
+    CHECK(fd >= 0);
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        size_t size = kiln__type_bytes(types[i].type);
+        snprintf(header, sizeof header, "{'descr': %s, 'fortran_order': False, 'shape': (1,)}", types[i].descr);
+        size_t n = make_npy(1, header, data, size);
+        CHECK_OK(kiln__npy_parse(NULL, "a.npy", npy, n, 24, &array, &error), error);
+        CHECK(array.type == types[i].type && memcmp(array.data, data, size) == 0);
+        CHECK(kiln__type_told(array.type) == types[i].told);
+        kiln__array_free(NULL, &array);
+    }
+    for (unsigned t = 0; t < KILN_TYPE_COUNT; t++) { /* what is written is read again, by its code */
+        kiln_array out = make((kiln_type)t, 1, 3, 0);
+        CHECK_OK(kiln__npy_write(NULL, path, &out, &error), error);
+        CHECK_OK(kiln__npy_read(NULL, path, 48, &array, &error), error);
+        CHECK(kiln__type_reads((kiln_type)t, array.type) && kiln__type_bytes(array.type) == kiln__type_bytes(out.type));
+        kiln__array_free(NULL, &array);
+        kiln__array_free(NULL, &out);
+    }
+    CHECK(kiln__type_reads(KILN_f8e5m2, KILN_f8e4m3) && kiln__type_reads(KILN_u8, KILN_bool));
+    CHECK(kiln__type_reads(KILN_bf16, KILN_u16) && kiln__type_reads(KILN_f8e5m2, KILN_i8)); /* bits */
+    CHECK(!kiln__type_reads(KILN_f16, KILN_u16) && !kiln__type_reads(KILN_bf16, KILN_u32));
+    CHECK(!kiln__type_reads(KILN_bool, KILN_u8) && !kiln__type_reads(KILN_bf16, KILN_f16));
+    close(fd);
+    unlink(path);
+    npy_fails(make_npy(1, "{'descr': '>V2', 'fortran_order': False, 'shape': (1,)}", data, 2),
+              "a.npy: is big-endian; save it as little-endian (array.astype(dtype.newbyteorder('<')))");
+}
+
 static void test_npy_memory(void)
 {
     const int32_t six[] = {1, 2, 3, 4, 5, 6};
@@ -164,9 +208,7 @@ static void test_npy_memory(void)
 }
 
 static const check_case cases[] = {
-    {"npy read", test_npy_read},
-    {"npy broken", test_npy_broken},
-    {"npy files", test_npy_files},
-    {"npy memory", test_npy_memory},
+    {"npy read", test_npy_read},   {"npy broken", test_npy_broken}, {"npy files", test_npy_files},
+    {"npy types", test_npy_types}, {"npy memory", test_npy_memory},
 };
 KILN_SUITE("data.npy", cases)

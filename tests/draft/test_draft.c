@@ -52,7 +52,7 @@ static void test_kernels(void)
 
 static void check_type(const char *mangled, bool fits, const char *type, int lanes, bool constant)
 {
-    kiln__argument argument = {0};
+    kiln__draft_argument argument = {0};
     CHECK(kiln__probe_type(mangled, strlen(mangled), &argument) == fits);
     CHECK_TEXT(argument.type, type);
     CHECK(argument.lanes == lanes && argument.constant == constant);

@@ -169,6 +169,16 @@ static void test_info(void)
     CHECK(info.memory_bytes > 0);
     CHECK(info.peak_flops > 66.8e12 && info.peak_flops < 67.0e12);        /* 132 * 128 * 2 * 1.98e9 */
     CHECK(info.peak_bandwidth > 4.9e12 && info.peak_bandwidth < 4.95e12); /* 2 * 3.201e9 * 6144 / 8 */
+    CHECK(kiln__peak_flops(&info, KILN_UNIT_FP32) == info.peak_flops);
+    CHECK(kiln__peak_flops(&info, KILN_UNIT_FP64) == info.peak_flops / 2);
+    CHECK(kiln__peak_flops(&info, KILN_UNIT_TENSOR_FP16) == info.peak_flops * 16);
+    CHECK(kiln__peak_flops(&info, KILN_UNIT_TENSOR_INT8) == info.peak_flops * 32);
+    CHECK(kiln__peak_flops(&info, 0) == 0 && kiln__peak_flops(&info, KILN_UNIT_TENSOR_INT8 + 1) == 0);
+    info.cc_major = 7, info.cc_minor = 2; /* between two rows: the earlier */
+    CHECK(kiln__peak_flops(&info, KILN_UNIT_TENSOR_FP16) == 2.0 * 512 * 132 * info.clock_hz);
+    CHECK(kiln__peak_flops(&info, KILN_UNIT_TENSOR_INT8) == 0);
+    info.cc_major = 99; /* later than the table */
+    CHECK(kiln__peak_flops(&info, KILN_UNIT_TENSOR_FP8) > 0);
     kiln__driver_device_info(&driver, 1, &info);
     CHECK_TEXT(info.id, "sim:ampere");
     CHECK(info.cc_major == 8);

@@ -173,10 +173,10 @@ static const char *const values[] = {
 };
 // clang-format on
 static const char *const variables[] = {
-    "KILN_DEVICE",      "KILN_CACHE_DIR",       "KILN_STORE",  "KILN_PATH",      "KILN_CAPTURE",
-    "KILN_CAPTURE_DIR", "KILN_CAPTURE_LIMIT",   "KILN_WORKER", "KILN_LOCK_DIR",  "KILN_NVRTC",
-    "KILN_LIBCUDA",     "KILN_LIBNVML",         "KILN_VEGA",   "KILN_SIM_CHECK", "KILN_SIM_MEMORY",
-    "KILN_SIM_THREADS", "CUDA_VISIBLE_DEVICES", "NO_COLOR",    "TERM",
+    "KILN_DEVICE",     "KILN_CACHE_DIR",   "KILN_STORE",           "KILN_PATH",   "KILN_INCLUDE",
+    "KILN_CAPTURE",    "KILN_CAPTURE_DIR", "KILN_CAPTURE_LIMIT",   "KILN_WORKER", "KILN_LOCK_DIR",
+    "KILN_NVRTC",      "KILN_LIBCUDA",     "KILN_LIBNVML",         "KILN_VEGA",   "KILN_SIM_CHECK",
+    "KILN_SIM_MEMORY", "KILN_SIM_THREADS", "CUDA_VISIBLE_DEVICES", "NO_COLOR",    "TERM",
 };
 /* What compiles, launches, takes seconds, or starts the programs that it finds. */
 static const char *const explained[] = {"run",   "tune",    "check",  "profile",

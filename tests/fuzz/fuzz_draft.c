@@ -28,7 +28,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             kiln__draft_write(draft, &out);
         }
     }
-    kiln__argument argument = {0};
+    kiln__draft_argument argument = {0};
     kiln__probe_type((const char *)data, size < 16 ? size : 16, &argument);
     kiln__text_free(&out);
     kiln__arena_free(&arena);

@@ -136,17 +136,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const char *standard = pieces_build(data, size, outside, text, sizeof text);
     const char *folders[] = {inside};
     kiln__arena arena = {0};
-    const kiln__include *list = NULL;
-    size_t count = 0;
+    const kiln__include_paths where = {.folders = folders, .folder_count = 1, .allowed = folders, .allowed_count = 1};
+    kiln__includes includes = {0};
     kiln_error *error = NULL;
-    kiln_status status = kiln__includes_collect(NULL, &arena, source, text, folders, 1, &list, &count, &error);
+    kiln_status status = kiln__includes_collect(NULL, &arena, source, text, &where, &includes, &error);
+    const kiln__include *list = includes.items;
+    size_t count = includes.count;
     WANT(status == KILN_OK || (status == KILN_ERROR_REFUSED && *kiln_error_message(error)));
     WANT(count <= PIECES_INSIDE);
     for (int i = 0; status == KILN_OK && i < PIECES_INSIDE; i++)
         WANT(!plainly_includes(text, i) || found(list, count, i));
     if (status == KILN_OK && nvrtc && size > 1) {
         was_opened(); /* forget what was before */
-        char *log = compile(text, standard, list, count);
+        char *log = compile(includes.source, standard, list, count);
         WANT(log && !was_opened());
         for (int i = 0; i < PIECES_INSIDE; i++) {
             char missing[64];

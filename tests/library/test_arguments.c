@@ -249,6 +249,7 @@ static void tear_down(void)
     X(ADDRESS, kiln_spec_size_set, "0", (A(0, w.spec), 0))                                                             \
     X(NUMBER, kiln_spec_buffer_count, "0", (A(0, w.spec)))                                                             \
     X(ADDRESS, kiln_spec_buffer, "0", (A(0, w.spec), 0))                                                               \
+    X(ADDRESS, kiln_host, "", (0))                                                                                     \
     X(ADDRESS, kiln_spec_key, "", (0))                                                                                 \
     X(STATUS, kiln_spec_list, "rruo", (A(0, w.engine), A(1, listed), A(2, NULL), A(3, &out.error)))                    \
     X(STATUS, kiln_space_count, "rrooro",                                                                              \

@@ -67,6 +67,23 @@ static void fake_symbol_out(void **args, const unsigned *grid, const unsigned *b
     for (int i = 0; i < 4; i++)
         fake_floats(args[0])[i] = fake_symbol[i];
 }
+/* y[i] = the sum of the i-th of what the list's pointers lead to, as one structure says */
+typedef struct fake_list {
+    CUdeviceptr *items;
+    int16_t count;
+    float add;
+} fake_list;
+static void fake_gather(void **args, const unsigned *grid, const unsigned *block)
+{
+    (void)block;
+    const fake_list *list = args[0];
+    for (unsigned i = 0; i < grid[0]; i++) {
+        float sum = list->add;
+        for (int k = 0; k < list->count; k++)
+            sum += list->items[k] ? ((const float *)(uintptr_t)list->items[k])[i] : 0;
+        fake_floats(args[1])[i] = sum;
+    }
+}
 static void fake_nothing(void **args, const unsigned *grid, const unsigned *block)
 {
     (void)args, (void)grid, (void)block;
@@ -75,6 +92,7 @@ static void fake_nothing(void **args, const unsigned *grid, const unsigned *bloc
 static const fake_kernel fake_kernels[] = {
     {"add_one", fake_add_one},       {"add_two", fake_add_two},       {"scale", fake_scale},
     {"count_down", fake_count_down}, {"symbol_out", fake_symbol_out}, {"nothing", fake_nothing},
+    {"gather", fake_gather},
 };
 static const char fake_ptx[] =
     ".version 9.0\n.target sm_80\n.address_size 64\n"
@@ -85,9 +103,10 @@ static const char fake_ptx[] =
     ".visible .entry scale(.param .u64 a, .param .u32 n, .param .f32 s)\n{ ret; }\n"
     ".visible .entry count_down(.param .u64 a, .param .u64 b)\n{ ret; }\n"
     ".visible .entry symbol_out(.param .u64 a)\n{ ret; }\n"
+    ".visible .entry gather(.param .align 8 .b8 a[16], .param .u64 b)\n{ ret; }\n"
     ".visible .entry nothing()\n{ ret; }\n";
 static const char fake_lowered[] = "add_one\0add_one\0add_two\0add_two\0scale\0scale\0count_down\0count_down\0"
-                                   "symbol_out\0symbol_out\0nothing\0nothing\0missing\0missing";
+                                   "symbol_out\0symbol_out\0gather\0gather\0nothing\0nothing\0missing\0missing";
 
 static CUresult CUDAAPI fake_cuCtxGetCurrent(CUcontext *context)
 {

@@ -180,6 +180,29 @@ static const kiln__param *param(const char *variant, const char *name)
                    "    params: {BLOCK: {from: 2, to: 8, times: 2, default: 4}}\n    " LAUNCH(                            \
                        "add_one") "  wrong:\n    params: {BLOCK: 2}\n    " LAUNCH("add_two")
 
+/* Headers outside the source's folder: all lie beside it then, and the captured spec names no folders. */
+static void test_headers(void)
+{
+    kiln_error *error = NULL;
+    open_text(
+        "kiln: 1\nname: fake\ninclude: heads\nsizes: {default: {N: 4}}\n"
+        "buffers:\n  x: {type: f32, shape: [N], fill: 1}\n  y: {type: f32, shape: [N], out: true}\n"
+        "params: {BLOCK: [2]}\nvariants:\n  one:\n    source: up/fake.cu\n    include: [more]\n    " LAUNCH("add_one"),
+        NULL);
+    launch_captured();
+    CHECK(is_there("fake-000/fake.cu") && is_there("fake-000/head.h") && is_there("fake-000/sub/two.h"));
+    open_captured("fake-000/fake.yaml", NULL);
+    CHECK(spec->variants[0].include_count == 0);
+    size_t length = 0;
+    char *source = NULL;
+    CHECK_OK(kiln__file_read(NULL, in(out, "fake-000/fake.cu"), 0, &source, &length, &error), error);
+    CHECK_TEXT(source, "#include <head.h>\n#include \"sub/two.h\"\n");
+    kiln__free(NULL, source);
+    run_right();
+    close_all();
+    empty_out();
+}
+
 /* ---- the plain case ---- */
 
 static void test_plain(void)
@@ -739,10 +762,14 @@ static void prepare(void)
     snprintf(out, sizeof out, "%s/out", folder);
     mkdir(in(folder, "sub"), 0777);
     mkdir(in(folder, "more"), 0777);
+    mkdir(in(folder, "heads"), 0777);
+    mkdir(in(folder, "up"), 0777);
     write_text("fake.cu", "#include \"sub/one.h\"\n#include <cuda_fp16.h>\n");
     write_text("more/fake.cu", "// another\n");
     write_text("sub/one.h", "#include \"two.h\"\n");
     write_text("sub/two.h", "#define TWO 2\n");
+    write_text("heads/head.h", "#define HEAD 1\n");
+    write_text("up/fake.cu", "#include <head.h>\n#include \"../sub/two.h\"\n");
     CHECK_OK(kiln__npy_write(NULL, in(folder, "table.npy"), &table, &error), error);
 }
 
@@ -752,6 +779,7 @@ static const check_case cases[] = {
     {"prepare", prepare},
     {"plain", test_plain},
     {"the choice becomes the default", test_choice},
+    {"headers elsewhere", test_headers},
     {"in place", test_in_place},
     {"outputs without content", test_outputs_without_content},
     {"swap, repeat, while", test_swap},

@@ -126,12 +126,14 @@ static void test_geometry_before_run(void)
 static void test_wrong_answer(void)
 {
     open_plan(HEAD VERIFY VARIANT ADD("add_two"), NULL);
-    check_run(KILN_ERROR_WRONG_ANSWER, "fake v BLOCK=2 gives a wrong answer:\n"
-                                       "  y[3]: got 6, want 5 (error 2e+05 times the tolerance); 1 of 4 wrong");
+    check_run(
+        KILN_ERROR_WRONG_ANSWER,
+        "fake v BLOCK=2 gives a wrong answer:\n"
+        "  y[3]: got 6, want 5 (error 2e+05 times the tolerance); 1 of 4 wrong; against host function add_one_host");
     close_all();
     open_plan(HEAD VERIFY VARIANT "      - launch: {kernel: add_one, grid: [1], block: [2], args: [x, y, N]}\n", NULL);
     check_run(KILN_ERROR_WRONG_ANSWER, "fake v BLOCK=2 gives a wrong answer:\n  y[2]: got nothing (never written), "
-                                       "want 4; 2 of 4 wrong, 2 never written");
+                                       "want 4; 2 of 4 wrong, 2 never written; against host function add_one_host");
     close_all();
     open_plan(HEAD VARIANT "      - launch: {kernel: nothing, grid: [1], block: [2], args: []}\n", NULL);
     check_run(KILN_ERROR_WRONG_ANSWER, "fake v BLOCK=2 gives a wrong answer:\n  y: never written");
@@ -501,6 +503,48 @@ static void test_metrics(void)
     close_all();
 }
 
+/* ---- references of a part ---- */
+
+/* x + 1 in every second element, if no more is wanted. */
+static kiln_status host_add_some(void *user, kiln_call *call)
+{
+    (void)user;
+    const kiln_array *x;
+    kiln_array *y;
+    int64_t sampled;
+    if (kiln_call_array(call, "x", &x) != KILN_OK || kiln_call_output(call, "y", &y) != KILN_OK ||
+        kiln_call_int(call, "verify.sampled", NULL, &sampled) != KILN_OK)
+        return KILN_ERROR_HOST_FUNCTION;
+    for (uint64_t i = 0; i < y->shape[0]; i += sampled ? 2 : 1)
+        ((float *)y->data)[i] = ((const float *)x->data)[i] + 1;
+    return KILN_OK;
+}
+
+static void run_sampled(const char *text, kiln_status want, const char *message)
+{
+    kiln_error *error = NULL;
+    open_engine(NULL, true);
+    kiln_register_host(engine, "add_some", KILN_HOST_REFERENCE, host_add_some, NULL, NULL);
+    CHECK_OK(try_plan(text, NULL, &error), error);
+    check_run(want, message);
+    close_all();
+}
+
+#define SOME(sampled) HEAD "verify: {y: {against: {host: add_some}, sampled: " sampled "}}\n" VARIANT
+static void test_sampled(void)
+{
+    run_sampled(SOME("true") ADD("add_one"), KILN_OK, NULL);
+    run_sampled(SOME("true") ADD("add_two"), KILN_OK, NULL); /* y[3] is not compared */
+    run_sampled(
+        SOME("false") ADD("add_two"), KILN_ERROR_WRONG_ANSWER,
+        "fake v BLOCK=2 gives a wrong answer:\n"
+        "  y[3]: got 6, want 5 (error 1.96e+04 times the tolerance); 1 of 4 wrong; against host function add_some");
+    run_sampled(
+        SOME("true") "      - launch: {kernel: nothing, grid: [1], block: [2], args: []}\n", KILN_ERROR_WRONG_ANSWER,
+        "fake v BLOCK=2 gives a wrong answer:\n"
+        "  y[0]: got nothing (never written), want 2; 4 of 4 wrong, 4 never written; against host function add_some");
+}
+
 /* ---- sharing ---- */
 
 /* add_one_host, after a look at what the variant's own input exports, or at what is not there. */
@@ -689,6 +733,7 @@ static const check_case cases[] = {
     {"input errors", test_input_errors},
     {"files", test_files},
     {"metrics", test_metrics},
+    {"references of a part", test_sampled},
     {"sweep", test_sweep},
     {"sweep with inputs", test_sweep_inputs},
     {"sweep heals", test_sweep_heals},

@@ -160,7 +160,7 @@ static void test_store(void)
     CHECK_TEXT(kiln__param_store(&(kiln__param_type){'u', 8, false, true}, INT(0), &slot),
                "this parameter is a pointer: name a buffer");
     CHECK_TEXT(kiln__param_store(&(kiln__param_type){'b', 8, true, false}, INT(0), &slot),
-               "a structure cannot be passed by value; pass its members one by one");
+               "this parameter is a structure: write {struct: ...} or {bytes: ...}");
 }
 
 /* ---- statistics ---- */

@@ -41,6 +41,59 @@ static void test_swap(void)
     close_all();
 }
 
+#define GATHER(list)                                                                                                   \
+    "      - launch: {kernel: gather, grid: [2], block: [1], args: [{struct: {list: {pointers: " list                  \
+    "}, count: [i16, 3], add: [f32, 0.5]}}, y + 1]}\n"
+
+/* Structures, places in buffers, and lists of pointers; one list is made for all launches that need the same. */
+static void test_structures(void)
+{
+    open_plan(
+        HEAD "  t: {type: f32, shape: [N], fill: 10}\n" VARIANT "      - fill: {buffer: y, value: 9}\n" GATHER(
+            "[x, null, t + N // 2]") "      - repeat: {times: 3, steps: [{swap: [x, t]}, {swap: [x, t]}]}\n" GATHER("[x, null, t + N - 2]"),
+        NULL);
+    check_run(KILN_OK, NULL);
+    check_floats("y", (float[]){9, 11.5, 12.5, 9}, 4);
+    CHECK(plan->list_count == 1 && plan->steps.ready);
+    check_run(KILN_OK, NULL);
+    CHECK(plan->list_count == 1);
+    close_all();
+    /* What a name means changes with a swap, and in a loop the place with each round. */
+    open_plan(
+        HEAD
+        "  t: {type: f32, shape: [N], fill: 10}\n" VARIANT
+        "      - fill: {buffer: y, value: 9}\n      - swap: [x, t]\n" GATHER(
+            "[x, x, t]") "      - repeat: {times: 2, index: i, steps: [{launch: {kernel: gather, grid: [1], block: [1], args: "
+                         "[{struct: {list: {pointers: [t + i, t + 2 * i]}, count: [i16, 2], add: [f32, i]}}, y + 3 * i]}}]}\n",
+        NULL);
+    check_run(KILN_OK, NULL);
+    check_floats("y", (float[]){2, 21.5, 22.5, 6}, 4);
+    CHECK(plan->list_count == 3);
+    close_all();
+}
+
+static void test_structures_memory(void)
+{
+    for (long k = 0; k < 4000; k++) {
+        check_oom oom = {.countdown = -1};
+        kiln_allocator mem = {check_oom_resize, &oom};
+        kiln_error *error = NULL;
+        open_engine(&mem, true);
+        CHECK_OK(try_plan(HEAD VARIANT GATHER("[x, x, null]"), NULL, &error), error);
+        oom.countdown = k;
+        kiln_status status = kiln_plan_launch(plan, NULL, &error);
+        bool failed = oom.failed;
+        oom.countdown = -1;
+        CHECK((status != KILN_OK) == failed && (status == KILN_OK || status == KILN_ERROR_MEMORY));
+        kiln_error_free(error);
+        close_all();
+        CHECK(oom.live == 0);
+        if (!failed)
+            return;
+    }
+    CU_FAIL("never ran through");
+}
+
 static void test_while(void)
 {
     static const char text[] = HEAD COUNTERS VARIANT
@@ -197,6 +250,14 @@ static void test_step_errors(void)
         {"copy: {from: x, to: y, to_offset: 1}", KILN_ERROR_LAUNCH,
          "4 elements from 1 on are not all in 'y', which has 4"},
         {"copy: {from: x, to: y, to_offset: N - 5}", KILN_ERROR_LAUNCH, "to_offset = -1 is negative"},
+        {"launch: {kernel: gather, grid: [1], block: [1], args: [{struct: {a: x, b: [i16, 3]}}, y + 5]}",
+         KILN_ERROR_LAUNCH, "argument 2 of gather: 'y + 5' is 5 elements behind the first of 'y', which has 4"},
+        {"launch: {kernel: gather, grid: [1], block: [1], args: [{struct: {a: x, b: [i16, 70000]}}, y]}",
+         KILN_ERROR_LAUNCH, "argument 1 of gather: field 'b': 70000 is outside the range of i16"},
+        {"launch: {kernel: gather, grid: [1], block: [1], args: [{bytes: '0000'}, y]}", KILN_ERROR_LAUNCH,
+         "argument 1 of gather has 2 bytes, but the kernel needs a structure of 16 bytes"},
+        {"launch: {kernel: gather, grid: [1], block: [1], args: [x, y]}", KILN_ERROR_LAUNCH,
+         "argument 1 of gather: 'x' is a buffer, but the kernel needs a structure by value"},
         {"copy: {from: x, to: b}", KILN_ERROR_LAUNCH, "elements of 'x' are f32, those of 'b' i8"},
         {"symbol: {name: table, from: b, count: 33}", KILN_ERROR_LAUNCH,
          "33 elements of 'b' are 33 bytes, but the symbol 'table' has 32"},
@@ -272,6 +333,8 @@ static void test_launch_failure(void)
 static const check_case cases[] = {
     {"steps", test_steps},
     {"swap", test_swap},
+    {"structures and lists of pointers", test_structures},
+    {"structures without memory", test_structures_memory},
     {"while", test_while},
     {"limits of time", test_limits},
     {"host and symbol", test_host_and_symbol},

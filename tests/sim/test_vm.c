@@ -99,6 +99,9 @@ static void refusals(void)
     } table[] = {
         {HEAD ".extern .func f; .entry k() { call f; ret; }", "Unresolved extern function 'f'"},
         {HEAD ".entry k(.param .u32 a) { st.param.u32 [a], 1; ret; }", "store to a kernel parameter"},
+        {HEAD ".shared .b8 s[32768]; .shared .b8 t[16385];\n"
+              ".entry k() { .reg .u32 %a; ld.shared.u8 %a, [s]; st.shared.u8 [t], %a; ret; }",
+         "Entry function 'k' uses too much shared data (0xc001 bytes, 0xc000 max)"},
     };
     for (size_t k = 0; k < KILN__COUNT(table); k++) {
         vm_limits limits = {.memory = 1 << 20};

@@ -27,9 +27,10 @@ UNSEEN = set("""
     input-buffer input-later input-near kernel-from-input kernel-template kernel-template-open let-cycle let-itself
     let-variant-name many-errors merge-key metrics-unknown name-is-function no-source options-unknown param-True
     param-default param-duplicate-value param-expression-name param-macro param-mixed param-shadows-size range-empty
+    size-extent
     range-huge range-step-zero range-text range-times sizes-boolean sizes-differ sizes-text symbol-step tag
     unknown-device-name unknown-input variant-shadows-spec verify-host-unknown verify-host-use verify-unknown
-    verify-variant where-input where-text-unquoted where-unknown
+    verify-sampled verify-variant where-input where-text-unquoted where-unknown
 """.split())
 
 

@@ -227,6 +227,33 @@ static void test_loops(void)
         return;
     CHECK(spec->variant_count == 1 && spec->variants[0].param_count == 1 && spec->variants[0].step_count == 1);
     kiln_spec_free(spec);
+    spec = good("types.yaml");
+    if (!spec)
+        return;
+    CHECK(spec->variants[0].buffers[0].type == KILN_bf16 && spec->variants[0].buffers[3].type == KILN_bool);
+    CHECK(spec->variants[0].buffers[5].type == KILN_complex128 && spec->variants[0].buffers[6].type == KILN_bf16);
+    kiln_spec_free(spec);
+}
+
+static void test_arguments(void)
+{
+    kiln_spec *spec = good("arguments.yaml");
+    if (!spec)
+        return;
+    const kiln__argument *args = spec->variants[0].steps[0].as.launch.args;
+    CHECK(spec->variants[0].steps[0].as.launch.arg_count == 5);
+    CHECK(args[0].kind == KILN__ARGUMENT_BUFFER && args[1].kind == KILN__ARGUMENT_NULL);
+    CHECK_TEXT(args[0].buffer, "a");
+    CHECK_TEXT(kiln__expr_text(args[0].expr), "N // 2");
+    /* As a compiler lays it out: int, double[2], float2, two pointers, a structure of one char. */
+    static const uint64_t offsets[] = {0, 8, 24, 32, 40, 48};
+    CHECK(args[2].kind == KILN__ARGUMENT_STRUCT && args[2].count == 6 && args[2].size == 56 && args[2].align == 8);
+    for (size_t i = 0; i < args[2].count && i < KILN__COUNT(offsets); i++)
+        CHECK(args[2].fields[i].offset == offsets[i]);
+    CHECK(args[2].fields[5].argument && args[2].fields[5].argument->size == 1);
+    CHECK(args[3].size == 3 && memcmp(args[3].bytes, "\0\1\xfe", 3) == 0);
+    CHECK(args[4].count == 3 && args[4].items[2].kind == KILN__ARGUMENT_NULL && args[4].size == 8);
+    kiln_spec_free(spec);
 }
 
 static void test_ranges(void)
@@ -294,7 +321,8 @@ static void test_long_t1(void)
 /* Every prefix of a good spec is a spec or an error, never anything worse. */
 static void test_prefixes(void)
 {
-    static const char *const files[] = {"matmul.yaml", "scan.yaml", "spmv.yaml", "loops.yaml"};
+    static const char *const files[] = {"matmul.yaml", "scan.yaml",  "spmv.yaml",
+                                        "loops.yaml",  "types.yaml", "arguments.yaml"};
     for (size_t f = 0; f < KILN__COUNT(files); f++) {
         kiln_error *error = NULL;
         char path[512], *text = NULL;
@@ -386,9 +414,16 @@ static void test_oom(void)
     check_all_failures(KILN_TEST_DATA "/broken", "t1-broken.json");
 }
 
-static const check_case cases[] = {
-    {"matmul", test_matmul},       {"scan", test_scan},         {"spmv", test_spmv},
-    {"loops", test_loops},         {"ranges", test_ranges},     {"long ranges of T1", test_long_t1},
-    {"broken specs", test_broken}, {"prefixes", test_prefixes}, {"community files", test_t1},
-    {"aliases", test_aliases},     {"out of memory", test_oom}};
+static const check_case cases[] = {{"matmul", test_matmul},
+                                   {"scan", test_scan},
+                                   {"spmv", test_spmv},
+                                   {"arguments", test_arguments},
+                                   {"loops", test_loops},
+                                   {"ranges", test_ranges},
+                                   {"long ranges of T1", test_long_t1},
+                                   {"broken specs", test_broken},
+                                   {"prefixes", test_prefixes},
+                                   {"community files", test_t1},
+                                   {"aliases", test_aliases},
+                                   {"out of memory", test_oom}};
 KILN_SUITE("spec", cases)

@@ -134,8 +134,8 @@ static void test_arguments(void)
     CHECK_TEXT(v->steps[0].as.symbol.symbol, "c");
     CHECK(v->steps[1].as.launch.arg_count == 4 && integer(spec, v->steps[1].as.launch.shared, 1) == 8);
     kiln_value two = {0};
-    CHECK(kiln__expr_is_constant(v->steps[1].as.launch.args[2], &two) && two.kind == KILN_FLOAT && two.as.f > 1.9);
-    CHECK(integer(spec, v->steps[1].as.launch.args[3], 1) == 2);
+    CHECK(kiln__expr_is_constant(v->steps[1].as.launch.args[2].expr, &two) && two.kind == KILN_FLOAT && two.as.f > 1.9);
+    CHECK(integer(spec, v->steps[1].as.launch.args[3].expr, 1) == 2);
     kiln_spec_free(spec);
 }
 

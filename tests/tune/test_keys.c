@@ -13,6 +13,7 @@ static const char whole[] =
     "title: A title\n"
     "about: Some prose\n"
     "source: one.cu\n"
+    "include: [spec-one]\n"
     "sizes: {default: {N: 1024, M: 7, F: 'web.mtx'}}\n"
     "params: {SHARED: [1]}\n"
     "let: {of_spec: 1}\n"
@@ -25,6 +26,7 @@ static const char whole[] =
     "  o: {type: f32, shape: [N], out: true}\n"
     "  p: {type: f32, shape: [N], out: true}\n"
     "  q: {type: f32, shape: [N], out: true}\n"
+    "  r: {type: f32, shape: [N], out: true}\n"
     "  value: {type: i32, shape: [M], fill: {value: 1}}\n"
     "  iota: {type: f32, shape: [M], fill: {iota: [0, 1]}}\n"
     "  uniform: {type: f32, shape: [M], fill: {uniform: [0, 1], seed: 1}}\n"
@@ -34,15 +36,18 @@ static const char whole[] =
     "  file: {file: data.npy}\n"
     "before_each: [{fill: {buffer: q, value: 0}}]\n"
     "metrics: {of_all: 1}\n"
+    "roofline: fp64\n"
     "features: {rows: 2 * N}\n"
     "verify:\n"
-    "  o: {against: {host: expect}, rtol: 1e-3, atol: 1e-4}\n"
+    "  o: {against: {host: expect}, rtol: 1e-3, atol: 1e-4, sampled: false}\n"
     "  p: {against: {variant: other}}\n"
     "  q: {against: {file: want.npy}, exact: false}\n"
+    "  r: {against: {command: ref.py 1}}\n"
     "variants:\n"
     "  one:\n"
     "    about: What is changed\n"
     "    contender: true\n"
+    "    include: [variant-one]\n"
     "    params:\n"
     "      BLOCK: {values: [64, 128], default: 64, options: ['-DOF_PARAM={BLOCK}']}\n"
     "      SUM: {from: 2, to: 8, step: 2}\n"
@@ -53,8 +58,10 @@ static const char whole[] =
     "    bake: []\n"
     "    options: ['-DOF_VARIANT=1']\n"
     "    metrics: {of_one: 1}\n"
+    "    roofline: fp32\n"
     "    steps:\n"
-    "      - launch: {kernel: k, grid: [M], block: [BLOCK], cluster: [1], shared: 16, cooperative: false, args: [o, M]}\n"
+    "      - launch: {kernel: k, grid: [M], block: [BLOCK], cluster: [1], shared: 16, cooperative: false, args: [o, M, "
+    "{struct: {n: [i32, M]}}, {bytes: '0a'}, {pointers: [o, p]}]}\n"
     "      - fill: {buffer: o, value: 1}\n"
     "      - copy: {from: o, to: p, count: 4, from_offset: 1, to_offset: 2}\n"
     "      - symbol: {name: table, from: value, count: 3, offset: 1}\n"
@@ -75,6 +82,8 @@ static const struct {
     CHANGE(spec_title, "A title", "Another title"),
     CHANGE(spec_about, "Some prose", "Other prose"),
     CHANGE(spec_source, "one.cu", "two.cu"),
+    CHANGE(spec_prefix, "include: [spec-one]", "prefix: KILN_\ninclude: [spec-one]"),
+    CHANGE(spec_include, "spec-one", "spec-two"),
     CHANGE(spec_sizes, "{N: 1024, M: 7, F: 'web.mtx'}}",
            "{N: 2048, M: 8, F: 'web.mtx'}, more: {N: 1, M: 1, F: 'other.mtx'}}"),
     CHANGE(spec_let, "of_spec: 1", "of_spec: 2"),
@@ -84,21 +93,25 @@ static const struct {
     CHANGE(spec_options, "-DOF_SPEC=1", "-DOF_SPEC=2"),
     CHANGE(spec_features, "rows: 2 * N", "rows: N"),
     CHANGE(spec_metrics, "of_all: 1", "of_all: 2"),
+    CHANGE(spec_roofline, "roofline: fp64", "roofline: fp16"),
     CHANGE(variant_about, "What is changed", "What was changed"),
     CHANGE(variant_contender, "contender: true", "contender: false"),
     CHANGE(variant_source, "contender: true", "source: two.cu"),
+    CHANGE(variant_include, "variant-one", "variant-two"),
     CHANGE(variant_let, "of_variant: 1", "of_variant: 2"),
     CHANGE(variant_where, "BLOCK < 129", "BLOCK < 128"),
     CHANGE(variant_define, "DEFINED_HERE: 1", "DEFINED_HERE: 2"),
     CHANGE(variant_bake, "bake: []", "bake: [M]"),
     CHANGE(variant_options, "-DOF_VARIANT=1", "-DOF_VARIANT=2"),
     CHANGE(variant_metrics, "of_one: 1", "of_one: 2"),
+    CHANGE(variant_roofline, "roofline: fp32", "roofline: tensor_tf32"),
     CHANGE(param_values, "[64, 128], default", "[64, 256], default"),
     CHANGE(param_from, "SUM: {from: 2", "SUM: {from: 4"),
     CHANGE(param_to, "to: 8, step", "to: 6, step"),
     CHANGE(param_step, "step: 2", "step: 1"),
     CHANGE(param_times, "to: 8, times: 2", "to: 8, times: 4"),
     CHANGE(param_default, "default: 64", "default: 128"),
+    CHANGE(param_macro, "default: 64", "default: 64, macro: false"),
     CHANGE(param_options, "-DOF_PARAM={BLOCK}", "-DOF_PARAM={BLOCK + 1}"),
     CHANGE(input_host, "host: make", "host: make_more"),
     CHANGE(input_ARGUMENT, "rows: 3", "rows: 4"),
@@ -116,8 +129,12 @@ static const struct {
     CHANGE(verification_rtol, "rtol: 1e-3", "rtol: 1e-2"),
     CHANGE(verification_atol, "atol: 1e-4", "atol: 1e-3"),
     CHANGE(verification_exact, "exact: false", "exact: true"),
+    CHANGE(verification_sampled, "sampled: false", "sampled: true"),
     CHANGE(against_host, "host: expect", "host: expect_more"),
     CHANGE(against_variant, "variant: other", "variant: third"),
+    CHANGE(against_params, "variant: other}", "variant: other, params: {BLOCK: SHARED}}"),
+    CHANGE(against_ARGUMENT, "host: expect}", "host: expect, x: o}"),
+    CHANGE(against_command, "command: ref.py 1", "command: ref.py 2"),
     CHANGE(against_file, "want.npy", "other.npy"),
     CHANGE(step_swap, "- swap: [o, p]", "- swap: [o, q]"),
     CHANGE(launch_kernel, "kernel: k, grid: [M], block: [BLOCK], cluster",
@@ -127,7 +144,10 @@ static const struct {
     CHANGE(launch_cluster, "cluster: [1]", "cluster: [2]"),
     CHANGE(launch_shared, "shared: 16", "shared: 32"),
     CHANGE(launch_cooperative, "cooperative: false", "cooperative: true"),
-    CHANGE(launch_args, "false, args: [o, M]", "false, args: [o, N]"),
+    CHANGE(launch_args, "false, args: [o, M", "false, args: [o + 1, M"),
+    CHANGE(argument_struct, "n: [i32, M]", "n: [u32, M]"),
+    CHANGE(argument_bytes, "'0a'", "'0b'"),
+    CHANGE(argument_pointers, "[o, p]}]", "[o, p + 1]}]"),
     CHANGE(fill_step_buffer, "buffer: o", "buffer: p"),
     CHANGE(fill_step_value, "buffer: o, value: 1", "buffer: o, value: 2"),
     CHANGE(copy_from, "copy: {from: o", "copy: {from: q"),
@@ -161,9 +181,22 @@ static kiln_status no_work(void *user, kiln_call *call)
     return KILN_OK;
 }
 
+static void write_header(const fixture *f, const char *below, const char *name)
+{
+    char path[96], text[64];
+    kiln_error *error = NULL;
+    snprintf(path, sizeof path, "%s/%s", f->folder, below);
+    CHECK(mkdir(path, 0700) == 0);
+    snprintf(path, sizeof path, "%s/%s/%s", f->folder, below, name);
+    snprintf(text, sizeof text, "// %s\n", below);
+    CHECK_OK(kiln_file_write(path, text, strlen(text), &error), error);
+}
+
 static void write_source(const fixture *f, const char *name)
 {
-    static const char text[] = "extern \"C\" __global__ void k(float *o, int n) {}\n";
+    static const char text[] = "#include \"of_spec.h\"\n#include <of_variant.h>\n"
+                               "/* SHARED DEFINED N M DEFINED_HERE BLOCK SUM PRODUCT */\n"
+                               "extern \"C\" __global__ void k(float *o, int n) {}\n";
     char path[96];
     kiln_error *error = NULL;
     snprintf(path, sizeof path, "%s/%s", f->folder, name);
@@ -192,6 +225,10 @@ static void setup(fixture *f)
         CHECK_OK(kiln_register_host(f->engine, hosts[i].name, hosts[i].use, no_work, NULL, &error), error);
     write_source(f, "one.cu");
     write_source(f, "two.cu");
+    write_header(f, "spec-one", "of_spec.h");
+    write_header(f, "spec-two", "of_spec.h");
+    write_header(f, "variant-one", "of_variant.h");
+    write_header(f, "variant-two", "of_variant.h");
 }
 
 static void teardown(fixture *f)

@@ -5,6 +5,8 @@
 
 #include "atoms.h"
 #include "cutoff.h"
+#include "rows.h"
+#include "vector.h"
 
 /* ---- the lattice ---- */
 
@@ -147,28 +149,103 @@ kiln_status kiln__host_cutoff_atoms(void *user, kiln_call *call)
 
 /* ---- the reference: a slice of points at a time, all atoms that reach it ---- */
 
-typedef struct reference {
+enum { MOST_PAIRS_LOG = 33 }; /* 2^33 pairs take some ten seconds of one core */
+
+typedef struct reference reference;
+typedef void atom_fn(const reference *r, const float *atom, int64_t slice, double *sums);
+
+struct reference {
     const kiln__lattice *lattice;
     const float *atoms;
     const uint32_t *starts, *order; /* the atoms of slice z: order[starts[z]] to order[starts[z + 1] - 1] */
+    const double *x;                /* where the points of a row lie; behind them infinities, for whole vectors */
     float *energy;
-    double *sums; /* a slice for each worker */
-} reference;
+    double *sums;          /* a slice for each worker */
+    size_t room;           /* of each */
+    unsigned char *chosen; /* of each row of each slice: whether it is computed */
+    atom_fn *add_atom;
+};
 
-static void add_row(const kiln__lattice *l, const float *atom, int64_t j, double rest, double *row)
+/* Which points of an axis are within `reach` of a place, and at most one more on each side: false if none is. */
+static inline bool points_near(const kiln__lattice *l, int axis, double at, double reach, size_t range[2])
 {
-    int64_t x[2];
-    double dy = (double)atom[1] - (double)kiln__lattice_at(l, j), off = l->radius * l->radius;
-    double across = rest + dy * dy;
-    if (!(across < off) || !kiln__lattice_range(l, 0, (double)atom[0], sqrt(off - across) + l->spacing, x))
-        return;
-    for (int64_t i = x[0]; i <= x[1]; i++) {
-        double dx = (double)atom[0] - (double)kiln__lattice_at(l, i), r2 = dx * dx + across;
-        if (r2 >= off)
-            continue;
-        double s = 1 - r2 / off;
-        row[i] += (double)atom[3] * (s * s) / sqrt(r2 < (double)FLT_MIN ? 0 : r2);
+    double low = (at - reach) / l->spacing - 0.5, high = (at + reach) / l->spacing + 0.5;
+    double end = (double)l->n[axis] - 1;
+    if (!(low <= end && high >= 0))
+        return false;
+    range[0] = low < 0 ? 0 : (size_t)low;
+    range[1] = high > end ? (size_t)end : (size_t)high;
+    return true;
+}
+
+/* Points first to last of a row, and whole vectors behind them: those are too far away, and get 0. */
+static inline __attribute__((always_inline)) void add_points(const double *x, size_t first, size_t last, double at,
+                                                             double across, double charge, double off, double *row)
+{
+    double per_square = 1 / off;
+    for (size_t i = first; i <= last; i += KILN__LANES) {
+        kiln__vector place, sum;
+        memcpy(&place, x + i, sizeof place);
+        memcpy(&sum, row + i, sizeof sum);
+        kiln__vector dx = place - at, r2 = dx * dx + across, s = 1 - r2 * per_square;
+        s = (kiln__vector)((kiln__words)s & (kiln__words)(s > 0));
+        kiln__inverse_root(&r2);
+        sum += charge * (s * s) * r2;
+        memcpy(row + i, &sum, sizeof sum);
     }
+}
+
+/* A charge that is not finite: nothing but the points within the radius may see it. */
+static void add_special(const double *x, size_t first, size_t last, double at, double across, double charge, double off,
+                        double *row)
+{
+    for (size_t i = first; i <= last; i++) {
+        double dx = at - x[i], r2 = dx * dx + across, s = 1 - r2 / off;
+        if (r2 < off)
+            row[i] += charge * (s * s) / sqrt(r2 < (double)FLT_MIN ? 0 : r2);
+    }
+}
+
+static inline __attribute__((always_inline)) void add_rows(const reference *r, const float *atom, int64_t slice,
+                                                           double *sums)
+{
+    const kiln__lattice *l = r->lattice;
+    double dz = (double)atom[2] - (double)kiln__lattice_at(l, slice), off = l->radius * l->radius;
+    size_t y[2], x[2];
+    if (!points_near(l, 1, (double)atom[1], l->radius, y))
+        return;
+    for (size_t j = y[0]; j <= y[1]; j++) {
+        double dy = (double)atom[1] - (double)kiln__lattice_at(l, (int64_t)j), across = dz * dz + dy * dy;
+        double *row = sums + j * (size_t)l->n[0];
+        if (!r->chosen[(size_t)slice * (size_t)l->n[1] + j] || !(across < off) ||
+            !points_near(l, 0, (double)atom[0], sqrt(off - across), x))
+            continue;
+        if (isfinite(atom[3]))
+            add_points(r->x, x[0], x[1], (double)atom[0], across, (double)atom[3], off, row);
+        else
+            add_special(r->x, x[0], x[1], (double)atom[0], across, (double)atom[3], off, row);
+    }
+}
+
+static void add_base(const reference *r, const float *atom, int64_t slice, double *sums)
+{
+    add_rows(r, atom, slice, sums);
+}
+
+#if defined(__x86_64__)
+__attribute__((target("avx2"))) static void add_avx2(const reference *r, const float *atom, int64_t slice, double *sums)
+{
+    add_rows(r, atom, slice, sums);
+}
+#endif
+
+static atom_fn *choose_add(void)
+{
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx2"))
+        return add_avx2;
+#endif
+    return add_base;
 }
 
 static void add_slice(void *user, size_t k, size_t worker)
@@ -176,20 +253,33 @@ static void add_slice(void *user, size_t k, size_t worker)
     const reference *r = user;
     const kiln__lattice *l = r->lattice;
     size_t points = (size_t)l->n[0] * (size_t)l->n[1];
-    double *sums = r->sums + worker * points;
+    double *sums = r->sums + worker * r->room;
     float *to = r->energy + k * points;
-    memset(sums, 0, points * sizeof *sums);
-    for (uint32_t a = r->starts[k]; a < r->starts[k + 1]; a++) {
-        const float *atom = r->atoms + 4 * (size_t)r->order[a];
-        double dz = (double)atom[2] - (double)kiln__lattice_at(l, (int64_t)k);
-        int64_t y[2];
-        if (!kiln__lattice_range(l, 1, (double)atom[1], l->radius + l->spacing, y))
-            continue;
-        for (int64_t j = y[0]; j <= y[1]; j++)
-            add_row(l, atom, j, dz * dz, sums + (size_t)(j * l->n[0]));
-    }
+    memset(sums, 0, r->room * sizeof *sums);
+    for (uint32_t a = r->starts[k]; a < r->starts[k + 1]; a++)
+        r->add_atom(r, r->atoms + 4 * (size_t)r->order[a], (int64_t)k, sums);
     for (size_t i = 0; i < points; i++)
-        to[i] = (float)sums[i];
+        if (r->chosen[k * (size_t)l->n[1] + i / (size_t)l->n[0]])
+            to[i] = (float)sums[i];
+}
+
+static unsigned char *choose_rows(const kiln_allocator *mem, const kiln__lattice *l, uint64_t every)
+{
+    size_t rows = (size_t)l->n[1] * (size_t)l->n[2];
+    unsigned char *chosen = kiln__alloc(mem, rows + 1);
+    for (size_t i = 0; chosen && i < rows; i++)
+        chosen[i] = kiln__row_chosen(i, every);
+    return chosen;
+}
+
+/* Where the points of a row lie. */
+static double *make_places(const kiln_allocator *mem, const kiln__lattice *l)
+{
+    size_t count = (size_t)l->n[0];
+    double *x = kiln__alloc(mem, (count + KILN__LANES) * sizeof *x);
+    for (size_t i = 0; x && i < count + KILN__LANES; i++)
+        x[i] = i < count ? (double)kiln__lattice_at(l, (int64_t)i) : (double)INFINITY;
+    return x;
 }
 
 /* Which atoms each slice needs, in the order of atoms. starts: of n[2] + 1. Returns NULL where there is no memory. */
@@ -234,16 +324,24 @@ kiln_status kiln__host_cutoff(void *user, kiln_call *call)
         l.n[i] = (int64_t)energy->shape[2 - i];
     if (!lattice_ok(call, &l))
         return KILN_ERROR_HOST_FUNCTION;
-    size_t points = (size_t)(l.n[0] * l.n[1]), workers = kiln__cpu_count() + 1;
+    size_t points = (size_t)(l.n[0] * l.n[1]), room = points + KILN__LANES, workers = kiln__cpu_count() + 1;
     uint32_t *starts = kiln__calloc(call->mem, (size_t)l.n[2] + 2, sizeof *starts), *order = NULL;
-    double *sums = kiln__alloc(call->mem, (workers * points + 1) * sizeof *sums);
-    if (starts && sums)
+    double *sums = kiln__alloc(call->mem, workers * room * sizeof *sums), *x = make_places(call->mem, &l);
+    if (starts && sums && x)
         order = order_by_slice(call->mem, &l, atoms->data, atoms->shape[0], starts);
-    reference r = {&l, atoms->data, starts, order, energy->data, sums};
-    if (order)
+    double sphere = 4.19 * pow(l.radius / l.spacing, 3), all = (double)points * (double)l.n[2];
+    double pairs = (double)atoms->shape[0] * (sphere < all ? sphere : all);
+    uint64_t every;
+    unsigned char *chosen = NULL;
+    if (kiln__rows_every(call, pairs, ldexp(1, MOST_PAIRS_LOG), &every))
+        chosen = choose_rows(call->mem, &l, every);
+    reference r = {&l, atoms->data, starts, order, x, energy->data, sums, room, chosen, choose_add()};
+    if (order && chosen)
         kiln__parallel(workers - 1, (size_t)l.n[2], add_slice, &r);
     kiln__free(call->mem, order);
+    kiln__free(call->mem, chosen);
+    kiln__free(call->mem, x);
     kiln__free(call->mem, sums);
     kiln__free(call->mem, starts);
-    return order ? KILN_OK : kiln_call_fail(call, "out of host memory");
+    return order && chosen ? KILN_OK : kiln_call_fail(call, "out of host memory");
 }

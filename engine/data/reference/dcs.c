@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "hosts.h"
+#include "rows.h"
+#include "vector.h"
 
 typedef struct problem {
     const kiln_array *atoms;
@@ -33,39 +35,22 @@ static kiln_status take(kiln_call *call, const char *spacing_name, problem *p)
 
 /* ---- the reference ---- */
 
-enum { LANES = 4, VECTORS = 8, GROUP = LANES * VECTORS }; /* points that are summed up together */
-
-typedef double vector __attribute__((vector_size(LANES * sizeof(double))));
-typedef uint64_t words __attribute__((vector_size(LANES * sizeof(uint64_t))));
-
-/* *x = 1 / sqrt(*x), its relative error below 1e-10: half of the exponent, and three Newton steps. A square root and a
- * division would take three times as long. */
-static inline __attribute__((always_inline)) void inverse_root(vector *x)
-{
-    const uint64_t infinity = UINT64_C(0x7ff) << 52;
-    words near = (words)(*x < 0x1p-126), far = (words)(*x >= 0x1p128);
-    words bits = 0x5fe6eb50c7b537a9 - ((words)*x >> 1);
-    vector y = (vector)bits, half = 0.5 * *x;
-    y *= 1.5 - half * y * y;
-    y *= 1.5 - half * y * y;
-    y *= 1.5 - half * y * y;
-    *x = (vector)((((words)y & ~near) | (infinity & near)) & ~far);
-}
+enum { VECTORS = 8, GROUP = KILN__LANES * VECTORS }; /* points that are summed up together */
 
 /* The potential of the atoms at GROUP points of a row. */
 static inline __attribute__((always_inline)) void row_points(const problem *p, double y, double z, const double *x,
                                                              double *to)
 {
     const float *atom = p->atoms->data;
-    vector at[VECTORS], sums[VECTORS] = {0};
+    kiln__vector at[VECTORS], sums[VECTORS] = {0};
     for (int v = 0; v < VECTORS; v++)
-        memcpy(&at[v], x + v * LANES, sizeof at[v]);
+        memcpy(&at[v], x + v * KILN__LANES, sizeof at[v]);
     for (size_t a = 0; a < p->count; a++, atom += 4) {
         double dy = y - (double)atom[1], dz = z - (double)atom[2], rest = dy * dy + dz * dz;
 #pragma GCC unroll 8
         for (int v = 0; v < VECTORS; v++) {
-            vector dx = at[v] - (double)atom[0], root = dx * dx + rest;
-            inverse_root(&root);
+            kiln__vector dx = at[v] - (double)atom[0], root = dx * dx + rest;
+            kiln__inverse_root(&root);
             sums[v] += (double)atom[3] * root;
         }
     }
@@ -96,9 +81,12 @@ static points_fn *choose_points(void)
     return points_base;
 }
 
+enum { MOST_PAIRS_LOG = 33 }; /* 2^33 pairs take some ten seconds of one core */
+
 typedef struct reference {
     problem p;
     points_fn *points;
+    uint64_t every; /* of so many rows one is computed */
 } reference;
 
 static void reference_row(void *user, size_t row, size_t worker)
@@ -108,6 +96,8 @@ static void reference_row(void *user, size_t row, size_t worker)
     const problem *p = &r->p;
     float *to = (float *)p->energy->data + row * p->nx;
     size_t slice = row / p->ny;
+    if (!kiln__row_chosen(row, r->every))
+        return;
     double y = (double)((float)(row % p->ny) * p->spacing), z = (double)((float)slice * p->spacing);
     for (size_t first = 0; first < p->nx; first += GROUP) {
         double x[GROUP], sums[GROUP];
@@ -124,6 +114,9 @@ kiln_status kiln__host_dcs(void *user, kiln_call *call)
     (void)user;
     reference r = {.points = choose_points()};
     if (take(call, "SPACING", &r.p) != KILN_OK)
+        return KILN_ERROR_HOST_FUNCTION;
+    double pairs = (double)r.p.nx * (double)r.p.ny * (double)r.p.nz * (double)r.p.count;
+    if (!kiln__rows_every(call, pairs, ldexp(1, MOST_PAIRS_LOG), &r.every))
         return KILN_ERROR_HOST_FUNCTION;
     kiln__parallel(0, r.p.ny * r.p.nz, reference_row, &r);
     return KILN_OK;

@@ -36,7 +36,7 @@ kiln_status kiln__host_increment(void *user, kiln_call *call)
     increment job = {.count = 1};
     if (kiln_call_array(call, "x", &job.x) != KILN_OK || kiln_call_output(call, "y", &job.y) != KILN_OK)
         return KILN_ERROR_HOST_FUNCTION;
-    if (job.x->type != job.y->type || job.x->type == KILN_f16 || job.x->type == KILN_f32 || job.x->type == KILN_f64)
+    if (job.x->type != job.y->type || !kiln__type_is_integer(job.x->type))
         return kiln_call_fail(call, "x and y must be of the same integer type, not %s and %s",
                               kiln__type_name(job.x->type), kiln__type_name(job.y->type));
     bool same = job.x->dims == job.y->dims;

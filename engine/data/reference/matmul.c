@@ -135,6 +135,10 @@ static void tile(void *user, size_t index, size_t worker)
 /* The shapes in x must be set and checked. */
 static kiln_status multiply(product *x, kiln_call *call)
 {
+    const kiln_array *all[] = {x->a, x->b ? x->b : x->a, x->p};
+    for (size_t i = 0; i < KILN__COUNT(all); i++)
+        if (kiln__type_part(all[i]->type) != all[i]->type)
+            return kiln_call_fail(call, "the matrices must not be complex");
     if (x->m == 0 || x->n == 0)
         return KILN_OK;
     x->tiles_n = (x->n + TILE_N - 1) / TILE_N;

@@ -7,6 +7,8 @@
 
 #include "hosts.h"
 #include "random.h"
+#include "rows.h"
+#include "vector.h"
 
 /* ---- samples ---- */
 
@@ -101,23 +103,38 @@ kiln_status kiln__host_mri_samples(void *user, kiln_call *call)
 
 /* ---- the reference ---- */
 
-/* GROUP voxels are summed up together; a table has PART samples. */
-enum { LANES = 4, VECTORS = 4, GROUP = LANES * VECTORS, PART = 64, MOST_SLICES = 4 };
-
-typedef double vector __attribute__((vector_size(LANES * sizeof(double))));
+/* The turn of a sample at a voxel is the product of three, one for each coordinate. Those are in tables, made once. The
+ * coordinates i and -i of an axis have conjugate turns, so that a table has one of the two, and the voxels of a row are
+ * summed up in pairs: with a + ib of the row and c + is of the column, those at x and -x get ac -+ bs and bc +- as. What
+ * is left is four sums of products for each pair: a product of matrices, ROWS rows at a time in registers, PART samples
+ * at a time in the caches. */
+enum { ROWS = 3, PART = 64, TASK_ROWS = 32 * ROWS, SUMS = 4 };
+enum { TABLE_BYTES = 400 << 20 }; /* of tables, beyond which samples are taken in several stretches */
 
 typedef struct turn {
     double re, im;
 } turn;
 
-typedef struct problem {
+typedef struct problem problem;
+typedef void part_fn(size_t padded, const double *rows, const double *columns, double *sums);
+
+struct problem {
     const kiln_array *k[3], *phi, *d;
     kiln_array *re, *im;
     bool q;
-    uint64_t count, nx, ny, nz, padded; /* nx rounded up to groups */
-    uint64_t slices;                    /* that a thread does together, with the same tables */
-    double **tables; /* of each thread: PART x padded cosines and sines, sums of all rows of its slices */
-} problem;
+    uint64_t count, n[3];
+    size_t half[3], padded; /* n / 2 + 1; that of x rounded up to whole vectors */
+    uint64_t *rows;         /* those that are computed */
+    size_t row_count;
+    uint64_t first;       /* the stretch of samples that the tables are of */
+    size_t stretch, room; /* how many there are; for how many there is room, a multiple of PART */
+    double *columns;      /* of each sample: padded cosines, padded sines */
+    double *turns[3];     /* y and z, for each half coordinate: room cosines, room sines */
+    turn *weights;        /* 0 where a sample is not finite: those come last */
+    double *workers;      /* of each worker: SUMS x padded sums of TASK_ROWS rows, and factors of ROWS rows */
+    double *sums;         /* of all voxels, where there are several stretches */
+    part_fn *add_part;
+};
 
 static double coordinate(uint64_t i, uint64_t n) { return (double)((float)((int64_t)i - (int64_t)(n / 2)) / (float)n); }
 
@@ -138,42 +155,44 @@ static turn weight_of(const problem *p, uint64_t s)
     return p->q ? (turn){pr * pr + pi * pi, 0} : (turn){pr * dr + pi * di, pr * di - pi * dr};
 }
 
-static inline __attribute__((always_inline)) void add_part(size_t count, size_t padded, const turn *at_row,
-                                                           const double *cosines, const double *sines, double *re,
-                                                           double *im)
+/* Adds PART samples to the sums of ROWS rows. rows: of each row PART numbers a, then PART numbers b. */
+static inline __attribute__((always_inline)) void add_products(size_t padded, const double *rows, const double *columns,
+                                                               double *sums)
 {
-    for (size_t x = 0; x < padded; x += GROUP) {
-        vector sum_re[VECTORS], sum_im[VECTORS];
-        memcpy(sum_re, re + x, sizeof sum_re);
-        memcpy(sum_im, im + x, sizeof sum_im);
-        for (size_t s = 0; s < count; s++)
-            for (int v = 0; v < VECTORS; v++) {
-                vector c, i;
-                memcpy(&c, cosines + s * padded + x + (size_t)v * LANES, sizeof c);
-                memcpy(&i, sines + s * padded + x + (size_t)v * LANES, sizeof i);
-                sum_re[v] += at_row[s].re * c - at_row[s].im * i;
-                sum_im[v] += at_row[s].re * i + at_row[s].im * c;
+    for (size_t x = 0; x < padded; x += KILN__LANES) {
+        kiln__vector sum[ROWS][SUMS];
+        for (size_t r = 0; r < ROWS; r++)
+            for (size_t i = 0; i < SUMS; i++)
+                memcpy(&sum[r][i], sums + (r * SUMS + i) * padded + x, sizeof sum[r][i]);
+        for (size_t s = 0; s < PART; s++) {
+            kiln__vector c, i;
+            memcpy(&c, columns + 2 * s * padded + x, sizeof c);
+            memcpy(&i, columns + (2 * s + 1) * padded + x, sizeof i);
+#pragma GCC unroll 3
+            for (size_t r = 0; r < ROWS; r++) {
+                double a = rows[2 * r * PART + s], b = rows[(2 * r + 1) * PART + s];
+                sum[r][0] += a * c;
+                sum[r][1] += b * i;
+                sum[r][2] += b * c;
+                sum[r][3] += a * i;
             }
-        memcpy(re + x, sum_re, sizeof sum_re);
-        memcpy(im + x, sum_im, sizeof sum_im);
+        }
+        for (size_t r = 0; r < ROWS; r++)
+            for (size_t i = 0; i < SUMS; i++)
+                memcpy(sums + (r * SUMS + i) * padded + x, &sum[r][i], sizeof sum[r][i]);
     }
 }
 
-typedef void part_fn(size_t count, size_t padded, const turn *at_row, const double *cosines, const double *sines,
-                     double *re, double *im);
-
-static void part_base(size_t count, size_t padded, const turn *at_row, const double *cosines, const double *sines,
-                      double *re, double *im)
+static void part_base(size_t padded, const double *rows, const double *columns, double *sums)
 {
-    add_part(count, padded, at_row, cosines, sines, re, im);
+    add_products(padded, rows, columns, sums);
 }
 
 #if defined(__x86_64__)
-__attribute__((target("avx2"))) static void part_avx2(size_t count, size_t padded, const turn *at_row,
-                                                      const double *cosines, const double *sines, double *re,
-                                                      double *im)
+__attribute__((target("avx2"))) static void part_avx2(size_t padded, const double *rows, const double *columns,
+                                                      double *sums)
 {
-    add_part(count, padded, at_row, cosines, sines, re, im);
+    add_products(padded, rows, columns, sums);
 }
 #endif
 
@@ -193,72 +212,95 @@ static bool is_finite(const problem *p, uint64_t s, turn w)
 }
 
 /* A sample that is not finite: the factors' product would make NaN of an infinity. */
-static void add_special(const problem *p, uint64_t s, turn w, uint64_t y, uint64_t z, double *re, double *im)
+static void add_special(const problem *p, uint64_t s, turn w, uint64_t y, uint64_t z, float *re, float *im)
 {
-    for (uint64_t x = 0; x < p->nx; x++) {
-        const double at[3] = {coordinate(x, p->nx), coordinate(y, p->ny), coordinate(z, p->nz)};
+    for (uint64_t x = 0; x < p->n[0]; x++) {
+        const double at[3] = {coordinate(x, p->n[0]), coordinate(y, p->n[1]), coordinate(z, p->n[2])};
         turn all = {1, 0};
         for (int c = 0; c < 3; c++)
             all = times(all, turn_of(((const float *)p->k[c]->data)[s], at[c]));
-        re[x] += w.re * all.re - (p->q ? 0 : w.im * all.im);
-        im[x] += w.re * all.im + (p->q ? 0 : w.im * all.re);
+        re[x] += (float)(w.re * all.re - (p->q ? 0 : w.im * all.im));
+        im[x] += (float)(w.re * all.im + (p->q ? 0 : w.im * all.re));
     }
 }
 
-static turn turn_at(const problem *p, int c, uint64_t s, uint64_t i, uint64_t n)
+/* Tables and weights of PART samples; those behind the last are zeros. */
+static void make_tables(void *user, size_t part, size_t worker)
 {
-    return turn_of(((const float *)p->k[c]->data)[s], coordinate(i, n));
+    (void)worker;
+    const problem *p = user;
+    for (size_t s = part * PART; s < (part + 1) * PART; s++) {
+        bool there = s < p->stretch;
+        turn w = there ? weight_of(p, p->first + s) : (turn){0, 0};
+        bool used = there && is_finite(p, p->first + s, w);
+        p->weights[s] = used ? w : (turn){0, 0};
+        for (int c = 0; c < 3; c++)
+            for (size_t i = 0; i < p->half[c]; i++) {
+                double at = (double)((float)i / (float)p->n[c]);
+                turn t = used ? turn_of(((const float *)p->k[c]->data)[p->first + s], at) : (turn){0, 0};
+                double *re = c == 0 ? p->columns + 2 * s * p->padded + i : p->turns[c] + 2 * i * p->room + s;
+                re[0] = t.re;
+                re[c == 0 ? p->padded : p->room] = t.im;
+            }
+    }
 }
 
-/* Adds the samples first .. first + count - 1 to the rows y of the slices from z on. `room` is a thread's. */
-static void add_to_rows(const problem *p, uint64_t first, size_t count, uint64_t z, size_t slices, double *room)
+/* a and b of PART samples for a row, from sample `first` on. */
+static void make_row(const problem *p, size_t first, uint64_t row, double *to)
 {
-    part_fn *part = choose_part();
-    size_t row = (size_t)p->padded, rows = (size_t)p->ny * row;
-    double *cosines = room, *sines = cosines + PART * row, *re = sines + PART * row, *im = re + p->slices * rows;
-    turn at_slice[MOST_SLICES][PART], of_row[PART], at_row[PART];
-    bool finite[PART], special = false;
-    for (size_t s = 0; s < count; s++) {
-        turn w = weight_of(p, first + s);
-        finite[s] = is_finite(p, first + s, w);
-        special |= !finite[s];
-        for (size_t i = 0; i < slices; i++)
-            at_slice[i][s] = finite[s] ? times(w, turn_at(p, 2, first + s, z + i, p->nz)) : (turn){0, 0};
-        for (size_t x = 0; x < row; x++) {
-            turn t = finite[s] && x < p->nx ? turn_at(p, 0, first + s, x, p->nx) : (turn){0, 0};
-            cosines[s * row + x] = t.re;
-            sines[s * row + x] = t.im;
+    const double *factors[2];
+    double sign[2];
+    for (int c = 1; c < 3; c++) {
+        int64_t i = (int64_t)(c == 1 ? row % p->n[1] : row / p->n[1]) - (int64_t)(p->n[c] / 2);
+        factors[c - 1] = p->turns[c] + 2 * (size_t)(i < 0 ? -i : i) * p->room + first;
+        sign[c - 1] = i < 0 ? -1 : 1;
+    }
+    for (size_t s = 0; s < PART; s++) {
+        turn y = {factors[0][s], sign[0] * factors[0][p->room + s]};
+        turn z = {factors[1][s], sign[1] * factors[1][p->room + s]};
+        turn all = times(times(p->weights[first + s], z), y);
+        to[s] = all.re;
+        to[PART + s] = all.im;
+    }
+}
+
+/* Writes a row, or adds it to what other stretches gave. */
+static void write_row(const problem *p, uint64_t row, const double *sums, bool last)
+{
+    const double *ac = sums, *bs = ac + p->padded, *bc = bs + p->padded, *as = bc + p->padded;
+    for (uint64_t x = 0; x < p->n[0]; x++) {
+        uint64_t v = row * p->n[0] + x, middle = p->n[0] / 2;
+        bool left = x < middle;
+        size_t i = (size_t)(left ? middle - x : x - middle);
+        double re = left ? ac[i] + bs[i] : ac[i] - bs[i], im = left ? bc[i] - as[i] : bc[i] + as[i];
+        if (p->sums) {
+            re = p->sums[2 * v] += re;
+            im = p->sums[2 * v + 1] += im;
+        }
+        if (last) {
+            ((float *)p->re->data)[v] = (float)re;
+            ((float *)p->im->data)[v] = (float)im;
         }
     }
-    for (uint64_t y = 0; y < p->ny; y++) {
-        for (size_t s = 0; s < count; s++)
-            of_row[s] = finite[s] ? turn_at(p, 1, first + s, y, p->ny) : (turn){0, 0};
-        for (size_t i = 0; i < slices; i++) {
-            double *to_re = re + i * rows + y * row, *to_im = im + i * rows + y * row;
-            for (size_t s = 0; s < count; s++)
-                at_row[s] = times(at_slice[i][s], of_row[s]);
-            part(count, row, at_row, cosines, sines, to_re, to_im);
-            for (size_t s = 0; s < count && special; s++)
-                if (!finite[s])
-                    add_special(p, first + s, weight_of(p, first + s), y, z + i, to_re, to_im);
-        }
-    }
 }
 
-static void reference_slices(void *user, size_t index, size_t worker)
+static void reference_rows(void *user, size_t task, size_t worker)
 {
     const problem *p = user;
-    uint64_t z = index * p->slices;
-    size_t slices = (size_t)(p->nz - z < p->slices ? p->nz - z : p->slices), row = (size_t)p->padded;
-    double *room = p->tables[worker], *re = room + 2 * PART * row, *im = re + p->slices * p->ny * row;
-    memset(re, 0, 2 * p->slices * p->ny * row * sizeof *re);
-    for (uint64_t first = 0; first < p->count; first += PART)
-        add_to_rows(p, first, p->count - first < PART ? (size_t)(p->count - first) : PART, z, slices, room);
-    for (uint64_t y = 0; y < slices * p->ny; y++)
-        for (uint64_t x = 0; x < p->nx; x++) {
-            ((float *)p->re->data)[(z * p->ny + y) * p->nx + x] = (float)re[y * row + x];
-            ((float *)p->im->data)[(z * p->ny + y) * p->nx + x] = (float)im[y * row + x];
+    const uint64_t *of = p->rows + task * TASK_ROWS;
+    size_t left = p->row_count - task * TASK_ROWS, rows = left < TASK_ROWS ? left : TASK_ROWS;
+    double *sums = p->workers + worker * (TASK_ROWS * SUMS * p->padded + 2 * ROWS * PART);
+    double *factors = sums + TASK_ROWS * SUMS * p->padded;
+    memset(sums, 0, TASK_ROWS * SUMS * p->padded * sizeof *sums);
+    for (size_t first = 0; first < p->stretch; first += PART)
+        for (size_t row = 0; row < rows; row += ROWS) {
+            for (size_t r = 0; r < ROWS; r++) /* behind the last row: one that is not used */
+                make_row(p, first, of[row + r < rows ? row + r : 0], factors + 2 * r * PART);
+            p->add_part(p->padded, factors, p->columns + 2 * first * p->padded, sums + row * SUMS * p->padded);
         }
+    bool last = p->first + p->stretch == p->count;
+    for (size_t row = 0; row < rows; row++)
+        write_row(p, of[row], sums + row * SUMS * p->padded, last);
 }
 
 static kiln_status take(kiln_call *call, problem *p)
@@ -283,30 +325,85 @@ static kiln_status take(kiln_call *call, problem *p)
                 pairs[i]->shape[1] == 2;
     if (!right || p->re->type != KILN_f32 || p->im->type != KILN_f32)
         return kiln_call_fail(call, "kx, ky and kz are lines of S, phi and d are S x 2, re and im NZ x NY x NX of f32");
-    p->nz = p->re->shape[0], p->ny = p->re->shape[1], p->nx = p->re->shape[2];
-    p->padded = (p->nx + GROUP - 1) / GROUP * GROUP;
+    for (int c = 0; c < 3; c++) {
+        p->n[c] = p->re->shape[2 - c];
+        p->half[c] = (size_t)(p->n[c] / 2 + 1);
+    }
+    p->padded = (p->half[0] + KILN__LANES - 1) / KILN__LANES * KILN__LANES;
     return KILN_OK;
+}
+
+/* Samples that are not finite, after all others. Their sums are those of single precision: NaN or infinite anyway. */
+static void add_all_special(const problem *p)
+{
+    for (uint64_t s = 0; s < p->count; s++) {
+        turn w = weight_of(p, s);
+        if (is_finite(p, s, w))
+            continue;
+        for (size_t i = 0; i < p->row_count; i++)
+            add_special(p, s, w, p->rows[i] % p->n[1], p->rows[i] / p->n[1],
+                        (float *)p->re->data + p->rows[i] * p->n[0], (float *)p->im->data + p->rows[i] * p->n[0]);
+    }
+}
+
+enum { MOST_PAIRS_LOG = 34 }; /* 2^34 pairs take some four seconds of one core */
+
+static bool choose_rows(kiln_call *call, problem *p, uint64_t every)
+{
+    uint64_t rows = p->n[1] * p->n[2];
+    p->rows = kiln__alloc(call->mem, (size_t)(rows + 1) * sizeof *p->rows);
+    for (uint64_t row = 0; p->rows && row < rows; row++)
+        if (kiln__row_chosen(row, every))
+            p->rows[p->row_count++] = row;
+    return p->rows;
+}
+
+static bool make_room(kiln_call *call, problem *p, size_t threads)
+{
+    size_t of_sample = 2 * (p->padded + p->half[1] + p->half[2]), most = TABLE_BYTES / sizeof(double) / of_sample;
+    most = most < PART ? PART : most / PART * PART;
+    p->room = p->count < most ? (size_t)(p->count + PART - 1) / PART * PART : most;
+    p->columns = kiln__calloc(call->mem, p->room * 2 * p->padded + 1, sizeof *p->columns);
+    for (int c = 1; c < 3; c++)
+        p->turns[c] = kiln__calloc(call->mem, p->room * 2 * p->half[c] + 1, sizeof *p->turns[c]);
+    p->weights = kiln__calloc(call->mem, p->room + 1, sizeof *p->weights);
+    p->workers = kiln__calloc(call->mem, threads * (TASK_ROWS * SUMS * p->padded + 2 * ROWS * PART),
+                              sizeof *p->workers);
+    bool several = p->count > p->room;
+    if (several)
+        p->sums = kiln__calloc(call->mem, (size_t)(2 * p->n[0] * p->n[1] * p->n[2] + 1), sizeof *p->sums);
+    return p->columns && p->turns[1] && p->turns[2] && p->weights && p->workers && (p->sums || !several);
+}
+
+static void free_room(kiln_call *call, problem *p)
+{
+    void *const all[] = {p->columns, p->turns[1], p->turns[2], p->weights, p->workers, p->sums, p->rows};
+    for (size_t i = 0; i < KILN__COUNT(all); i++)
+        kiln__free(call->mem, all[i]);
 }
 
 kiln_status kiln__host_mri(void *user, kiln_call *call)
 {
     (void)user;
-    problem p = {0};
+    problem p = {.add_part = choose_part()};
     if (take(call, &p) != KILN_OK)
         return KILN_ERROR_HOST_FUNCTION;
-    size_t threads = kiln__cpu_count();
-    p.slices = p.nz >= 32 && p.ny * p.padded <= 1 << 18 ? MOST_SLICES : 1;
-    size_t parts = (size_t)((p.nz + p.slices - 1) / p.slices);
-    size_t words = (size_t)(2 * (PART + p.slices * p.ny) * p.padded);
-    threads = threads < parts ? threads : parts;
-    double *room = kiln__calloc(call->mem, threads * words + 1, sizeof *room);
-    p.tables = kiln__calloc(call->mem, threads + 1, sizeof *p.tables);
-    bool made = room && p.tables;
-    for (size_t t = 0; t < threads && made; t++)
-        p.tables[t] = room + t * words;
+    uint64_t every;
+    double pairs = (double)p.n[0] * (double)p.n[1] * (double)p.n[2] * (double)p.count;
+    if (!kiln__rows_every(call, pairs, ldexp(1, MOST_PAIRS_LOG), &every))
+        return KILN_ERROR_HOST_FUNCTION;
+    size_t threads = kiln__cpu_count() + 1;
+    bool made = make_room(call, &p, threads) && choose_rows(call, &p, every);
+    size_t tasks = (p.row_count + TASK_ROWS - 1) / TASK_ROWS;
     if (made)
-        kiln__parallel(threads, parts, reference_slices, &p);
-    kiln__free(call->mem, room);
-    kiln__free(call->mem, p.tables);
+        do {
+            p.stretch = p.count - p.first < p.room ? (size_t)(p.count - p.first) : p.room;
+            kiln__parallel(threads - 1, (p.stretch + PART - 1) / PART, make_tables, &p);
+            kiln__parallel(threads - 1, tasks, reference_rows, &p);
+            p.first += p.stretch;
+        } while (p.first < p.count);
+    if (made)
+        add_all_special(&p);
+    free_room(call, &p);
     return made ? KILN_OK : kiln__fail_memory(&call->failure);
 }

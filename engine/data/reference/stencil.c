@@ -39,6 +39,8 @@ kiln_status kiln__host_stencil(void *user, kiln_call *call)
         return KILN_ERROR_HOST_FUNCTION;
     if (x->dims != 3 || y->dims != 3 || memcmp(x->shape, y->shape, 3 * sizeof x->shape[0]) != 0)
         return kiln_call_fail(call, "x and y must have three dimensions and the same shape");
+    if (kiln__type_part(x->type) != x->type || kiln__type_part(y->type) != y->type)
+        return kiln_call_fail(call, "x and y must not be complex");
     if (steps < 0)
         return kiln_call_fail(call, "STEPS must be 0 or more, not %" PRId64, steps);
     grid g = {(size_t)x->shape[2], (size_t)x->shape[1], (size_t)x->shape[0], NULL, NULL};

@@ -84,44 +84,72 @@ static kiln_status write_file(kiln__capture *c, const char *name, const char *te
     return status == KILN_OK ? kiln__file_write(mem, path, text, length, error) : status;
 }
 
-static kiln_status copy_headers(writer *w, const char *path, const char *text, const char *folder, const char *prefix,
-                                kiln_error **error)
+/* The path of a header below the source's folder; "": Kiln has it itself; NULL: it is elsewhere, or out of memory. */
+static const char *below(kiln__arena *arena, const kiln__include *header, const char *folder)
 {
-    kiln__arena *arena = &w->c->arena;
-    const kiln__include *includes;
-    size_t count, length = strlen(folder);
-    kiln_status status = kiln__includes_collect(w->c->plan->mem, arena, path, text, &folder, 1, &includes, &count,
-                                                error);
-    for (size_t i = 0; i < count && status == KILN_OK; i++) {
-        const char *header = plain_path(arena, includes[i].path);
-        if (!header)
-            return kiln__fail_memory(error);
-        if (strncmp(header, folder, length) != 0 || header[length] != '/')
-            return kiln__fail(w->c->plan->mem, error, KILN_ERROR_UNSUPPORTED, "the header %s is not below %s", header,
-                              folder);
-        status = write_file(w->c, kiln__arena_printf(arena, "%s%s", prefix, header + length + 1), includes[i].text,
-                            strlen(includes[i].text), error);
-    }
-    return status;
+    const char *path = header->path ? plain_path(arena, header->path) : NULL;
+    if (!header->path)
+        return "";
+    size_t length = strlen(folder);
+    return path && strncmp(path, folder, length) == 0 && path[length] == '/' ? path + length + 1 : NULL;
 }
 
-static kiln_status copy_source(writer *w, const char *name, const char **to, kiln_error **error)
+/* Headers below the source's folder keep their places in it. With others all lie by the names that the compiler sees,
+ * and the texts are those that it gets. */
+static kiln_status copy_texts(writer *w, const kiln__includes *includes, const char *source, const char *text,
+                              const char *folder, const char *prefix, kiln_error **error)
+{
+    kiln__arena *arena = &w->c->arena;
+    bool in_place = true;
+    for (size_t i = 0; i < includes->count; i++)
+        in_place = in_place && below(arena, &includes->items[i], folder);
+    if (!in_place)
+        text = includes->source;
+    kiln_status status = write_file(w->c, source, text, strlen(text), error);
+    for (size_t i = 0; i < includes->count && status == KILN_OK; i++) {
+        const kiln__include *header = &includes->items[i];
+        const char *name = in_place ? below(arena, header, folder) : header->path ? header->name : "";
+        if (!name || !*name)
+            continue;
+        status = write_file(w->c, kiln__arena_printf(arena, "%s%s", prefix, name), header->text, strlen(header->text),
+                            error);
+    }
+    return arena->failed ? kiln__fail_memory(error) : status;
+}
+
+/* What tells the folders of two sources apart: with other folders of headers it may include others. */
+static const char *folder_key(kiln__arena *arena, const char *folder, const kiln__variant *variant)
+{
+    for (size_t i = 0; folder && i < variant->include_count; i++)
+        folder = kiln__arena_printf(arena, "%s\n%s", folder, variant->include[i]);
+    return folder;
+}
+
+static kiln_status copy_source(writer *w, const char *name, const kiln__variant *variant, const char **to,
+                               kiln_error **error)
 {
     kiln_plan *plan = w->c->plan;
     kiln__arena *arena = &w->c->arena;
+    kiln__include_paths where;
+    kiln__includes includes;
     const char *path;
     char *text = NULL;
     size_t length = 0;
     kiln_status status = kiln__engine_find_source(plan->engine, plan->spec->folder, name, arena, &path, error);
     if (status == KILN_OK)
-        status = kiln__file_read_resolved(plan->mem, path, SOURCE_LIMIT, &text, &length, error);
-    if (status != KILN_OK)
-        return status;
-    const char *folder = kiln__arena_folder(arena, path), *prefix = folder ? prefix_of(w, folder) : NULL;
-    *to = prefix ? kiln__arena_printf(arena, "%s%s", prefix, path + strlen(folder) + (strcmp(folder, "/") != 0)) : NULL;
-    status = write_file(w->c, *to, text, length, error);
+        status = kiln__engine_include_paths(plan->engine, plan->spec->folder, path, variant->include,
+                                            variant->include_count, arena, &where, error);
     if (status == KILN_OK)
-        status = copy_headers(w, path, text, folder, prefix, error);
+        status = kiln__file_read_resolved(plan->mem, path, SOURCE_LIMIT, &text, &length, error);
+    if (status == KILN_OK)
+        status = kiln__includes_collect(plan->mem, arena, path, text, &where, &includes, error);
+    if (status == KILN_OK) {
+        const char *folder = kiln__arena_folder(arena, path), *key = folder_key(arena, folder, variant);
+        const char *prefix = key ? prefix_of(w, key) : NULL;
+        *to = prefix ? kiln__arena_printf(arena, "%s%s", prefix, path + strlen(folder) + (strcmp(folder, "/") != 0))
+                     : NULL;
+        status = *to ? copy_texts(w, &includes, *to, text, folder, prefix, error) : kiln__fail_memory(error);
+    }
     kiln__free(plan->mem, text);
     return status;
 }
@@ -208,7 +236,12 @@ static kiln_status copy_files(writer *w, const kiln__variant *variant, kiln_erro
         const kiln__buffer *buffer = &variant->buffers[i];
         if (buffer->fill.kind != KILN__FILL_FILE || (captured && w->c->buffers[i].file))
             continue;
-        status = copy_named(w, buffer->fill.text, variant->name, buffer->name, &to, error);
+        kiln__text name = {.mem = plan->mem};
+        status = kiln__config_path(plan->mem, kiln__config_scope(plan->config), buffer->fill.text, buffer->fill.path,
+                                   &name, error);
+        if (status == KILN_OK)
+            status = copy_named(w, kiln__text_get(&name), variant->name, buffer->name, &to, error);
+        kiln__text_free(&name);
         if (status == KILN_OK && to)
             kiln__edit_buffer_file(w->edit, variant->name, buffer->name, to);
     }
@@ -221,9 +254,9 @@ static kiln_status keep_variant(writer *w, const kiln__variant *variant, kiln_er
     kiln_status status = copy_files(w, variant, error);
     const char *source = variant->source ? variant->source : w->c->plan->spec->source;
     if (status == KILN_OK && source)
-        status = copy_source(w, source, &to, error);
+        status = copy_source(w, source, variant, &to, error);
     if (status == KILN_OK && source)
-        kiln__edit_source(w->edit, variant->source ? variant->name : NULL, to);
+        kiln__edit_source(w->edit, variant->source || variant->include_count ? variant->name : NULL, to);
     return status;
 }
 
@@ -256,6 +289,7 @@ static kiln_status write_variants(writer *w, kiln_error **error)
         kiln_error_free(why);
     }
     kiln__edit_variant_first(w->edit, c->plan->variant->name);
+    kiln__edit_no_include(w->edit); /* the headers lie beside their sources */
     return status;
 }
 

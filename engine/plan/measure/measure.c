@@ -215,12 +215,14 @@ static kiln_status sample(timer *t, const kiln_run_options *options, double *sam
     return status;
 }
 
-double kiln__plan_roofline(const kiln_plan *plan, const kiln_result *result)
+void kiln__plan_roofline(const kiln_plan *plan, kiln_result *result)
 {
     const kiln_device_info *info = &plan->engine->info;
-    double compute = info->peak_flops > 0 ? result->flops / info->peak_flops : 0;
+    const double peak = kiln__peak_flops(info, plan->unit);
+    double compute = peak > 0 ? result->flops / peak : 0;
     double memory = info->peak_bandwidth > 0 ? result->bytes / info->peak_bandwidth : 0;
-    return result->seconds > 0 ? (compute > memory ? compute : memory) / result->seconds : 0;
+    result->roofline_unit = plan->unit;
+    result->roofline = result->seconds > 0 ? (compute > memory ? compute : memory) / result->seconds : 0;
 }
 
 static kiln_status measure_here(timer *t, const kiln_run_options *options, double *samples, unsigned most,
@@ -254,7 +256,7 @@ static kiln_status on_device(kiln_plan *plan, const kiln_run_options *options, k
     if (status != KILN_OK)
         return status;
     result->measured = 1;
-    result->roofline = kiln__plan_roofline(plan, result);
+    kiln__plan_roofline(plan, result);
     return KILN_OK;
 }
 

@@ -350,11 +350,6 @@ const kiln_profiled_insn *kiln_profiling_insn(const kiln_profiling *profiling, s
 /* The buffer that holds the address; what it is an index of. */
 static void find_element(const kiln_plan *plan, kiln_traced_access *access)
 {
-    static const uint64_t widths[] = {
-#define KILN_X(name, bytes, code) bytes,
-        KILN_TYPE_MAP(KILN_X)
-#undef KILN_X
-    };
     for (size_t i = 0; i < plan->variant->buffer_count; i++) {
         const kiln__plan_buffer *b = &plan->buffers[i];
         if (!b->pointer || access->address < b->pointer || access->address - b->pointer >= b->bytes)
@@ -363,7 +358,7 @@ static void find_element(const kiln_plan *plan, kiln_traced_access *access)
         access->type = b->type;
         access->dims = b->dims;
         access->address -= b->pointer;
-        access->element = access->address / widths[b->type];
+        access->element = access->address / kiln__type_bytes(b->type);
         uint64_t rest = access->element;
         for (int d = b->dims; d-- > 0;) {
             access->index[d] = b->shape[d] ? rest % b->shape[d] : 0;

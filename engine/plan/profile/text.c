@@ -18,22 +18,23 @@ kiln__sources kiln__sources_read(kiln_plan *plan, kiln__arena *arena)
     enum { LIMIT = 16 << 20 };
     kiln__sources found = {0};
     const char *name = plan->variant->source ? plan->variant->source : plan->spec->source, *path = NULL;
-    const kiln__include *includes = NULL;
-    size_t count = 0, length = 0;
+    kiln__includes includes = {0};
+    kiln__include_paths where;
+    size_t length = 0;
     char *text = NULL;
     if (!name || kiln__engine_find_source(plan->engine, plan->spec->folder, name, arena, &path, NULL) != KILN_OK ||
         kiln__file_read_resolved(plan->mem, path, LIMIT, &text, &length, NULL) != KILN_OK)
         return found;
-    const char *folders[] = {kiln__arena_folder(arena, path)};
-    if (!folders[0] ||
-        kiln__includes_collect(plan->mem, arena, path, text, folders, 1, &includes, &count, NULL) != KILN_OK)
-        count = 0;
-    found.files = kiln__arena_alloc(arena, (count + 1) * sizeof *found.files);
+    if (kiln__engine_include_paths(plan->engine, plan->spec->folder, path, plan->variant->include,
+                                   plan->variant->include_count, arena, &where, NULL) == KILN_OK)
+        kiln__includes_collect(plan->mem, arena, path, text, &where, &includes, NULL);
+    found.files = kiln__arena_alloc(arena, (includes.count + 1) * sizeof *found.files);
     char *kept = found.files ? kiln__arena_strndup(arena, text, length) : NULL;
     if (kept) {
         found.files[found.count++] = (kiln__source_text){.name = name, .text = kept};
-        for (size_t i = 0; i < count; i++)
-            found.files[found.count++] = (kiln__source_text){.name = includes[i].name, .text = includes[i].text};
+        for (size_t i = 0; i < includes.count; i++)
+            found.files[found.count++] = (kiln__source_text){.name = includes.items[i].name,
+                                                             .text = includes.items[i].text};
     }
     kiln__free(plan->mem, text);
     for (size_t i = 0; i < found.count; i++)

@@ -7,6 +7,7 @@
 
 #define STACK_FRAMES 64u /* frames of every function for which a recursive kernel has local memory */
 #define ALLOCA_BYTES 16384u
+#define STATIC_SHARED_MOST 0xc000u /* of a kernel, on every architecture: more must be dynamic */
 
 /* The best instruction set that the host supports; KILN_SIM_ISA can select a lower one, so that one host can test
  * all. */
@@ -155,11 +156,13 @@ static bool place_shared(vm_module *module, kiln__text *log)
             continue;
         reach(module, f, &set);
         const bool *used = set.symbols;
-        uint64_t end = 0;
+        uint64_t end = 0, own = 0; /* own: without the variables of other kernels between */
         for (uint32_t s = 0; s < ptx->symbol_count; s++)
-            if (used[s] && ptx->symbols[s].space == PTX_SPACE_SHARED && ptx->symbols[s].bytes && users[s] != 1 &&
-                module->address[s] + ptx->symbols[s].bytes > end)
-                end = module->address[s] + ptx->symbols[s].bytes;
+            if (used[s] && ptx->symbols[s].space == PTX_SPACE_SHARED && ptx->symbols[s].bytes && users[s] != 1) {
+                own = align_up(own, ptx->symbols[s].align) + ptx->symbols[s].bytes;
+                if (module->address[s] + ptx->symbols[s].bytes > end)
+                    end = module->address[s] + ptx->symbols[s].bytes;
+            }
         for (uint32_t s = 0; s < ptx->symbol_count; s++) {
             const ptx_symbol *symbol = &ptx->symbols[s];
             if (!used[s] || symbol->space != PTX_SPACE_SHARED)
@@ -170,10 +173,12 @@ static bool place_shared(vm_module *module, kiln__text *log)
                 continue;
             module->address[s] = align_up(end, symbol->align);
             end = module->address[s] + symbol->bytes;
+            own = align_up(own, symbol->align) + symbol->bytes;
         }
-        if (end > VM_SHARED_WINDOW) {
-            kiln__text_printf(log, "ptxas error   : Entry function '%s' uses too much shared data (%llu bytes)\n",
-                              ptx->functions[f].name, (unsigned long long)end);
+        if (own > STATIC_SHARED_MOST || end > VM_SHARED_WINDOW) {
+            kiln__text_printf(
+                log, "ptxas error   : Entry function '%s' uses too much shared data (0x%llx bytes, 0x%x max)\n",
+                ptx->functions[f].name, (unsigned long long)(own > STATIC_SHARED_MOST ? own : end), STATIC_SHARED_MOST);
             return false;
         }
         module->functions[f].static_shared = end;

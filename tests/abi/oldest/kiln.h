@@ -145,6 +145,8 @@ typedef void (*kiln_log_fn)(void *user, kiln_log_level level, const char *messag
 #define KILN_READ_ANYWHERE 2u /* specs may name files outside their own folder and the search path */
 /* Compile inside this process: unconfined, without limits, and a crash of NVRTC ends the process (engine/TRUST.md). */
 #define KILN_NO_WORKERS 4u
+/* Specs may run the commands that they name as references (engine/TRUST.md). */
+#define KILN_ALLOW_COMMANDS 8u
 
 /* Zero-initialise and set `size`; every zero member means its default. Strings are copied. */
 typedef struct kiln_options {
@@ -155,8 +157,8 @@ typedef struct kiln_options {
                                 until the engine is closed. `device` then only says whose it is: of the simulated
                                 driver ("sim") or of libcuda */
     const char *cache_dir;   /* NULL: $KILN_CACHE_DIR, else $XDG_CACHE_HOME/kiln, else ~/.cache/kiln */
-    const char *search_path; /* folders of specs and sources, with ':' between; searched before those of $KILN_PATH
-                                and the installed ones */
+    const char *search_path; /* folders of specs, sources and headers, with ':' between; searched before those of
+                                $KILN_PATH and the installed ones. Headers are also in those of $KILN_INCLUDE */
     const char *worker;      /* the compile worker program; NULL: $KILN_WORKER, else the installed one */
     unsigned jobs;           /* compile workers at once; 0: one per core */
     unsigned flags;          /* KILN_NO_CACHE ... */
@@ -234,21 +236,30 @@ typedef struct kiln_setting {
     kiln_value value;
 } kiln_setting;
 
-/* Element types of buffers and arrays. X(name, bytes, numpy code) */
+/* Element types of buffers and arrays. X(name, bytes, numpy code, kind, exponent bits, mantissa bits, relative and
+ * absolute tolerance of a comparison that names none). FINITE: a float without infinities, whose only NaN is all ones.
+ * The bits and tolerances of COMPLEX are those of one part; the real part comes first. V1 and V2 are bytes without a
+ * type, as numpy with ml_dtypes writes them. Use `...` for what you do not need: columns may be added. */
 #define KILN_TYPE_MAP(X)                                                                                               \
-    X(i8, 1, "i1")                                                                                                     \
-    X(u8, 1, "u1")                                                                                                     \
-    X(i16, 2, "i2")                                                                                                    \
-    X(u16, 2, "u2")                                                                                                    \
-    X(i32, 4, "i4")                                                                                                    \
-    X(u32, 4, "u4")                                                                                                    \
-    X(i64, 8, "i8")                                                                                                    \
-    X(u64, 8, "u8")                                                                                                    \
-    X(f16, 2, "f2")                                                                                                    \
-    X(f32, 4, "f4")                                                                                                    \
-    X(f64, 8, "f8")
+    X(i8, 1, "i1", SIGNED, 0, 7, 0, 0)                                                                                 \
+    X(u8, 1, "u1", UNSIGNED, 0, 8, 0, 0)                                                                               \
+    X(i16, 2, "i2", SIGNED, 0, 15, 0, 0)                                                                               \
+    X(u16, 2, "u2", UNSIGNED, 0, 16, 0, 0)                                                                             \
+    X(i32, 4, "i4", SIGNED, 0, 31, 0, 0)                                                                               \
+    X(u32, 4, "u4", UNSIGNED, 0, 32, 0, 0)                                                                             \
+    X(i64, 8, "i8", SIGNED, 0, 63, 0, 0)                                                                               \
+    X(u64, 8, "u8", UNSIGNED, 0, 64, 0, 0)                                                                             \
+    X(f16, 2, "f2", FLOAT, 5, 10, 1e-2, 1e-3)                                                                          \
+    X(f32, 4, "f4", FLOAT, 8, 23, 1e-5, 1e-6)                                                                          \
+    X(f64, 8, "f8", FLOAT, 11, 52, 1e-12, 1e-14)                                                                       \
+    X(bf16, 2, "V2", FLOAT, 8, 7, 1.6e-2, 1e-3)                                                                        \
+    X(f8e4m3, 1, "V1", FINITE, 4, 3, 0.125, 0.001953125)                                                               \
+    X(f8e5m2, 1, "V1", FLOAT, 5, 2, 0.25, 0.0000152587890625)                                                          \
+    X(bool, 1, "b1", BOOLEAN, 0, 1, 0, 0)                                                                              \
+    X(complex64, 8, "c8", COMPLEX, 8, 23, 1e-5, 1e-6)                                                                  \
+    X(complex128, 16, "c16", COMPLEX, 11, 52, 1e-12, 1e-14)
 typedef enum kiln_type {
-#define KILN_X(name, bytes, code) KILN_##name,
+#define KILN_X(name, ...) KILN_##name,
     KILN_TYPE_MAP(KILN_X)
 #undef KILN_X
         KILN_TYPE_COUNT
@@ -306,6 +317,16 @@ typedef kiln_status (*kiln_host_fn)(void *user, kiln_call *call);
  * its own name. */
 KILN_API kiln_status kiln_register_host(kiln_engine *engine, const char *name, unsigned uses, kiln_host_fn function,
                                         void *user, kiln_error **error);
+
+/* One of Kiln's own host functions. */
+typedef struct kiln_host_info {
+    const char *name;
+    unsigned uses;     /* KILN_HOST_... */
+    const char *takes; /* the arguments that it asks for, by their names; those in brackets have a default */
+    const char *gives; /* the outputs that it writes, or what it exports */
+} kiln_host_info;
+/* By number; NULL past the last. */
+KILN_API const kiln_host_info *kiln_host(size_t number);
 
 /* ---- specs ------------------------------------------------------------------------------------------------- */
 
@@ -557,13 +578,31 @@ enum {
 #undef KILN_X
 };
 
+/* The units of a device that do arithmetic, as a spec's `roofline` names them. X(name, value, key, text) */
+#define KILN_UNIT_MAP(X)                                                                                               \
+    X(FP32, 1u, "fp32", "fp32")                                                                                        \
+    X(FP64, 2u, "fp64", "fp64")                                                                                        \
+    X(FP16, 3u, "fp16", "packed fp16 and bf16")                                                                        \
+    X(TENSOR_FP64, 4u, "tensor_fp64", "tensor cores, fp64")                                                            \
+    X(TENSOR_TF32, 5u, "tensor_tf32", "tensor cores, tf32")                                                            \
+    X(TENSOR_FP16, 6u, "tensor_fp16", "tensor cores, fp16 and bf16")                                                   \
+    X(TENSOR_FP8, 7u, "tensor_fp8", "tensor cores, fp8")                                                               \
+    X(TENSOR_INT8, 8u, "tensor_int8", "tensor cores, int8")
+enum {
+#define KILN_X(name, value, key, text) KILN_UNIT_##name = value,
+    KILN_UNIT_MAP(KILN_X)
+#undef KILN_X
+};
+
 /* The fields of a result, each once. The struct, a runner's answer, the columns of stores and CSV files and the keys of
  * JSON follow from these rows. X(kind, name, unit, text); unit "": none. KILN_FIELD_<kind>: its C type. FLAG is 0 or 1;
  * SECONDS is valid only where measured or estimated is 1; KNOWN is 0 where it is not known.
  * A store keeps MAP_1 since version 1 of its schema, MAP_2 since version 2, MAP_3 since version 3; it does not keep
- * MAP_NOT_KEPT. A new field goes into MAP_NOT_KEPT, or into a list of its own with a new version of the schema
+ * MAP_NOT_KEPT and MAP_NOT_KEPT_2. A new field goes into a list at the end, or into a list of its own with a new version of the schema
  * (engine/store/store.h). */
-#define KILN_RESULT_MAP(X) KILN_RESULT_MAP_1(X) KILN_RESULT_MAP_NOT_KEPT(X) KILN_RESULT_MAP_2(X) KILN_RESULT_MAP_3(X)
+#define KILN_RESULT_MAP(X)                                                                                             \
+    KILN_RESULT_MAP_1(X)                                                                                               \
+    KILN_RESULT_MAP_NOT_KEPT(X) KILN_RESULT_MAP_2(X) KILN_RESULT_MAP_3(X) KILN_RESULT_MAP_NOT_KEPT_2(X)
 #define KILN_RESULT_MAP_1(X)                                                                                           \
     X(FLAG, verified, "", "1: compared and right; 0: nothing to compare with, or told not to")                         \
     X(FLAG, measured, "", "1: seconds is a measurement on a GPU")                                                      \
@@ -575,7 +614,7 @@ enum {
     X(REAL, host_seconds, "s", "wall time of one run on the simulator; 0 on a GPU")                                    \
     X(REAL, flops, "", "the spec's count for these sizes; 0: none given")                                              \
     X(REAL, bytes, "bytes", "the spec's count for these sizes; 0: none given")                                         \
-    X(REAL, roofline, "", "share of the bound that these counts and the device's peaks give, 0..1")                    \
+    X(REAL, roofline, "", "share of the bound that these counts and the device's peaks give (roofline_unit), 0..1")    \
     X(REAL, worst_error, "", "largest |got - want| / (atol + rtol |want|) over all verified outputs")                  \
     X(NANOSECONDS, compile_ns, "ns", "spent compiling; 0 where all came from the cache")
 #define KILN_RESULT_MAP_NOT_KEPT(X)                                                                                    \
@@ -606,6 +645,12 @@ enum {
     X(REAL, host_step_seconds, "s", "wall time of the `host` steps of a repetition, a part of `seconds`; the mean")    \
     X(COUNT, rounds, "", "of all `while` steps in the run that was checked; 0: there are none")
 
+#define KILN_RESULT_MAP_NOT_KEPT_2(X)                                                                                  \
+    X(UNIT, roofline_unit, "KILN_UNIT_...",                                                                            \
+      "whose peak `roofline` takes: the spec's `roofline`, else the fastest one that the compiled code uses; 0: not "  \
+      "known, because the sample is from a store")
+
+#define KILN_FIELD_UNIT unsigned
 #define KILN_FIELD_FLAG int
 #define KILN_FIELD_COUNT unsigned
 #define KILN_FIELD_THROTTLE unsigned

@@ -93,7 +93,8 @@ typedef struct cli_args {
     const char *kernel, *output_to, *space; /* of init */
     const char *source, *ptx, *cubin;       /* files to write; NULL: none, "-": standard output */
     cli_list variants, params, sizes, inputs, outputs, paths, strategies, objectives;
-    bool no_verify, no_measure, flush_l2, keep_l2, no_cache, no_workers, read_anywhere, isolate, no_isolate;
+    bool no_verify, no_measure, flush_l2, keep_l2, no_cache, no_workers, read_anywhere, allow_commands, isolate,
+        no_isolate;
     bool check, notes, json, quiet, help, names, metrics, all, show_source, show_ptx, page, schema, lines;
     bool strict, no_store, fresh, failed, energy, no_early_stop, no_finals;
     uint64_t jobs, top, repetitions, max_configurations, max_size, memory_limit, seed, seeds, finalists, stagnation;
@@ -349,7 +350,8 @@ const char *cli_option_text(const cli_option *option);
     X("KILN_STORE", "The file in which samples are stored; else $XDG_DATA_HOME/kiln/samples.db, else "                 \
                     "~/.local/share/kiln/samples.db.")                                                                 \
     X("KILN_VEGA", "The folder of the charting library Vega, or its vega.min.js.")                                     \
-    X("KILN_PATH", "Folders with specs and sources, separated by ':'; searched before the installed ones.")            \
+    X("KILN_PATH", "Folders with specs, sources and headers, separated by ':'; searched before the installed ones.")   \
+    X("KILN_INCLUDE", "Folders with headers, separated by ':'; searched last.")                                        \
     X("KILN_NVRTC", "The NVRTC library to load (libnvrtc.so.13 for instance).")                                        \
     X("KILN_WORKER", "The compile worker program.")                                                                    \
     X("NO_COLOR", "Set to anything: no colours.")

@@ -93,6 +93,16 @@ static json_t *js_throttle(unsigned throttle)
     return list;
 }
 
+static json_t *js_unit(unsigned unit)
+{
+#define CLI_X(name, value, key, text)                                                                                  \
+    if (unit == value)                                                                                                 \
+        return js_text(key);
+    KILN_UNIT_MAP(CLI_X)
+#undef CLI_X
+    return json_null();
+}
+
 json_t *js_host_times(const char *text)
 {
     json_t *object = js_object();
@@ -111,6 +121,7 @@ json_t *js_host_times(const char *text)
 #define SET_COUNT(name) js_set(object, #name, js_whole(result->name));
 #define SET_MICROSECONDS(name) js_set(object, #name, json_integer(result->name));
 #define SET_THROTTLE(name) js_set(object, #name, js_throttle(result->name));
+#define SET_UNIT(name) js_set(object, #name, js_unit(result->name));
 #define SET_REAL(name) js_set(object, #name, js_real(result->name));
 #define SET_KNOWN(name) js_set(object, #name, js_known(result->name));
 #define SET_SECONDS(name) js_set(object, #name, timed ? js_real(result->name) : json_null());

@@ -107,20 +107,30 @@ static int print_spec(cli *c)
     return cli_spec_command.run(c);
 }
 
-static const char hosts_text[] =
-    "Host functions are C functions that specs call by name. They are one of three things:\n\n"
-    "inputs make data in a format (`inputs: {A: {host: sparse_matrix, ...}}`), of which buffers take what they export "
-    "(`from: A.values`);\n\n"
-    "references compute what an output is compared with (`verify: {y: {against: {host: matmul_f64}, rtol: 1e-6}}`);\n\n"
-    "steps work on buffers between launches (`steps: [{host: {call: NAME, args: {...}}}]`).\n\n"
-    "Kiln's own belong to the kernels of its catalogue: 'kiln show SPEC' and the files in specs/ show them at work. A "
-    "program that uses the library registers its own with kiln_register_host(). The command cannot load any: for a kernel "
-    "of yours, compare with a file (`against: {file: want.npy}`) or with a simple variant (`against: {variant: plain}`).";
+/* Those of one use, each with what it asks for. */
+static void print_hosts_of(unsigned use, const char *title, const char *gives)
+{
+    out_printf("\n%s%s%s\n", out_bold(), title, out_plain());
+    for (size_t i = 0; kiln_host(i); i++) {
+        const kiln_host_info *host = kiln_host(i);
+        if (!(host->uses & use))
+            continue;
+        out_printf("  %s\n", host->name);
+        out_wrapped(cli_printf("takes %s; %s %s", host->takes, gives, host->gives), 10, out_width());
+    }
+}
 
 static int print_hosts(cli *c)
 {
     (void)c;
-    out_wrapped(hosts_text, 0, out_width());
+    out_wrapped(
+        "Functions on the host that a spec may name. They ask for buffers, sizes and inputs by name; an argument "
+        "in brackets has a default. A reference of a spec whose names differ says which is which: "
+        "{host: matmul_f64, A: left, B: right, P: out}.",
+        0, out_width());
+    print_hosts_of(KILN_HOST_REFERENCE, "References (verify: OUTPUT: {against: {host: NAME}})", "writes");
+    print_hosts_of(KILN_HOST_INPUT, "Inputs (inputs: {A: {host: NAME, ARGUMENT: VALUE}})", "exports");
+    print_hosts_of(KILN_HOST_STEP, "Steps (host: {call: NAME, args: {ARGUMENT: VALUE}})", "writes");
     return 0;
 }
 

@@ -476,8 +476,8 @@ static int results_run(cli *c)
     if (!cli_make_sizes(c, &filter.sizes))
         return CLI_USAGE;
     filter.size_count = args->sizes.count;
-    if (args->older > 0)
-        filter.before = (int64_t)(((double)time(NULL) - args->older * 86400) * 1e6);
+    if (args->older > 0) /* a limit before all samples stays one: 0 would be none */
+        filter.before = (int64_t)fmax(((double)time(NULL) - args->older * 86400) * 1e6, -9e18);
     if (action == ACTION_prune && !args->all && !filter.spec && !filter.variant && !filter.device && !filter.failed &&
         !filter.before && !filter.size_count)
         return cli_usage(

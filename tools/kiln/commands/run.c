@@ -56,6 +56,17 @@ static const char *time_text(const cli *c, const run_view *view, const kiln_resu
     return c->args.no_measure ? "not measured, as requested" : "not measured";
 }
 
+/* Which peak the roofline has, where it is not that of fp32. */
+static const char *unit_text(const kiln_result *r)
+{
+#define CLI_X(name, value, key, text)                                                                                  \
+    if (r->roofline_unit == value && value != KILN_UNIT_FP32)                                                          \
+        return " (" text ")";
+    KILN_UNIT_MAP(CLI_X)
+#undef CLI_X
+    return "";
+}
+
 static const char *throttle_text(unsigned throttle)
 {
     char *text = cli_printf("%s", "");
@@ -120,7 +131,7 @@ static void show_text(cli *c, const run_view *view, const kiln_result *r)
         if (r->bytes > 0)
             rate = cli_printf("%s%s%s GB/s", rate, *rate ? ", " : "", cli_significant(r->bytes / r->seconds / 1e9, 4));
         if (r->roofline > 0)
-            rate = cli_printf("%s, %s %% of the roofline", rate, cli_significant(100 * r->roofline, 3));
+            rate = cli_printf("%s, %s %% of the roofline%s", rate, cli_significant(100 * r->roofline, 3), unit_text(r));
         table_cell(&table, "rate");
         table_cell(&table, "%s", rate);
     }

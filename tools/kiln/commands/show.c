@@ -72,7 +72,7 @@ static const char *space_text(space s)
 static const char *type_name(kiln_type type)
 {
     static const char *const names[] = {
-#define CLI_X(name, bytes, code) #name,
+#define CLI_X(name, ...) #name,
         KILN_TYPE_MAP(CLI_X)
 #undef CLI_X
     };

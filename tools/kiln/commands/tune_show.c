@@ -548,13 +548,15 @@ static void csv_text(FILE *file, const char *text)
     X(compile_ns)                                                                                                      \
     X(cache_hits)                                                                                                      \
     X(cache_misses)                                                                                                    \
-    X(finals)
+    X(finals)                                                                                                          \
+    X(roofline_unit)
 
 #define CSV_X(kind, name, unit, text) CSV_KIND_##name = CSV_##kind,
 enum csv_kind {
     CSV_FLAG,
     CSV_COUNT,
     CSV_THROTTLE,
+    CSV_UNIT,
     CSV_REAL,
     CSV_SECONDS,
     CSV_KNOWN,
@@ -591,6 +593,7 @@ static void csv_field(FILE *file, const struct csv_column *column, const kiln_re
         return;
     case CSV_FLAG: fprintf(file, ",%d", *(const int *)at); return;
     case CSV_COUNT:
+    case CSV_UNIT:
     case CSV_THROTTLE: fprintf(file, ",%u", *(const unsigned *)at); return;
     case CSV_NANOSECONDS: fprintf(file, ",%" PRIu64, *(const uint64_t *)at); return;
     case CSV_MICROSECONDS: fprintf(file, ",%" PRId64, *(const int64_t *)at); return;

@@ -297,7 +297,7 @@ const char *kiln__param_store(const kiln__param_type *type, kiln_value value, ui
     if (type->pointer)
         return "this parameter is a pointer: name a buffer";
     if (type->array)
-        return "a structure cannot be passed by value; pass its members one by one";
+        return "this parameter is a structure: write {struct: ...} or {bytes: ...}";
     if (value.kind == KILN_TEXT)
         return "a text cannot be passed to a kernel";
     if (type->kind == 'f')

@@ -1,0 +1,326 @@
+/* headers.c - headers of the host, which NVRTC has none of: small ones that sources include by habit, and for others a
+ * sentence that says what to do. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "compile_internal.h"
+
+/* ---- headers that Kiln has itself ----
+ * libcu++ defines the same names without asking, so it is used where it is. */
+
+// clang-format off: a line of C for each line of a header
+#define ONCE "#pragma once\n"
+#define STD(of, names) ONCE "#include <" of ">\nnamespace std {\n" names "}\n"
+#define USING(name) "using ::" #name ";\n"
+#define IF_NONE(name, value) "#ifndef " #name "\n#define " #name " " value "\n#endif\n"
+#define IF_THERE(name) "#if __has_include(<" name ">)\n#include <" name ">\n#endif\n"
+
+#define INTS(bits, type, most, twice, end)                                                                             \
+    "typedef signed " type " int" bits "_t, int_least" bits "_t, int_fast" bits "_t;\n"                                \
+    "typedef unsigned " type " uint" bits "_t, uint_least" bits "_t, uint_fast" bits "_t;\n"                           \
+    "#define INT" bits "_MAX " most end "\n"                                                                           \
+    "#define INT" bits "_MIN (-INT" bits "_MAX - 1)\n"                                                                 \
+    "#define UINT" bits "_MAX " twice "\n"
+
+static const char stdint_text[] = ONCE
+    "#if __has_include(<cuda/std/cstdint>)\n"
+    "#include <cuda/std/cstdint>\n"
+    "#else\n" INTS("8", "char", "127", "255", "") INTS("16", "short", "32767", "65535", "")
+        INTS("32", "int", "2147483647", "4294967295u", "")
+            INTS("64", "long long", "9223372036854775807", "18446744073709551615ull",
+                 "ll") "typedef long long intptr_t, intmax_t;\n"
+                       "typedef unsigned long long uintptr_t, uintmax_t;\n"
+                       "#define SIZE_MAX UINT64_MAX\n"
+                       "#endif\n";
+static const char cstdint_text[] = STD(
+    "stdint.h", USING(int8_t) USING(int16_t) USING(int32_t) USING(int64_t) USING(uint8_t) USING(uint16_t)
+                    USING(uint32_t) USING(uint64_t) USING(intptr_t) USING(uintptr_t) USING(intmax_t) USING(uintmax_t));
+
+static const char limits_text[] = ONCE "#if __has_include(<cuda/std/climits>)\n"
+                                       "#include <cuda/std/climits>\n"
+                                       "#else\n"
+                                       "#define CHAR_BIT 8\n"
+                                       "#define SCHAR_MAX 127\n"
+                                       "#define SCHAR_MIN (-128)\n"
+                                       "#define UCHAR_MAX 255\n"
+                                       "#define CHAR_MAX SCHAR_MAX\n"
+                                       "#define CHAR_MIN SCHAR_MIN\n"
+                                       "#define SHRT_MAX 32767\n"
+                                       "#define SHRT_MIN (-32768)\n"
+                                       "#define USHRT_MAX 65535\n"
+                                       "#define INT_MAX 2147483647\n"
+                                       "#define INT_MIN (-INT_MAX - 1)\n"
+                                       "#define UINT_MAX 4294967295u\n"
+                                       "#define LONG_MAX 9223372036854775807l\n"
+                                       "#define LONG_MIN (-LONG_MAX - 1)\n"
+                                       "#define ULONG_MAX 18446744073709551615ul\n"
+                                       "#define LLONG_MAX 9223372036854775807ll\n"
+                                       "#define LLONG_MIN (-LLONG_MAX - 1)\n"
+                                       "#define ULLONG_MAX 18446744073709551615ull\n"
+                                       "#endif\n";
+
+static const char float_text[] = ONCE IF_NONE(FLT_RADIX, "2") IF_NONE(FLT_MANT_DIG, "24") IF_NONE(FLT_DIG, "6")
+    IF_NONE(FLT_MIN_EXP, "(-125)") IF_NONE(FLT_MAX_EXP, "128") IF_NONE(FLT_MAX, "3.402823466385288598e+38f")
+        IF_NONE(FLT_MIN, "1.175494350822287508e-38f") IF_NONE(FLT_EPSILON, "1.192092895507812500e-07f")
+            IF_NONE(DBL_MANT_DIG, "53") IF_NONE(DBL_DIG, "15") IF_NONE(DBL_MIN_EXP, "(-1021)")
+                IF_NONE(DBL_MAX_EXP, "1024") IF_NONE(DBL_MAX, "1.79769313486231570815e+308")
+                    IF_NONE(DBL_MIN, "2.22507385850720138309e-308") IF_NONE(DBL_EPSILON, "2.22044604925031308085e-16");
+
+/* The functions are NVRTC's own. */
+static const char math_text[] = ONCE IF_NONE(INFINITY, "(1.0f / 0.0f)") IF_NONE(NAN, "(__int_as_float(0x7fffffff))")
+    IF_NONE(HUGE_VALF, "(1.0f / 0.0f)") IF_NONE(HUGE_VAL, "(1.0 / 0.0)") IF_NONE(M_E, "2.7182818284590452354")
+        IF_NONE(M_LOG2E, "1.4426950408889634074") IF_NONE(M_LOG10E, "0.43429448190325182765")
+            IF_NONE(M_LN2, "0.69314718055994530942") IF_NONE(M_LN10, "2.30258509299404568402")
+                IF_NONE(M_PI, "3.14159265358979323846") IF_NONE(M_PI_2, "1.57079632679489661923")
+                    IF_NONE(M_PI_4, "0.78539816339744830962") IF_NONE(M_1_PI, "0.31830988618379067154")
+                        IF_NONE(M_2_PI, "0.63661977236758134308") IF_NONE(M_2_SQRTPI, "1.12837916709551257390")
+                            IF_NONE(M_SQRT2, "1.41421356237309504880") IF_NONE(M_SQRT1_2, "0.70710678118654752440");
+static const char cmath_text[] =
+    STD("math.h",
+        USING(abs) USING(fabs) USING(sqrt) USING(cbrt) USING(hypot) USING(exp) USING(exp2) USING(expm1) USING(log)
+            USING(log2) USING(log10) USING(log1p) USING(pow) USING(sin) USING(cos) USING(tan) USING(asin) USING(acos)
+                USING(atan) USING(atan2) USING(sinh) USING(cosh) USING(tanh) USING(asinh) USING(acosh) USING(atanh)
+                    USING(floor) USING(ceil) USING(round) USING(lround) USING(llround) USING(trunc) USING(rint)
+                        USING(nearbyint) USING(fmod) USING(remainder) USING(fmin) USING(fmax) USING(fdim) USING(fma)
+                            USING(erf) USING(erfc) USING(tgamma) USING(lgamma) USING(copysign) USING(ldexp) USING(frexp)
+                                USING(modf) USING(logb) USING(ilogb) USING(scalbn) USING(nextafter) USING(isnan)
+                                    USING(isinf) USING(isfinite) USING(signbit));
+
+/* Types of the driver API that kernels take; the rest of that header is for the host. */
+static const char cuda_text[] = ONCE IF_NONE(
+    CUDA_VERSION,
+    "(__CUDACC_VER_MAJOR__ * 1000 + __CUDACC_VER_MINOR__ * 10)") "typedef unsigned long long CUdeviceptr;\n"
+                                                                 "typedef int CUdevice;\n"
+                                                                 "typedef struct CUctx_st *CUcontext;\n"
+                                                                 "typedef struct CUstream_st *CUstream;\n"
+                                                                 "typedef unsigned long long CUtexObject, CUsurfObject;\n"
+                                                                 "struct alignas(64) CUtensorMap_st { unsigned long long opaque[16]; };\n"
+                                                                 "typedef struct CUtensorMap_st CUtensorMap;\n";
+
+/* All of CUB that a kernel can use: blocks and warps. The whole has launches by the host in it. */
+static const char cub_text[] = ONCE IF_THERE("cub/block/block_adjacent_difference.cuh")
+    IF_THERE("cub/block/block_discontinuity.cuh") IF_THERE("cub/block/block_exchange.cuh")
+        IF_THERE("cub/block/block_histogram.cuh") IF_THERE("cub/block/block_load.cuh")
+            IF_THERE("cub/block/block_merge_sort.cuh") IF_THERE("cub/block/block_radix_sort.cuh")
+                IF_THERE("cub/block/block_reduce.cuh") IF_THERE("cub/block/block_run_length_decode.cuh")
+                    IF_THERE("cub/block/block_scan.cuh") IF_THERE("cub/block/block_shuffle.cuh")
+                        IF_THERE("cub/block/block_store.cuh") IF_THERE("cub/warp/warp_exchange.cuh")
+                            IF_THERE("cub/warp/warp_load.cuh") IF_THERE("cub/warp/warp_merge_sort.cuh")
+                                IF_THERE("cub/warp/warp_reduce.cuh") IF_THERE("cub/warp/warp_scan.cuh")
+                                    IF_THERE("cub/warp/warp_store.cuh") IF_THERE("cub/thread/thread_load.cuh")
+                                        IF_THERE("cub/thread/thread_store.cuh")
+                                            IF_THERE("cub/thread/thread_operators.cuh");
+// clang-format on
+
+static const struct {
+    const char *name, *text;
+} own[] = {
+    {"stdint.h", stdint_text},
+    {"inttypes.h", ONCE "#include <stdint.h>\n"},
+    {"cstdint", cstdint_text},
+    {"limits.h", limits_text},
+    {"climits", ONCE "#include <limits.h>\n"},
+    {"float.h", float_text},
+    {"cfloat", ONCE "#include <float.h>\n"},
+    {"math.h", math_text},
+    {"cmath", cmath_text},
+    {"stddef.h", ONCE "#ifndef offsetof\n#define offsetof(type, member) __builtin_offsetof(type, member)\n#endif\n"},
+    {"cstddef", STD("stddef.h", USING(size_t) USING(ptrdiff_t) "typedef decltype(nullptr) nullptr_t;\n")},
+    {"stdbool.h", ONCE},
+    /* NVRTC has these functions, and the macro assert. */
+    {"stdio.h", ONCE},
+    {"cstdio", STD("stdio.h", USING(printf))},
+    {"stdlib.h", ONCE},
+    {"cstdlib", STD("stdlib.h", USING(size_t) USING(abs) USING(malloc) USING(free))},
+    {"string.h", ONCE},
+    {"cstring", STD("string.h", USING(size_t) USING(memcpy) USING(memset))},
+    {"assert.h", ONCE},
+    {"cassert", ONCE},
+    {"cuda.h", cuda_text},
+    {"cub/cub.cuh", cub_text},
+};
+
+const char *kiln__header_own(const char *name)
+{
+    for (size_t i = 0; i < KILN__COUNT(own); i++)
+        if (strcmp(own[i].name, name) == 0)
+            return own[i].text;
+    return NULL;
+}
+
+/* ---- what to do without one ---- */
+
+#define OUT "between #ifndef __CUDACC_RTC__ and #endif"
+#define KEEP_OUT "put it, and the code that needs it, " OUT
+
+/* C++ headers of the host that libcu++ has as cuda/std/NAME, in one version or another. */
+static const char *const of_libcudacxx[] = {
+    "algorithm", "array",       "atomic",  "barrier",   "bit",      "bitset",          "chrono",
+    "complex",   "concepts",    "ctime",   "exception", "expected", "functional",      "initializer_list",
+    "iterator",  "latch",       "limits",  "mdspan",    "memory",   "numbers",         "numeric",
+    "optional",  "ranges",      "ratio",   "semaphore", "span",     "source_location", "string_view",
+    "tuple",     "type_traits", "utility", "variant",   "version",
+};
+static const char *const of_host[] = {
+    "cctype",
+    "cerrno",
+    "condition_variable",
+    "cstdarg",
+    "cuda_profiler_api.h",
+    "deque",
+    "errno.h",
+    "filesystem",
+    "forward_list",
+    "fstream",
+    "future",
+    "iomanip",
+    "ios",
+    "iosfwd",
+    "iostream",
+    "istream",
+    "list",
+    "locale",
+    "map",
+    "mutex",
+    "new",
+    "ostream",
+    "queue",
+    "random",
+    "regex",
+    "set",
+    "shared_mutex",
+    "signal.h",
+    "sstream",
+    "stack",
+    "stdexcept",
+    "streambuf",
+    "string",
+    "sys/time.h",
+    "thread",
+    "time.h",
+    "typeinfo",
+    "unistd.h",
+    "unordered_map",
+    "unordered_set",
+    "valarray",
+    "vector",
+};
+/* What other compilers declare without an #include, or by way of another header. */
+static const char *const declared_in[][2] = {
+    {"INFINITY", "math.h"},
+    {"NAN", "math.h"},
+    {"HUGE_VALF", "math.h"},
+    {"M_PI", "math.h"},
+    {"FLT_MAX", "float.h"},
+    {"FLT_MIN", "float.h"},
+    {"FLT_EPSILON", "float.h"},
+    {"DBL_MAX", "float.h"},
+    {"DBL_EPSILON", "float.h"},
+    {"CHAR_BIT", "limits.h"},
+    {"INT_MAX", "limits.h"},
+    {"INT_MIN", "limits.h"},
+    {"UINT_MAX", "limits.h"},
+    {"LLONG_MAX", "limits.h"},
+    {"int8_t", "stdint.h"},
+    {"int16_t", "stdint.h"},
+    {"int32_t", "stdint.h"},
+    {"int64_t", "stdint.h"},
+    {"uint8_t", "stdint.h"},
+    {"uint16_t", "stdint.h"},
+    {"uint32_t", "stdint.h"},
+    {"uint64_t", "stdint.h"},
+    {"intptr_t", "stdint.h"},
+    {"uintptr_t", "stdint.h"},
+    {"UINT32_MAX", "stdint.h"},
+    {"half", "cuda_fp16.h"},
+    {"__half", "cuda_fp16.h"},
+    {"half2", "cuda_fp16.h"},
+    {"__half2", "cuda_fp16.h"},
+    {"__nv_bfloat16", "cuda_bf16.h"},
+    {"__nv_bfloat162", "cuda_bf16.h"},
+};
+
+static bool is_one_of(const char *name, const char *const *names, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(names[i], name) == 0)
+            return true;
+    return false;
+}
+
+static bool cuda_has(const char *include, const char *name)
+{
+    for (size_t i = 0; *include && i < KILN__COUNT(kiln__include_folders); i++) {
+        char path[4096];
+        struct stat info;
+        int length = snprintf(path, sizeof path, "%s/%scuda/std/%s", include, kiln__include_folders[i], name);
+        if (length < (int)sizeof path && stat(path, &info) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* What stands in quotes behind `before`, of at most room - 1 bytes; NULL: it is not there. */
+static const char *quoted(const char *log, const char *before, char *room, size_t size)
+{
+    const char *at = strstr(log, before);
+    size_t length = at ? strcspn(at + strlen(before), "\"\n") : 0;
+    if (length == 0 || length >= size)
+        return NULL;
+    memcpy(room, at + strlen(before), length);
+    room[length] = '\0';
+    return at;
+}
+
+/* `at`: the message in the log. */
+static void missing_header(kiln__text *text, const char *include, const char *log, const char *at, const char *name)
+{
+    while (at > log && at[-1] != '\n')
+        at--;
+    bool in_cuda = *include && strncmp(at, include, strlen(include)) == 0;
+    bool std = is_one_of(name, of_libcudacxx, KILN__COUNT(of_libcudacxx));
+    if (in_cuda)
+        kiln__text_printf(text,
+                          "(a header of CUDA needs <%s> of the host: it is for host code, and kernels are compiled "
+                          "without that; " KEEP_OUT ")\n",
+                          name);
+    else if (std && cuda_has(include, name))
+        kiln__text_printf(text,
+                          "(<%s> is a header of the host, which kernels are compiled without: write #include "
+                          "<cuda/std/%s>, and cuda::std:: in place of std::)\n",
+                          name, name);
+    else if (std || is_one_of(name, of_host, KILN__COUNT(of_host)))
+        kiln__text_printf(text, "(<%s> is a header of the host, which kernels are compiled without%s; " KEEP_OUT ")\n",
+                          name, strcmp(name, "algorithm") == 0 ? ": min() and max() are there without std::" : "");
+    else
+        kiln__text_printf(text,
+                          "(%s was searched beside the file that includes it, beside the source, in the folders of "
+                          "'include:' in the spec, of -I, of $KILN_PATH and $KILN_INCLUDE, and in CUDA's headers%s%s: "
+                          "name its folder by one of these)\n",
+                          name, *include ? ", " : ", which were not found", include);
+}
+
+void kiln__header_hints(kiln__text *text, const char *include, const char *log)
+{
+    char name[256];
+    const char *at = quoted(log, "open source file \"", name, sizeof name);
+    if (at)
+        missing_header(text, include, log, at, name);
+    bool told = at != NULL;
+    for (at = log; !told && (at = strstr(at, "error: ")) != NULL; at++) {
+        bool known = quoted(at, "error: identifier \"", name, sizeof name) == at;
+        for (size_t i = 0; known && i < KILN__COUNT(declared_in) && !told; i++)
+            if (strcmp(declared_in[i][0], name) == 0) {
+                kiln__text_printf(text, "(%s needs #include <%s>)\n", name, declared_in[i][1]);
+                told = true;
+            }
+    }
+    if (!told && quoted(log, "error: namespace \"std\" has no member \"", name, sizeof name))
+        kiln__text_printf(text,
+                          "(kernels are compiled without the host's std::%s: libcu++ has it as cuda::std::%s, by "
+                          "#include <cuda/std/...>; min() and max() are there without std::)\n",
+                          name, name);
+    if (!told && (strstr(log, "is considered a host function") || strstr(log, "as a __host__ function")))
+        kiln__text_puts(text, "(only code for the device is compiled: put code for the host " OUT ")\n");
+}

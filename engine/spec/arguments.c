@@ -1,0 +1,201 @@
+/* arguments.c - the arguments of a launch: numbers, buffers and places in them, structures, lists of pointers. */
+#include <string.h>
+
+#include "read.h"
+
+static bool is_name_char(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+/* `x`, `x + 4 * N`, `null`. True if the text is one of them; what is wrong with it has then been said. */
+static bool read_pointer(kiln__reader *r, const kiln__spec_node *node, kiln__argument *arg)
+{
+    if (node->kind != KILN__SCALAR)
+        return false;
+    size_t length = 0;
+    while (is_name_char(node->text[length]))
+        length++;
+    char *name = kiln__arena_strndup(r->arena, node->text, length);
+    const kiln__name *found = name ? kiln__find_name(r, name) : NULL;
+    if (!found && !node->quoted && strcmp(node->text, "null") == 0) {
+        arg->kind = KILN__ARGUMENT_NULL;
+        return true;
+    }
+    if (!found || found->kind != KILN__NAME_BUFFER)
+        return false;
+    const char *rest = node->text + length;
+    rest += strspn(rest, " \t\n");
+    if (*rest && *rest != '+')
+        return false;
+    arg->kind = KILN__ARGUMENT_BUFFER;
+    arg->buffer = name;
+    if (*rest == '\0')
+        return true;
+    rest++;
+    rest += strspn(rest, " \t\n");
+    kiln__spec_node offset = *node;
+    offset.pos.column += (unsigned)(rest - node->text);
+    offset.length = node->length - (size_t)(rest - node->text);
+    offset.text = rest;
+    arg->expr = kiln__read_expr(r, &offset, "the number of elements behind a buffer's first", KILN__ALL_INPUTS);
+    return true;
+}
+
+/* ---- structures ----
+ * A field stands at the next multiple of its own alignment, and the structure ends at a multiple of the largest, as in
+ * C and CUDA. */
+
+static bool place(uint64_t *at, uint64_t *align, uint64_t own, uint64_t bytes, uint64_t *offset)
+{
+    enum { MOST = 1 << 15 }; /* a launch has at most 32764 bytes of parameters */
+    *align = own > *align ? own : *align;
+    *offset = (*at + own - 1) / own * own;
+    *at = *offset + bytes;
+    return bytes <= MOST && *at <= MOST;
+}
+
+/* [i32, N], [f32, 0, 1, 2]: a type and one number or more. */
+static void read_values(kiln__reader *r, const kiln__spec_node *node, kiln__field *field)
+{
+    const kiln__spec_node *type = node->count ? node->items[0] : NULL;
+    if (!type || type->kind != KILN__SCALAR || !kiln__type_named(type->text, &field->type)) {
+        kiln__diag_add(r->diag, type ? type->pos : node->pos, "a field is [TYPE, NUMBER, ...]; types are%s",
+                       kiln__type_list);
+        return;
+    }
+    size_t parts = kiln__type_part(field->type) == field->type ? 1 : 2;
+    if (node->count < 2 || (node->count - 1) % parts) {
+        kiln__diag_add(r->diag, node->pos, "a field of type %s needs %s", type->text,
+                       parts == 2 ? "a real and an imaginary part" : "a number");
+        return;
+    }
+    field->values = kiln__read_array(r, node->count - 1, sizeof *field->values);
+    for (size_t i = 1; field->values && i < node->count; i++)
+        field->values[field->value_count++] = kiln__read_expr(r, node->items[i], "a number of a field",
+                                                              KILN__ALL_INPUTS);
+}
+
+static void read_field(kiln__reader *r, const kiln__spec_node *key, kiln__spec_node *node, kiln__field *field)
+{
+    field->name = kiln__arena_strdup(r->arena, key->text);
+    field->pos = key->pos;
+    if (node->kind == KILN__LIST) {
+        read_values(r, node, field);
+        return;
+    }
+    kiln__argument inner = {0};
+    kiln__read_argument(r, node, &inner);
+    if (inner.kind == KILN__ARGUMENT_VALUE && node->kind == KILN__SCALAR)
+        kiln__diag_add(r->diag, node->pos, "a number in a structure needs its type: %s: [i32, %s]", key->text,
+                       node->text);
+    field->argument = kiln__read_array(r, 1, sizeof inner);
+    if (field->argument)
+        *field->argument = inner;
+}
+
+static void read_struct(kiln__reader *r, const kiln__spec_node *map, kiln__argument *arg)
+{
+    size_t count = kiln__read_entries(r, map, "'struct'");
+    uint64_t at = 0;
+    arg->kind = KILN__ARGUMENT_STRUCT;
+    arg->align = 1;
+    if (map->kind == KILN__MAP && count == 0)
+        kiln__diag_add(r->diag, map->pos, "'struct' has no fields");
+    arg->fields = count ? kiln__read_array(r, count, sizeof *arg->fields) : NULL;
+    for (size_t i = 0; arg->fields && i < count; i++) {
+        kiln__field *field = &arg->fields[arg->count++];
+        read_field(r, map->keys[i], map->items[i], field);
+        const kiln__argument *inner = field->argument;
+        size_t width = kiln__types[field->type].bytes;
+        uint64_t parts = kiln__type_part(field->type) == field->type ? 1 : 2;
+        uint64_t own = !inner ? width : inner->align, bytes = inner ? inner->size : width * field->value_count / parts;
+        if (!place(&at, &arg->align, own ? own : 1, bytes, &field->offset)) {
+            kiln__diag_add(r->diag, field->pos, "a structure by value has at most 32764 bytes");
+            return;
+        }
+    }
+    arg->size = (at + arg->align - 1) / arg->align * arg->align;
+}
+
+static int hex_digit(char c)
+{
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                  : -1;
+}
+
+/* Pairs of hexadecimal digits, with spaces where one likes. */
+static void read_bytes(kiln__reader *r, const kiln__spec_node *node, kiln__argument *arg)
+{
+    const char *text = kiln__read_text(r, node, "'bytes'");
+    unsigned char *bytes = text ? kiln__arena_alloc(r->arena, strlen(text) / 2 + 1) : NULL;
+    arg->kind = KILN__ARGUMENT_BYTES;
+    arg->align = 1;
+    arg->size = 0;
+    arg->bytes = bytes;
+    for (const char *c = text; bytes && *c;) {
+        if (*c == ' ' || *c == '\n') {
+            c++;
+            continue;
+        }
+        int high = hex_digit(c[0]), low = high < 0 ? -1 : hex_digit(c[1]);
+        if (low < 0) {
+            kiln__diag_add(r->diag, node->pos, "'bytes' are pairs of hexadecimal digits, such as \"00 3f 80 00\"");
+            return;
+        }
+        bytes[arg->size++] = (unsigned char)(high * 16 + low);
+        c += 2;
+    }
+    if (arg->size > 1 << 15)
+        kiln__diag_add(r->diag, node->pos, "a structure by value has at most 32764 bytes");
+}
+
+static void read_pointers(kiln__reader *r, kiln__spec_node *node, kiln__argument *arg)
+{
+    kiln__spec_node *const *items;
+    size_t count = kiln__read_items(r, &node, "'pointers'", &items);
+    arg->kind = KILN__ARGUMENT_POINTERS;
+    arg->size = arg->align = sizeof(uint64_t);
+    arg->items = count ? kiln__read_array(r, count, sizeof *arg->items) : NULL;
+    if (node->kind == KILN__LIST && count == 0)
+        kiln__diag_add(r->diag, node->pos, "'pointers' is empty");
+    for (size_t i = 0; arg->items && i < count; i++) {
+        kiln__argument *item = &arg->items[arg->count++];
+        item->pos = items[i]->pos;
+        item->text = items[i]->kind == KILN__SCALAR ? kiln__arena_strdup(r->arena, items[i]->text) : "";
+        if (!read_pointer(r, items[i], item))
+            kiln__diag_add(r->diag, items[i]->pos, "'pointers' are buffers, places in them such as x + 4, and null");
+    }
+}
+
+void kiln__read_argument(kiln__reader *r, kiln__spec_node *map, kiln__argument *arg)
+{
+    arg->pos = map->pos;
+    arg->size = arg->align = sizeof(uint64_t);
+    arg->text = map->kind == KILN__SCALAR ? kiln__arena_strdup(r->arena, map->text) : "{...}";
+    if (read_pointer(r, map, arg))
+        return;
+    if (map->kind != KILN__MAP) {
+        arg->expr = kiln__read_arg(r, map, "an argument");
+        return;
+    }
+    if (kiln__spec_node_key(map, "texture")) {
+        kiln__diag_add(
+            r->diag, map->pos,
+            "a texture object cannot be an argument: Kiln makes none; let the kernel read the buffer itself");
+        return;
+    }
+    KILN__KEYS_argument(KILN__NODE) if (!kiln__read_map(r, map, KILN__MAPPING_argument)) return;
+    if (map->count != 1) {
+        kiln__diag_add(r->diag, map->pos, "an argument is one of struct, bytes and pointers");
+        return;
+    }
+    if (struct_)
+        read_struct(r, struct_, arg);
+    else if (bytes_)
+        read_bytes(r, bytes_, arg);
+    else if (pointers_)
+        read_pointers(r, pointers_, arg);
+}

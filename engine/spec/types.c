@@ -1,0 +1,79 @@
+/* types.c - what is known of each element type, and the names that sources use. */
+#include <string.h>
+
+#include "spec.h"
+
+const kiln__type_row kiln__types[KILN_TYPE_COUNT] = {
+#define KILN_X(name, bytes, code, kind, exponent, mantissa, rtol, atol)                                                \
+    {#name, bytes, code, KILN__TYPE_##kind, exponent, mantissa, rtol, atol},
+    KILN_TYPE_MAP(KILN_X)
+#undef KILN_X
+};
+
+const char kiln__type_list[] = ""
+#define KILN_X(name, ...) " " #name
+    KILN_TYPE_MAP(KILN_X)
+#undef KILN_X
+    ;
+
+bool kiln__type_is_float(kiln_type type)
+{
+    return kiln__types[type].kind == KILN__TYPE_FLOAT || kiln__types[type].kind == KILN__TYPE_FINITE;
+}
+
+bool kiln__type_is_integer(kiln_type type)
+{
+    return kiln__types[type].kind == KILN__TYPE_SIGNED || kiln__types[type].kind == KILN__TYPE_UNSIGNED;
+}
+
+kiln_type kiln__type_part(kiln_type type)
+{
+    return type == KILN_complex64 ? KILN_f32 : type == KILN_complex128 ? KILN_f64 : type;
+}
+
+bool kiln__type_named(const char *text, kiln_type *type)
+{
+    static const struct {
+        const char *name;
+        kiln_type type;
+    } names[] = {
+#define KILN_X(name, ...) {#name, KILN_##name},
+        KILN_TYPE_MAP(KILN_X)
+#undef KILN_X
+        /* and as the sources call them */
+        {"char", KILN_i8},
+        {"signed char", KILN_i8},
+        {"int8_t", KILN_i8},
+        {"unsigned char", KILN_u8},
+        {"uint8_t", KILN_u8},
+        {"short", KILN_i16},
+        {"int16_t", KILN_i16},
+        {"unsigned short", KILN_u16},
+        {"uint16_t", KILN_u16},
+        {"int", KILN_i32},
+        {"int32_t", KILN_i32},
+        {"unsigned", KILN_u32},
+        {"unsigned int", KILN_u32},
+        {"uint32_t", KILN_u32},
+        {"long long", KILN_i64},
+        {"int64_t", KILN_i64},
+        {"unsigned long long", KILN_u64},
+        {"uint64_t", KILN_u64},
+        {"half", KILN_f16},
+        {"__half", KILN_f16},
+        {"float", KILN_f32},
+        {"double", KILN_f64},
+        {"__nv_bfloat16", KILN_bf16},
+        {"nv_bfloat16", KILN_bf16},
+        {"__nv_fp8_e4m3", KILN_f8e4m3},
+        {"__nv_fp8_e5m2", KILN_f8e5m2},
+        {"cuFloatComplex", KILN_complex64},
+        {"cuComplex", KILN_complex64},
+        {"cuDoubleComplex", KILN_complex128}};
+    for (size_t i = 0; i < KILN__COUNT(names); i++)
+        if (strcmp(names[i].name, text) == 0) {
+            *type = names[i].type;
+            return true;
+        }
+    return false;
+}

@@ -1,0 +1,184 @@
+/* Element types beyond integers, float and double: conversion of all patterns, fills, comparison. */
+#include <math.h>
+
+#include "arrays.h"
+
+/* ---- narrow floats, against a formula that uses other means than the code ---- */
+
+typedef struct format {
+    kiln_type type;
+    int exponent, mantissa;
+    bool finite;
+} format;
+
+static const format formats[] = {
+    {KILN_f16, 5, 10, false}, {KILN_bf16, 8, 7, false}, {KILN_f8e5m2, 5, 2, false}, {KILN_f8e4m3, 4, 3, true}};
+
+/* The value of a pattern, by the definition: (-1)^s 2^(max(e, 1) - bias) (m / 2^bits + (e > 0)). */
+static double defined(const format *f, unsigned bits)
+{
+    unsigned m = bits % (1u << f->mantissa), e = bits / (1u << f->mantissa) % (1u << f->exponent), all;
+    double sign = bits / (1u << (f->mantissa + f->exponent)) ? -1 : 1;
+    all = (1u << f->exponent) - 1;
+    if (e == all && (f->finite ? m == (1u << f->mantissa) - 1 : m > 0))
+        return NAN;
+    if (e == all && !f->finite)
+        return sign * INFINITY;
+    int bias = (1 << (f->exponent - 1)) - 1, power = (e ? (int)e : 1) - bias;
+    return sign * (m / (double)(1u << f->mantissa) + (e > 0)) * pow(2, power);
+}
+
+/* All patterns go to the double that the definition gives, and back. Between each two neighbours the middle goes to the
+ * even one, and what is just beside the middle to the nearer. */
+static void check_format(const format *f)
+{
+    unsigned wrong = 0, size = 1u << (1 + f->exponent + f->mantissa), half = size / 2;
+    for (unsigned b = 0; b < size; b++) {
+        double want = defined(f, b), got = kiln__narrow_to_double(f->type, (uint16_t)b);
+        uint16_t back = kiln__double_to_narrow(f->type, got);
+        if (isnan(want))
+            wrong += !isnan(got) || !isnan(defined(f, back));
+        else
+            wrong += got != want || signbit(got) != signbit(want) || back != b;
+    }
+    for (unsigned b = 0; b + 1 < half && !isnan(defined(f, b + 1)) && !isinf(defined(f, b + 1)); b++) {
+        double low = defined(f, b), high = defined(f, b + 1), middle = (low + high) / 2;
+        for (unsigned sign = 0; sign < 2; sign++) {
+            double s = sign ? -1 : 1;
+            unsigned top = sign * half;
+            wrong += kiln__double_to_narrow(f->type, s * middle) != top + b + b % 2;
+            wrong += kiln__double_to_narrow(f->type, s * nextafter(middle, 0)) != top + b;
+            wrong += kiln__double_to_narrow(f->type, s * nextafter(middle, INFINITY)) != top + b + 1;
+        }
+    }
+    CU_ASSERT_EQUAL(wrong, 0);
+}
+
+static void test_narrow(void)
+{
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
+        check_format(&formats[i]);
+    /* Past the largest: half a step more is a tie. It goes to infinity, or to the largest where that is even. */
+    CHECK(kiln__double_to_narrow(KILN_bf16, 0x1.fep127) == 0x7F7F &&
+          kiln__double_to_narrow(KILN_bf16, 0x1.ffp127) == 0x7F80);
+    CHECK(kiln__double_to_narrow(KILN_bf16, nextafter(0x1.ffp127, 0)) == 0x7F7F);
+    CHECK(kiln__double_to_narrow(KILN_f8e5m2, 57344) == 0x7B && kiln__double_to_narrow(KILN_f8e5m2, 61440) == 0x7C);
+    CHECK(kiln__double_to_narrow(KILN_f8e5m2, 61439.999) == 0x7B);
+    CHECK(kiln__double_to_narrow(KILN_f8e4m3, 448) == 0x7E && kiln__double_to_narrow(KILN_f8e4m3, 464) == 0x7E);
+    CHECK(kiln__double_to_narrow(KILN_f8e4m3, 464.001) == 0x7F && kiln__double_to_narrow(KILN_f8e4m3, -500) == 0xFF);
+    CHECK(kiln__double_to_narrow(KILN_f8e4m3, INFINITY) == 0x7F && kiln__double_to_narrow(KILN_f8e4m3, 1e300) == 0x7F);
+    CHECK(kiln__double_to_narrow(KILN_f8e5m2, -INFINITY) == 0xFC && isnan(kiln__narrow_to_double(KILN_f8e4m3, 0xFF)));
+    /* As they are in memory: arrays of bytes and of words. */
+    const double in[] = {1, -2.5, 0.1};
+    uint8_t bytes[3];
+    uint16_t words[3];
+    double out[3];
+    kiln__from_doubles(KILN_f8e4m3, bytes, 0, 3, in);
+    CHECK(bytes[0] == 0x38 && bytes[1] == 0xC2 && bytes[2] == 0x1D);
+    kiln__to_doubles(KILN_f8e4m3, bytes, 1, 2, out);
+    CHECK(out[0] == -2.5 && out[1] == 0.1015625);
+    kiln__from_doubles(KILN_bf16, words, 0, 3, in);
+    CHECK(words[0] == 0x3F80 && words[1] == 0xC020 && words[2] == 0x3DCD);
+    kiln__to_doubles(KILN_bf16, words, 1, 2, out);
+    CHECK(out[0] == -2.5 && out[1] == 0.10009765625);
+}
+
+static void test_bool_and_complex(void)
+{
+    const double in[] = {0, -0.0, 0.25, 7, NAN};
+    uint8_t truth[5];
+    kiln__from_doubles(KILN_bool, truth, 0, 5, in);
+    CHECK(!truth[0] && !truth[1] && truth[2] == 1 && truth[3] == 1 && truth[4] == 1);
+    float pairs[4] = {9, 9, 9, 9};
+    double back[2];
+    kiln__from_doubles(KILN_complex64, pairs, 1, 1, in + 3); /* one element: its real part */
+    CHECK(pairs[0] == 9 && pairs[1] == 9 && pairs[2] == 7 && pairs[3] == 0);
+    kiln__to_doubles(KILN_complex64, pairs, 0, 2, back);
+    CHECK(back[0] == 9 && back[1] == 7);
+    CHECK(kiln__type_part(KILN_complex128) == KILN_f64 && kiln__type_part(KILN_bf16) == KILN_bf16);
+    kiln_array values = make(KILN_complex128, 1, 3, 0);
+    fill(&values, (kiln__fill_values){.kind = KILN__FILL_IOTA, .integers = true, .ia = 5, .ib = 2});
+    const double *parts = values.data;
+    CHECK(parts[0] == 5 && parts[1] == 0 && parts[4] == 9 && parts[5] == 0);
+    fill(&values, (kiln__fill_values){.kind = KILN__FILL_UNIFORM, .a = 2, .b = 3, .seed = 4});
+    for (int i = 0; i < 6; i++) /* both parts are drawn */
+        CHECK(parts[i] >= 2 && parts[i] < 3);
+    CHECK(parts[0] != parts[1] && parts[1] != parts[3]);
+    kiln__array_free(NULL, &values);
+    values = make(KILN_bool, 1, 1000, 0);
+    fill(&values, (kiln__fill_values){.kind = KILN__FILL_UNIFORM, .integers = true, .ia = 0, .ib = 1, .seed = 1});
+    unsigned sum = 0;
+    for (int i = 0; i < 1000; i++)
+        sum += ((uint8_t *)values.data)[i];
+    CHECK(sum > 400 && sum < 600);
+    kiln__array_free(NULL, &values);
+    fill_fails(KILN_bool, (kiln__fill_values){.kind = KILN__FILL_VALUE, .integers = true, .ia = 2},
+               "2 is outside the range of bool");
+}
+
+/* Fills stay in the range of a narrow type; what cannot is refused. */
+static void test_narrow_fills(void)
+{
+    kiln_array values = make(KILN_f8e4m3, 1, 5000, 0);
+    const uint8_t *bytes = values.data;
+    unsigned wrong = 0;
+    fill(&values, (kiln__fill_values){.kind = KILN__FILL_UNIFORM, .a = 0, .b = 1, .seed = 3});
+    for (int i = 0; i < 5000; i++)
+        wrong += bytes[i] >= 0x38; /* 1, which [0, 1) excludes */
+    fill(&values, (kiln__fill_values){.kind = KILN__FILL_NORMAL, .a = 0, .b = 400, .seed = 3});
+    for (int i = 0; i < 5000; i++)
+        wrong += (bytes[i] & 0x7F) == 0x7F;
+    CU_ASSERT_EQUAL(wrong, 0);
+    kiln__array_free(NULL, &values);
+    fill_fails(KILN_f8e4m3, (kiln__fill_values){.kind = KILN__FILL_VALUE, .integers = true, .ia = 500},
+               "500 is outside the range of f8e4m3");
+    fill_fails(KILN_f8e4m3, (kiln__fill_values){.kind = KILN__FILL_UNIFORM, .a = 0, .b = 500},
+               "500 is outside the range of f8e4m3");
+    fill_fails(KILN_f16, (kiln__fill_values){.kind = KILN__FILL_IOTA, .a = 65504, .b = 10},
+               "65594 is outside the range of f16");
+    fill_fails(KILN_complex64, (kiln__fill_values){.kind = KILN__FILL_VALUE, .a = 1e39},
+               "1e+39 is outside the range of complex64");
+}
+
+static void compare_is(kiln_type type, const void *got, const void *want, bool exact, const char *text)
+{
+    kiln_array a = {.type = type, .dims = 1, .shape = {2}}, b = a;
+    char left[32], right[32];
+    memcpy(left, got, 2 * kiln__type_bytes(type));
+    memcpy(right, want, 2 * kiln__type_bytes(type));
+    a.data = left, b.data = right;
+    kiln__difference difference;
+    kiln__array_compare("P", &a, &b, exact, exact ? 0 : kiln__types[type].rtol, exact ? 0 : kiln__types[type].atol,
+                        &difference);
+    CHECK_TEXT(difference.text, text);
+}
+
+static void test_tolerances(void)
+{
+    compare_is(KILN_bf16, (uint16_t[]){0x3F80, 0x4049}, (uint16_t[]){0x3F81, 0x4049}, false, "P: 2 elements are right");
+    compare_is(KILN_bf16, (uint16_t[]){0x3F80, 0x4049}, (uint16_t[]){0x3F80, 0x4059}, false,
+               "P[1]: got 3.1406, want 3.3906 (error 4.52 times the tolerance); 1 of 2 wrong");
+    compare_is(KILN_f8e4m3, (uint8_t[]){0x38, 0x40}, (uint8_t[]){0x39, 0x41}, false, "P: 2 elements are right");
+    compare_is(KILN_f8e5m2, (uint8_t[]){0xFF, 0x40}, (uint8_t[]){0x3C, 0x40}, false,
+               "P[0]: got nothing (never written), want 1; 1 of 2 wrong, 1 never written");
+    compare_is(KILN_bool, (uint8_t[]){1, 0xA5}, (uint8_t[]){1, 1}, false,
+               "P[1]: got nothing (never written), want 1 (off by 164); 1 of 2 wrong, 1 never written");
+    compare_is(KILN_bool, (uint8_t[]){1, 0}, (uint8_t[]){1, 1}, false, "P[1]: got 0, want 1 (off by 1); 1 of 2 wrong");
+    /* By the distance in the plane: 3 and 4 are 5. */
+    compare_is(KILN_complex64, (float[]){1, 1, 3, 4}, (float[]){1, 1, 0, 0}, true,
+               "P[1]: got 3+4j, want 0+0j (off by 5); 1 of 2 wrong");
+    compare_is(KILN_complex64, (float[]){1, 1e-7f, 0, 1000}, (float[]){1, 0, 0.005f, 1000}, false,
+               "P: 2 elements are right");
+    compare_is(KILN_complex128, (double[]){NAN, 1, INFINITY, -2}, (double[]){NAN, 1, INFINITY, -2.5}, false,
+               "P[1]: got inf-2j, want inf-2.5j (error 1.99e+11 times the tolerance); 1 of 2 wrong");
+    compare_is(KILN_complex128, (double[]){1, 0.0, 1, 2}, (double[]){1, -0.0, 1, 2}, true,
+               "P[0]: got 1+0j, want 1-0j; 1 of 2 wrong");
+}
+
+static const check_case cases[] = {
+    {"narrow floats", test_narrow},
+    {"bool and complex", test_bool_and_complex},
+    {"fills of narrow floats", test_narrow_fills},
+    {"tolerances", test_tolerances},
+};
+KILN_SUITE("data.types", cases)
