@@ -34,6 +34,7 @@ def check(engine, library, make):
     """A product on the other library's memory and stream, and its arrays over the plan's memory."""
     spec = engine.load("matmul")
     stream, (a, b, p), to_host, transposed, over = make(library)
+    stream.synchronize()  # to_host() copies on another one
     with spec.plan("tiled", sizes={"M": M, "N": N, "K": K}) as plan:
         for name, array in (("A", a), ("B", b), ("P", p)):
             plan.bind(name, array)

@@ -438,6 +438,34 @@ class Lifetimes(Case):
         thread.join()
         self.assertEqual((results, self.engine._pointer), ([1], None))
 
+    def test_collected_in_a_callback(self):
+        """Freed when the library has returned."""
+        plans, seen = [self.spec.plan()], []
+
+        def callback(progress, sample):
+            if sample:
+                for plan in plans:
+                    plan.close()
+                seen.append(len(_objects._waiting))
+        from kiln import _objects
+        self.spec.tune(callback=callback)
+        self.assertEqual((seen, _objects._waiting), ([1] * 6, []))
+
+    def test_fork(self):
+        """The child frees nothing that is its parent's."""
+        code = """if True:
+            import kiln, os, sys
+            engine = kiln.Engine("sim")
+            plan = engine.load("matmul").plan(size_set="tiny")
+            child = os.fork()
+            if not child:
+                engine.close()
+                sys.exit(0 if engine.closed else 1)
+            status = os.waitpid(child, 0)[1]
+            sys.exit(status or plan.run().verified - 1)"""
+        done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], text=True, capture_output=True)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
     def test_callback_uses_its_plan(self):
         plan = self.spec.plan()
         self.reference = lambda call: plan.read("x")
@@ -515,8 +543,8 @@ class Tunes(Case):
         before = signal.getsignal(signal.SIGINT)
         for work in (lambda: plan.run(sample_timeout=-1), lambda: spin.tune(sample_timeout=-1)):
             timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
-            timer.start()
             with self.assertRaises(KeyboardInterrupt):
+                timer.start()
                 work()
                 signal.pause()
             timer.join()
@@ -525,6 +553,10 @@ class Tunes(Case):
             os.kill(os.getpid(), signal.SIGINT)
             signal.pause()
         self.assertEqual(self.spec.plan().run().verified, 1)
+
+    def test_interrupt_in_the_callback(self):
+        with self.assertRaises(KeyboardInterrupt):
+            self.spec.tune(callback=lambda progress, sample: os.kill(os.getpid(), signal.SIGINT))
 
     def test_time_limit_in_a_thread(self):
         spin, failed = self.engine.load(SOURCE / "tests/cli/specs/endless/spin.yaml"), []

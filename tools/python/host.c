@@ -15,33 +15,31 @@ const char *kiln_py_code(int type)
 
 /* Signal handlers belong to the process, and so does this. Only the main thread changes it, but a signal may be handled
  * in any. */
-static volatile int interrupted;
+volatile int kiln_py_stop;
 static struct sigaction before;
 static unsigned depth;
 static int installed;
 
 static void on_interrupt(int number, siginfo_t *info, void *context)
 {
-    interrupted = 1;
+    kiln_py_stop = 1;
     if (before.sa_flags & SA_SIGINFO)
         before.sa_sigaction(number, info, context);
     else
         before.sa_handler(number);
 }
 
-const volatile int *kiln_py_watch(void)
+void kiln_py_watch(void)
 {
     if (depth++ > 0)
-        return &interrupted;
-    interrupted = 0;
+        return;
     sigaction(SIGINT, NULL, &before);
     if (!(before.sa_flags & SA_SIGINFO) && (before.sa_handler == SIG_DFL || before.sa_handler == SIG_IGN))
-        return &interrupted;
+        return;
     struct sigaction action = before;
     action.sa_flags |= SA_SIGINFO;
     action.sa_sigaction = on_interrupt;
     installed = sigaction(SIGINT, &action, NULL) == 0;
-    return &interrupted;
 }
 
 void kiln_py_unwatch(void)
@@ -53,4 +51,5 @@ void kiln_py_unwatch(void)
     sigaction(SIGINT, NULL, &now);
     if (now.sa_flags & SA_SIGINFO && now.sa_sigaction == on_interrupt) /* else a callback has set another one */
         sigaction(SIGINT, &before, NULL);
+    kiln_py_stop = 0;
 }

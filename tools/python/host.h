@@ -7,10 +7,11 @@
 /* NumPy's code of an element type, "f4"; NULL: no such type. */
 const char *kiln_py_code(int type);
 
-/* From kiln_py_watch() to kiln_py_unwatch() a SIGINT also sets the int that the former returns, for `stop` of
- * kiln_run_options: Python's own handler runs only when the library has returned. May be nested; only in the main
- * thread. It changes nothing where SIGINT is ignored or ends the process. */
-const volatile int *kiln_py_watch(void);
+/* For `stop` of kiln_options and kiln_run_options: from kiln_py_watch() to kiln_py_unwatch() a SIGINT also sets it.
+ * Python's own handler runs only when the library has returned. May be nested; only in the main thread. Nothing changes
+ * where SIGINT is ignored or ends the process. */
+extern volatile int kiln_py_stop;
+void kiln_py_watch(void);
 void kiln_py_unwatch(void);
 
 #endif

@@ -1,13 +1,14 @@
 """What all classes of this package share: who frees a C object and when, and C structs to and from Python."""
 import contextlib
 import os
+import signal
 import threading
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Optional, TypeVar, Union
 
 from ._kiln import ffi, lib
-from .errors import ClosedError
+from .errors import ClosedError, InterruptedError
 
 Value = Union[bool, int, float, str]
 Path = Union[str, "os.PathLike[str]"]
@@ -15,6 +16,30 @@ Self = TypeVar("Self", bound="Owned")
 
 # Of all counts below. Reentrant, because Python may collect an object, whose __del__ counts, at any point.
 _lock = threading.RLock()
+
+
+# What is to be freed when the library has returned: Python may collect a plan within a callback of its engine.
+_waiting: list[tuple[Any, Any, Optional["Owned"]]] = []
+_thread = threading.local()
+
+
+@contextlib.contextmanager
+def in_callback() -> Iterator[None]:
+    """Within the block this thread is in a callback of the library, and frees nothing."""
+    _thread.callbacks = getattr(_thread, "callbacks", 0) + 1
+    try:
+        yield
+    finally:
+        _thread.callbacks -= 1
+
+
+def _free_waiting() -> None:
+    while _waiting and not getattr(_thread, "callbacks", 0):
+        with contextlib.suppress(IndexError):  # another thread has freed it
+            free, pointer, owner = _waiting.pop()
+            free(pointer)
+            if owner:
+                owner._release()
 
 
 class Owned:
@@ -27,23 +52,26 @@ class Owned:
     _pointer: Any = None
     _users = 0  # calls and objects that need it
     _closed = False
-    _owners: tuple["Owned", ...] = ()
+    _owner: Optional["Owned"] = None  # what it was made from
     _exclusive = False  # one thread at a time: others wait
 
-    def _own(self, pointer: Any, free: Any, *owners: "Owned") -> None:
-        self._free = free
-        self._owners = owners
+    def _own(self, pointer: Any, free: Any, owner: Optional["Owned"] = None) -> None:
+        self._free, self._process = free, os.getpid()
         self._children: weakref.WeakSet[Owned] = weakref.WeakSet()
-        self._turn = threading.Lock()
-        self._holder = 0
-        for owner in owners:
-            owner._hold()
+        self._turn, self._holder = threading.Lock(), 0
+        if owner:
+            try:
+                owner._hold()
+            except ClosedError:  # by another thread, meanwhile
+                free(pointer)
+                raise
             owner._children.add(self)
+            self._owner = owner
         self._pointer = pointer
 
     def _hold(self) -> None:
         with _lock:
-            if self._closed or any(owner._closed for owner in self._owners):
+            if self._closed:
                 raise ClosedError(f"this {type(self).__name__} is closed")
             self._users += 1
 
@@ -57,9 +85,9 @@ class Owned:
             if not self._closed or self._users or self._pointer is None:
                 return
             pointer, self._pointer = self._pointer, None
-        self._free(pointer)
-        for owner in self._owners:
-            owner._release()
+        if self._process == os.getpid():  # after a fork it is the parent's
+            _waiting.append((self._free, pointer, self._owner))
+            _free_waiting()
 
     @contextlib.contextmanager
     def _use(self) -> Iterator[Any]:
@@ -79,6 +107,7 @@ class Owned:
                         self._holder = 0
         finally:
             self._release()
+            _free_waiting()
 
     def close(self) -> None:
         """Frees it, and before that what was made from it. May be called again."""
@@ -108,9 +137,14 @@ def interruptible() -> Iterator[Any]:
     if threading.current_thread() is not threading.main_thread():
         yield ffi.NULL
         return
-    stop = lib.kiln_py_watch()
+    lib.kiln_py_watch()
     try:
-        yield stop
+        yield ffi.addressof(lib, "kiln_py_stop")
+    except InterruptedError:
+        # Python's handler may have raised where nothing can be raised, as in the log callback.
+        if lib.kiln_py_stop and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            raise KeyboardInterrupt from None
+        raise
     finally:
         lib.kiln_py_unwatch()
 

@@ -1,5 +1,6 @@
 """Arrays: NumPy's over memory of the library, and other libraries' on the device."""
 import ctypes
+import importlib
 from typing import TYPE_CHECKING, Any, NamedTuple, Optional
 
 import numpy as np
@@ -16,8 +17,7 @@ def dtype_of(kind: str) -> "np.dtype[Any]":
     others = {"bf16": "bfloat16", "f8e4m3": "float8_e4m3fn", "f8e5m2": "float8_e5m2"}
     if kind in others:
         try:
-            import ml_dtypes  # type: ignore[import-not-found, import-untyped, unused-ignore]
-            made: np.dtype[Any] = np.dtype(getattr(ml_dtypes, others[kind]))
+            made: np.dtype[Any] = np.dtype(getattr(importlib.import_module("ml_dtypes"), others[kind]))
             return made
         except ImportError:
             pass

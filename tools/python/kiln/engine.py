@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Optional, Union
 
 from ._kiln import ffi, lib
-from ._objects import Kept, Owned, Path, Record, flags, record, text
+from ._objects import Kept, Owned, Path, Record, flags, in_callback, record, text
 from .errors import HostFunctionError, InterruptedError, call
 from .hosts import Host, HostFunction, Raised, uses_of
 from .spec import Spec
@@ -17,22 +17,25 @@ def _to_logging(level: str, message: str) -> None:
     logging.getLogger("kiln").log(getattr(logging, level), "%s", message)
 
 
-@ffi.def_extern()  # type: ignore[untyped-decorator, unused-ignore]
-def kiln_py_log(user: Any, level: int, message: Any) -> None:
+def _on_log(user: Any, level: int, message: Any) -> None:
     name = str(ffi.string(ffi.cast("kiln_log_level", level))).removeprefix("KILN_LOG_")
-    ffi.from_handle(user)(name, text(message))
+    with in_callback():
+        ffi.from_handle(user)(name, text(message))
 
 
-@ffi.def_extern()  # type: ignore[untyped-decorator, unused-ignore]
-def kiln_py_device(user: Any, info: Any) -> int:
+def _on_device(user: Any, info: Any) -> int:
     ffi.from_handle(user).append(record(info))
     return 0
 
 
-@ffi.def_extern()  # type: ignore[untyped-decorator, unused-ignore]
-def kiln_py_list(user: Any, name: Any, title: Any, path: Any) -> int:
+def _on_spec(user: Any, name: Any, title: Any, path: Any) -> int:
     ffi.from_handle(user).append(Record(name=text(name), title=text(title), path=text(path)))
     return 0
+
+
+ffi.def_extern("kiln_py_log")(_on_log)
+ffi.def_extern("kiln_py_device")(_on_device)
+ffi.def_extern("kiln_py_list")(_on_spec)
 
 
 class Engine(Owned):
@@ -53,8 +56,8 @@ class Engine(Owned):
         self._raised = Raised()
         options = kept.struct("kiln_options", device=device, cache_dir=cache_dir, search_path=search_path,
                               context=ffi.cast("CUcontext", context), log=lib.kiln_py_log, log_user=self._kept[0],
-                              flags=flags(NO_CACHE=not cache, READ_ANYWHERE=read_anywhere, NO_WORKERS=not workers),
-                              **members)
+                              stop=ffi.addressof(lib, "kiln_py_stop"), flags=flags(
+                                  NO_CACHE=not cache, READ_ANYWHERE=read_anywhere, NO_WORKERS=not workers), **members)
         call(lib.kiln_engine_open, options, out)
         self._own(out[0], lib.kiln_engine_close)
 

@@ -1,5 +1,6 @@
 """Host functions: Python functions that a spec calls as references, for inputs and in steps."""
 import gc
+import traceback
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, Optional, Union
@@ -7,7 +8,7 @@ from typing import Any, Optional, Union
 import numpy as np
 
 from ._kiln import ffi, lib
-from ._objects import Kept, Path, text
+from ._objects import Kept, Path, in_callback, text
 from .arrays import kind_of, view
 
 USES = {"reference": lib.KILN_HOST_REFERENCE, "input": lib.KILN_HOST_INPUT, "step": lib.KILN_HOST_STEP}
@@ -119,19 +120,23 @@ def uses_of(names: Union[str, Sequence[str]]) -> int:
     return total
 
 
-@ffi.def_extern()  # type: ignore[untyped-decorator, unused-ignore]
-def kiln_py_host(user: Any, pointer: Any) -> int:
+def _on_call(user: Any, pointer: Any) -> int:
     host: Host = ffi.from_handle(user)
     call = Call(pointer)
     try:
-        host.function(call)
-        call._end()
+        with in_callback():
+            host.function(call)
+            call._end()
         return 0
     except _Failed:
         call._pointer = None
         return int(lib.KILN_ERROR_HOST_FUNCTION)
     except BaseException as raised:
         call._pointer = None
+        traceback.clear_frames(raised.__traceback__)  # they may have arrays that end with the call
         host.raised.last = raised
         message = f"{type(raised).__name__}: {raised}".encode("utf-8", "backslashreplace").replace(b"\0", b"\\0")
         return int(lib.kiln_call_fail(pointer, b"%s", ffi.new("char[]", message)))
+
+
+ffi.def_extern("kiln_py_host")(_on_call)

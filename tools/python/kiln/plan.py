@@ -1,4 +1,5 @@
 """Plans: a compiled configuration of a spec, bound to memory, launched, run."""
+import contextlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Optional
 
@@ -28,7 +29,7 @@ class Plan(Owned):
     def __init__(self, spec: "Spec", pointer: Any, best: Optional[Record] = None) -> None:
         self.spec = spec
         self.best = best  # of Spec.best_plan(): what the plan was opened with, a kiln_best
-        self._bound: dict[str, Any] = {}
+        self._bound: dict[str, tuple[Any, Optional[Plan]]] = {}  # what keeps the memory; the plan that it is of
         self._own(pointer, lib.kiln_plan_close, spec)
 
     def close(self) -> None:
@@ -41,9 +42,9 @@ class Plan(Owned):
         super().close()
 
     def _unbind(self, name: str) -> None:
-        owner = self._bound.pop(name, None)
-        if isinstance(owner, DeviceArray) and owner.plan is not self:
-            owner.plan._release()
+        _, other = self._bound.pop(name, (None, None))
+        if other:
+            other._release()
 
     def __del__(self) -> None:
         super().__del__()
@@ -58,29 +59,30 @@ class Plan(Owned):
         kind = self.spec.buffers.get(buffer, Record()).get("type")
         if kind and memory.kind and kind != memory.kind:
             raise TypeError(f"buffer {buffer} of {self.spec.name} has the type {kind}, and the array {memory.kind}")
-        with self._use() as plan:
-            if isinstance(memory.owner, DeviceArray) and memory.owner.plan is not self:
-                memory.owner.plan._hold()
-            try:
+        other = memory.owner.plan if isinstance(memory.owner, DeviceArray) and memory.owner.plan is not self else None
+        with contextlib.ExitStack() as undo:
+            if other:
+                other._hold()
+                undo.callback(other._release)
+            with self._use() as plan:
                 call(lib.kiln_plan_bind, plan, Kept().text(buffer), memory.pointer, memory.bytes)
-            except BaseException:
-                if isinstance(memory.owner, DeviceArray) and memory.owner.plan is not self:
-                    memory.owner.plan._release()
-                raise
-            self._unbind(buffer)
-            self._bound[buffer] = memory.owner
+                self._unbind(buffer)
+                self._bound[buffer] = memory.owner, other
+            undo.pop_all()
+
+    def _do(self, function: Any, *arguments: Any) -> None:
+        with self._use() as plan:
+            self.spec.engine._call(function, plan, *arguments)
 
     def resize(self, **sizes: Value) -> None:
         """Changes sizes. Buffers whose size changes are freed, and their bindings dropped."""
         kept = Kept()
-        with self._use() as plan:
-            call(lib.kiln_plan_resize, plan, kept.settings(sizes), len(sizes))
+        self._do(lib.kiln_plan_resize, kept.settings(sizes), len(sizes))
 
     def nbytes(self, buffer: str) -> int:
-        with self._use() as plan:
-            out = ffi.new("uint64_t *")
-            call(lib.kiln_plan_buffer_bytes, plan, Kept().text(buffer), out)
-            return int(out[0])
+        out = ffi.new("uint64_t *")
+        self._do(lib.kiln_plan_buffer_bytes, Kept().text(buffer), out)
+        return int(out[0])
 
     def _dtype(self, buffer: str, dtype: Any) -> "np.dtype[Any]":
         info = self.spec.buffers.get(buffer)
@@ -94,8 +96,7 @@ class Plan(Owned):
     def buffer(self, name: str, dtype: Any = None) -> DeviceArray:
         """A buffer on the device, allocated and filled if it is neither bound nor there yet."""
         nbytes, out = self.nbytes(name), ffi.new("CUdeviceptr *")
-        with self._use() as plan:
-            call(lib.kiln_plan_buffer, plan, Kept().text(name), out)
+        self._do(lib.kiln_plan_buffer, Kept().text(name), out)
         made = self._dtype(name, dtype)
         return DeviceArray(self, name, int(out[0]), made, nbytes // made.itemsize)
 
@@ -106,27 +107,22 @@ class Plan(Owned):
         if kind and type_name(kind_of(array.dtype)) != kind:
             raise TypeError(f"buffer {buffer} of {self.spec.name} has the type {kind}, and the array {array.dtype}")
         data = array.reshape(-1).view(np.uint8) if array.size else np.empty(1, np.uint8)
-        with self._use() as plan:
-            call(lib.kiln_plan_write, plan, Kept().text(buffer), ffi.from_buffer(data), array.nbytes)
+        self._do(lib.kiln_plan_write, Kept().text(buffer), ffi.from_buffer(data), array.nbytes)
 
     def read(self, buffer: str, dtype: Any = None) -> "np.ndarray[Any, Any]":
         """Copies a whole buffer to the host: one dimension, in row-major order."""
         made = self._dtype(buffer, dtype)
         data = np.empty(self.nbytes(buffer), np.uint8)
-        with self._use() as plan:
-            to = ffi.from_buffer(data, require_writable=True)
-            call(lib.kiln_plan_read, plan, Kept().text(buffer), to, data.nbytes)
+        self._do(lib.kiln_plan_read, Kept().text(buffer), ffi.from_buffer(data, require_writable=True), data.nbytes)
         return data.view(made)
 
     def launch(self, stream: Any = None) -> None:
         """Enqueues the steps on a stream of the caller and returns: an address, or a stream of CuPy or PyTorch."""
-        with self._use() as plan:
-            self.spec.engine._call(lib.kiln_plan_launch, plan, ffi.cast("CUstream", stream_pointer(stream)))
+        self._do(lib.kiln_plan_launch, ffi.cast("CUstream", stream_pointer(stream)))
 
     def reset(self, stream: Any = None) -> None:
         """Enqueues the steps of `before_each`, which a launch does not."""
-        with self._use() as plan:
-            self.spec.engine._call(lib.kiln_plan_reset, plan, ffi.cast("CUstream", stream_pointer(stream)))
+        self._do(lib.kiln_plan_reset, ffi.cast("CUstream", stream_pointer(stream)))
 
     def run(self, *, verify: bool = True, measure: bool = True, energy: bool = False,
             inputs: Optional[Mapping[str, Path]] = None, outputs: Optional[Mapping[str, Path]] = None,

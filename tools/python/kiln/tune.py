@@ -1,11 +1,12 @@
 """Sweeps, their results, and the store that keeps samples."""
 import contextlib
+import importlib
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Optional
 
 from ._kiln import ffi, lib
-from ._objects import Kept, Owned, Path, Record, flags, interruptible, record, text
+from ._objects import Kept, Owned, Path, Record, flags, in_callback, interruptible, record, text
 from .errors import Error, InterruptedError, call
 from .plan import run_options
 
@@ -44,10 +45,9 @@ class Tuning:
     def frame(self) -> Any:
         """The same as a pandas.DataFrame; the list itself where there is no pandas."""
         try:
-            import pandas  # type: ignore[import-untyped, import-not-found, unused-ignore]
+            return importlib.import_module("pandas").DataFrame(self.rows())
         except ImportError:
             return self.rows()
-        return pandas.DataFrame(self.rows())
 
 
 def _time(seconds: float) -> str:
@@ -78,8 +78,8 @@ class Listener:
         sys.stderr.flush()
 
     def __call__(self, progress: Any, sample: Any) -> bool:
-        if self.raised:
-            return True
+        if self.raised or not (self.bar or self.callback):
+            return self.raised is not None
         seen = record(progress)
         if self.bar:
             self.draw(seen)
@@ -88,14 +88,17 @@ class Listener:
         return self.ended
 
 
-@ffi.def_extern()  # type: ignore[untyped-decorator, unused-ignore]
-def kiln_py_tune(user: Any, progress: Any, sample: Any) -> int:
+def _on_progress(user: Any, progress: Any, sample: Any) -> int:
     listener: Listener = ffi.from_handle(user)
     try:
-        return int(listener(progress, sample))
+        with in_callback():
+            return int(listener(progress, sample))
     except BaseException as raised:
         listener.raised = raised
         return 1
+
+
+ffi.def_extern("kiln_py_tune")(_on_progress)
 
 
 def tune(owner: "Engine", engine: Any, spec: Any, kept: Kept, listener: Listener, run: Mapping[str, Any], fresh: bool,
@@ -110,6 +113,8 @@ def tune(owner: "Engine", engine: Any, spec: Any, kept: Kept, listener: Listener
                 owner._call(lib.kiln_tune, engine, spec, options, out)
             except Error as error:
                 failed = error
+                if stop and stop[0]:  # Ctrl-C
+                    raise
         if listener.raised:
             raise listener.raised
         made = Tuning(out[0], members.get("objectives") or ()) if out[0] else None
@@ -130,7 +135,7 @@ class Store(Owned):
 
     def __init__(self, engine: "Engine", path: Optional[Path], read_only: bool) -> None:
         out, kept = ffi.new("kiln_store **"), Kept()
-        with engine._use() as pointer:
+        with engine._use() as pointer, interruptible():
             call(lib.kiln_store_open, pointer, ffi.NULL if path is None else kept.text(path),
                  flags(STORE_READ=read_only), out)
             self._own(out[0], lib.kiln_store_close, engine)
