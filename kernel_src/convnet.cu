@@ -147,6 +147,26 @@ __device__ __forceinline__ float load_if(const float *from, unsigned there)
     return value;
 }
 
+// As load_if: `count` neighbours, by one load if they are aligned; then they must be 0 before.
+template <unsigned count>
+__device__ __forceinline__ void load_word(float *to, const float *from, unsigned there, bool aligned)
+{
+    offset global = __cvta_generic_to_global(from);
+    if (count == 4 && aligned) {
+        asm("{ .reg .pred p; setp.ne.u32 p, %5, 0; @p ld.global.nc.v4.f32 {%0, %1, %2, %3}, [%4]; }"
+            : "+f"(to[0]), "+f"(to[1 % count]), "+f"(to[2 % count]), "+f"(to[3 % count])
+            : "l"(global), "r"(there));
+    } else if (count == 2 && aligned) {
+        asm("{ .reg .pred p; setp.ne.u32 p, %3, 0; @p ld.global.nc.v2.f32 {%0, %1}, [%2]; }"
+            : "+f"(to[0]), "+f"(to[1 % count])
+            : "l"(global), "r"(there));
+    } else {
+#pragma unroll
+        for (unsigned i = 0; i < count; ++i)
+            to[i] = load_if(from + i, there);
+    }
+}
+
 // As copy_async of common.cuh, to an address in shared memory as a number: what is added to it costs no instruction.
 template <unsigned bytes>
 __device__ __forceinline__ void copy_to(unsigned to, const float *from, bool inside = true)
@@ -1144,22 +1164,29 @@ __device__ __forceinline__ void transform_image_tile(float (&v)[PAIRS])
         transform_image(v + i * ALPHA, 1);
 }
 
-// A channel of a filter, zeros after the last.
-__device__ __forceinline__ void transform_filter_of(const float *__restrict__ w, unsigned group, unsigned filter,
-                                                    unsigned channel, float (&v)[PAIRS])
+// A channel of a filter.
+__device__ __forceinline__ void transform_taps(const float (&g)[TAPS], float (&v)[PAIRS])
 {
-    float g[TAPS], half[FILTER_W * ALPHA];
-    const bool inside = filter < GROUP_FILTERS && channel < GROUP_CHANNELS;
-#pragma unroll
-    for (unsigned tap = 0; tap < TAPS; ++tap)
-        g[tap] =
-            inside ? w[index_w(group * GROUP_FILTERS + filter, channel, tap / FILTER_W, tap % FILTER_W)] : 0.0f;
+    float half[FILTER_W * ALPHA];
 #pragma unroll
     for (unsigned s = 0; s < FILTER_W; ++s) // columns, then rows
         transform_filter(g + s, FILTER_W, half + s, FILTER_W);
 #pragma unroll
     for (unsigned r = 0; r < ALPHA; ++r)
         transform_filter(half + r * FILTER_W, 1, v + r * ALPHA, 1);
+}
+
+// The same from w, zeros after the last channel and filter.
+__device__ __forceinline__ void transform_filter_of(const float *__restrict__ w, unsigned group, unsigned filter,
+                                                    unsigned channel, float (&v)[PAIRS])
+{
+    float g[TAPS];
+    const bool inside = filter < GROUP_FILTERS && channel < GROUP_CHANNELS;
+#pragma unroll
+    for (unsigned tap = 0; tap < TAPS; ++tap)
+        g[tap] =
+            inside ? w[index_w(group * GROUP_FILTERS + filter, channel, tap / FILTER_W, tap % FILTER_W)] : 0.0f;
+    transform_taps(g, v);
 }
 
 // Transforms the sums of a tile and stores its points: rows of OUT at once where they lie together and are aligned.
@@ -1310,8 +1337,20 @@ extern "C" __global__ void __launch_bounds__(128)
 // an SM has room for the sums of 64 filters and 32 tiles twice, at THREADS of 512.
 //
 // PARTNERS threads make a product, each THREAD_M x THREAD_N of its sums.
+//
+// With TEAMS the filters of all channels stay in shared memory, and TEAMS groups of threads make one set of TILE_N tiles after
+// the other, each at its own pace: while one waits for x or stores points, the other multiplies.
 #ifndef HELD
-#define HELD 0 // 1: what is read of x stays in registers while the chunk before is multiplied
+#define HELD 0 // what is read of x stays in registers while the chunk before is multiplied, 1, or the half of it, 2
+#endif
+#ifndef TEAMS
+#define TEAMS 0 // 0: a block makes one set of tiles
+#endif
+#ifndef AHEAD
+#define AHEAD 0 // 1: a block makes one set of tiles after the other, and begins the next while it stores the points of the one
+#endif
+#ifndef INSIDE
+#define INSIDE 0 // with TEAMS, 1: each block transforms its filters itself
 #endif
 
 namespace fused
@@ -1320,24 +1359,50 @@ enum : unsigned {
     PARTNERS_M = TILE_M / THREAD_M,
     PARTNERS_N = TILE_N / THREAD_N,
     PARTNERS = PARTNERS_M * PARTNERS_N,
-    COUNT = PAIRS * PARTNERS,                                      // threads
+    COUNT = PAIRS * PARTNERS,                                      // threads of a set of tiles
+    THREADS_ALL = COUNT * (TEAMS > 0 ? TEAMS : 1),                 // of a block
     CHUNKS = (GROUP_CHANNELS + TILE_K - 1) / TILE_K,               // of TILE_K channels, the last with zeros
     DOWN = (at_least_one(GROUP_FILTERS) + TILE_M - 1) / TILE_M,    // blocks that make the filters of a group
-    APART = PARTNERS < 32 ? 16 : 0,                                // moves the next product, of the same warp, to other banks
-    A_FLOATS_OF_PAIR = TILE_K * TILE_M + APART,
+    A_APART = PARTNERS < 32 ? 16 : 0,                              // moves the next product, of the same warp, to other banks
+    B_APART = PARTNERS < 32 ? TILE_N == 8 ? 4 : 16 : 0,
+    A_FLOATS_OF_PAIR = TILE_K * TILE_M + A_APART,
     B_PITCH = TILE_N + (NHWC ? 4 : 0),                             // a warp writes several channels' rows at once with NHWC
-    B_FLOATS_OF_PAIR = TILE_K * B_PITCH + APART,
-    STAGE_FLOATS = PAIRS * (A_FLOATS_OF_PAIR + B_FLOATS_OF_PAIR),
+    B_FLOATS_OF_PAIR = TILE_K * B_PITCH + B_APART,
+    FILTER_FLOATS = PAIRS * A_FLOATS_OF_PAIR, // of a chunk
+    TILE_FLOATS = PAIRS * B_FLOATS_OF_PAIR,
+    STAGE_FLOATS = FILTER_FLOATS + TILE_FLOATS,
     ROUNDS = (TILE_N * TILE_K + COUNT - 1) / COUNT,                // patches of a chunk that a thread transforms
     PLACES = NHWC ? ROUNDS : 1,                                    // with channels first they are of the same tile
-    QUADS_AT_ONCE = PARTNERS_M * 4 * TILE_N < COUNT ? THREAD_M / 4 : 1, // of a thread's filters, whose sums change threads,
+    QUADS_AT_ONCE = TEAMS == 0 && PARTNERS_M * 4 * TILE_N < COUNT ? THREAD_M / 4 : 1, // of a thread's filters, whose sums change threads,
     PART = PARTNERS_M * 4 * QUADS_AT_ONCE,                         // and all threads' filters of these
     SUM_PITCH = TILE_N + (NHWC ? 4 : 0),                           // of a filter's sums on their way, and the gap after four
-    SUM_GAP = NHWC ? 0 : TILE_N == 16 ? 8 : 16,                    // filters: a warp reads and writes without conflicts
-    SUMS_OF_PAIR = PART * SUM_PITCH + PART / 4 * SUM_GAP
+    SUM_GAP = NHWC ? 0 : TILE_N <= 16 ? 8 : 16,                    // filters: a warp reads and writes without conflicts
+    SUMS_OF_PAIR = PART * SUM_PITCH + PART / 4 * SUM_GAP + (TILE_N == 8 ? 4 : 0),
+    OWN_FLOATS = TILE_FLOATS > PAIRS * SUMS_OF_PAIR ? TILE_FLOATS : PAIRS * SUMS_OF_PAIR // of a team
 };
 static_assert(PARTNERS_M % 2 == 0 && (PARTNERS % 32 == 0 || 32 % PARTNERS == 0), "whole warps make a product, or a warp makes whole products");
 static_assert(NHWC ? COUNT % TILE_K == 0 : COUNT % TILE_N == 0, "a thread's patches are of one channel, or of one tile");
+
+static_assert(TEAMS == 0 || CHUNKS <= 1, "filters of one chunk");
+static_assert(TEAMS <= 1 || COUNT % 32 == 0, "teams are whole warps");
+
+__device__ __forceinline__ unsigned team()
+{
+    return TEAMS > 1 ? threadIdx.x / COUNT : 0;
+}
+
+__device__ __forceinline__ unsigned rank() // in the team
+{
+    return TEAMS > 1 ? threadIdx.x % COUNT : threadIdx.x;
+}
+
+__device__ __forceinline__ void sync_team()
+{
+    if (TEAMS > 1)
+        asm volatile("bar.sync %0, %1;" ::"r"(team() + 1), "r"((unsigned)COUNT) : "memory");
+    else
+        __syncthreads();
+}
 
 struct Strip {
     float a[THREAD_M], b[THREAD_N];
@@ -1356,56 +1421,93 @@ __device__ __forceinline__ void read_strip(Strip &strip, const float *a, const f
 
 // The image's side of a block: reads patches, transforms them and writes them to a stage.
 struct Patches {
+    // By words where no sums are in registers yet: with them it takes too many.
+    static constexpr bool WORDS = !NHWC && WIDTH % OUT == 0 && PAD_W + OUT <= ALPHA && CHUNKS <= 1;
+    static constexpr unsigned MASK_ROWS = ALPHA == 4 ? 4 : ALPHA / 2;
+    bool aligned;
     const float *at[PLACES];  // what this thread takes of the first chunk; may lie before the image
-    unsigned masks[PLACES][2]; // a bit of each element of the upper and the lower half: in the image
+    unsigned masks[PLACES][ALPHA / MASK_ROWS]; // a bit of each element, MASK_ROWS rows a word: in the image
     unsigned channel;
     float held[HELD ? ROUNDS : 1][PAIRS];
 
     __device__ __forceinline__ Patches(const float *x, unsigned group, unsigned tile0, unsigned images)
     {
-        channel = NHWC ? threadIdx.x % TILE_K : threadIdx.x / TILE_N;
+        aligned = is_aligned<4 * OUT>(x);
+        channel = NHWC ? rank() % TILE_K : rank() / TILE_N;
 #pragma unroll
         for (unsigned i = 0; i < PLACES; ++i) {
-            const unsigned tile = tile0 + (NHWC ? (threadIdx.x + i * COUNT) / TILE_K : threadIdx.x % TILE_N);
+            const unsigned tile = tile0 + (NHWC ? (rank() + i * COUNT) / TILE_K : rank() % TILE_N);
             const unsigned image = tile / (TILES_ACROSS * TILES_DOWN);
             const unsigned row = tile / TILES_ACROSS % TILES_DOWN * OUT - PAD_H, column = tile % TILES_ACROSS * OUT - PAD_W;
             at[i] = x + ((long long)index_x(image, group * GROUP_CHANNELS + channel, 0, 0) +
                          ((long long)(int)row * WIDTH + (int)column) * (NHWC ? CHANNELS : 1));
-            masks[i][0] = masks[i][1] = 0;
+            unsigned columns = 0;
 #pragma unroll
-            for (unsigned r = 0; r < ALPHA; ++r)
+            for (unsigned s = 0; s < ALPHA; ++s)
+                columns |= image < images && column + s < WIDTH ? 1u << s : 0;
 #pragma unroll
-                for (unsigned s = 0; s < ALPHA; ++s)
-                    if (image < images && row + r < HEIGHT && column + s < WIDTH)
-                        masks[i][r / (ALPHA / 2)] |= 1u << (r % (ALPHA / 2) * ALPHA + s);
+            for (unsigned r = 0; r < ALPHA; ++r) {
+                const unsigned bits = row + r < HEIGHT ? columns << r % MASK_ROWS * ALPHA : 0;
+                masks[i][r / MASK_ROWS] = r % MASK_ROWS > 0 ? masks[i][r / MASK_ROWS] | bits : bits;
+            }
         }
     }
 
     // Whether this thread has a patch in a round.
     static __device__ __forceinline__ bool has(unsigned round)
     {
-        return TILE_N * TILE_K % COUNT == 0 || threadIdx.x + round * COUNT < TILE_N * TILE_K;
+        return TILE_N * TILE_K % COUNT == 0 || rank() + round * COUNT < TILE_N * TILE_K;
     }
 
     __device__ __forceinline__ void read(float (&v)[PAIRS], unsigned round, unsigned chunk) const
     {
-        constexpr unsigned NEXT = NHWC ? CHANNELS : 1; // neighbours of a row
         const unsigned i = NHWC ? round : 0, further = NHWC ? 0 : round * (COUNT / TILE_N); // channels
         const bool inside = GROUP_CHANNELS % TILE_K == 0 || chunk * TILE_K + channel + further < GROUP_CHANNELS;
         const float *from = at[i] + (offset)(chunk * TILE_K + further) * (NHWC ? 1 : HEIGHT * WIDTH);
-        const unsigned upper = inside ? masks[i][0] : 0, lower = inside ? masks[i][1] : 0;
-#pragma unroll
-        for (unsigned r = 0; r < ALPHA; ++r)
-#pragma unroll
-            for (unsigned s = 0; s < ALPHA; ++s)
-                v[r * ALPHA + s] = load_if(from + (r * WIDTH + s) * NEXT,
-                                           (r < ALPHA / 2 ? upper : lower) & 1u << (r % (ALPHA / 2) * ALPHA + s));
+        const unsigned upper = inside ? masks[i][0] : 0, lower = inside ? masks[i][ALPHA / MASK_ROWS - 1] : 0;
+        if (WORDS && aligned)
+            read_rows<true>(v, from, upper, lower);
+        else
+            read_rows<false>(v, from, upper, lower);
     }
 
-    __device__ __forceinline__ void write(float (&v)[PAIRS], unsigned round, float *stage) const
+    // How many neighbours of a row, from column s of a patch on, are read at once: they lie all in the image or all outside,
+    // and are aligned. 0: they are read with those before.
+    static constexpr __device__ unsigned word_at(unsigned s)
     {
-        const unsigned patch = threadIdx.x + round * COUNT;
-        float *to = stage + PAIRS * A_FLOATS_OF_PAIR + (NHWC ? patch % TILE_K * B_PITCH + patch / TILE_K : patch);
+        const unsigned after = s - PAD_W - OUT; // the next tile's first column, and so on
+        return s == PAD_W                      ? OUT
+               : s < PAD_W                     ? (PAD_W == 2 ? 2 - 2 * s : 1)
+               : s < PAD_W + OUT || after % 2  ? 0
+               : s + 1 < ALPHA                 ? 2
+                                               : 1;
+    }
+
+    template <bool BY_WORDS>
+    static __device__ __forceinline__ void read_rows(float (&v)[PAIRS], const float *from, unsigned upper, unsigned lower)
+    {
+        constexpr unsigned NEXT = NHWC ? CHANNELS : 1; // neighbours of a row
+#pragma unroll
+        for (unsigned i = 0; i < PAIRS; ++i)
+            v[i] = 0.0f;
+#pragma unroll
+        for (unsigned i = 0; i < PAIRS; ++i) {
+            const unsigned r = i / ALPHA, s = i % ALPHA, count = BY_WORDS ? word_at(s) : 1;
+            const unsigned there = (r < MASK_ROWS ? upper : lower) & 1u << (r % MASK_ROWS * ALPHA + s);
+            const float *at = from + (r * WIDTH + s) * NEXT;
+            if (count == 4)
+                load_word<4>(v + i, at, there, true);
+            else if (count == 2)
+                load_word<2>(v + i, at, there, true);
+            else if (count == 1)
+                v[i] = load_if(at, there);
+        }
+    }
+
+    __device__ __forceinline__ void write(float (&v)[PAIRS], unsigned round, float *tiles) const
+    {
+        const unsigned patch = rank() + round * COUNT;
+        float *to = tiles + (NHWC ? patch % TILE_K * B_PITCH + patch / TILE_K : patch);
         transform_image_tile(v);
 #pragma unroll
         for (unsigned pair = 0; pair < PAIRS; ++pair)
@@ -1413,23 +1515,23 @@ struct Patches {
     }
 
     // HELD: what fetch reads stays in registers until land. Otherwise it is written at once.
-    __device__ __forceinline__ void fetch(unsigned chunk, float *stage)
+    __device__ __forceinline__ void fetch(unsigned chunk, float *tiles)
     {
 #pragma unroll
         for (unsigned round = 0; round < ROUNDS; ++round)
             if (has(round)) {
                 read(held[HELD ? round : 0], round, chunk);
                 if (!HELD)
-                    write(held[0], round, stage);
+                    write(held[0], round, tiles);
             }
     }
 
-    __device__ __forceinline__ void land(float *stage)
+    __device__ __forceinline__ void land(float *tiles)
     {
 #pragma unroll
         for (unsigned round = 0; round < ROUNDS; ++round)
             if (HELD && has(round))
-                write(held[round], round, stage);
+                write(held[round], round, tiles);
     }
 };
 
@@ -1439,33 +1541,62 @@ __device__ __forceinline__ void copy_filters(const float *from, float *stage)
     constexpr unsigned WORDS = PAIRS * TILE_K * TILE_M / 4, WORDS_OF_PAIR = TILE_K * TILE_M / 4;
     const unsigned to = shared_address(stage);
 #pragma unroll
-    for (unsigned i = 0; i < (WORDS + COUNT - 1) / COUNT; ++i) {
-        const unsigned word = threadIdx.x + i * COUNT;
-        if (WORDS % COUNT == 0 || word < WORDS)
-            copy_to<16>(to + 16 * word + word / WORDS_OF_PAIR * (4 * APART), from + 4 * word);
+    for (unsigned i = 0; i < (WORDS + THREADS_ALL - 1) / THREADS_ALL; ++i) {
+        const unsigned word = threadIdx.x + i * THREADS_ALL;
+        if (WORDS % THREADS_ALL == 0 || word < WORDS)
+            copy_to<16>(to + 16 * word + word / WORDS_OF_PAIR * (4 * A_APART), from + 4 * word);
     }
+}
+
+// Transforms the filters of a block, of one chunk. `raw` is room for them as they are, `to` becomes a stage's filters.
+__device__ __forceinline__ void make_filters(const float *w, float *to, float *raw, unsigned group, unsigned filter0)
+{
+    constexpr unsigned OF_FILTER = at_least_one(TAPS * GROUP_CHANNELS), PITCH = OF_FILTER | 1; // odd: without bank conflicts
+    const unsigned filters = min((unsigned)TILE_M, GROUP_FILTERS - filter0);
+    const float *from = w + (offset)(group * GROUP_FILTERS + filter0) * OF_FILTER;
+    for (unsigned i = threadIdx.x; i < filters * OF_FILTER; i += THREADS_ALL)
+        copy_to<4>(shared_address(raw) + 4 * (i / OF_FILTER * PITCH + i % OF_FILTER), from + i);
+    copy_async_commit();
+    copy_async_wait<0>();
+    __syncthreads();
+    for (unsigned i = threadIdx.x; i < TILE_M * TILE_K; i += THREADS_ALL) {
+        const unsigned filter = i % TILE_M, channel = i / TILE_M;
+        const bool inside = filter < filters && channel < GROUP_CHANNELS;
+        float g[TAPS], v[PAIRS];
+#pragma unroll
+        for (unsigned tap = 0; tap < TAPS; ++tap)
+            g[tap] =
+                inside ? raw[filter * PITCH + (NHWC ? tap * GROUP_CHANNELS + channel : channel * TAPS + tap)] : 0.0f;
+        transform_taps(g, v);
+#pragma unroll
+        for (unsigned pair = 0; pair < PAIRS; ++pair)
+            to[pair * A_FLOATS_OF_PAIR + i] = v[pair];
+    }
+    __syncthreads(); // nobody reads the raw ones
 }
 
 // Which of its product's results a thread has: bit 0 of its number and the highest say which filters, those between which
 // tiles. So lanes that differ in one of the lowest two bits read the same quad, which the hardware then reads at once.
 __device__ __forceinline__ unsigned first_m()
 {
-    const unsigned partner = threadIdx.x % PARTNERS;
+    const unsigned partner = rank() % PARTNERS;
     return 4 * (partner % 2 + partner / (2 * PARTNERS_N) * 2);
 }
 
 __device__ __forceinline__ unsigned first_n()
 {
-    return 4 * (threadIdx.x % PARTNERS / 2 % PARTNERS_N);
+    return 4 * (rank() % PARTNERS / 2 % PARTNERS_N);
 }
 
-__device__ __forceinline__ void multiply_chunk(float (&sum)[THREAD_M][THREAD_N], const float *a, const float *b)
+// Adds the products of channels [begin, end) of a chunk.
+template <unsigned begin, unsigned end>
+__device__ __forceinline__ void multiply_channels(float (&sum)[THREAD_M][THREAD_N], const float *a, const float *b)
 {
     Strip now, next;
-    read_strip(now, a, b);
+    read_strip(now, a + begin * TILE_M, b + begin * B_PITCH);
 #pragma unroll
-    for (unsigned k = 0; k < TILE_K; ++k) {
-        if (k + 1 < TILE_K) // under the products
+    for (unsigned k = begin; k < end; ++k) {
+        if (k + 1 < end) // under the products
             read_strip(next, a + (k + 1) * TILE_M, b + (k + 1) * B_PITCH);
 #pragma unroll
         for (unsigned i = 0; i < THREAD_M; ++i)
@@ -1476,31 +1607,26 @@ __device__ __forceinline__ void multiply_chunk(float (&sum)[THREAD_M][THREAD_N],
     }
 }
 
-// Adds the products of all chunks. There are two stages where there are two chunks: one in use, one being filled.
-__device__ __forceinline__ void add_chunks(float (&sum)[THREAD_M][THREAD_N], Patches &patches, const float *filters,
-                                           float *stages)
+// Tells that a stage is filled: every warp arrives once, when all of its lanes have written their share, and waits when it
+// needs the stage. `round` is how often the stage was filled before. (mbarrier: a warp need not wait for others to go on.)
+__device__ __forceinline__ void arrive(unsigned long long *filled)
 {
-    const float *a = stages + threadIdx.x / PARTNERS * A_FLOATS_OF_PAIR + first_m();
-    const float *b = stages + PAIRS * A_FLOATS_OF_PAIR + threadIdx.x / PARTNERS * B_FLOATS_OF_PAIR + first_n();
-    if (CHUNKS > 0) {
-        copy_filters(filters, stages);
-        patches.fetch(0, stages);
-        patches.land(stages);
-    }
-    unsigned reading = 0;
-    for (unsigned chunk = 0; chunk < CHUNKS; ++chunk, reading ^= STAGE_FLOATS) {
-        copy_async_commit();
-        copy_async_wait<0>();
-        __syncthreads(); // this chunk is there for all, and nobody reads the one before
-        float *to = stages + (reading ^ STAGE_FLOATS);
-        if (chunk + 1 < CHUNKS) {
-            copy_filters(filters + (offset)(chunk + 1) * (PAIRS * TILE_K * TILE_M), to);
-            patches.fetch(chunk + 1, to);
-        }
-        multiply_chunk(sum, a + reading, b + reading);
-        if (chunk + 1 < CHUNKS)
-            patches.land(to);
-    }
+    __syncwarp();
+    if (lane_id() == 0)
+        asm volatile("{ .reg .b64 state; mbarrier.arrive.shared.b64 state, [%0]; }" ::"r"(
+                         (unsigned)__cvta_generic_to_shared(filled))
+                     : "memory");
+}
+
+__device__ __forceinline__ void wait_for(unsigned long long *filled, unsigned round)
+{
+    unsigned done;
+    do
+        asm volatile("{ .reg .pred p; mbarrier.test_wait.parity.shared.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
+                     : "=r"(done)
+                     : "r"((unsigned)__cvta_generic_to_shared(filled)), "r"(round % 2)
+                     : "memory");
+    while (!done);
 }
 
 // Where the sums of a filter of PART lie.
@@ -1513,20 +1639,20 @@ __device__ __forceinline__ unsigned sums_at(unsigned filter)
 __device__ __forceinline__ void store_sums(const float (&sum)[THREAD_M][THREAD_N], float *y, float *shared, unsigned group,
                                            unsigned filter0, unsigned tile0, unsigned images)
 {
-    float *to = shared + threadIdx.x / PARTNERS * SUMS_OF_PAIR + sums_at(first_m()) + first_n();
+    float *to = shared + rank() / PARTNERS * SUMS_OF_PAIR + sums_at(first_m()) + first_n();
 #pragma unroll
     for (unsigned i = 0; i < THREAD_M; i += 4 * QUADS_AT_ONCE) {
-        __syncthreads();
+        sync_team();
 #pragma unroll
         for (unsigned k = 0; k < 4 * QUADS_AT_ONCE; ++k)
 #pragma unroll
             for (unsigned j = 0; j < THREAD_N; j += 4)
                 store_quad(to + sums_at(k / 4 * (PARTNERS_M * 4) + k % 4) + j * PARTNERS_N,
                            make_float4(sum[i + k][j], sum[i + k][j + 1], sum[i + k][j + 2], sum[i + k][j + 3]));
-        __syncthreads();
+        sync_team();
 #pragma unroll 1
-        for (unsigned point = threadIdx.x; point < PART * TILE_N; point += COUNT) {
-            const unsigned of_part = NHWC ? point % PART : point / TILE_N, of_block = NHWC ? point / PART : threadIdx.x % TILE_N;
+        for (unsigned point = rank(); point < PART * TILE_N; point += COUNT) {
+            const unsigned of_part = NHWC ? point % PART : point / TILE_N, of_block = NHWC ? point / PART : rank() % TILE_N;
             const unsigned filter = filter0 + i * PARTNERS_M + of_part, tile = tile0 + of_block;
             const unsigned image = tile / (TILES_ACROSS * TILES_DOWN);
             if (filter >= GROUP_FILTERS || image >= images)
@@ -1538,6 +1664,82 @@ __device__ __forceinline__ void store_sums(const float (&sum)[THREAD_M][THREAD_N
             store_points(y, v, image, group * GROUP_FILTERS + filter, tile / TILES_ACROSS % TILES_DOWN,
                          tile % TILES_ACROSS);
         }
+    }
+}
+// What a block makes: sets of TILE_N tiles, `step` apart, for its filters.
+struct Work {
+    const float *x, *filters;
+    float *y;
+    unsigned group, filter0, first, step, end, images;
+};
+
+// Makes one set after the other, of each one chunk after the other: one stage is in use, another is being filled. With three
+// stages a warp fills the next while others may still read the one before, and goes on as soon as its own is filled: who waits
+// for a chunk's stage knows that all have begun the chunk before, and so have read the one before that, whose stage is filled
+// next.
+__device__ __forceinline__ void make_sets(const Work &work, float *stages)
+{
+    __shared__ unsigned long long filled[STAGES];
+    const float *a = stages + threadIdx.x / PARTNERS * A_FLOATS_OF_PAIR + first_m();
+    const float *b = stages + FILTER_FLOATS + threadIdx.x / PARTNERS * B_FLOATS_OF_PAIR + first_n();
+    Patches patches(work.x, work.group, work.first * TILE_N, work.images);
+    if (STAGES > 2) {
+        if (threadIdx.x < STAGES)
+            asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"((unsigned)__cvta_generic_to_shared(filled + threadIdx.x)),
+                         "r"((unsigned)COUNT / WARP)
+                         : "memory");
+        __syncthreads();
+    }
+    if (CHUNKS > 0) {
+        copy_filters(work.filters, stages);
+        patches.fetch(0, stages + FILTER_FLOATS);
+        patches.land(stages + FILTER_FLOATS);
+        copy_async_commit();
+        copy_async_wait<0>();
+        if (STAGES > 2)
+            arrive(filled);
+    }
+    unsigned reading = 0, round = 0;
+    for (unsigned set = work.first; set < work.end; set += work.step) {
+        float sum[THREAD_M][THREAD_N] = {};
+        for (unsigned chunk = 0; chunk < CHUNKS; ++chunk) {
+            const unsigned next = reading + 1 == STAGES ? 0 : reading + 1;
+            unsigned next_chunk = chunk + 1;
+            bool more = next_chunk < CHUNKS;
+            if (STAGES > 2) {
+                wait_for(filled + reading, round);
+            } else {
+                copy_async_wait<0>();
+                __syncthreads(); // this chunk is there for all, and nobody reads the one before
+            }
+            if (AHEAD && !more && set + work.step < work.end) {
+                patches = Patches(work.x, work.group, (set + work.step) * TILE_N, work.images);
+                next_chunk = 0, more = true;
+            }
+            float *to = stages + next * STAGE_FLOATS;
+            if (more) {
+                copy_filters(work.filters + (offset)next_chunk * (PAIRS * TILE_K * TILE_M), to);
+                patches.fetch(next_chunk, to + FILTER_FLOATS);
+            }
+            copy_async_commit();
+            constexpr unsigned FIRST = HELD == 2 || STAGES > 2 ? TILE_K / 2 : TILE_K; // channels
+            multiply_channels<0, FIRST>(sum, a + reading * STAGE_FLOATS, b + reading * STAGE_FLOATS);
+            if (more) {
+                patches.land(to + FILTER_FLOATS);
+                if (STAGES > 2) {
+                    copy_async_wait<0>();
+                    arrive(filled + next);
+                }
+            }
+            if (FIRST < TILE_K)
+                multiply_channels<FIRST % TILE_K, TILE_K>(sum, a + reading * STAGE_FLOATS, b + reading * STAGE_FLOATS);
+            reading = next;
+            round += next == 0;
+        }
+        store_sums(sum, work.y, AHEAD ? stages + STAGES * STAGE_FLOATS : stages, work.group, work.filter0, set * TILE_N,
+                   work.images);
+        if (!AHEAD)
+            break;
     }
 }
 } // namespace fused
@@ -1562,20 +1764,50 @@ extern "C" __global__ void convnet_fused_filters(const float *__restrict__ w, fl
         to[pair * (TILE_K * TILE_M)] = v[pair];
 }
 
-extern "C" __global__ void __launch_bounds__(fused::COUNT, RESIDENT)
-    convnet_winograd_fused(const float *__restrict__ x, const float *__restrict__ transformed, float *__restrict__ y,
-                           unsigned images)
+extern "C" __global__ void __launch_bounds__(fused::THREADS_ALL, RESIDENT)
+    convnet_winograd_fused(const float *__restrict__ x, const float *__restrict__ w, const float *__restrict__ transformed,
+                           float *__restrict__ y, unsigned images)
 {
+    using namespace fused;
     extern __shared__ float4 fused_stages[]; // the type gives the alignment
     float *stages = (float *)fused_stages;
     // Blocks that run at the same time should share tiles: filters change first.
-    const unsigned block = blockIdx.x % fused::DOWN, tile0 = blockIdx.x / fused::DOWN * TILE_N, group = blockIdx.y;
-    fused::Patches patches(x, group, tile0, images);
-    float sum[THREAD_M][THREAD_N] = {};
-    fused::add_chunks(sum, patches,
-                      transformed + ((offset)group * fused::DOWN + block) * fused::CHUNKS * (PAIRS * TILE_K * TILE_M),
-                      stages);
-    fused::store_sums(sum, y, stages, group, block * TILE_M, tile0, images);
+    const unsigned block = blockIdx.x % fused::DOWN, group = blockIdx.y, filter0 = block * TILE_M;
+    transformed += ((offset)group * fused::DOWN + block) * fused::CHUNKS * (PAIRS * TILE_K * TILE_M);
+#if TEAMS
+    const unsigned teams = gridDim.x / fused::DOWN * TEAMS, sets = ceil_div(images * TILES_DOWN * TILES_ACROSS, (unsigned)TILE_N);
+    float *own = stages + FILTER_FLOATS + team() * OWN_FLOATS;
+    if (fused::CHUNKS > 0) {
+        if (INSIDE)
+            make_filters(w, stages, stages + FILTER_FLOATS, group, filter0);
+        else
+            copy_filters(transformed, stages);
+    }
+    copy_async_commit();
+    for (unsigned i = 0, set = blockIdx.x / fused::DOWN * TEAMS + team(); i == 0 || set < sets; ++i, set += teams) {
+        if (set < sets && fused::CHUNKS > 0) {
+            Patches patches(x, group, set * TILE_N, images);
+            patches.fetch(0, own);
+            patches.land(own);
+        }
+        copy_async_wait<0>();
+        if (i == 0)
+            __syncthreads(); // the filters are there
+        else
+            sync_team();
+        if (set >= sets)
+            break;
+        float sum[THREAD_M][THREAD_N] = {};
+        if (fused::CHUNKS > 0)
+            multiply_channels<0, TILE_K>(sum, stages + rank() / PARTNERS * A_FLOATS_OF_PAIR + fused::first_m(),
+                           own + rank() / PARTNERS * B_FLOATS_OF_PAIR + fused::first_n());
+        store_sums(sum, y, own, group, filter0, set * TILE_N, images);
+        sync_team(); // nobody reads these sums
+    }
+#else
+    const unsigned sets = ceil_div(images * TILES_DOWN * TILES_ACROSS, (unsigned)TILE_N);
+    make_sets({x, transformed, y, group, filter0, blockIdx.x / fused::DOWN, gridDim.x / fused::DOWN, sets, images}, stages);
+#endif
 }
 #endif
 
@@ -1593,26 +1825,6 @@ extern "C" __global__ void __launch_bounds__(fused::COUNT, RESIDENT)
 #ifndef VECTOR
 #define VECTOR 4 // and columns (NHWC: channels): 1, 2 or 4
 #endif
-
-// As load_if: `count` neighbours, by one load if they are aligned.
-template <unsigned count>
-__device__ __forceinline__ void load_word(float *to, const float *from, bool there, bool aligned)
-{
-    offset global = __cvta_generic_to_global(from);
-    if (count == 4 && aligned) {
-        asm("{ .reg .pred p; setp.ne.u32 p, %5, 0; @p ld.global.nc.v4.f32 {%0, %1, %2, %3}, [%4]; }"
-            : "+f"(to[0]), "+f"(to[1 % count]), "+f"(to[2 % count]), "+f"(to[3 % count])
-            : "l"(global), "r"((unsigned)there));
-    } else if (count == 2 && aligned) {
-        asm("{ .reg .pred p; setp.ne.u32 p, %3, 0; @p ld.global.nc.v2.f32 {%0, %1}, [%2]; }"
-            : "+f"(to[0]), "+f"(to[1 % count])
-            : "l"(global), "r"((unsigned)there));
-    } else {
-#pragma unroll
-        for (unsigned i = 0; i < count; ++i)
-            to[i] = load_if(from + i, there);
-    }
-}
 
 template <unsigned count> __device__ __forceinline__ void store_word(float *to, const float *from, bool aligned)
 {

@@ -4,7 +4,7 @@
 // direction. An atom is a float4: its place and its charge. The potential at a point is the sum of charge / distance
 // over all atoms: no atom is left out, however far. So a pair of an atom and a point costs a reciprocal square root
 // and few operations beside it, and nothing else counts: the bound is what the special-function units do, 16 a clock
-// and multiprocessor from sm_70 on. dcs_newton passes it.
+// and multiprocessor from sm_70 on. dcs_newton and dcs_shared_root pass it.
 //
 // What the answer is: sums in single precision, atoms in their order; a kernel gives the same bits in every run, but
 // for dcs_scatter_atomic. A point on which an atom lies has an infinite potential of the charge's sign: NaN where the
@@ -49,6 +49,9 @@
 #endif
 #ifndef OWN
 #define OWN 0 // dcs_shared_root: how many of the POINTS along x take a root of their own
+#endif
+#ifndef SPLITS
+#define SPLITS 1 // dcs_shared_root: parts of the atoms, each of which has blocks of its own
 #endif
 #ifndef PER_SM
 #define PER_SM 4 // dcs_shared_root: blocks of a multiprocessor at least, for which registers must do
@@ -380,10 +383,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 // the distance to it plus h^2, the squares are D - h^2 and D +- 2 h d. From y = 1 / sqrt(D) alone follow
 //   1 / sqrt(D - h^2)        = y (1 - h^2 y^2)^(-1/2),
 //   1 / sqrt(D +- 2 h d)     = y (1 +- e)^(-1/2),  e = 2 h d y^2,
-// by short series, as long as |e| is small: the atom is far. The even and the odd part of the second are summed
-// apart, so that the outer two points cost hardly more than one. So 14 instructions make three pairs, of which the
-// special-function unit sees one. The coefficients are minimax ones for |e| <= FAR: errors are below 2e-7, that of the
-// root itself.
+// by short series, as long as |e| and (h y)^2 are small: the atom is far. The even and the odd part of the second are
+// summed apart, so that the outer two points cost hardly more than one. So 14 instructions make three pairs, of which
+// the special-function unit sees one. The coefficients are minimax ones for |e| <= FAR and h y <= FAR / 2: errors are
+// below 2e-7, about that of the root itself.
 #define FAR (1.0f / 12)
 #define EVEN_2 0.374994881f
 #define EVEN_4 0.275697539f
@@ -482,13 +485,19 @@ __device__ __forceinline__ void add_near(const Tile &tile, float4 atom, float su
 }
 
 // A tile of POINTS x (3 * ROWS) points a thread: along x a warp apart, along y neighbours. First all atoms that are far
-// from a warp's rows, by the series; then those that are not, whose points have roots of their own.
+// from a warp's rows, by the series; then those that are not, whose points have roots of their own. So large tiles
+// leave few blocks: where a lattice is small, SPLITS of them share a tile, each with a part of the atoms and sums of
+// its own.
 extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
-    dcs_shared_root(const float4 *atoms, unsigned count, float *energy, int nx, int ny, float spacing)
+    dcs_shared_root(const float4 *atoms, unsigned all_atoms, float *energy, float *parts, int nx, int ny, int nz,
+                    float spacing)
 {
     __shared__ float4 stage[STAGE];
-    int x = blockIdx.x * WARP * POINTS + lane_id(), y = (blockIdx.y * (BLOCK / WARP) + warp_id()) * TILE_ROWS;
+    unsigned part = blockIdx.x % SPLITS, each = ceil_div(all_atoms, (unsigned)SPLITS);
+    unsigned begin = min(part * each, all_atoms), count = min(each, all_atoms - begin);
+    int x = blockIdx.x / SPLITS * WARP * POINTS + lane_id(), y = (blockIdx.y * (BLOCK / WARP) + warp_id()) * TILE_ROWS;
     float sums[TILE_ROWS][POINTS] = {};
+    float *to = SPLITS > 1 ? parts + (offset)part * nx * ny * nz : energy;
     Tile tile;
     tile.z = coordinate(blockIdx.z, spacing);
     tile.spacing = spacing;
@@ -506,7 +515,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
             bool finite = true;
             __syncthreads();
             for (unsigned a = threadIdx.x; a < here; a += BLOCK) {
-                stage[a] = atoms[first + a];
+                stage[a] = atoms[begin + first + a];
                 finite = finite && fabsf(stage[a].w) < 1e30f;
             }
             finite = __syncthreads_and(finite); // a charge that is not has no series
@@ -536,6 +545,18 @@ extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
 #pragma unroll
         for (int i = 0; i < POINTS; i++)
             if (x + i * WARP < nx && y + j < ny)
-                energy[place(x + i * WARP, y + j, blockIdx.z, nx, ny)] = sums[j][i];
+                to[place(x + i * WARP, y + j, blockIdx.z, nx, ny)] = sums[j][i];
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK) dcs_add_parts(const float *parts, float *energy, offset points)
+{
+    offset p = grid_thread<BLOCK>();
+    if (p >= points)
+        return;
+    float sum = 0;
+#pragma unroll
+    for (int part = 0; part < SPLITS; part++)
+        sum += parts[part * points + p];
+    energy[p] = sum;
 }
 #endif

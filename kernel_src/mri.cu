@@ -4,13 +4,16 @@
 // n (n / 2 rounded down, the quotient to single precision). Sample s lies at (kx, ky, kz)[s], in cycles over the
 // field of view, and has two complex numbers: phi, what the coil sees, and d, what was measured. Each voxel gets
 //   sum over all s of w[s] exp(i 2 pi (kx x + ky y + kz z)),   w = conj(phi) d for F^H d (Q 0), |phi|^2 for Q (Q 1).
-// A pair of a voxel and a sample costs a sine and a cosine: the bound is what the special-function units do, 16 a
-// clock and multiprocessor from sm_70 on, so 8 pairs. mri_rotation needs neither where samples are evenly spaced.
+// A pair of a voxel and a sample costs a sine and a cosine: the bound is what the special-function units do, 16 a clock
+// and multiprocessor from sm_70 on, so 8 pairs. mri_rotation needs neither where samples are evenly spaced, and
+// mri_factored few wherever they are.
 //
-// What the answer is: sums in single precision. The error is stated in units of sqrt(sum |w|^2), which is the root
-// mean square of the image for samples that are apart. It comes from the angle: single precision leaves 2^-24 of as
-// many cycles as the angle has. Any k with |k| < 2^20 will do. A sample that is infinite or NaN makes infinite or NaN
-// of all voxels; a k that is makes NaN. All kernels but mri_scatter_atomic give the same bits in every run.
+// What the answer is: sums in single precision. The error is stated in units of sqrt(sum |w|^2), which is the root mean
+// square of the image for samples that are apart. It comes from the angle: single precision leaves 2^-24 of as many
+// cycles as the angle has. Any k with |k| < 2^20 will do; mri_fast_trig and mri_factored make a coordinate of two, each
+// rounded, so that at sizes other than powers of two they add 2^-25 |k| cycles. A sample that is infinite or NaN makes
+// infinite or NaN of all voxels; a k that is makes NaN. All kernels but mri_scatter_atomic give the same bits in every
+// run.
 //
 // The tuning parameters are macros. A spec sets them; the defaults are for an editor or a compiler that is given none.
 // A kernel is compiled where its own macro MRI_<NAME> is set, or where MRI_ONE is not.
@@ -51,6 +54,9 @@
 #define INTERVAL 32 // mri_rotation: samples from one sine and cosine to the next; divides LINE
 #endif
 
+#ifndef DEPTH
+#define DEPTH 32 // mri_factored: samples in shared memory at a time
+#endif
 #ifndef LANES_X
 #define LANES_X 16 // mri_factored: threads of a block along x
 #endif
@@ -59,12 +65,6 @@
 #endif
 #ifndef PAIRS
 #define PAIRS 4 // mri_factored: pairs of voxels of a thread in each of its rows, a multiple of 4
-#endif
-#ifndef DEPTH
-#define DEPTH 16 // mri_factored: samples in shared memory at a time
-#endif
-#ifndef PER_SM
-#define PER_SM 1 // mri_fast_trig, mri_factored: blocks of a multiprocessor at least, for which registers must do
 #endif
 
 #define TURN 6.2831853f
@@ -368,7 +368,7 @@ __device__ __forceinline__ float angle_x(float kx, float x, float rest, bool exa
 // begin meanwhile. EXACT takes whole turns off the angle of a thread's first voxel and off its growth from one voxel to
 // the next, before either is rounded, so a pair needs one addition more for its angle and 9 instructions in all.
 // Without it the angle keeps its whole turns, and loses as many bits to them.
-extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
+extern "C" __global__ void __launch_bounds__(BLOCK)
     mri_fast_trig(const float *kx, const float *ky, const float *kz, const float2 *phi, const float2 *d,
                   unsigned samples, float *re, float *im, int nx, int ny, int nz)
 {
@@ -393,7 +393,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
             float rest = angle_yz(one.y, one.z, row.y, row.z, EXACT), start = angle_x(one.x, row.x[0], rest, EXACT);
 #pragma unroll
             for (int k = 0; k < POINTS; k++)
-                add_fast(sums[k], w, EXACT ? __fmaf_rn((float)k, more.x, start) : angle_x(one.x, row.x[k], rest, false));
+                add_fast(sums[k], w,
+                         EXACT ? __fmaf_rn((float)k, more.x, start) : angle_x(one.x, row.x[k], rest, false));
         }
     }
     write_row<false>(sums, row, re, im);
@@ -562,7 +563,7 @@ template <int count> __device__ __forceinline__ void read_four(float to[], const
 // Columns left and right of the middle of a row have conjugate factors: with a + ib of the row (the middle's angle is
 // in it) and c + is of the column, the two voxels get ac -+ bs and bc +- as. The four products are summed up apart, so
 // that a pair of a voxel and a sample costs two multiplications with addition.
-extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
+extern "C" __global__ void __launch_bounds__(BLOCK)
     mri_factored(const float *kx, const float *ky, const float *kz, const float2 *phi, const float2 *d,
                  unsigned samples, float *re, float *im, int nx, int ny, int nz)
 {
@@ -579,17 +580,27 @@ extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
     float offset_x = pair_of(first_pair + threadIdx.x % TILE_PAIRS, nx).offset;
     float ac[ROWS][PAIRS] = {}, bs[ROWS][PAIRS] = {}, bc[ROWS][PAIRS] = {}, as[ROWS][PAIRS] = {};
     bool finite = true;
+    float3 next_k = {0, 0, 0}; // the sample of this thread in the next stage, which is read while this one is added up
+    float2 next_phi = {0, 0}, next_d = {0, 0};
+    auto read_next = [&](unsigned s) {
+        bool there = threadIdx.x < DEPTH && s < samples;
+        next_k = there ? make_float3(kx[s], ky[s], kz[s]) : make_float3(0, 0, 0);
+        next_phi = there ? phi[s] : make_float2(0, 0);
+        next_d = there ? d[s] : make_float2(0, 0);
+    };
+    read_next(threadIdx.x);
 #pragma unroll 1
     for (unsigned first = 0; first < samples; first += DEPTH) {
         __syncthreads();
-        for (unsigned s = threadIdx.x; s < DEPTH; s += BLOCK) {
-            bool there = first + s < samples;
-            k[s] = there ? make_float3(kx[first + s], ky[first + s], kz[first + s]) : make_float3(0, 0, 0);
-            float2 w = there ? weight_of(phi[first + s], d[first + s]) : make_float2(0, 0);
+        if (threadIdx.x < DEPTH) {
+            float2 w = weight_of(next_phi, next_d);
             finite = finite && is_moderate(w);
-            weight[s] = is_moderate(w) ? multiply(w, turned(fraction(k[s].x, middle))) : make_float2(0, 0);
+            k[threadIdx.x] = next_k;
+            weight[threadIdx.x] =
+                is_moderate(w) ? multiply(w, turned(fraction(next_k.x, middle))) : make_float2(0, 0);
         }
         __syncthreads();
+        read_next(first + DEPTH + threadIdx.x);
         for (unsigned s = threadIdx.x / TILE_ROWS; s < DEPTH; s += BLOCK / TILE_ROWS) {
             float2 factor = multiply(weight[s], turned(fraction(k[s].y, y) + fraction(k[s].z, z)));
             row_re[s][threadIdx.x % TILE_ROWS] = factor.x;

@@ -36,6 +36,18 @@
 #ifndef BLOCK_COLUMNS
 #define BLOCK_COLUMNS 3 // columns of a dense block
 #endif
+#ifndef WIDTH
+#define WIDTH 24576 // bins: columns of a panel
+#endif
+#ifndef LINES
+#define LINES 2048 // bins: lines of a group
+#endif
+#ifndef WARPS
+#define WARPS 8 // bins: warps that share a group
+#endif
+#ifndef AHEAD
+#define AHEAD 4 // bins: chunks of a warp that are on their way
+#endif
 #ifndef STREAMING
 #define STREAMING 1 // 1: the matrix is marked as used once (ld.cs), so that x stays in the caches
 #endif
@@ -451,5 +463,205 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     sum = row_sum<VECTOR>(sum);
     if (row < rows && lane == 0)
         y[row] = sum;
+}
+#endif
+
+// ---- bins: entries scattered over the matrix, and no access to memory that is ----
+
+// Where columns have no order, each entry reads 32 bytes of x for the sake of 4, and these fill the way from the L2. With
+// the entries in bins (engine/data/sparse/binned.c; Beamer, Asanovic, Patterson, "Reducing Pagerank communication via
+// propagation blocking", IPDPS 2017) a first kernel has a panel of x in shared memory, multiplies, and writes each product
+// where a second one wants it, which has the sums of some rows in shared memory. All that either reads or writes of memory
+// lies side by side: 16.5 bytes an entry.
+
+#if defined SPMV_BINS || !defined SPMV_ONE
+// Four entries of one octet, on their way from memory.
+struct Four {
+    float4 value;
+    uint2 columns; // 16 bits each
+    u32 octet;
+};
+
+// The last panel that begins at or before an octet.
+__device__ __forceinline__ u32 panel_of(const u32 *starts, u32 panels, u32 octet)
+{
+    u32 low = 0, high = panels;
+    while (high - low > 1) {
+        u32 middle = low + (high - low) / 2;
+        if (starts[middle] <= octet)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+// All blocks have the same number of octets to multiply, of as many panels as these lie in. While entries
+// are multiplied, the next ones are on their way.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    spmv_bins_multiply(const u32 *panel_starts, const unsigned short *columns, const float *values, const u32 *to,
+                       const float *x, float *products, u32 panels, u32 width, u32 octets, u32 all_columns)
+{
+    extern __shared__ float4 panel_quads[]; // WIDTH elements of x
+    float *panel = (float *)panel_quads;
+    u32 share = ceil_div(ceil_div(octets, gridDim.x), 16u) * 16;
+    offset first = (offset)blockIdx.x * share;
+    u32 begin = (u32)min(first, (offset)octets), end = (u32)min(first + share, (offset)octets);
+    Four now[UNROLL], next[UNROLL];
+    auto fetch = [&](offset quad, offset last) {
+#pragma unroll
+        for (unsigned k = 0; k < UNROLL; k++) {
+            offset at = quad + k * BLOCK;
+            if (at < last) {
+                next[k].value = load<STREAMING>((const float4 *)values + at);
+                next[k].columns = load<STREAMING>((const uint2 *)columns + at);
+                next[k].octet = load<STREAMING>(to + at / 2);
+            }
+        }
+    };
+    for (u32 p = panel_of(panel_starts, panels, begin); begin < end; p++) {
+        u32 stop = min(end, panel_starts[p + 1]), base = p * width, here = min(width, all_columns - base);
+        if (stop <= begin)
+            continue;
+        offset quad = 2 * (offset)begin + threadIdx.x, last = 2 * (offset)stop;
+        fetch(quad, last);
+        __syncthreads(); // nobody reads the panel before
+        u32 whole = width % 4 == 0 ? here / 4 * 4 : 0; // panels begin at a multiple of 16 bytes
+        for (u32 i = threadIdx.x; i < whole / 4; i += BLOCK)
+            panel_quads[i] = load_quad(x + base + 4 * i);
+        for (u32 i = whole + threadIdx.x; i < here; i += BLOCK)
+            panel[i] = x[base + i];
+        __syncthreads();
+        for (; quad < last; quad += BLOCK * UNROLL) {
+#pragma unroll
+            for (unsigned k = 0; k < UNROLL; k++)
+                now[k] = next[k];
+            fetch(quad + BLOCK * UNROLL, last);
+#pragma unroll
+            for (unsigned k = 0; k < UNROLL; k++) {
+                offset at = quad + k * BLOCK;
+                if (at < last) {
+                    now[k].value.x *= panel[now[k].columns.x & 0xffff];
+                    now[k].value.y *= panel[now[k].columns.x >> 16];
+                    now[k].value.z *= panel[now[k].columns.y & 0xffff];
+                    now[k].value.w *= panel[now[k].columns.y >> 16];
+                    ((float4 *)products)[2 * (offset)now[k].octet + at % 2] = now[k].value;
+                }
+            }
+        }
+        begin = stop;
+    }
+}
+
+// Adds a product to its line for each lane; the lines of lanes whose bit 15 is not set differ.
+__device__ __forceinline__ void add_apart(float *sums, u32 slot, float product, bool anyone_twice)
+{
+    const u32 nobody = 0x7fff;
+    bool twice = slot >> 15;
+    slot &= nobody;
+    if (slot != nobody && !twice)
+        sums[slot] += product;
+    __syncwarp();
+    if (!anyone_twice)
+        return;
+    for (u32 left = __ballot_sync(ALL_LANES, twice); left != 0; left &= left - 1) { // in turn
+        if (lane_id() == __ffs(left) - 1)
+            sums[slot] += product;
+        __syncwarp();
+    }
+}
+
+// A block a group. Each of its warps has sums of its own, and takes every WARPS-th chunk, from the back to the front,
+// since what was written last is still in the L2.
+extern "C" __global__ void __launch_bounds__(WARPS *WARP)
+    spmv_bins_add(const u32 *group_starts, const u32 *group_lines, const unsigned short *slots, const float *products,
+                  float *y, float *partial, u32 rows)
+{
+    extern __shared__ float all_sums[]; // WARPS times LINES
+    u32 group = blockIdx.x, begin = group_starts[group], chunks = group_starts[group + 1] - begin;
+    float4 product[AHEAD], next_product[AHEAD];
+    uint2 slot[AHEAD], next_slot[AHEAD];
+    auto fetch = [&](u32 turn) {
+#pragma unroll
+        for (unsigned k = 0; k < AHEAD; k++) {
+            if (turn + k * WARPS < chunks) {
+                offset quad = (offset)(begin + chunks - 1 - turn - k * WARPS) * WARP + lane_id();
+                next_product[k] = load<STREAMING>((const float4 *)products + quad);
+                next_slot[k] = load<STREAMING>((const uint2 *)slots + quad);
+            }
+        }
+    };
+    fetch(warp_id());
+    float *sums = all_sums + warp_id() * LINES;
+    for (u32 i = lane_id(); i < LINES; i += WARP)
+        sums[i] = 0;
+    __syncwarp();
+    for (u32 turn = warp_id(); turn < chunks; turn += WARPS * AHEAD) {
+#pragma unroll
+        for (unsigned k = 0; k < AHEAD; k++) {
+            product[k] = next_product[k];
+            slot[k] = next_slot[k];
+        }
+        fetch(turn + WARPS * AHEAD);
+#pragma unroll
+        for (unsigned k = 0; k < AHEAD; k++) {
+            if (turn + k * WARPS < chunks) {
+                bool twice = __any_sync(ALL_LANES, ((slot[k].x | slot[k].y) & 0x80008000) != 0);
+                add_apart(sums, slot[k].x & 0xffff, product[k].x, twice);
+                add_apart(sums, slot[k].x >> 16, product[k].y, twice);
+                add_apart(sums, slot[k].y & 0xffff, product[k].z, twice);
+                add_apart(sums, slot[k].y >> 16, product[k].w, twice);
+            }
+        }
+    }
+    __syncthreads();
+    u32 first = group_lines[group], count = group_lines[group + 1] - first;
+    for (u32 i = threadIdx.x; i < count; i += WARPS * WARP) {
+        float sum = 0;
+#pragma unroll
+        for (unsigned w = 0; w < WARPS; w++)
+            sum += all_sums[w * LINES + i];
+        u32 line = first + i;
+        if (line < rows)
+            y[line] = sum;
+        else
+            partial[line - rows] = sum;
+    }
+}
+
+// A warp a row that was cut into pieces; the whole block where there are many.
+extern "C" __global__ void __launch_bounds__(256)
+    spmv_bins_join(const u32 *cut_rows, const u32 *cut_starts, const float *partial, float *y, u32 cut)
+{
+    const u32 warps = 256 / WARP, many = 128;
+    __shared__ float shares[warps];
+    u32 first = blockIdx.x * warps, i = first + warp_id();
+    if (i < cut && cut_starts[i + 1] - cut_starts[i] <= many) {
+        float sum = 0;
+        for (u32 piece = cut_starts[i] + lane_id(); piece < cut_starts[i + 1]; piece += WARP)
+            sum += partial[piece];
+        sum = row_sum<WARP>(sum);
+        if (lane_id() == 0)
+            y[cut_rows[i]] = sum;
+    }
+    for (i = first; i < min(first + warps, cut); i++) {
+        u32 begin = cut_starts[i], end = cut_starts[i + 1];
+        if (end - begin <= many)
+            continue;
+        float sum = 0;
+#pragma unroll 4
+        for (u32 piece = begin + threadIdx.x; piece < end; piece += 256)
+            sum += partial[piece];
+        sum = row_sum<WARP>(sum);
+        if (lane_id() == 0)
+            shares[warp_id()] = sum;
+        __syncthreads();
+        sum = 0;
+        for (u32 w = 0; w < warps; w++)
+            sum += shares[w];
+        if (threadIdx.x == 0)
+            y[cut_rows[i]] = sum;
+        __syncthreads();
+    }
 }
 #endif

@@ -90,4 +90,19 @@ typedef struct kiln__incoming {
 kiln__io kiln__child_send_some(const kiln__child *child, const kiln__text *message, size_t *sent);
 kiln__io kiln__child_receive_some(const kiln__child *child, const kiln_allocator *mem, kiln__incoming *in);
 
+/* ---- another program, run to its end (process.c) ---- */
+typedef struct kiln__process {
+    const char *const *arguments; /* ends with NULL; the first is looked for in PATH. No shell sees them. */
+    const char *folder;           /* in which it works */
+    const char *output;           /* a new file for what it prints */
+    double seconds;               /* 0: no limit */
+    const volatile int *stop;     /* NULL, or nonzero once the caller wants it to end */
+} kiln__process;
+typedef enum kiln__ended { KILN__ENDED_ITSELF, KILN__ENDED_LATE, KILN__ENDED_STOPPED } kiln__ended;
+/* 0 and *how as of waitpid() (-1: not known), or the errno of the start. All processes of its group are ended. */
+int kiln__process_run(const kiln__process *program, int *how, kiln__ended *ended);
+/* A new folder for this user alone, in $TMPDIR or /tmp; NULL, and errno. */
+const char *kiln__folder_private(kiln__arena *arena);
+void kiln__folder_remove(const char *path); /* with all in it; links are not followed */
+
 #endif

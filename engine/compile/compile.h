@@ -65,9 +65,9 @@ typedef struct kiln__include_paths {
     size_t allowed_count;
 } kiln__include_paths;
 
-/* What the compiler gets. Everything lives in the arena. */
+/* What the compiler gets. Everything lives in the arena, but for a source that did not change. */
 typedef struct kiln__includes {
-    const char *source; /* the text; it differs from the given one where the name in an #include had to change */
+    const char *source; /* the given text itself, or a copy where the name in an #include had to change */
     const kiln__include *items;
     size_t count;
     const char *const *others; /* names that were not found, each once: CUDA's headers, for kiln__nvrtc_headers() */
@@ -131,7 +131,8 @@ bool kiln__compiler_is_quiet(kiln__compiler *compiler);
 
 /* A running compile. Any thread may start, poll and wait; a job belongs to one thread. */
 typedef struct kiln__compile_job kiln__compile_job;
-/* The request is copied. Workers take jobs in the order they were started. */
+/* The request is copied. Workers take jobs in the order they were started. A request that is the same as one under way
+ * is not compiled again; its job gets a copy of the result, with a time of 0. */
 kiln_status kiln__compile_start(kiln__compiler *compiler, const kiln__compile_request *request, kiln__compile_job **job,
                                 kiln_error **error);
 bool kiln__compile_done(kiln__compile_job *job); /* never blocks */

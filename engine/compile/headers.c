@@ -9,41 +9,56 @@
 /* ---- headers that Kiln has itself ----
  * libcu++ defines the same names without asking, so it is used where it is. */
 
+// clang-format off: a line of C for each line of a header
 #define ONCE "#pragma once\n"
 #define STD(of, names) ONCE "#include <" of ">\nnamespace std {\n" names "}\n"
 #define USING(name) "using ::" #name ";\n"
 #define IF_NONE(name, value) "#ifndef " #name "\n#define " #name " " value "\n#endif\n"
-#define OF_CUDA(name) "#if __has_include(<" name ">)\n#include <" name ">\n#else\n"
 #define IF_THERE(name) "#if __has_include(<" name ">)\n#include <" name ">\n#endif\n"
 
-#define INTS(bits, type)                                                                                               \
+#define INTS(bits, type, most, twice, end)                                                                             \
     "typedef signed " type " int" bits "_t, int_least" bits "_t, int_fast" bits "_t;\n"                                \
-    "typedef unsigned " type " uint" bits "_t, uint_least" bits "_t, uint_fast" bits "_t;\n"
-#define INT_LIMITS(bits, most, twice, end)                                                                             \
-    "#define INT" bits "_MAX " most end "\n#define INT" bits "_MIN (-INT" bits "_MAX - 1)\n"                           \
+    "typedef unsigned " type " uint" bits "_t, uint_least" bits "_t, uint_fast" bits "_t;\n"                           \
+    "#define INT" bits "_MAX " most end "\n"                                                                           \
+    "#define INT" bits "_MIN (-INT" bits "_MAX - 1)\n"                                                                 \
     "#define UINT" bits "_MAX " twice "\n"
-#define INT_NAMES(X)                                                                                                   \
-    X(int8_t)                                                                                                          \
-    X(int16_t)                                                                                                         \
-    X(int32_t)                                                                                                         \
-    X(int64_t) X(uint8_t) X(uint16_t) X(uint32_t) X(uint64_t) X(intptr_t) X(uintptr_t) X(intmax_t) X(uintmax_t)
 
-static const char stdint_text[] = ONCE OF_CUDA("cuda/std/cstdint") INTS("8", "char") INTS("16", "short") INTS("32",
-                                                                                                              "int")
-    INTS("64", "long long") "typedef long long intptr_t, intmax_t;\ntypedef unsigned long long uintptr_t, uintmax_t;\n" INT_LIMITS(
-        "8", "127", "255", "") INT_LIMITS("16", "32767", "65535", "") INT_LIMITS("32", "2147483647", "4294967295u", "")
-        INT_LIMITS("64", "9223372036854775807", "18446744073709551615ull",
-                   "ll") "#define SIZE_MAX UINT64_MAX\n#endif\n";
+static const char stdint_text[] = ONCE
+    "#if __has_include(<cuda/std/cstdint>)\n"
+    "#include <cuda/std/cstdint>\n"
+    "#else\n" INTS("8", "char", "127", "255", "") INTS("16", "short", "32767", "65535", "")
+        INTS("32", "int", "2147483647", "4294967295u", "")
+            INTS("64", "long long", "9223372036854775807", "18446744073709551615ull",
+                 "ll") "typedef long long intptr_t, intmax_t;\n"
+                       "typedef unsigned long long uintptr_t, uintmax_t;\n"
+                       "#define SIZE_MAX UINT64_MAX\n"
+                       "#endif\n";
+static const char cstdint_text[] = STD(
+    "stdint.h", USING(int8_t) USING(int16_t) USING(int32_t) USING(int64_t) USING(uint8_t) USING(uint16_t)
+                    USING(uint32_t) USING(uint64_t) USING(intptr_t) USING(uintptr_t) USING(intmax_t) USING(uintmax_t));
 
-static const char limits_text[] = ONCE OF_CUDA(
-    "cuda/std/climits") "#define CHAR_BIT 8\n#define SCHAR_MIN (-128)\n#define SCHAR_MAX 127\n#define UCHAR_MAX 255\n"
-                        "#define CHAR_MIN SCHAR_MIN\n#define CHAR_MAX SCHAR_MAX\n"
-                        "#define SHRT_MIN (-32768)\n#define SHRT_MAX 32767\n#define USHRT_MAX 65535\n"
-                        "#define INT_MAX 2147483647\n#define INT_MIN (-INT_MAX - 1)\n#define UINT_MAX 4294967295u\n"
-                        "#define LLONG_MAX 9223372036854775807ll\n#define LLONG_MIN (-LLONG_MAX - 1)\n"
-                        "#define ULLONG_MAX 18446744073709551615ull\n"
-                        "#define LONG_MAX 9223372036854775807l\n#define LONG_MIN (-LONG_MAX - 1)\n#define ULONG_MAX 18446744073709551615ul\n"
-                        "#endif\n";
+static const char limits_text[] = ONCE "#if __has_include(<cuda/std/climits>)\n"
+                                       "#include <cuda/std/climits>\n"
+                                       "#else\n"
+                                       "#define CHAR_BIT 8\n"
+                                       "#define SCHAR_MAX 127\n"
+                                       "#define SCHAR_MIN (-128)\n"
+                                       "#define UCHAR_MAX 255\n"
+                                       "#define CHAR_MAX SCHAR_MAX\n"
+                                       "#define CHAR_MIN SCHAR_MIN\n"
+                                       "#define SHRT_MAX 32767\n"
+                                       "#define SHRT_MIN (-32768)\n"
+                                       "#define USHRT_MAX 65535\n"
+                                       "#define INT_MAX 2147483647\n"
+                                       "#define INT_MIN (-INT_MAX - 1)\n"
+                                       "#define UINT_MAX 4294967295u\n"
+                                       "#define LONG_MAX 9223372036854775807l\n"
+                                       "#define LONG_MIN (-LONG_MAX - 1)\n"
+                                       "#define ULONG_MAX 18446744073709551615ul\n"
+                                       "#define LLONG_MAX 9223372036854775807ll\n"
+                                       "#define LLONG_MIN (-LLONG_MAX - 1)\n"
+                                       "#define ULLONG_MAX 18446744073709551615ull\n"
+                                       "#endif\n";
 
 static const char float_text[] = ONCE IF_NONE(FLT_RADIX, "2") IF_NONE(FLT_MANT_DIG, "24") IF_NONE(FLT_DIG, "6")
     IF_NONE(FLT_MIN_EXP, "(-125)") IF_NONE(FLT_MAX_EXP, "128") IF_NONE(FLT_MAX, "3.402823466385288598e+38f")
@@ -61,23 +76,24 @@ static const char math_text[] = ONCE IF_NONE(INFINITY, "(1.0f / 0.0f)") IF_NONE(
                     IF_NONE(M_PI_4, "0.78539816339744830962") IF_NONE(M_1_PI, "0.31830988618379067154")
                         IF_NONE(M_2_PI, "0.63661977236758134308") IF_NONE(M_2_SQRTPI, "1.12837916709551257390")
                             IF_NONE(M_SQRT2, "1.41421356237309504880") IF_NONE(M_SQRT1_2, "0.70710678118654752440");
-
-#define MATH_NAMES(X)                                                                                                  \
-    X(abs)                                                                                                             \
-    X(fabs)                                                                                                            \
-    X(sqrt)                                                                                                            \
-    X(cbrt)                                                                                                            \
-    X(hypot) X(exp) X(exp2) X(expm1) X(log) X(log2) X(log10) X(log1p) X(pow) X(sin) X(cos) X(tan) X(asin) X(acos)      \
-        X(atan) X(atan2) X(sinh) X(cosh) X(tanh) X(asinh) X(acosh) X(atanh) X(floor) X(ceil) X(round) X(lround)        \
-            X(llround) X(trunc) X(rint) X(nearbyint) X(fmod) X(remainder) X(fmin) X(fmax) X(fdim) X(fma) X(erf)        \
-                X(erfc) X(tgamma) X(lgamma) X(copysign) X(ldexp) X(frexp) X(modf) X(logb) X(ilogb) X(scalbn)           \
-                    X(nextafter) X(isnan) X(isinf) X(isfinite) X(signbit)
+static const char cmath_text[] =
+    STD("math.h",
+        USING(abs) USING(fabs) USING(sqrt) USING(cbrt) USING(hypot) USING(exp) USING(exp2) USING(expm1) USING(log)
+            USING(log2) USING(log10) USING(log1p) USING(pow) USING(sin) USING(cos) USING(tan) USING(asin) USING(acos)
+                USING(atan) USING(atan2) USING(sinh) USING(cosh) USING(tanh) USING(asinh) USING(acosh) USING(atanh)
+                    USING(floor) USING(ceil) USING(round) USING(lround) USING(llround) USING(trunc) USING(rint)
+                        USING(nearbyint) USING(fmod) USING(remainder) USING(fmin) USING(fmax) USING(fdim) USING(fma)
+                            USING(erf) USING(erfc) USING(tgamma) USING(lgamma) USING(copysign) USING(ldexp) USING(frexp)
+                                USING(modf) USING(logb) USING(ilogb) USING(scalbn) USING(nextafter) USING(isnan)
+                                    USING(isinf) USING(isfinite) USING(signbit));
 
 /* Types of the driver API that kernels take; the rest of that header is for the host. */
 static const char cuda_text[] = ONCE IF_NONE(
     CUDA_VERSION,
-    "(__CUDACC_VER_MAJOR__ * 1000 + __CUDACC_VER_MINOR__ * 10)") "typedef unsigned long long CUdeviceptr;\ntypedef int CUdevice;\n"
-                                                                 "typedef struct CUctx_st *CUcontext;\ntypedef struct CUstream_st *CUstream;\n"
+    "(__CUDACC_VER_MAJOR__ * 1000 + __CUDACC_VER_MINOR__ * 10)") "typedef unsigned long long CUdeviceptr;\n"
+                                                                 "typedef int CUdevice;\n"
+                                                                 "typedef struct CUctx_st *CUcontext;\n"
+                                                                 "typedef struct CUstream_st *CUstream;\n"
                                                                  "typedef unsigned long long CUtexObject, CUsurfObject;\n"
                                                                  "struct alignas(64) CUtensorMap_st { unsigned long long opaque[16]; };\n"
                                                                  "typedef struct CUtensorMap_st CUtensorMap;\n";
@@ -95,19 +111,20 @@ static const char cub_text[] = ONCE IF_THERE("cub/block/block_adjacent_differenc
                                     IF_THERE("cub/warp/warp_store.cuh") IF_THERE("cub/thread/thread_load.cuh")
                                         IF_THERE("cub/thread/thread_store.cuh")
                                             IF_THERE("cub/thread/thread_operators.cuh");
+// clang-format on
 
 static const struct {
     const char *name, *text;
 } own[] = {
     {"stdint.h", stdint_text},
     {"inttypes.h", ONCE "#include <stdint.h>\n"},
-    {"cstdint", STD("stdint.h", INT_NAMES(USING))},
+    {"cstdint", cstdint_text},
     {"limits.h", limits_text},
     {"climits", ONCE "#include <limits.h>\n"},
     {"float.h", float_text},
     {"cfloat", ONCE "#include <float.h>\n"},
     {"math.h", math_text},
-    {"cmath", STD("math.h", MATH_NAMES(USING))},
+    {"cmath", cmath_text},
     {"stddef.h", ONCE "#ifndef offsetof\n#define offsetof(type, member) __builtin_offsetof(type, member)\n#endif\n"},
     {"cstddef", STD("stddef.h", USING(size_t) USING(ptrdiff_t) "typedef decltype(nullptr) nullptr_t;\n")},
     {"stdbool.h", ONCE},
@@ -134,58 +151,94 @@ const char *kiln__header_own(const char *name)
 
 /* ---- what to do without one ---- */
 
-/* X(name). C++ headers of the host that libcu++ has as cuda/std/NAME, in one version or another. */
-#define OF_LIBCUDACXX(X)                                                                                               \
-    X(algorithm)                                                                                                       \
-    X(array)                                                                                                           \
-    X(atomic)                                                                                                          \
-    X(barrier)                                                                                                         \
-    X(bit) X(bitset) X(chrono) X(complex) X(concepts) X(ctime) X(exception) X(expected) X(functional)                  \
-        X(initializer_list) X(iterator) X(latch) X(limits) X(mdspan) X(memory) X(numbers) X(numeric) X(optional)       \
-            X(ranges) X(ratio) X(semaphore) X(source_location) X(span) X(string_view) X(tuple) X(type_traits)          \
-                X(utility) X(variant) X(version)
-#define OF_HOST(X)                                                                                                     \
-    X(cctype)                                                                                                          \
-    X(cerrno)                                                                                                          \
-    X(condition_variable)                                                                                              \
-    X(cstdarg)                                                                                                         \
-    X(cuda_profiler_api.h) X(deque) X(errno.h) X(filesystem) X(forward_list) X(fstream) X(future) X(iomanip) X(ios)    \
-        X(iosfwd) X(iostream) X(istream) X(list) X(locale) X(map) X(mutex) X(new) X(ostream) X(queue) X(random)        \
-            X(regex) X(set) X(shared_mutex) X(signal.h) X(sstream) X(stack) X(stdexcept) X(streambuf) X(string)        \
-                X(sys / time.h) X(thread) X(time.h) X(typeinfo) X(unistd.h) X(unordered_map) X(unordered_set)          \
-                    X(valarray) X(vector)
 #define OUT "between #ifndef __CUDACC_RTC__ and #endif"
 #define KEEP_OUT "put it, and the code that needs it, " OUT
 
-/* X(identifier, header). What other compilers declare without an #include, or by way of another header. */
-#define DECLARED_IN(X)                                                                                                 \
-    X("INFINITY", "math.h")                                                                                            \
-    X("NAN", "math.h")                                                                                                 \
-    X("HUGE_VALF", "math.h")                                                                                           \
-    X("M_PI", "math.h")                                                                                                \
-    X("FLT_MAX", "float.h") X("FLT_MIN", "float.h") X("FLT_EPSILON", "float.h") X("DBL_MAX", "float.h")                \
-        X("DBL_EPSILON", "float.h") X("CHAR_BIT", "limits.h") X("INT_MAX", "limits.h") X("INT_MIN", "limits.h")        \
-            X("UINT_MAX", "limits.h") X("LLONG_MAX", "limits.h") X("int8_t", "stdint.h") X("int16_t", "stdint.h")      \
-                X("int32_t", "stdint.h") X("int64_t", "stdint.h") X("uint8_t", "stdint.h") X("uint16_t", "stdint.h")   \
-                    X("uint32_t", "stdint.h") X("uint64_t", "stdint.h") X("intptr_t", "stdint.h")                      \
-                        X("uintptr_t", "stdint.h") X("UINT32_MAX", "stdint.h") X("half", "cuda_fp16.h")                \
-                            X("__half", "cuda_fp16.h") X("half2", "cuda_fp16.h") X("__half2", "cuda_fp16.h")           \
-                                X("__nv_bfloat16", "cuda_bf16.h") X("__nv_bfloat162", "cuda_bf16.h")
-
+/* C++ headers of the host that libcu++ has as cuda/std/NAME, in one version or another. */
 static const char *const of_libcudacxx[] = {
-#define KILN_X(name) #name,
-    OF_LIBCUDACXX(KILN_X)
-#undef KILN_X
+    "algorithm", "array",       "atomic",  "barrier",   "bit",      "bitset",          "chrono",
+    "complex",   "concepts",    "ctime",   "exception", "expected", "functional",      "initializer_list",
+    "iterator",  "latch",       "limits",  "mdspan",    "memory",   "numbers",         "numeric",
+    "optional",  "ranges",      "ratio",   "semaphore", "span",     "source_location", "string_view",
+    "tuple",     "type_traits", "utility", "variant",   "version",
 };
 static const char *const of_host[] = {
-#define KILN_X(name) #name,
-    OF_HOST(KILN_X)
-#undef KILN_X
+    "cctype",
+    "cerrno",
+    "condition_variable",
+    "cstdarg",
+    "cuda_profiler_api.h",
+    "deque",
+    "errno.h",
+    "filesystem",
+    "forward_list",
+    "fstream",
+    "future",
+    "iomanip",
+    "ios",
+    "iosfwd",
+    "iostream",
+    "istream",
+    "list",
+    "locale",
+    "map",
+    "mutex",
+    "new",
+    "ostream",
+    "queue",
+    "random",
+    "regex",
+    "set",
+    "shared_mutex",
+    "signal.h",
+    "sstream",
+    "stack",
+    "stdexcept",
+    "streambuf",
+    "string",
+    "sys/time.h",
+    "thread",
+    "time.h",
+    "typeinfo",
+    "unistd.h",
+    "unordered_map",
+    "unordered_set",
+    "valarray",
+    "vector",
 };
+/* What other compilers declare without an #include, or by way of another header. */
 static const char *const declared_in[][2] = {
-#define KILN_X(name, header) {name, header},
-    DECLARED_IN(KILN_X)
-#undef KILN_X
+    {"INFINITY", "math.h"},
+    {"NAN", "math.h"},
+    {"HUGE_VALF", "math.h"},
+    {"M_PI", "math.h"},
+    {"FLT_MAX", "float.h"},
+    {"FLT_MIN", "float.h"},
+    {"FLT_EPSILON", "float.h"},
+    {"DBL_MAX", "float.h"},
+    {"DBL_EPSILON", "float.h"},
+    {"CHAR_BIT", "limits.h"},
+    {"INT_MAX", "limits.h"},
+    {"INT_MIN", "limits.h"},
+    {"UINT_MAX", "limits.h"},
+    {"LLONG_MAX", "limits.h"},
+    {"int8_t", "stdint.h"},
+    {"int16_t", "stdint.h"},
+    {"int32_t", "stdint.h"},
+    {"int64_t", "stdint.h"},
+    {"uint8_t", "stdint.h"},
+    {"uint16_t", "stdint.h"},
+    {"uint32_t", "stdint.h"},
+    {"uint64_t", "stdint.h"},
+    {"intptr_t", "stdint.h"},
+    {"uintptr_t", "stdint.h"},
+    {"UINT32_MAX", "stdint.h"},
+    {"half", "cuda_fp16.h"},
+    {"__half", "cuda_fp16.h"},
+    {"half2", "cuda_fp16.h"},
+    {"__half2", "cuda_fp16.h"},
+    {"__nv_bfloat16", "cuda_bf16.h"},
+    {"__nv_bfloat162", "cuda_bf16.h"},
 };
 
 static bool is_one_of(const char *name, const char *const *names, size_t count)

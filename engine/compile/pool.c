@@ -11,14 +11,16 @@
 
 #include "pool.h"
 
-enum { QUEUED, RUNNING, DONE };
+enum { QUEUED, RUNNING, FOLLOWING, DONE };
 
 struct kiln__compile_job {
     kiln__compiler *compiler;
     kiln__compile_job *next;
     int state;
-    bool abandoned;     /* cancelled while it ran */
-    kiln__text message; /* the request: our own copy */
+    bool abandoned; /* cancelled while it ran */
+    /* Jobs with the same request get the outcome of the one that was first. */
+    kiln__compile_job *leader, *followers; /* followers: linked by `next` */
+    kiln__text message;                    /* the request: our own copy */
     kiln__outcome outcome;
 };
 
@@ -29,6 +31,7 @@ typedef struct queue {
 
 typedef struct slot {
     kiln__compiler *compiler;
+    kiln__compile_job *running;
     pthread_t thread;
     kiln__worker worker;
 } slot;
@@ -86,19 +89,51 @@ static kiln__compile_job *take_first(queue *from)
     return job;
 }
 
-static void take_out(queue *from, const kiln__compile_job *job)
+/* False: it is in the other queue. */
+static bool take_out(queue *from, const kiln__compile_job *job)
 {
     kiln__compile_job **link = &from->first, *before = NULL;
     while (*link && *link != job) {
         before = *link;
         link = &before->next;
     }
-    if (!*link) /* it is in the other queue */
-        return;
+    if (!*link)
+        return false;
     *link = job->next;
     if (from->last == job)
         from->last = before;
     from->count--;
+    return true;
+}
+
+/* The first from `job` on that has this request; NULL: none. */
+static kiln__compile_job *same_in(kiln__compile_job *job, const kiln__text *message)
+{
+    while (job &&
+           (job->message.length != message->length || memcmp(job->message.data, message->data, message->length) != 0))
+        job = job->next;
+    return job;
+}
+
+/* The follower takes the leader's place at the end of a queue, with the other followers. */
+static void lead(kiln__compile_job *old, queue *into)
+{
+    kiln__compile_job *job = old->followers;
+    old->followers = NULL;
+    job->followers = job->next;
+    job->next = job->leader = NULL;
+    job->state = QUEUED;
+    for (kiln__compile_job *at = job->followers; at; at = at->next)
+        at->leader = job;
+    put(into, job);
+}
+
+static void unfollow(kiln__compile_job *job)
+{
+    kiln__compile_job **link = &job->leader->followers;
+    while (*link != job)
+        link = &(*link)->next;
+    *link = job->next;
 }
 
 /* Moves all jobs behind those of the other queue. */
@@ -149,7 +184,7 @@ static void try_alone(slot *self, kiln__compile_job *job)
     while (compiler->running > 0 && !atomic_load(&compiler->closing))
         pthread_cond_wait(&compiler->quiet, &compiler->lock);
     compiler->running++;
-    if (mine && !job->abandoned && !atomic_load(&compiler->closing)) {
+    if (mine && (!job->abandoned || job->followers) && !atomic_load(&compiler->closing)) {
         pthread_mutex_unlock(&compiler->lock);
         kiln__logf(&compiler->log, KILN_LOG_WARNING, "%s; retrying it once, while nothing else compiles",
                    kiln_error_message(job->outcome.error));
@@ -161,6 +196,26 @@ static void try_alone(slot *self, kiln__compile_job *job)
     compiler->lone = compiler->lone && !mine;
     pthread_cond_broadcast(&compiler->quiet);
     pthread_cond_broadcast(&compiler->work);
+}
+
+/* With the lock held. The time counts once. */
+static void share(const kiln__compiler *compiler, kiln__compile_job *job)
+{
+    for (kiln__compile_job *at = job->followers, *next; at; at = next) {
+        next = at->next;
+        at->next = at->leader = NULL;
+        at->outcome.status = job->outcome.status;
+        if (job->outcome.status == KILN_OK)
+            at->outcome.status = kiln__unit_make(compiler->mem, &job->outcome.unit, &at->outcome.unit,
+                                                 &at->outcome.error);
+        else if (job->outcome.error)
+            kiln__fail(compiler->mem, &at->outcome.error, job->outcome.status, "%s",
+                       kiln_error_message(job->outcome.error));
+        if (kiln__error_is_passing(job->outcome.error))
+            kiln__error_mark_passing(at->outcome.error);
+        at->state = DONE;
+    }
+    job->followers = NULL;
 }
 
 static void *serve(void *user)
@@ -178,6 +233,7 @@ static void *serve(void *user)
             break;
         kiln__compile_job *job = take_first(&compiler->waiting);
         job->state = RUNNING;
+        self->running = job;
         compiler->running++;
         pthread_mutex_unlock(&compiler->lock);
         if (compiler->worker)
@@ -185,15 +241,16 @@ static void *serve(void *user)
         else
             compile_here(compiler, &job->message, &job->outcome);
         pthread_mutex_lock(&compiler->lock);
-        if (job->outcome.died && !job->abandoned)
+        if (job->outcome.died && (!job->abandoned || job->followers))
             try_alone(self, job);
+        self->running = NULL;
         job->state = DONE;
+        share(compiler, job);
         compiler->running--;
         pthread_cond_broadcast(&compiler->quiet);
         if (job->abandoned)
             free_job(job);
-        else
-            pthread_cond_broadcast(&compiler->done);
+        pthread_cond_broadcast(&compiler->done);
         ring(compiler->ended);
     }
     pthread_mutex_unlock(&compiler->lock);
@@ -391,6 +448,21 @@ bool kiln__compiler_is_quiet(kiln__compiler *compiler)
 
 /* ---- jobs ---- */
 
+/* With the lock held. False: no job with this request is under way. */
+static bool follow(kiln__compiler *compiler, kiln__compile_job *job)
+{
+    kiln__compile_job *same = same_in(compiler->waiting.first, &job->message); /* one that is held has to wait longer */
+    for (size_t i = 0; i < compiler->slot_count && !same; i++)
+        same = same_in(compiler->slots[i].running, &job->message);
+    if (!same)
+        return false;
+    job->state = FOLLOWING;
+    job->leader = same;
+    job->next = same->followers;
+    same->followers = job;
+    return true;
+}
+
 kiln_status kiln__compile_start(kiln__compiler *compiler, const kiln__compile_request *request, kiln__compile_job **job,
                                 kiln_error **error)
 {
@@ -409,6 +481,11 @@ kiln_status kiln__compile_start(kiln__compiler *compiler, const kiln__compile_re
         return status;
     }
     pthread_mutex_lock(&compiler->lock);
+    if (follow(compiler, made)) {
+        pthread_mutex_unlock(&compiler->lock);
+        *job = made;
+        return KILN_OK;
+    }
     if (compiler->waiting.count + 1 > compiler->idle && compiler->slot_count < compiler->slot_room) {
         int failed = add_slot(compiler);
         if (failed && compiler->slot_count == 0) {
@@ -479,9 +556,16 @@ void kiln__compile_cancel(kiln__compile_job *job)
     int state = job->state;
     if (state == RUNNING) {
         job->abandoned = true;
+    } else if (state == FOLLOWING) {
+        unfollow(job);
     } else if (state == QUEUED) {
-        take_out(&compiler->waiting, job);
-        take_out(&compiler->held, job);
+        bool waits = take_out(&compiler->waiting, job);
+        if (!waits)
+            take_out(&compiler->held, job);
+        if (job->followers) {
+            lead(job, waits ? &compiler->waiting : &compiler->held);
+            pthread_cond_signal(&compiler->work);
+        }
     }
     pthread_mutex_unlock(&compiler->lock);
     if (state != RUNNING)

@@ -160,6 +160,49 @@ static kiln_status fail_name(kiln_engine *engine, const char *name, kiln_error *
     return status;
 }
 
+/* A variant whose default configuration breaks a constraint is mostly a mistake: `kiln run` refuses it, and it cannot be
+ * what others are compared with. Constraints over sizes, the device or inputs are left out: a variant may be for some of
+ * them only. */
+static void warn_of_defaults(kiln_engine *engine, const kiln_spec *spec)
+{
+    kiln__arena arena = {.mem = engine->mem};
+    for (size_t v = 0; v < spec->variant_count; v++) {
+        const kiln__variant *variant = &spec->variants[v];
+        kiln_setting *known = kiln__arena_alloc(&arena,
+                                                (variant->param_count + variant->let_count + 1) * sizeof *known);
+        if (!known)
+            break;
+        kiln__scope scope = {.settings = {0, known}};
+        for (; scope.settings.count < variant->param_count; scope.settings.count++) {
+            const kiln_param_info *param = kiln_spec_param(spec, v, scope.settings.count);
+            known[scope.settings.count] = (kiln_setting){param->name, param->values[param->initial]};
+        }
+        for (size_t i = 0; i < variant->let_count; i++) {
+            kiln_setting *let = &known[scope.settings.count];
+            let->name = variant->lets[i].name;
+            scope.settings.count += kiln__expr_eval(variant->lets[i].expr, &scope, &let->value, NULL);
+        }
+        for (size_t i = 0; i < variant->where_count; i++) {
+            kiln_value holds;
+            kiln__pos pos = kiln__expr_pos(variant->where[i]);
+            if (!kiln__expr_eval(variant->where[i], &scope, &holds, NULL) || kiln__value_truth(holds))
+                continue;
+            kiln__logf(&engine->log, KILN_LOG_WARNING,
+                       "%s:%u:%u: the default configuration of variant '%s' breaks the constraint '%s'", spec->path,
+                       pos.line, pos.column, variant->name, kiln__expr_text(variant->where[i]));
+            break;
+        }
+    }
+    kiln__arena_free(&arena);
+}
+
+static kiln_status load_told(kiln_engine *engine, const char *path, kiln_spec **spec, kiln_error **error)
+{
+    KILN__TRY(load_path(engine, path, spec, error));
+    warn_of_defaults(engine, *spec);
+    return KILN_OK;
+}
+
 kiln_status kiln_spec_load(kiln_engine *engine, const char *path_or_name, kiln_spec **spec, kiln_error **error)
 {
     KILN__NEEDS(NULL, error, engine);
@@ -168,7 +211,7 @@ kiln_status kiln_spec_load(kiln_engine *engine, const char *path_or_name, kiln_s
     if (!*path_or_name) /* may come directly from the command line */
         return kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT, "the name of the spec is empty");
     if (is_path(path_or_name))
-        return load_path(engine, path_or_name, spec, error);
+        return load_told(engine, path_or_name, spec, error);
     const char *folder;
     for (size_t i = 0; (folder = folder_at(engine, i)); i++) {
         kiln__text path = {.mem = engine->mem};
@@ -182,12 +225,12 @@ kiln_status kiln_spec_load(kiln_engine *engine, const char *path_or_name, kiln_s
         kiln_status status = KILN_OK;
         bool found = is_file(path.data);
         if (found)
-            status = load_path(engine, path.data, spec, error);
+            status = load_told(engine, path.data, spec, error);
         kiln__text_free(&path);
         if (found)
             return status;
     }
-    return is_file(path_or_name) ? load_path(engine, path_or_name, spec, error)
+    return is_file(path_or_name) ? load_told(engine, path_or_name, spec, error)
                                  : fail_name(engine, path_or_name, error);
 }
 

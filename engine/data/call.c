@@ -56,8 +56,9 @@ static kiln_status missing(kiln_call *call, const char *name)
         names[i] = call->args[i].name;
     const char *near = names ? kiln__nearest(name, names, call->arg_count) : NULL;
     kiln__free(call->mem, names);
-    return near ? kiln_call_fail(call, "argument '%s' is missing; '%s' is given", name, near)
-                : kiln_call_fail(call, "argument '%s' is missing", name);
+    const char *hint = call->hint ? call->hint : "";
+    return near ? kiln_call_fail(call, "argument '%s' is missing; '%s' is given%s", name, near, hint)
+                : kiln_call_fail(call, "argument '%s' is missing%s", name, hint);
 }
 
 static const char *kind_of(const kiln__call_arg *arg)

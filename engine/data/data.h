@@ -123,7 +123,8 @@ struct kiln_call {
     /* Resolves a file name under the trust rules into a path from `arena`. */
     kiln_status (*file)(void *user, kiln__arena *arena, const char *name, const char **path, kiln_error **error);
     void *file_user;
-    bool missed; /* the function asked for an argument that it was not given */
+    const char *hint; /* NULL, or what can be done about a missing argument */
+    bool missed;      /* the function asked for an argument that it was not given */
     kiln__arena arena;
     kiln_error *failure;      /* set by kiln_call_fail */
     const kiln__log *log;     /* NULL: says nothing */

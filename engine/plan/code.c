@@ -19,6 +19,9 @@ struct kiln__code_job {
     kiln__compile_job *compile; /* NULL: the code came from the cache */
     kiln__includes includes;
     char headers[33]; /* the digest of the CUDA headers that the source names */
+    struct macro *macros;
+    size_t macro_count;
+    const char *prefix; /* of their names */
     kiln__unit unit;
     bool lines; /* PTX with source lines, which the simulated device uses in faults and counts */
 };
@@ -87,7 +90,7 @@ kiln_status kiln__config_kernels(const kiln__config *config, const kiln_allocato
     return status;
 }
 
-/* ---- the source ---- */
+/* ---- the macros ---- */
 
 /* Why a text cannot be the value of a macro: it could end its line, or hide what follows, for example an #include from
  * includes.c. */
@@ -115,46 +118,134 @@ static kiln_status check_text(const kiln_allocator *mem, const char *name, kiln_
     return kiln__fail(mem, error, KILN_ERROR_REFUSED, "the macro %s cannot be a text with %s", name, why);
 }
 
-static void define(kiln__text *out, const char *name, kiln_value value)
+/* A macro of a configuration: a param, a let or expression under `define:`, a size under `bake:`. */
+typedef struct macro {
+    const char *name, *of, *value; /* `of`: without the spec's prefix */
+    bool param;
+} macro;
+
+static kiln_status add_macro(kiln__code_job *job, const char *name, kiln_value value, bool param, kiln_error **error)
 {
-    kiln__text_printf(out, "#define %s ", name);
+    kiln__text text = {.mem = job->arena.mem};
     if (value.kind == KILN_BOOL) /* the preprocessor does not know true */
-        kiln__text_puts(out, value.as.i ? "1" : "0");
+        kiln__text_puts(&text, value.as.i ? "1" : "0");
     else
-        kiln__value_print(out, value);
-    kiln__text_puts(out, "\n");
+        kiln__value_print(&text, value);
+    macro *made = &job->macros[job->macro_count++];
+    *made = (macro){.name = kiln__arena_printf(&job->arena, "%s%s", job->prefix, name),
+                    .of = name,
+                    .value = kiln__arena_strdup(&job->arena, kiln__text_get(&text)),
+                    .param = param};
+    bool failed = text.failed || job->arena.failed;
+    kiln__text_free(&text);
+    return failed ? kiln__fail_memory(error) : check_text(job->arena.mem, name, value, error);
 }
 
-/* The macros of a configuration: its params, the lets and expressions under `define:`, the sizes under `bake:`. */
-static kiln_status add_preamble(const kiln_allocator *mem, const kiln__config *config, kiln__text *out,
-                                kiln_error **error)
+static kiln_status make_macros(const kiln__config *config, kiln__code_job *job, kiln_error **error)
 {
+    const kiln_allocator *mem = job->engine->mem;
     const kiln__variant *variant = config->variant;
     const kiln__scope *scope = kiln__config_scope(config);
+    size_t most = variant->param_count + variant->define_count + variant->bake_count;
     kiln__diag diag = {.mem = mem};
     kiln_status status = KILN_OK;
-    for (size_t i = 0; i < variant->param_count && status == KILN_OK; i++) {
-        define(out, config->params.items[i].name, config->params.items[i].value);
-        status = check_text(mem, config->params.items[i].name, config->params.items[i].value, error);
-    }
+    job->prefix = config->spec->prefix;
+    job->macros = kiln__arena_alloc(&job->arena, (most + 1) * sizeof *job->macros);
+    if (!job->macros)
+        return kiln__fail_memory(error);
+    for (size_t i = 0; i < variant->param_count && status == KILN_OK; i++)
+        if (variant->params[i].macro)
+            status = add_macro(job, config->params.items[i].name, config->params.items[i].value, true, error);
     for (size_t i = 0; i < variant->define_count && status == KILN_OK; i++) {
         kiln_value value;
-        if (kiln__expr_eval(variant->defines[i].expr, scope, &value, &diag)) {
-            define(out, variant->defines[i].name, value);
-            status = check_text(mem, variant->defines[i].name, value, error);
-        }
+        if (kiln__expr_eval(variant->defines[i].expr, scope, &value, &diag))
+            status = add_macro(job, variant->defines[i].name, value, false, error);
     }
-    if (status != KILN_OK) {
-        kiln__diag_finish(&diag, KILN_ERROR_SPEC, NULL);
-        return status;
-    }
-    for (size_t i = 0; i < variant->bake_count; i++) {
+    for (size_t i = 0; i < variant->bake_count && status == KILN_OK; i++) {
         kiln_value value;
         if (kiln__scope_find(scope, variant->bake[i], &value))
-            define(out, variant->bake[i], value);
+            status = add_macro(job, variant->bake[i], value, false, error);
     }
-    return kiln__diag_finish(&diag, KILN_ERROR_SPEC, error);
+    if (status == KILN_OK)
+        return kiln__diag_finish(&diag, KILN_ERROR_SPEC, error);
+    kiln__diag_finish(&diag, KILN_ERROR_SPEC, NULL);
+    return status;
 }
+
+/* ---- which macros the code can see ----
+ * A macro that no text names cannot change the code, and so is left out: configurations that differ in it alone have
+ * one source, and compile once. What makes names of pieces, a joined line or ##, may name any. */
+
+static bool is_word(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '$' ||
+           (c & 0x80);
+}
+
+static bool names(const char *text, const char *name)
+{
+    size_t length = strlen(name);
+    for (const char *at = text; (at = strstr(at, name)) != NULL; at++)
+        if ((at == text || !is_word(at[-1])) && !is_word(at[length]))
+            return true;
+    return false;
+}
+
+static bool makes_names(const char *text)
+{
+    if (strstr(text, "##") || strstr(text, "%:%:") || strstr(text, "?\?="))
+        return true;
+    for (const char *at = text; (at = strchr(at, '\n')) != NULL; at++) {
+        const char *end = at;
+        if (end > text && end[-1] == '\r')
+            end--;
+        end -= end - text >= 3 && strncmp(end - 3, "?\?/", 3) == 0 ? 3 : end > text && end[-1] == '\\' ? 1 : 0;
+        if (end != at && *end != '\r' && end > text && is_word(end[-1]) && is_word(at[1]))
+            return true;
+    }
+    return false;
+}
+
+/* All texts that the compiler gets, but for CUDA's headers. */
+static size_t all_texts(const kiln__code_job *job, const char **texts)
+{
+    const kiln__compile_request *request = &job->request;
+    size_t count = 0;
+    texts[count++] = job->includes.source;
+    for (size_t i = 0; i < request->include_count; i++)
+        texts[count++] = request->includes[i].text;
+    for (size_t i = 0; i < request->option_count; i++)
+        texts[count++] = request->options[i];
+    for (size_t i = 0; i < request->name_count; i++)
+        texts[count++] = request->names[i];
+    for (size_t i = 0; i < job->macro_count; i++)
+        texts[count++] = job->macros[i].value;
+    return count;
+}
+
+static kiln_status write_macros(kiln__code_job *job, kiln_error **error)
+{
+    const kiln__compile_request *request = &job->request;
+    const char **texts = kiln__arena_alloc(
+        &job->arena,
+        (1 + request->include_count + request->option_count + request->name_count + job->macro_count) * sizeof *texts);
+    if (!texts)
+        return kiln__fail_memory(error);
+    size_t count = all_texts(job, texts);
+    bool any = *job->headers != '\0'; /* CUDA's headers may name any */
+    for (size_t i = 0; i < count && !any; i++)
+        any = makes_names(texts[i]);
+    for (size_t i = 0; i < job->macro_count; i++) {
+        bool named = any;
+        for (size_t k = 0; k < count && !named; k++)
+            named = names(texts[k], job->macros[i].name);
+        if (named)
+            kiln__text_printf(&job->source, "#define %s %s\n", job->macros[i].name, job->macros[i].value);
+    }
+    return KILN_OK;
+}
+
+/* ---- the source ---- */
 
 static kiln_status collect_includes(kiln_engine *engine, const kiln__config *config, const char *path, const char *text,
                                     kiln__code_job *job, kiln_error **error)
@@ -173,7 +264,8 @@ static kiln_status collect_includes(kiln_engine *engine, const kiln__config *con
                                error);
 }
 
-static kiln_status fill_source(kiln_engine *engine, const kiln__config *config, kiln__code_job *job, kiln_error **error)
+/* Reads the source and what it includes. */
+static kiln_status read_source(kiln_engine *engine, const kiln__config *config, kiln__code_job *job, kiln_error **error)
 {
     const kiln_spec *spec = config->spec;
     const char *name = config->variant->source ? config->variant->source : spec->source;
@@ -195,31 +287,29 @@ static kiln_status fill_source(kiln_engine *engine, const kiln__config *config, 
     status = kiln__file_read_resolved(engine->mem, path, SOURCE_LIMIT, &text, &length, error);
     if (status != KILN_OK)
         return status;
-    if (memchr(text, '\0', length)) {
-        status = kiln__fail(engine->mem, error, KILN_ERROR_IO, "%s: not a text file: it contains a zero byte", path);
-        goto done;
-    }
-    status = add_preamble(engine->mem, config, &job->source, error);
-    if (status != KILN_OK)
-        goto done;
-    status = collect_includes(engine, config, path, text, job, error);
-    if (status != KILN_OK)
-        goto done;
-    if (*name == '/') /* the same files at another place have the same key */
-        name = strrchr(name, '/') + 1;
-    job->request.name = name;
-    kiln__text_puts(&job->source, "#line 1 \"");
-    for (const char *at = name; *at; at++)
-        kiln__text_printf(&job->source, *at == '"' || *at == '\\' ? "\\%c" : "%c", *at);
-    kiln__text_puts(&job->source, "\"\n");
-    kiln__text_puts(&job->source, job->includes.source);
-    kiln__text_puts(&job->source, "\n");
-    if (job->source.failed)
+    const char *kept = kiln__arena_strndup(&job->arena, text, length);
+    if (!kept)
         status = kiln__fail_memory(error);
-    job->request.source = job->source.data;
-done:
+    else if (memchr(text, '\0', length))
+        status = kiln__fail(engine->mem, error, KILN_ERROR_IO, "%s: not a text file: it contains a zero byte", path);
+    else
+        status = collect_includes(engine, config, path, kept, job, error);
+    /* Without its folder, where the same files at another place must have the same key. */
+    job->request.name = *name == '/' ? strrchr(name, '/') + 1 : name;
     kiln__free(engine->mem, text);
     return status;
+}
+
+/* When options and names are known: the text for the compiler. */
+static kiln_status write_source(kiln__code_job *job, kiln_error **error)
+{
+    kiln_status status = write_macros(job, error);
+    kiln__text_puts(&job->source, "#line 1 \"");
+    for (const char *at = job->request.name; *at; at++)
+        kiln__text_printf(&job->source, *at == '"' || *at == '\\' ? "\\%c" : "%c", *at);
+    kiln__text_printf(&job->source, "\"\n%s\n", job->includes.source);
+    job->request.source = job->source.data;
+    return job->source.failed ? kiln__fail_memory(error) : status;
 }
 
 /* ---- the options ---- */
@@ -362,12 +452,16 @@ kiln_status kiln__code_prepare(kiln_engine *engine, const kiln__config *config, 
     job->request.cubin = cubin;
     job->lines = arch == 0 && engine->driver.simulator != NULL;
     kiln__config_print(config, &job->label);
-    status = fill_source(engine, config, job, error);
+    status = make_macros(config, job, error);
+    if (status == KILN_OK)
+        status = read_source(engine, config, job, error);
     if (status == KILN_OK)
         status = fill_options(engine, config, job, error);
     if (status == KILN_OK)
         status = kiln__config_kernels(config, engine->mem, &job->arena, &job->request.names, &job->request.name_count,
                                       error);
+    if (status == KILN_OK)
+        status = write_source(job, error);
     if (status == KILN_OK)
         status = make_key(engine, job, error);
     if (status != KILN_OK) {
@@ -413,6 +507,54 @@ bool kiln__code_wait(kiln__code_job *job, double seconds)
     return !job->compile || kiln__compile_wait(job->compile, seconds);
 }
 
+/* ---- what a failed compile has to do with the macros ----
+ * A message of NVRTC is a line `FILE(LINE): error: ...`, and behind it the line of the source. */
+
+static bool is_ours(const kiln__code_job *job, const char *line)
+{
+    size_t length = strcspn(line, "(\n");
+    bool ours = strncmp(line, job->request.name, length) == 0 && job->request.name[length] == '\0';
+    for (size_t i = 0; i < job->includes.count && !ours; i++)
+        ours = strncmp(line, job->includes.items[i].name, length) == 0 && job->includes.items[i].name[length] == '\0';
+    return ours;
+}
+
+/* One sentence for each macro that the line of a source has, at the first error that has it. */
+static void explain_line(const kiln__code_job *job, const char *line, bool ours, unsigned char *told, kiln__text *out)
+{
+    for (size_t i = 0; i < job->macro_count; i++) {
+        const macro *m = &job->macros[i];
+        if (told[i] || !names(line, m->name))
+            continue;
+        told[i] = 1;
+        if (ours && m->param)
+            kiln__text_printf(out, "\n(%s is a param, here %s)", m->name, m->value);
+        else if (ours)
+            kiln__text_printf(out, "\n(%s is a macro of the spec, here %s)", m->name, m->value);
+        else
+            kiln__text_printf(
+                out,
+                "\n(%s is a macro, here %s, and CUDA's headers have a name of their own that is the same: "
+                "write 'prefix: KILN_' in the spec and KILN_%s in the source%s)",
+                m->name, m->value, m->of, m->param ? ", or 'macro: false' for a param that only the launch needs" : "");
+    }
+}
+
+static kiln_status explain_macros(kiln__code_job *job, const char *message, kiln__text *out)
+{
+    unsigned char *told = kiln__arena_alloc(&job->arena, job->macro_count + 1);
+    for (const char *at = message, *next; told && at && *at; at = next) {
+        const char *end = strchr(at, '\n'), *error = strstr(at, ": error: ");
+        next = end ? end + 1 : NULL;
+        if (!error || !end || error > end)
+            continue;
+        const char *line = kiln__arena_strndup(&job->arena, next, strcspn(next, "\n"));
+        if (line)
+            explain_line(job, line, is_ours(job, at), told, out);
+    }
+    return job->arena.failed || out->failed ? KILN_ERROR_MEMORY : KILN_OK;
+}
+
 /* NVRTC has read CUDA's headers after the key was made: if they have changed, the result must not be stored under
  * it. */
 static bool headers_are_the_same(kiln__code_job *job)
@@ -433,8 +575,15 @@ kiln_status kiln__code_take(kiln__code_job *job, kiln__code *code, kiln_error **
         kiln__compile_wait(job->compile, -1);
         status = kiln__compile_take(job->compile, &job->unit, &made.compile_ns, &why);
         job->compile = NULL;
-        if (status != KILN_OK)
-            kiln__fail(engine->mem, error, status, "%s: %s", kiln__text_get(&job->label), kiln_error_message(why));
+        if (status != KILN_OK) {
+            kiln__text more = {.mem = engine->mem};
+            if (explain_macros(job, kiln_error_message(why), &more) != KILN_OK)
+                status = kiln__fail_memory(error);
+            else
+                kiln__fail(engine->mem, error, status, "%s: %s%s", kiln__text_get(&job->label), kiln_error_message(why),
+                           kiln__text_get(&more));
+            kiln__text_free(&more);
+        }
         if (status != KILN_OK && error && kiln__error_is_passing(why))
             kiln__error_mark_passing(*error);
         kiln_error_free(why);

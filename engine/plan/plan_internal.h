@@ -239,7 +239,8 @@ typedef struct kiln__call_args {
     kiln__arena arena;
     kiln__call_arg *args;
     size_t count, capacity;
-    bool missed; /* set by kiln__plan_call(): the function asked for an argument that is not among them */
+    const char *hint; /* for the message about a missing argument; NULL: none */
+    bool missed;      /* set by kiln__plan_call(): the function asked for an argument that is not among them */
 } kiln__call_args;
 bool kiln__call_add(kiln__call_args *args, kiln__call_arg arg);
 /* Adds an argument as written in a spec: a number, a text, exports. The caller handles buffers. */
@@ -258,6 +259,12 @@ size_t kiln__arguments_words(const kiln__step *step);
 kiln_status kiln__arguments_set(kiln_plan *plan, const kiln__step *step, const kiln__plan_kernel *kernel,
                                 const kiln__scope *scope, uint64_t *values, void **pointers, kiln_error **error);
 void kiln__arguments_free(kiln_plan *plan); /* lists of pointers; the context must be current */
+
+/* ---- command.c ---- */
+/* Runs the command of a reference. args: the buffers of the spec first; *outputs: arrays for its outputs, of which those
+ * that the command has not written are dropped. */
+kiln_status kiln__command_reference(kiln_plan *plan, const kiln__verify *verify, const kiln__call_args *args,
+                                    kiln__export **outputs, kiln_error **error);
 
 /* ---- steps.c ---- */
 /* Runs the steps, or before_each, once on `stream`. Memory and contents must exist; the context must be current. */

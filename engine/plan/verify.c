@@ -13,6 +13,8 @@
 #define ONCE "once " /* prefix of the keys of those */
 #define OWN "own "   /* of those that depend on the variant's own inputs */
 
+static const char *const kinds[] = {"host function", "variant", "file", "command"};
+
 static bool reference_key(kiln_plan *plan, const kiln__verify *verify, bool own, kiln__text *key)
 {
     bool once = false;
@@ -38,8 +40,17 @@ static bool reference_key(kiln_plan *plan, const kiln__verify *verify, bool own,
             rest.failed = true;
         kiln__text_printf(&rest, " %s", b->key ? b->key : "");
     }
-    kiln__text_printf(key, "%s%s%s %s%s", once ? ONCE : "", own ? OWN : "",
-                      verify->against == KILN__AGAINST_HOST ? "host" : "variant", verify->name, kiln__text_get(&rest));
+    kiln__text_printf(key, "%s%s%s %s", once ? ONCE : "", own ? OWN : "", kinds[verify->against], verify->name);
+    for (size_t i = 0; i < verify->arg_count; i++) /* they use only what is in the key */
+        kiln__text_printf(key, " %s: %s,", verify->args[i].name,
+                          verify->args[i].expr ? kiln__expr_text(verify->args[i].expr) : verify->args[i].text);
+    for (size_t i = 0; i < verify->param_count; i++) {
+        kiln_value value = {0};
+        kiln__expr_eval(verify->params[i].expr, kiln__config_scope(plan->config), &value, NULL);
+        kiln__text_printf(key, " %s=", verify->params[i].name);
+        kiln__value_print(key, value);
+    }
+    kiln__text_puts(key, kiln__text_get(&rest));
     bool made = !rest.failed && !key->failed;
     kiln__text_free(&rest);
     return made;
@@ -123,6 +134,35 @@ static kiln_status add_buffers(kiln_plan *plan, kiln__call_args *args, kiln__exp
     return status;
 }
 
+/* Adds what the function knows by other names than the spec, before everything else: the first of a name is found. */
+static kiln_status add_renamed(kiln_plan *plan, const kiln__verify *verify, kiln__call_args *args, kiln_error **error)
+{
+    size_t before = args->count;
+    kiln_status status = KILN_OK;
+    for (size_t i = 0; i < verify->arg_count && status == KILN_OK; i++) {
+        const kiln__arg *arg = &verify->args[i];
+        const kiln__call_arg *buffer = NULL;
+        for (size_t k = 0; arg->expr && k < plan->spec->buffer_count; k++)
+            if (strcmp(plan->buffers[k].buffer->name, kiln__expr_text(arg->expr)) == 0)
+                buffer = &args->args[k]; /* the buffers were added first */
+        kiln__call_arg renamed = buffer ? *buffer : (kiln__call_arg){0};
+        renamed.name = arg->name;
+        if (!buffer)
+            status = kiln__call_add_written(args, arg, &plan->scope, error);
+        else if (!kiln__call_add(args, renamed))
+            status = kiln__fail_memory(error);
+    }
+    size_t added = args->count - before;
+    kiln__call_arg *moved = added && status == KILN_OK ? kiln__alloc(plan->mem, added * sizeof *moved) : NULL;
+    if (!moved)
+        return added && status == KILN_OK ? kiln__fail_memory(error) : status;
+    memcpy(moved, args->args + before, added * sizeof *moved);
+    memmove(args->args + added, args->args, before * sizeof *moved);
+    memcpy(args->args, moved, added * sizeof *moved);
+    kiln__free(plan->mem, moved);
+    return KILN_OK;
+}
+
 /* *own: it looked at the variant's own inputs, or for something that is not there. */
 static kiln_status by_host(kiln_plan *plan, const kiln__verify *verify, bool *own, kiln__export **outputs,
                            kiln_error **error)
@@ -138,6 +178,9 @@ static kiln_status by_host(kiln_plan *plan, const kiln__verify *verify, bool *ow
                               .value = {.kind = KILN_INT, .as.i = may_leave_elements(plan, verify->name)}};
     if (status == KILN_OK && !kiln__call_add(&args, sampled))
         status = kiln__fail_memory(error);
+    args.hint = "; {host: NAME, X: y} gives it 'y' as 'X' (kiln help hosts)";
+    if (status == KILN_OK)
+        status = add_renamed(plan, verify, &args, error);
     size_t shared = args.count; /* arguments that do not depend on the variant: its inputs stand behind the spec's */
     for (size_t i = 0; i < plan->variant->input_count && status == KILN_OK; i++) {
         if (!kiln__call_add_exports(&args, plan->inputs[i].input->name, plan->inputs[i].entry->values, ""))
@@ -150,6 +193,20 @@ static kiln_status by_host(kiln_plan *plan, const kiln__verify *verify, bool *ow
     *own = args.missed;
     for (size_t i = shared; i < args.count; i++)
         *own = *own || args.args[i].read;
+    kiln__exports_free(plan->mem, borrowed);
+    kiln__call_args_free(&args);
+    return status;
+}
+
+/* ---- by a command ---- */
+
+static kiln_status by_command(kiln_plan *plan, const kiln__verify *verify, kiln__export **outputs, kiln_error **error)
+{
+    kiln__call_args args = {.plan = plan, .arena.mem = plan->mem};
+    kiln__export *borrowed = NULL;
+    kiln_status status = add_buffers(plan, &args, outputs, &borrowed, error);
+    if (status == KILN_OK)
+        status = kiln__command_reference(plan, verify, &args, outputs, error);
     kiln__exports_free(plan->mem, borrowed);
     kiln__call_args_free(&args);
     return status;
@@ -209,12 +266,25 @@ static kiln_status run_other(kiln_plan *plan, kiln_plan *other, kiln__export **o
 
 static kiln_status by_variant(kiln_plan *plan, const kiln__verify *verify, kiln__export **outputs, kiln_error **error)
 {
-    kiln_plan *other;
+    kiln_plan *other = NULL;
+    kiln_setting *params = kiln__calloc(plan->mem, verify->param_count + 1, sizeof *params);
     kiln_choice choice = {.variant = verify->name,
+                          .params = params,
+                          .param_count = verify->param_count,
                           .size_set = plan->config->size_set,
                           .sizes = plan->config->sizes.items,
                           .size_count = plan->config->sizes.count};
-    kiln_status status = kiln_plan_open(plan->engine, plan->spec, &choice, &other, error);
+    kiln__diag diag = {.mem = plan->mem};
+    if (!params)
+        return kiln__fail_memory(error);
+    for (size_t i = 0; i < verify->param_count; i++) {
+        params[i].name = verify->params[i].name;
+        kiln__expr_eval(verify->params[i].expr, kiln__config_scope(plan->config), &params[i].value, &diag);
+    }
+    kiln_status status = kiln__diag_finish(&diag, KILN_ERROR_SPEC, error);
+    if (status == KILN_OK)
+        status = kiln_plan_open(plan->engine, plan->spec, &choice, &other, error);
+    kiln__free(plan->mem, params);
     if (status != KILN_OK)
         return status;
     kiln__plan_share(other, plan->shared);
@@ -245,8 +315,9 @@ kiln_status kiln__plan_reference(kiln_plan *plan, const kiln__verify *verify, co
             entry = kiln__shared_find(plan->shared, kiln__text_get(&keys[i]));
     }
     if (status == KILN_OK && !entry) {
-        status = verify->against == KILN__AGAINST_HOST ? by_host(plan, verify, &own, &outputs, error)
-                                                       : by_variant(plan, verify, &outputs, error);
+        status = verify->against == KILN__AGAINST_HOST      ? by_host(plan, verify, &own, &outputs, error)
+                 : verify->against == KILN__AGAINST_COMMAND ? by_command(plan, verify, &outputs, error)
+                                                            : by_variant(plan, verify, &outputs, error);
         if (status == KILN_OK)
             status = kiln__shared_add(plan->shared, kiln__text_get(&keys[own]), outputs, &entry, error);
         else
@@ -257,22 +328,30 @@ kiln_status kiln__plan_reference(kiln_plan *plan, const kiln__verify *verify, co
     if (status != KILN_OK)
         return status;
     const kiln__export *found = kiln__export_find(entry->values, verify->buffer);
+    if (!found && verify->against == KILN__AGAINST_COMMAND)
+        return kiln__plan_fail_at(plan, error, KILN_ERROR_HOST_FUNCTION, verify->pos,
+                                  "the command '%s' wrote no file out/%s.npy in the folder that it was given",
+                                  verify->name, verify->buffer);
     if (!found)
         return kiln__fail(plan->mem, error, KILN_ERROR_INTERNAL, "the reference has no buffer %s", verify->buffer);
     *want = &found->array;
     return KILN_OK;
 }
 
-/* True for the reference variant at its defaults: it would be compared with itself. */
+/* True for the reference variant at the reference's params: it would be compared with itself. */
 static bool is_its_own_reference(const kiln_plan *plan, const kiln__verify *verify)
 {
     const kiln__variant *variant = plan->variant;
     if (verify->against != KILN__AGAINST_VARIANT || strcmp(verify->name, variant->name) != 0)
         return false;
-    for (size_t i = 0; i < variant->param_count; i++)
-        if (!kiln__value_equal(plan->config->params.items[i].value,
-                               variant->params[i].values[variant->params[i].initial]))
+    for (size_t i = 0; i < variant->param_count; i++) {
+        kiln_value value = variant->params[i].values[variant->params[i].initial];
+        for (size_t p = 0; p < verify->param_count; p++)
+            if (strcmp(verify->params[p].name, variant->params[i].name) == 0)
+                kiln__expr_eval(verify->params[p].expr, kiln__config_scope(plan->config), &value, NULL);
+        if (!kiln__value_equal(plan->config->params.items[i].value, value))
             return false;
+    }
     return true;
 }
 
@@ -378,7 +457,8 @@ static kiln_status verify_output(kiln_plan *plan, const char *name, kiln__text *
         if (difference.worst_error > result->worst_error)
             result->worst_error = difference.worst_error;
         if (difference.wrong)
-            kiln__text_printf(wrong, "\n  %s", difference.text);
+            kiln__text_printf(wrong, "\n  %s; against %s %s", difference.text, kinds[plan->spec->verify[i].against],
+                              plan->spec->verify[i].name);
         result->verified = 1;
     }
     if (status == KILN_OK && !compared)

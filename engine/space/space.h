@@ -80,6 +80,11 @@ const kiln__tally *kiln__sampler_tally(const kiln__sampler *sampler);
 size_t kiln__space_values(const kiln__space *space, size_t param, const kiln_value **values);
 kiln_status kiln__space_holds_at(const kiln__space *space, const uint32_t *positions, bool *holds, kiln_error **error);
 
+/* Adds to `out`, for a variant without any valid configuration, how many each constraint leaves, alone and with those
+ * before it. The arguments are those of kiln__space_open(). */
+kiln_status kiln__space_explain(const kiln_allocator *mem, const kiln__variant *variant, const kiln__scope *outer,
+                                kiln__settings fixed, kiln__text *out, kiln_error **error);
+
 /* Tests one complete configuration against the constraints. The message of KILN_ERROR_CONSTRAINT names the first that
  * fails, with the values of its names. */
 kiln_status kiln__space_check(const kiln__space *space, const kiln_setting *settings, kiln_error **error);

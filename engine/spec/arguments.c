@@ -181,6 +181,12 @@ void kiln__read_argument(kiln__reader *r, kiln__spec_node *map, kiln__argument *
         arg->expr = kiln__read_arg(r, map, "an argument");
         return;
     }
+    if (kiln__spec_node_key(map, "texture")) {
+        kiln__diag_add(
+            r->diag, map->pos,
+            "a texture object cannot be an argument: Kiln makes none; let the kernel read the buffer itself");
+        return;
+    }
     KILN__KEYS_argument(KILN__NODE) if (!kiln__read_map(r, map, KILN__MAPPING_argument)) return;
     if (map->count != 1) {
         kiln__diag_add(r->diag, map->pos, "an argument is one of struct, bytes and pointers");

@@ -71,6 +71,7 @@
     X(spec, title, OPTIONAL, TEXT, PROSE, "One line.")                                                                 \
     X(spec, about, OPTIONAL, TEXT, PROSE, "Prose.")                                                                    \
     X(spec, source, OPTIONAL, TEXT, CODE, "The CUDA file. Without it each variant has its own.")                       \
+    X(spec, prefix, OPTIONAL, TEXT, CODE, "Stands before the names of all macros: `KILN_` makes BLOCK KILN_BLOCK.")    \
     X(spec, sizes, OPTIONAL, SIZES, CHOICE,                                                                            \
       "Sets of sizes, all with the same names. The first is the default on a GPU, `tiny` on the simulated device.")
 #define KILN__KEYS_spec_tail(X)                                                                                        \
@@ -97,6 +98,7 @@
     X(param, step, OPTIONAL, VALUE, CHOICE, "A range: what is added; 1 if not given.")                                 \
     X(param, times, OPTIONAL, VALUE, CHOICE, "A range: the factor, in place of `step`.")                               \
     X(param, default, OPTIONAL, VALUE, CHOICE, "The value where none is chosen; the first if not given.")              \
+    X(param, macro, OPTIONAL, BOOL, CODE, "`false`: no macro; only expressions have it, such as those of the launch.") \
     X(param, options, OPTIONAL, TEMPLATES, CODE, "Compile options that belong to the param.")
 
 #define KILN__KEYS_input(X)                                                                                            \
@@ -128,9 +130,12 @@
       "`true`: elements that the host function leaves alone are not compared; they must have been written.")
 
 #define KILN__KEYS_against(X)                                                                                          \
-    X(against, host, ONE_OF, TEXT, RUN, "A host function.")                                                            \
-    X(against, variant, ONE_OF, TEXT, RUN, "A variant at its default params.")                                         \
-    X(against, file, ONE_OF, TEXT, RUN, "A .npy file. The name may have sizes in it.")
+    X(against, host, ONE_OF, TEXT, RUN, "A host function, which takes buffers, sizes and inputs by their names.")      \
+    X(against, variant, ONE_OF, TEXT, RUN, "A variant, at its default params.")                                        \
+    X(against, params, OPTIONAL, NAMED_EXPRS, RUN, "Of `variant`: params of it that are not the default.")             \
+    X(against, command, ONE_OF, TEXTS, RUN, "A program and its arguments, which needs --allow-commands. No shell.")    \
+    X(against, file, ONE_OF, TEXT, RUN, "A .npy file. The name may have sizes in it.")                                 \
+    X(against, ARGUMENT, ANY, EXPR, RUN, "Of `host`: what the function calls so, by another name or an expression.")
 
 #define KILN__KEYS_step(X)                                                                                             \
     X(step, launch, ONE_OF, LAUNCH, KEYS, "Launch a kernel.")                                                          \

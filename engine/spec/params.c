@@ -240,7 +240,8 @@ static void read_default(kiln__reader *r, const kiln__spec_node *node, kiln__par
 static void read_param(kiln__reader *r, kiln__spec_node *const *node, kiln__param *param)
 {
     const kiln__spec_node *map = *node;
-    KILN__KEYS_param(KILN__NODE)(void) options_; /* read when all params are declared (read_section() in parse.c) */
+    KILN__KEYS_param(KILN__NODE) param->macro = true;
+    (void)options_; /* read when all params are declared (read_section() in parse.c) */
     if (map->kind != KILN__MAP) {
         read_list(r, node, param);
         return;
@@ -260,6 +261,8 @@ static void read_param(kiln__reader *r, kiln__spec_node *const *node, kiln__para
         kiln__diag_add(r->diag, map->pos, "param '%s' has neither 'values' nor a range ('from', 'to')", param->name);
     if (default_)
         read_default(r, default_, param);
+    if (macro_)
+        kiln__read_bool(r, macro_, "'macro'", &param->macro);
 }
 
 kiln__param *kiln__read_params(kiln__reader *r, const kiln__spec_node *node, size_t *count)

@@ -148,7 +148,7 @@ static bool c_word(const char *name)
 
 static void check_macro(kiln__reader *r, const char *name, kiln__pos pos)
 {
-    if (c_word(name))
+    if (!*r->spec->prefix && c_word(name))
         kiln__diag_add(r->diag, pos, "'%s' becomes a macro of the source, and is a word of C++", name);
 }
 
@@ -164,7 +164,7 @@ static void read_defines(kiln__reader *r, kiln__spec_node *node, section *out)
             const kiln__name *taken = kiln__find_name(r, name);
             if (!kiln__name_valid(name))
                 kiln__diag_add(r->diag, out->defines[i].pos, "'%s' is not a valid name for a macro", name);
-            else if (taken && taken->kind == KILN__NAME_PARAM)
+            else if (taken && taken->kind == KILN__NAME_PARAM && taken->param->macro)
                 kiln__diag_add(r->diag, out->defines[i].pos, "'%s' is a param, and so is a macro already", name);
             check_macro(r, name, out->defines[i].pos);
         }
@@ -279,17 +279,16 @@ static unsigned read_unit(kiln__reader *r, const kiln__spec_node *node)
 #undef KILN_X
     };
     const char *text = node ? kiln__read_text(r, node, "'roofline'") : NULL;
-    if (!text)
-        return 0;
-    for (unsigned i = 0; i < KILN__COUNT(names); i++)
+    for (unsigned i = 0; text && i < KILN__COUNT(names); i++)
         if (strcmp(names[i], text) == 0)
             return i + 1; /* KILN_UNIT_FP32 is 1 */
-    const char *near = kiln__nearest(text, names, KILN__COUNT(names));
+    const char *near = text ? kiln__nearest(text, names, KILN__COUNT(names)) : NULL;
 #define KILN_X(name, value, key, text) " " key
-    kiln__diag_add(r->diag, node->pos,
-                   near ? "unknown unit '%s' of 'roofline'; did you mean '%s'?"
-                        : "unknown unit '%s' of 'roofline'; units are" KILN_UNIT_MAP(KILN_X),
-                   text, near);
+    if (text)
+        kiln__diag_add(r->diag, node->pos,
+                       near ? "unknown unit '%s' of 'roofline'; did you mean '%s'?"
+                            : "unknown unit '%s' of 'roofline'; units are" KILN_UNIT_MAP(KILN_X),
+                       text, near);
 #undef KILN_X
     return 0;
 }
@@ -306,7 +305,8 @@ static void read_section(kiln__reader *r, const kiln__spec_node *map, bool of_sp
     read_lets(r, let_, out);
     for (size_t i = 0; i < out->param_count; i++) {
         kiln__spec_node *of_param = kiln__spec_node_get(params_->items[i], "options");
-        check_macro(r, out->params[i].name ? out->params[i].name : "", out->params[i].pos);
+        if (out->params[i].macro)
+            check_macro(r, out->params[i].name ? out->params[i].name : "", out->params[i].pos);
         out->params[i].options = kiln__read_options(r, &of_param, &out->params[i].option_count);
     }
     read_where(r, where_, out);
@@ -367,13 +367,12 @@ static void mark_varying(kiln__reader *r, const section *shared)
     }
 }
 
-static void read_features(kiln__reader *r, const kiln__spec_node *map, const section *shared)
+static void read_features(kiln__reader *r, const kiln__spec_node *map)
 {
     kiln_spec *spec = r->spec;
     if (!map)
         return;
     spec->features = read_named(r, map, "'features'", KILN__ALL_INPUTS, &spec->feature_count);
-    mark_varying(r, shared);
     for (size_t i = 0; i < spec->feature_count; i++) {
         const kiln__named_expr *feature = &spec->features[i];
         if (!kiln__name_valid(feature->name))
@@ -556,21 +555,89 @@ static void read_against_variant(kiln__reader *r, const kiln__spec_node *node, k
                    near);
 }
 
+/* What the function calls by other names than the spec. */
+static void read_against_host(kiln__reader *r, const kiln__spec_node *map, const kiln__spec_node *host,
+                              kiln__verify *verify)
+{
+    verify->against = KILN__AGAINST_HOST;
+    verify->name = kiln__read_host(r, host, "'host' of 'verify'", KILN_HOST_REFERENCE);
+    verify->args = kiln__read_host_args(r, map, "host", KILN__ALL_INPUTS, true, &verify->arg_count);
+    for (size_t i = 0; i < verify->arg_count; i++)
+        if (varies(r, verify->args[i].expr))
+            kiln__diag_add(r->diag, verify->args[i].pos,
+                           "what the reference gets must be the same for all configurations: no params, nothing of the "
+                           "device");
+}
+
+static void read_against_params(kiln__reader *r, const kiln__spec_node *map, kiln__verify *verify)
+{
+    const kiln__variant *variant = kiln__spec_variant(r->spec, verify->name);
+    verify->params = read_named(r, map, "'params'", 0, &verify->param_count);
+    for (size_t i = 0; variant && i < verify->param_count; i++) {
+        const char *names[KILN__MOST], *name = verify->params[i].name;
+        size_t count = 0;
+        for (size_t p = 0; p < variant->param_count && count < KILN__COUNT(names); p++)
+            if (variant->params[p].name)
+                names[count++] = variant->params[p].name;
+        if (kiln__variant_param(variant, name))
+            continue;
+        const char *near = kiln__nearest(name, names, count);
+        kiln__diag_add(r->diag, verify->params[i].pos,
+                       near ? "variant '%s' has no param '%s'; did you mean '%s'?" : "variant '%s' has no param '%s'",
+                       verify->name, name, near);
+    }
+}
+
+/* A list of words, or one text that is split at its spaces; quotes and everything else mean themselves. */
+static void read_against_command(kiln__reader *r, kiln__spec_node *node, kiln__verify *verify)
+{
+    kiln__spec_node *const *items;
+    kiln__text shown = {.mem = r->diag->mem};
+    size_t count = kiln__read_items(r, &node, "'command'", &items);
+    size_t most = node->kind == KILN__SCALAR ? node->length / 2 + 1 : count;
+    verify->against = KILN__AGAINST_COMMAND;
+    verify->words = kiln__read_array(r, most, sizeof *verify->words);
+    for (size_t i = 0; verify->words && i < count; i++) {
+        const char *text = kiln__read_text(r, items[i], "a word of 'command'");
+        for (const char *at = text; at && *at;) {
+            size_t length = node->kind == KILN__SCALAR ? strcspn(at, " \t\n") : strlen(at);
+            if (length)
+                verify->words[verify->word_count++] = kiln__arena_strndup(r->arena, at, length);
+            at += length;
+            at += node->kind == KILN__SCALAR ? strspn(at, " \t\n") : 0;
+        }
+        kiln__text_printf(&shown, "%s%s", i ? " " : "", text ? text : "");
+    }
+    if (verify->words && verify->word_count == 0)
+        kiln__diag_add(r->diag, node->pos, "'command' names no program");
+    verify->name = kiln__arena_strdup(r->arena, kiln__text_get(&shown));
+    r->arena->failed |= shown.failed;
+    kiln__text_free(&shown);
+}
+
 static void read_against(kiln__reader *r, const kiln__spec_node *map, kiln__verify *verify)
 {
-    KILN__KEYS_against(KILN__NODE) if (!kiln__read_map(r, map, KILN__MAPPING_against)) return;
-    if (map->count != 1) {
-        kiln__diag_add(r->diag, map->pos, "'against' names one of host, variant and file");
+    static const char *const keys[] = {"host", "variant", "params", "command", "file", NULL};
+    KILN__KEYS_against(KILN__NODE)(void) ARGUMENT_;
+    if (map->kind != KILN__MAP || !host_)
+        if (!kiln__read_map_of(r, map, "'against'", keys))
+            return;
+    if ((host_ != NULL) + (variant_ != NULL) + (file_ != NULL) + (command_ != NULL) != 1 ||
+        (params_ && !variant_ && !host_)) {
+        kiln__diag_add(r->diag, map->pos, "'against' names one of host, variant, command and file");
         return;
     }
-    if (host_) {
-        verify->against = KILN__AGAINST_HOST;
-        verify->name = kiln__read_host(r, host_, "'host' of 'verify'", KILN_HOST_REFERENCE);
+    if (command_) {
+        read_against_command(r, command_, verify);
+    } else if (host_) {
+        read_against_host(r, map, host_, verify);
     } else if (file_) {
         verify->against = KILN__AGAINST_FILE;
         verify->name = kiln__read_path(r, file_, "'file'", &verify->path);
-    } else if (variant_) {
+    } else {
         read_against_variant(r, variant_, verify);
+        if (params_ && verify->name)
+            read_against_params(r, params_, verify);
     }
 }
 
@@ -634,6 +701,23 @@ static void read_version(kiln__reader *r, const kiln__spec_node *root, const kil
         kiln__diag_add(r->diag, version->pos, "the version of the format is 1; this program reads no other");
 }
 
+static const char *read_prefix(kiln__reader *r, const kiln__spec_node *node)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_";
+    const char *prefix = kiln__read_text(r, node, "'prefix'");
+    size_t length = prefix ? strlen(prefix) : 0;
+    if (!prefix)
+        return "";
+    for (size_t i = 0; i < length; i++)
+        if (!strchr(letters, prefix[i]) && (i == 0 || prefix[i] < '0' || prefix[i] > '9')) {
+            kiln__diag_add(r->diag, node->pos,
+                           "'prefix' begins the names of macros: a letter or '_', then letters, "
+                           "digits and '_'");
+            break;
+        }
+    return prefix;
+}
+
 void kiln__read_spec(kiln__reader *r, const kiln__spec_node *map)
 {
     KILN__KEYS_spec_head(KILN__NODE) KILN__KEYS_spec_tail(KILN__NODE) kiln_spec *spec = r->spec;
@@ -648,12 +732,14 @@ void kiln__read_spec(kiln__reader *r, const kiln__spec_node *map)
     spec->title = title_ ? kiln__read_text(r, title_, "'title'") : "";
     spec->about = about_ ? kiln__read_text(r, about_, "'about'") : "";
     spec->source = source_ ? kiln__read_text(r, source_, "'source'") : NULL;
+    spec->prefix = prefix_ ? read_prefix(r, prefix_) : "";
     kiln__read_sizes(r, sizes_);
     read_section(r, map, true, &shared);
     spec->buffer_count = shared.buffer_count;
     spec->input_count = shared.input_count;
     kiln__check_sizes(r, sizes_, shared.buffers, shared.buffer_count);
-    read_features(r, features_, &shared);
+    mark_varying(r, &shared);
+    read_features(r, features_);
     read_variants(r, map, variants_, &shared);
     kiln__read_verify(r, verify_, shared.buffers, shared.buffer_count);
 }
@@ -696,6 +782,7 @@ kiln_status kiln__spec_parse(const kiln_allocator *mem, const char *text, size_t
         spec->mem = &spec->mem_copy;
     }
     spec->arena.mem = spec->mem;
+    spec->prefix = "";
     spec->path = kiln__arena_strdup(&spec->arena, name);
     spec->folder = kiln__arena_folder(&spec->arena, name);
     spec->file.name = spec->path;

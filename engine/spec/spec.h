@@ -22,6 +22,7 @@ typedef struct kiln__param {
     size_t count;        /* at least 1 */
     kiln_value *values;  /* all different, all of one kind (integers beside floats become floats) */
     size_t initial;      /* index of the default: `default:`, else the first */
+    bool macro;          /* the source has it as a macro */
     size_t option_count; /* `options:` of this param: templates that become compile options */
     kiln__template **options;
 } kiln__param;
@@ -173,13 +174,24 @@ struct kiln__step {
     } as;
 };
 
-typedef enum kiln__against { KILN__AGAINST_HOST, KILN__AGAINST_VARIANT, KILN__AGAINST_FILE } kiln__against;
+typedef enum kiln__against {
+    KILN__AGAINST_HOST,
+    KILN__AGAINST_VARIANT,
+    KILN__AGAINST_FILE,
+    KILN__AGAINST_COMMAND
+} kiln__against;
 typedef struct kiln__verify {
     const char *buffer; /* an `out` buffer of the spec */
     kiln__pos pos;
     kiln__against against;
-    const char *name;     /* host function, variant, or .npy path */
+    const char *name; /* host function, variant, .npy path, or the command as it is shown */
+    size_t word_count;
+    const char **words;   /* COMMAND: at least one */
     kiln__template *path; /* FILE: NULL, or the path has sizes in it */
+    size_t arg_count;
+    kiln__arg *args; /* HOST: what the function knows by other names; the same for all configurations */
+    size_t param_count;
+    kiln__named_expr *params; /* VARIANT: of that variant; the others have their defaults */
     bool exact, sampled;
     kiln__expr *rtol, *atol; /* never NULL; 0 where not given; both absent and not exact: by the type */
 } kiln__verify;
@@ -232,6 +244,7 @@ struct kiln_spec {
     const char *path;   /* as found; the name where it was parsed from memory */
     const char *folder; /* sources and files are looked for here first */
     const char *source; /* "matmul.cu", as written */
+    const char *prefix; /* of the names of macros; "": none */
     size_t size_set_count;
     kiln__sizes *size_sets; /* at least 1; the first is the default */
     size_t buffer_count;    /* the first buffer_count buffers of every variant */

@@ -150,6 +150,7 @@ static void read_space(t1 *t, const kiln__spec_node *space)
         if (!name || !kiln__read_need(r, node, "a tuning parameter", "Values"))
             continue;
         kiln__param *param = &t->variant->params[t->variant->param_count++];
+        param->macro = true;
         param->name = name;
         param->pos = kiln__spec_node_get(node, "Name")->pos;
         read_values(t, kiln__spec_node_get(node, "Values"), param);

@@ -320,6 +320,16 @@ static void take(builder *b, const yaml_event_t *event, unsigned *documents)
     }
 }
 
+static bool is_tab(const builder *b, kiln__pos pos)
+{
+    const char *at = b->source->text, *end = at + b->source->length;
+    for (unsigned line = 1; line < pos.line && at < end; line++) {
+        const char *next = memchr(at, '\n', (size_t)(end - at));
+        at = next ? next + 1 : end;
+    }
+    return (size_t)(end - at) >= pos.column && at[pos.column - 1] == '\t';
+}
+
 static void broken_yaml(builder *b, const yaml_parser_t *parser)
 {
     if (parser->error == YAML_MEMORY_ERROR) {
@@ -336,6 +346,10 @@ static void broken_yaml(builder *b, const yaml_parser_t *parser)
             }
         }
         kiln__diag_add(b->diag, pos, "not UTF-8 text: %s", parser->problem ? parser->problem : "unreadable");
+        return;
+    }
+    if (is_tab(b, place(b, parser->problem_mark))) {
+        kiln__diag_add(b->diag, place(b, parser->problem_mark), "a tab: YAML is indented with spaces only");
         return;
     }
     kiln__diag_add(b->diag, place(b, parser->problem_mark), "not YAML: %s%s%s",

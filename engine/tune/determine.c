@@ -274,12 +274,24 @@ static void variant_field(definition *d, const kiln__variant *variant)
 
 /* ---- verification ---- */
 
-/* A variant that gives the expected answer, at its default params, including its code. */
-static kiln_status reference_field(definition *d, const char *name, const kiln_tune_options *options,
+/* A variant that gives the expected answer, with its params, including its code. Of params that are not constant the
+ * expressions are here, and what they use is in the sample. */
+static kiln_status reference_field(definition *d, const kiln__verify *verify, const kiln_tune_options *options,
                                    kiln_error **error)
 {
-    kiln_choice choice = {
-        .variant = name, .size_set = options->size_set, .sizes = options->sizes, .size_count = options->size_count};
+    const char *name = verify->name;
+    kiln_setting *params = kiln__calloc(d->engine->mem, verify->param_count + 1, sizeof *params);
+    kiln_choice choice = {.variant = name,
+                          .params = params,
+                          .size_set = options->size_set,
+                          .sizes = options->sizes,
+                          .size_count = options->size_count};
+    if (!params)
+        return kiln__fail_memory(error);
+    for (size_t i = 0; i < verify->param_count; i++) {
+        params[choice.param_count].name = verify->params[i].name;
+        choice.param_count += kiln__expr_is_constant(verify->params[i].expr, &params[choice.param_count].value);
+    }
     kiln__config *config = NULL;
     kiln__code_job *code = NULL;
     const kiln__variant *variant = kiln__spec_variant(d->spec, name);
@@ -295,6 +307,7 @@ static kiln_status reference_field(definition *d, const char *name, const kiln_t
     }
     kiln__code_cancel(code);
     kiln__config_free(config);
+    kiln__free(d->engine->mem, params);
     return status;
 }
 
@@ -312,8 +325,14 @@ static kiln_status verify_field(definition *d, const kiln_tune_options *options,
             path_field(d, verify->name, verify->path);
         else
             field(d->out, verify->name);
+        for (size_t k = 0; k < verify->word_count; k++)
+            named_field(d, verify->words[k]); /* the program's text, as far as it is beside the spec */
+        if (verify->arg_count)
+            args_field(d, verify->args, verify->arg_count);
+        if (verify->param_count)
+            named_exprs_field(d, verify->params, verify->param_count);
         kiln_error *why = NULL; /* the run reports a reference that does not work */
-        if (verify->against == KILN__AGAINST_VARIANT && reference_field(d, verify->name, options, &why) != KILN_OK) {
+        if (verify->against == KILN__AGAINST_VARIANT && reference_field(d, verify, options, &why) != KILN_OK) {
             kiln_status status = kiln_error_status(why);
             if (status == KILN_ERROR_MEMORY || status == KILN_ERROR_IO || status == KILN_ERROR_NOT_FOUND ||
                 status == KILN_ERROR_REFUSED) { /* it may be readable in the run: samples would have a wrong key */

@@ -349,6 +349,24 @@ kiln_status kiln__tune_source_tell(kiln__tune_source *s, size_t ticket, double v
     return kiln__search_tell(s->search, s->points + ticket * kiln__union_points(s->whole)->width, value, error);
 }
 
+/* Nothing can be tried: how many configurations each constraint leaves. */
+static kiln_status none_valid(kiln__tune_source *s, kiln_error **error)
+{
+    kiln__text text = {.mem = s->engine->mem};
+    kiln_status status = KILN_OK;
+    for (size_t v = 0; v < s->count && status == KILN_OK; v++)
+        status = kiln__space_explain(s->engine->mem, s->variants[v], &s->ranges[v].config->scopes[1],
+                                     s->ranges[v].fixed, &text, error);
+    if (status == KILN_OK)
+        status = text.failed
+                     ? kiln__fail_memory(error)
+                     : kiln__fail(s->engine->mem, error, KILN_ERROR_CONSTRAINT,
+                                  "%s: no configuration satisfies the constraints, of which each leaves so many:%s",
+                                  s->spec->name, text.data);
+    kiln__text_free(&text);
+    return status;
+}
+
 /* ---- entry points ---- */
 
 kiln_status kiln__tune_source_open(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *options,
@@ -377,6 +395,8 @@ kiln_status kiln__tune_source_open(kiln_engine *engine, const kiln_spec *spec, c
         status = resolve(s, error);
     if (status == KILN_OK)
         status = kiln__strategy_in_order(s->strategy) ? count_all(s, error) : open_search(s, error);
+    if (status == KILN_OK && s->total == 0 && s->count > 0)
+        status = none_valid(s, error);
     if (status != KILN_OK) {
         kiln__tune_source_free(s);
         return status;

@@ -4,9 +4,10 @@
 # For each family of works.txt, or what is named: its peer is built and run, then the spec is swept at every work; the
 # bounds of the device's memory are measured in the same run. `tests/bench/results.py add kernel_src FOLDER/rows.tsv`
 # puts the rows into the results page. FOLDER keeps the whole sweeps too: FAMILY-WORK.json. Needs nvcc and python3; KILN
-# is the command (build/release/tools/kiln), KILN_TUNE may hold more options for `kiln tune`.
+# is the command (build/release/tools/kiln), KILN_TUNE may hold more options for `kiln tune`, and KILN_GROUPS lists of
+# variants: each list is swept apart, so that with a limit of time no variant goes without.
 set -eu
-[ $# -ge 1 ] || { sed -n '2,7s/^# \{0,1\}//p' "$0"; exit 2; }
+[ $# -ge 1 ] || { sed -n '2,8s/^# \{0,1\}//p' "$0"; exit 2; }
 bench=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$bench/../.." && pwd)
 kiln=${KILN:-$root/build/release/tools/kiln}
@@ -51,12 +52,18 @@ sweep() { # FAMILY BOUND WORK
     *=*) arguments=$(echo ",$3" | sed 's/,/ -s /g') ;;
     *) arguments="-s $3" ;;
     esac
-    # A sweep in which some configurations failed is still a sweep; the rows say which failed.
-    # shellcheck disable=SC2086  # lists of words
-    "$kiln" tune "$root/specs/$1.yaml" $arguments ${KILN_TUNE:-} --no-store --quiet --json >"$out/$1-$3.json" </dev/null ||
-        echo "catalogue.sh: kiln tune $1 $arguments: exit code $?" >&2
-    "$bench/results.py" rows "$1" "$3" "$2" "$out/$1-$3.json" "$out/peer-bounds.tsv" "$out/peer-$1.tsv" >"$out/new.tsv" ||
-        return 1
+    sweeps=''
+    for group in ${KILN_GROUPS:-all}; do
+        name=$1-$3
+        chosen=''
+        [ "$group" = all ] || { name=$name-${group%%,*}; chosen="-v $group"; }
+        # A sweep in which some configurations failed is still a sweep; the rows say which failed.
+        # shellcheck disable=SC2086  # lists of words
+        "$kiln" tune "$root/specs/$1.yaml" $arguments $chosen ${KILN_TUNE:-} --no-store --quiet --json \
+            >"$out/$name.json" </dev/null || echo "catalogue.sh: kiln tune $1 $arguments $chosen: exit code $?" >&2
+        sweeps=$sweeps${sweeps:+:}$out/$name.json
+    done
+    "$bench/results.py" rows "$1" "$3" "$2" "$sweeps" "$out/peer-bounds.tsv" "$out/peer-$1.tsv" >"$out/new.tsv" || return 1
     cat "$out/new.tsv" >>"$rows"
     echo "$1 $3: done" >&2
 }

@@ -3,7 +3,8 @@
 
   results.py add FOLDER ROWS.tsv...  takes rows into FOLDER/results.tsv: works measured anew replace the old ones; then
                                      as `page`. FOLDER is kernel_src
-  results.py page FOLDER             writes RESULTS.md and results.svg (by gnuplot) from results.tsv
+  results.py page FOLDER             writes RESULTS.md and results.svg (by gnuplot) from results.tsv, and from search.tsv,
+                                     which search.py printed, where it is there
   results.py check FOLDER            fails where RESULTS.md is not what results.tsv gives
   results.py rows FAMILY WORK BOUND SWEEP.json BOUNDS.tsv PEER.tsv
                                      prints the rows of one sweep (catalogue.sh asks for it)
@@ -22,8 +23,11 @@ import os
 import subprocess
 import sys
 
+sys.dont_write_bytecode = True  # no __pycache__ among the sources
+import search
+
 BENCH = os.path.dirname(os.path.abspath(__file__))
-TABLE, PAGE, PICTURE = "results.tsv", "RESULTS.md", "results.svg"
+TABLE, PAGE, PICTURE, SEARCHES = "results.tsv", "RESULTS.md", "results.svg", "search.tsv"
 COLUMNS = ("family", "work", "kind", "name", "seconds", "bytes", "flops", "detail")
 NUMBERS = ("seconds", "bytes", "flops")
 BOUNDS = {"copy": "the copy", "read": "the reading", "flops": "the fp32 peak", "special": "the special functions"}
@@ -63,11 +67,23 @@ def peer_lines(path):
 
 
 def sweep_rows(family, work, bound, sweep, bounds, peers):
-    """The rows of one sweep; what `kiln tune --json` wrote, and lines of peers as peer.h prints them."""
-    with open(sweep, encoding="utf-8") as file:
-        tune = json.load(file)
-    if "samples" not in tune:
-        fail(f"{sweep}: no samples: {tune.get('error', 'not a sweep')}")
+    """The rows of one work: what `kiln tune --json` wrote, of one sweep or, with colons between them, of several of
+    different variants; and lines of peers as peer.h prints them."""
+    tunes = []
+    for path in sweep.split(":"):
+        with open(path, encoding="utf-8") as file:
+            tune = json.load(file)
+        if "samples" in tune:
+            tunes.append(tune)
+        elif ":" not in sweep:  # of several groups of variants, one may have no configuration at this work
+            fail(f"{path}: no samples: {tune.get('error', 'not a sweep')}")
+    if not tunes:
+        fail(f"{sweep}: no samples")
+    tune = tunes[0]
+    for more in tunes[1:]:
+        tune["samples"] += more["samples"]
+        for name in ("configurations", "seconds"):
+            tune["totals"][name] += more["totals"][name]
     print(format_row(family, work, "work", tune["device"]["name"], detail=settings(tune["sizes"])))
     if bound == "flops":
         print(format_row(family, work, "bound", "flops", 1.0, flops=tune["device"]["peak_flops"]))
@@ -147,18 +163,19 @@ def duration(seconds):
     return f"{seconds * 1e6:.1f} µs" if seconds < 1e-3 else f"{seconds * 1e3:.3f} ms"
 
 
-def page_of(families):
+def page_of(folder):
+    families = known(read_rows(os.path.join(folder, TABLE)))
     devices = sorted({work.device for of in families.values() for work in of.values()})
     lines = ["# Results of the catalogue", "",
              "Written by `tests/bench/results.py` from `results.tsv`, which `tests/bench/catalogue.sh` measures; nothing here",
              "is typed by hand but notes. Measured on: " + ", ".join(devices) + ".", "",
-             "For every work of a family: the best configuration of each variant that a sweep found (every answer checked), the",
-             "median of many repetitions between events, the L2 flushed where the buffers fit in it. The peer ran in the same",
-             "run on the same work, timed the same way. The bound is the bandwidth of copying or reading 1 GiB by `float4`",
-             "(`tests/bench/peers/bounds.cu`), the device's fp32 peak, or the rate of its special functions, as measured; a share",
-             "of it is the least traffic or the operations that the work needs, by the time. What a cache saves, or special",
-             "functions made on other pipes, can put it above 1. Variants in brackets do not do the family's work: they bound",
-             "it, or read less.", "",
+             "For every work of a family: the best configuration of each variant that a sweep found (every answer checked; of the",
+             "largest works of dcs, cutoff and mri some rows, as their specs say), the median of many repetitions between events,",
+             "the L2 flushed where the buffers fit in it. The peer ran in the same run on the same work, timed the same way. The",
+             "bound is the bandwidth of copying or reading 1 GiB by `float4` (`tests/bench/peers/bounds.cu`), the device's fp32",
+             "peak, or the rate of its special functions, as measured; a share of it is the least traffic or the operations that the",
+             "work needs, by the time. What a cache saves, or special functions made on other pipes, can put it above 1. Variants in",
+             "brackets do not do the family's work: they bound it, or read less.", "",
              "![The best of each variant, by share of the bound](results.svg)", "",
              "| family | work | best variant | share of the bound | against the peer | sweep |",
              "| --- | --- | --- | --- | --- | --- |"]
@@ -170,6 +187,8 @@ def page_of(families):
             against = ", ".join(f"{peer['seconds'] / best['seconds']:.2f} x {peer['name']}" for peer in work.peers)
             lines.append(f"| [{family}](#{family}) | {name} | {best['name']} | {work.share(best):.3f} | {against} | "
                          f"{work.sweep['seconds']:.1f} s |")
+    if os.path.exists(os.path.join(folder, SEARCHES)):
+        lines += search.section_of(os.path.join(folder, SEARCHES))
     for family, of in families.items():
         lines += ["", f"## {family}"]
         for name, work in of.items():
@@ -237,7 +256,7 @@ def write_page(folder):
     if not families:
         fail("no rows of works that works.txt names")
     with open(os.path.join(folder, PAGE), "w", encoding="utf-8") as file:
-        file.write(page_of(families))
+        file.write(page_of(folder))
     with open(os.path.join(folder, PICTURE), "w", encoding="utf-8") as file:
         subprocess.run(["gnuplot"], input=picture_of(families), stdout=file, text=True, check=True)
 
@@ -257,7 +276,7 @@ def add(folder, paths):
 
 def check(folder):
     with open(os.path.join(folder, PAGE), encoding="utf-8") as file:
-        if file.read() != page_of(known(read_rows(os.path.join(folder, TABLE)))):
+        if file.read() != page_of(folder):
             fail(f"{PAGE} is not what {TABLE} gives: run tests/bench/results.py page {folder}")
 
 

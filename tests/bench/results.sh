@@ -4,11 +4,12 @@
 # rows give. Without python3: exit 77, a skip.
 set -eu
 root=$1
+export PYTHONDONTWRITEBYTECODE=1
 python3 -c '' 2>/dev/null || { echo "SKIP: there is no python3"; exit 77; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$work/bin" "$work/tests/bench/peers" "$work/kernel_src"
-cp "$root/tests/bench/catalogue.sh" "$root/tests/bench/results.py" "$work/tests/bench/"
+cp "$root/tests/bench/catalogue.sh" "$root/tests/bench/results.py" "$root/tests/bench/search.py" "$work/tests/bench/"
 : >"$work/tests/bench/peers/bounds.cu"
 echo "// link: -lcublas" >"$work/tests/bench/peers/turn.cu"
 : >"$work/tests/bench/peers/shift.cu"
@@ -65,6 +66,17 @@ for size in default N=3,M=4; do
 done >"$work/rows.wanted"
 same "rows.tsv" "$work/out/rows.tsv" "$work/rows.wanted"
 
+# Variants in groups: a sweep each, and the rows of all.
+: >"$KILN_SAID"
+KILN_GROUPS='naive,tiled bound' KILN_TUNE='-t 3' "$work/tests/bench/catalogue.sh" "$work/groups" turn/default 2>"$work/progress"
+cat >"$work/said.wanted" <<END
+tune $root_of_copy/specs/turn.yaml -s default -v naive,tiled -t 3 --no-store --quiet --json
+tune $root_of_copy/specs/turn.yaml -s default -v bound -t 3 --no-store --quiet --json
+END
+same "what kiln was asked of groups" "$work/said" "$work/said.wanted"
+sed 's/sweep\t4\t1.5\t0\t0\t1 x/sweep\t8\t3\t0\t0\t2 x/; /peer/q' "$work/rows.wanted" >"$work/groups.wanted"
+same "rows.tsv of groups" "$work/groups/rows.tsv" "$work/groups.wanted"
+
 # What was only estimated is no row, and the exit code says so.
 if "$work/tests/bench/catalogue.sh" "$work/none" add 2>"$work/progress"; then
     echo "a sweep of estimates passed for one of measurements"
@@ -86,11 +98,15 @@ cp "$work/out/rows.tsv" "$work/kernel_src/results.tsv"
 printf '#!/bin/sh\ncat >/dev/null\n' >"$work/bin/gnuplot"
 chmod +x "$work/bin/gnuplot"
 "$work/tests/bench/results.py" add "$work/kernel_src" "$work/out/rows.tsv" # the same again: nothing doubles
+printf 'family\twork\tdevice\nturn\tdefault\tSome GPU\t4\t5\t1.5\t1e-4\ttiled TILE=16\tinf\t0.7\t0.25\t60\t1.015\t1.02\n' \
+    >"$work/kernel_src/search.tsv"
+"$work/tests/bench/results.py" page "$work/kernel_src"
 sort "$work/rows.wanted" >"$work/sorted.wanted"
 sort "$work/kernel_src/results.tsv" >"$work/sorted"
 same "results.tsv" "$work/sorted" "$work/sorted.wanted"
 # 4e8 bytes in 100 us are 4,000 GB/s, and the copy's are 2e12 in 0.5 s.
 for line in '| [turn](#turn) | default | tiled | 1.000 | 2.00 x cuBLAS geam | 1.5 s |' \
+            '| turn/default | 4 of 5 | 1.5 s | tiled | 0.2 s | 0.7 s | - | 1.015 | 1.020 |' \
             '| (bound) | 50.0 µs | 8,000 | 2.000 |  |' \
             '| tiled | 100.0 µs | 4,000 | 1.000 | TILE=16 |' \
             '| *cuBLAS geam* (peer) | 200.0 µs | 2,000 | 0.500 |  |' \

@@ -1,110 +1,205 @@
 #!/usr/bin/env python3
-"""How far a search of a minute is from the best of all: both on this machine's device, one after the other.
+"""How soon a search comes near the best: a sweep on this machine's device is recorded, and searches are replayed on it.
 
-  search.py [--seconds 60] [--variants 2] [--seed 1] [--kiln PATH] [--device DEVICE] SPEC[/WORK]...
+  search.py [--limit 30] [--total 270] [--seconds 60] [--seeds 10] [--keep FOLDER] SPEC[/WORK]... > kernel_src/search.tsv
 
-For each work (a size set of the spec, or settings joined by commas; without one those that works.txt has for the family):
-  1. `kiln tune` searches all variants for so many seconds with the default strategy.
-  2. `kiln tune` tries every configuration of the best variants of 1 (--variants, the winner's among them).
-Nothing is kept in between but compiled code, so 2 measures what 1 chose again. The distance is the time of 1's choice over
-that of 2's best, both in the second sweep, so that it does not depend on clocks or on who measures when; each sweep's own
-finals say which of its configurations cannot be told apart.
+For each work (a size set of the spec, or settings joined by commas; without one those that works.txt lists):
+  1. `kiln tune` tries all configurations of all variants in random order, for --limit seconds at most. Nothing is
+     compiled beforehand. What ran is the recorded space; if the limit ended the sweep, it is a random part of the space,
+     and the best is the best of that part.
+  2. `kiln tune --replay` searches the recorded space by the default strategy, with --seeds seeds. No device is needed:
+     trying a configuration takes the time recorded for it. Configurations of a sweep are compiled by several workers while
+     others run, and inputs and answers take time that a recording does not have; so the clock of a replay is scaled:
+     all recorded times together take as long as the sweep did from the first sample to the last. It starts late by the
+     rest of the sweep: by the making of inputs and the first compile (and the comparison of the fastest at the end).
+One line of tab-separated values a work goes to standard output, with the medians over the seeds: the seconds until a
+search is within 1, 2, 5 % of the best, and how far from the best (1: there) it is after --seconds; then how far the worst
+seed is. Sentences go to standard error. A work that fails is left out, and the exit code is 1; --total ends it all: works
+whose turn comes later are left out.
 
-KILN_TUNE may hold more options for `kiln tune`. SPEC is a path or a name of specs/. One line of tab-separated values a
-work goes to standard output, sentences to standard error."""
+SPEC is a path or a name of specs/. KILN_TUNE may hold more options for the sweeps. `results.py page kernel_src` puts the
+lines into RESULTS.md."""
 import argparse
 import json
 import os
+import statistics
 import subprocess
 import sys
+import tempfile
+import time
+from datetime import datetime
 
 BENCH = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(BENCH))
-COLUMNS = ("spec", "work", "tried", "search_s", "chosen", "chosen_s", "all", "sweep_s", "best", "best_s", "distance")
+COLUMNS = ("family", "work", "device", "tried", "valid", "sweep_s", "best_s", "best", "within_1", "within_2", "within_5",
+           "seconds", "end", "worst_end")
+SHARES = (0.01, 0.02, 0.05)
+NEVER = float("inf")
+
+
+class Failure(Exception):
+    pass
 
 
 def works_of(family):
     with open(os.path.join(BENCH, "works.txt"), encoding="utf-8") as file:
-        for line in file:
-            words = line.split()
-            if words and words[0] == family:
-                return words[2:]
-    return ["default"]
+        found = [work for line in file if line.split()[:1] == [family] for work in line.split()[2:]]
+    return found or ["default"]
 
 
-def tune(options, spec, work, more):
-    command = [options.kiln, "tune", spec, "--json", "--quiet", "--no-store"] + more
-    for setting in work.split(","):
-        command += ["-s", setting]
-    if options.device:
-        command += ["--device", options.device]
-    command += os.environ.get("KILN_TUNE", "").split()
-    run = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=False)
+def ask(command, environment, limit):
+    """The JSON that a command of Kiln's prints."""
     try:
-        tuned = json.loads(run.stdout)
+        run = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=False, timeout=limit,
+                             env=environment)
+        return json.loads(run.stdout)
+    except subprocess.TimeoutExpired:
+        raise Failure(f"still running after {limit:.0f} s: {' '.join(command)}") from None
     except json.JSONDecodeError:
-        sys.exit(f"search.py: exit code {run.returncode}: {' '.join(command)}")
+        raise Failure(f"exit code {run.returncode}: {' '.join(command)}") from None
+
+
+def settings_of(work):
+    return [word for setting in work.split(",") for word in ("-s", setting)]
+
+
+def sweep(options, spec, work, folder, limit):
+    """What a sweep gave, how many configurations there are, and the file that it is recorded in."""
+    environment = dict(os.environ, KILN_STORE=os.path.join(folder, "samples.db"),
+                       KILN_CACHE_DIR=os.path.join(folder, "cache"))
+    device = ["--device", options.device] if options.device else []
+    shown = ask([options.kiln, "show", spec, "--json"] + settings_of(work) + device, environment, 60)
+    command = [options.kiln, "tune", spec, "--json", "--quiet", "--strategy", "random", "--max-seconds", f"{limit:.0f}"]
+    tuned = ask(command + settings_of(work) + device + os.environ.get("KILN_TUNE", "").split(), environment, limit + 60)
     if not any(sample["status"] == "KILN_OK" for sample in tuned.get("samples", [])):
-        sys.exit(f"search.py: nothing ran: {' '.join(command)}: {tuned.get('error', '')}")
-    return tuned
+        raise Failure(f"nothing ran: {' '.join(command)}: {tuned.get('error', '')}")
+    recording = os.path.join(folder, "recording.t4.json")
+    export = subprocess.run([options.kiln, "results", "export", recording], env=environment, check=False,
+                            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    if export.returncode != 0:
+        raise Failure(f"kiln results export {recording}: exit code {export.returncode}")
+    return tuned, shown["space"]["valid"], recording
 
 
-def seconds_of(sample):
-    result = sample["result"]
-    return result["seconds"] if result["seconds"] is not None else result["host_seconds"]
+def replay(options, recording, seed, seconds):
+    command = [options.kiln, "tune", "--replay", recording, "--json", "--quiet", "--seed", str(seed)]
+    replayed = ask(command + ["--max-seconds", f"{seconds:.9g}"], dict(os.environ), 120)
+    if "steps" not in replayed:
+        raise Failure(f"{' '.join(command)}: {replayed.get('error', 'no steps')}")
+    return replayed
 
 
-def configuration(sample):
-    return " ".join([sample["variant"]] + [f"{name}={value}" for name, value in sample["params"].items()])
+def clock_of(recording, recorded, swept):
+    """When the clock of a replay starts, and by what its times are multiplied: seconds of a real search."""
+    with open(recording, encoding="utf-8") as file:
+        times = [datetime.fromisoformat(result["timestamp"]).timestamp() for result in json.load(file)["results"]]
+    between = min(max(times) - min(times), swept)
+    return swept - between, between / (recorded["mean_cost_seconds"] * recorded["configurations"])
 
 
-def good(tuned, contenders=True):
-    return [s for s in tuned["samples"] if s["status"] == "KILN_OK" and (s["contender"] or not contenders)]
+def path_of(steps, start, scale, optimum):
+    """When a search first was within each of SHARES of the optimum, and how far from it it ended."""
+    best, when = NEVER, [NEVER] * len(SHARES)
+    for step in steps:
+        if step["failure"] is None and step["seconds"] < best:
+            best = step["seconds"]
+            when = [min(at, start + step["clock_seconds"] * scale) if best <= optimum * (1 + share) else at
+                    for at, share in zip(when, SHARES)]
+    return when, best / optimum
 
 
-def compare(options, spec, work):
-    name = os.path.splitext(os.path.basename(spec))[0]
-    searched = tune(options, spec, work, ["--max-seconds", str(options.seconds), "--seed", str(options.seed)])
-    chosen, variants = good(searched)[0], []
-    for sample in good(searched):
-        if sample["variant"] not in variants:
-            variants.append(sample["variant"])
-    only = [word for variant in variants[:options.variants] for word in ("-v", variant)]
-    swept = tune(options, spec, work, only)
-    best = good(swept)[0]
-    again = [s for s in good(swept) if s["variant"] == chosen["variant"] and s["params"] == chosen["params"]]
-    if not again:
-        sys.exit(f"search.py: {name} {work}: what the search chose failed in the sweep: {configuration(chosen)}")
-    distance = seconds_of(again[0]) / seconds_of(best)
-    values = (name, work, searched["totals"]["configurations"], searched["totals"]["seconds"], configuration(chosen),
-              seconds_of(chosen), swept["totals"]["configurations"], swept["totals"]["seconds"], configuration(best),
-              seconds_of(best), distance)
+def configuration(params):
+    named = {name: value for name, value in params.items() if name != "variant" and value != ""}
+    return " ".join([str(params.get("variant", ""))] + [f"{name}={value}" for name, value in named.items()])
+
+
+def compare(options, spec, work, folder, limit):
+    tuned, valid, recording = sweep(options, spec, work, folder, limit)
+    report(options, os.path.splitext(os.path.basename(spec))[0], work, tuned["device"]["name"], valid, recording,
+           tuned["totals"]["seconds"])
+
+
+def report(options, family, work, device, valid, recording, swept):
+    whole = replay(options, recording, 1, 1e9)
+    recorded = whole["recording"]
+    optimum, (start, scale) = recorded["optimum_seconds"], clock_of(recording, recorded, swept)
+    least = 1e-9  # a replay has to end after something
+    best = min((step for step in whole["steps"] if step["failure"] is None), key=lambda step: step["seconds"])
+    paths = [path_of(replay(options, recording, seed, max(least, (options.seconds - start) / scale))["steps"], start,
+                     scale, optimum)
+             for seed in range(1, options.seeds + 1)]
+    ends = [end for _, end in paths]
+    values = (family, work, device, recorded["configurations"], valid, swept, optimum,
+              configuration(best["params"]), *(statistics.median(when[i] for when, _ in paths) for i in range(len(SHARES))),
+              options.seconds, statistics.median(ends), max(ends))
     print("\t".join(f"{value:.6g}" if isinstance(value, float) else str(value) for value in values), flush=True)
-    print(f"{name} {work}: the search ({values[2]} configurations, {values[3]:.0f} s) chose {values[4]}: "
-          f"{1e3 * values[5]:.4g} ms; of all {values[6]} of {', '.join(variants[:options.variants])} ({values[7]:.0f} s) the "
-          f"best is {values[8]}: {1e3 * values[9]:.4g} ms; in that sweep the choice takes {distance:.4f} times as long"
-          + (", and the two cannot be told apart" if again[0]["tied"] else ""), file=sys.stderr)
+    row = dict(zip(COLUMNS, values))
+    print(f"{family} {work}: a sweep of {row['tried']} of {row['valid']} configurations took {swept:.1f} s; the best: "
+          f"{1e3 * optimum:.4g} ms, {row['best']}; a search is within 1 % of it after {row['within_1']:.1f} s, after "
+          f"{options.seconds:.0f} s the best that it found takes {row['end']:.4f} times as long", file=sys.stderr)
+
+
+def read_table(path):
+    with open(path, encoding="utf-8") as file:
+        return [dict(zip(COLUMNS, line.rstrip("\n").split("\t"))) for line in file if not line.startswith("family\t")]
+
+
+def section_of(path):
+    """Lines of RESULTS.md out of the lines that this program printed."""
+    rows = read_table(path)
+    lines = ["", "## How soon a search comes near the best", "",
+             "By `tests/bench/search.py`, which says how: of each work a sweep in random order was recorded, and on the recording",
+             "searches by the default strategy were replayed for 60 s each, with the recorded times of compiling and measuring.",
+             "Medians of ten; a dash: not within 60 s. Where not all configurations were tried, the best is that of those tried;",
+             "where a sweep takes less than 60 s, a search of 60 s tries all.", "",
+             "| work | tried | sweep | best variant | within 5 % | 2 % | 1 % | after 60 s | the worst of ten |",
+             "| --- | --- | --- | --- | --- | --- | --- | --- | --- |"]
+    for row in rows:
+        when = ["-" if float(row[name]) == NEVER else f"{float(row[name]):.1f} s"
+                for name in ("within_5", "within_2", "within_1")]
+        lines.append(f"| {row['family']}/{row['work']} | {int(row['tried']):,} of {int(row['valid']):,} | "
+                     f"{float(row['sweep_s']):.1f} s | {row['best'].split()[0]} | {' | '.join(when)} | "
+                     f"{float(row['end']):.3f} | {float(row['worst_end']):.3f} |")
+    return lines if rows else []
+
+
+def works_asked(asked):
+    spec, _, work = (asked, "", "") if asked.endswith(".yaml") else asked.rpartition("/")
+    if not spec or work.endswith(".yaml"):
+        spec, work = asked, ""
+    if not spec.endswith(".yaml"):
+        spec = os.path.join(ROOT, "specs", spec + ".yaml")
+    family = os.path.splitext(os.path.basename(spec))[0]
+    return [(spec, one) for one in ([work] if work else works_of(family))]
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--limit", type=float, default=30)
+    parser.add_argument("--total", type=float, default=270)
     parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument("--variants", type=int, default=2)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--kiln", default=os.path.join(ROOT, "build/release/tools/kiln"))
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--keep", help="a folder for the recordings")
+    parser.add_argument("--kiln", default=os.environ.get("KILN", os.path.join(ROOT, "build/release/tools/kiln")))
     parser.add_argument("--device")
     parser.add_argument("works", nargs="+", metavar="SPEC[/WORK]")
     options = parser.parse_args()
     print("\t".join(COLUMNS))
-    for asked in options.works:
-        spec, _, work = (asked, "", "") if asked.endswith(".yaml") else asked.rpartition("/")
-        if not spec or work.endswith(".yaml"):
-            spec, work = asked, ""
-        if not spec.endswith(".yaml"):
-            spec = os.path.join(ROOT, "specs", spec + ".yaml")
-        family = os.path.splitext(os.path.basename(spec))[0]
-        for one in [work] if work else works_of(family):
-            compare(options, spec, one)
+    begun, failed = time.monotonic(), 0
+    with tempfile.TemporaryDirectory() as temporary:
+        for spec, work in [one for asked in options.works for one in works_asked(asked)]:
+            name = f"{os.path.splitext(os.path.basename(spec))[0]}-{work}"
+            left = options.total - (time.monotonic() - begun)
+            folder = os.path.join(options.keep or temporary, name)
+            try:
+                if left < 5:
+                    raise Failure(f"no time is left: the limit is {options.total:.0f} s for all")
+                os.makedirs(folder, exist_ok=False)
+                compare(options, spec, work, folder, min(options.limit, left))
+            except (Failure, OSError, KeyError, ValueError) as error:
+                failed = 1
+                print(f"search.py: {name} is left out: {error}", file=sys.stderr)
+    sys.exit(failed)
 
 
 if __name__ == "__main__":

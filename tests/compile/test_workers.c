@@ -40,11 +40,10 @@ static void take_good(kiln__compile_job *job)
 {
     kiln__unit unit;
     kiln_error *error = NULL;
-    uint64_t ns = 0;
-    kiln_status status = kiln__compile_take(job, &unit, &ns, &error);
+    kiln_status status = kiln__compile_take(job, &unit, NULL, &error);
     CHECK_OK(status, error);
     if (status == KILN_OK) {
-        CHECK(unit.ptx && strstr(unit.ptx, ".entry") && unit.cubin_length > 64 && ns > 0);
+        CHECK(unit.ptx && strstr(unit.ptx, ".entry") && unit.cubin_length > 64);
         CHECK(memcmp(unit.cubin, "\177ELF", 4) == 0);
     }
     kiln__unit_free(&unit);
@@ -206,8 +205,11 @@ static void test_killed_once(void)
     setenv("KILN_TEST_WORKER_MARKS", marks, 1);
     kiln__compiler *compiler = open_pool(self, 3, 60);
     kiln__compile_job *jobs[JOBS];
-    for (int i = 0; i < JOBS; i++)
-        jobs[i] = start(compiler, "small.cu", source_small, i == 1 ? "-DDIES_ONCE" : NULL);
+    for (int i = 0; i < JOBS; i++) {
+        char option[16];
+        snprintf(option, sizeof option, "-DNUMBER=%d", i);
+        jobs[i] = start(compiler, "small.cu", source_small, i == 1 ? "-DDIES_ONCE" : option);
+    }
     for (int i = 0; i < JOBS; i++)
         take_good(jobs[i]);
     kiln__compiler_close(compiler);
@@ -250,6 +252,61 @@ static void test_held(void)
     CHECK(!kiln__compile_done(waits));
     kiln__compiler_release(compiler);
     take_good(waits);
+    kiln__compiler_close(compiler);
+    CHECK(unlink(path) == 0);
+    snprintf(path, sizeof path, "%s/busy", marks);
+    CHECK(unlink(path) == 0);
+    CHECK(rmdir(marks) == 0);
+    unsetenv("KILN_TEST_WORKER_ACTS");
+    unsetenv("KILN_TEST_WORKER_MARKS");
+}
+
+/* The same request is compiled once, while it waits and while it runs; each job gets the outcome, whichever is
+ * cancelled. */
+static void test_same(void)
+{
+    char marks[] = "/tmp/kiln-workers-XXXXXX", path[128];
+    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(marks));
+    setenv("KILN_TEST_WORKER_ACTS", "mortal", 1);
+    setenv("KILN_TEST_WORKER_MARKS", marks, 1);
+    kiln__compiler *compiler = open_pool(self, 1, 60);
+    kiln__compile_job *runs = start(compiler, "small.cu", source_small, "-DWAITS"); /* for the file `go` */
+    while (kiln__compiler_is_quiet(compiler))
+        usleep(1000);
+    kiln__compile_job *runs_too = start(compiler, "small.cu", source_small, "-DWAITS");
+    kiln__compile_job *jobs[6], *broken[2];
+    for (int i = 0; i < 6; i++)
+        jobs[i] = start(compiler, "small.cu", source_small, i == 5 ? "-DOTHER" : NULL);
+    for (int i = 0; i < 2; i++)
+        broken[i] = start(compiler, "broken.cu", "nonsense", NULL);
+    kiln__compile_cancel(runs);    /* another wants its result */
+    kiln__compile_cancel(jobs[0]); /* another takes its place */
+    kiln__compile_cancel(jobs[2]);
+    snprintf(path, sizeof path, "%s/go", marks);
+    FILE *go = fopen(path, "w");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(go);
+    fclose(go);
+    int compiled = 0;
+    for (int i = 0; i < 6; i++) {
+        kiln__unit unit = {0};
+        kiln_error *error = NULL;
+        uint64_t ns = 0;
+        if (i == 0 || i == 2)
+            continue;
+        CHECK_OK(kiln__compile_take(jobs[i], &unit, &ns, &error), error);
+        CHECK(unit.ptx && strstr(unit.ptx, ".entry") && unit.cubin_length > 64);
+        compiled += ns > 0;
+        kiln__unit_free(&unit);
+    }
+    CHECK(compiled == 2);
+    kiln__unit unit = {0};
+    kiln_error *error = NULL;
+    uint64_t ns = 1;
+    CHECK_OK(kiln__compile_take(runs_too, &unit, &ns, &error), error);
+    CHECK(unit.cubin_length > 64 && ns == 0);
+    kiln__unit_free(&unit);
+    for (int i = 0; i < 2; i++)
+        take_bad(broken[i], KILN_ERROR_COMPILE, "broken.cu(1): error");
     kiln__compiler_close(compiler);
     CHECK(unlink(path) == 0);
     snprintf(path, sizeof path, "%s/busy", marks);
@@ -749,6 +806,7 @@ static const check_case cases[] = {
     {"killed while idle", test_killed_idle},
     {"a worker that is killed once", test_killed_once},
     {"a compiler that is held", test_held},
+    {"the same request", test_same},
     {"no worker", test_no_worker},
     {"confined", test_confined},
     {"memory", test_memory},

@@ -475,6 +475,38 @@ static void test_calls(void)
     }
 }
 
+/* `kiln help hosts` says what each function asks for: without any argument it misses one that is listed. */
+static void test_hosts(void)
+{
+    size_t count = 0;
+    for (const kiln_host_info *info; (info = kiln_host(count)); count++) {
+        kiln_call call = {0};
+        kiln_error *error = NULL;
+        kiln__arena arena = {0};
+        CHECK_TEXT(info->name, kiln__builtin_hosts[count].name);
+        kiln_status status = kiln__call(&call, &kiln__builtin_hosts[count], (kiln__pos){0}, &error);
+        const char *missing = strstr(kiln_error_message(error), "argument '");
+        if (strcmp(info->name, "captured") != 0) {
+            CU_ASSERT_PTR_NOT_NULL_FATAL(missing);
+            CHECK(status == KILN_ERROR_HOST_FUNCTION);
+            missing += strlen("argument '");
+            const char *name = kiln__arena_strndup(&arena, missing, strcspn(missing, "'."));
+            const char *both = kiln__arena_printf(&arena, "%s, %s", info->takes, info->gives);
+            const char *at = both;
+            while ((at = strstr(at, name)) &&
+                   ((at > both && !strchr(" [", at[-1])) || !strchr(",] ", at[strlen(name)])))
+                at++;
+            if (!at)
+                fprintf(stderr, "%s asks for '%s', and lists %s\n", info->name, name, both);
+            CHECK(at != NULL);
+        }
+        kiln_error_free(error);
+        kiln__call_free(&call);
+        kiln__arena_free(&arena);
+    }
+    CHECK(count == kiln__builtin_host_count);
+}
+
 static const check_case cases[] = {
     {"arrays", test_arrays},
     {"half", test_half},
@@ -490,5 +522,6 @@ static const check_case cases[] = {
     {"compare", test_compare},
     {"compare types", test_compare_types},
     {"calls", test_calls},
+    {"what host functions ask for", test_hosts},
 };
 KILN_SUITE("data", cases)

@@ -127,6 +127,11 @@ static int traced(void *user, const kiln_traced_access *access)
     (void)user, (void)access;
     return 0;
 }
+static int drafted(void *user, const char *spec, size_t length)
+{
+    (void)user, (void)spec, (void)length;
+    return 0;
+}
 static int visited(void *user, const kiln_sim_instruction *instruction)
 {
     (void)user, (void)instruction;
@@ -244,6 +249,7 @@ static void tear_down(void)
     X(ADDRESS, kiln_spec_size_set, "0", (A(0, w.spec), 0))                                                             \
     X(NUMBER, kiln_spec_buffer_count, "0", (A(0, w.spec)))                                                             \
     X(ADDRESS, kiln_spec_buffer, "0", (A(0, w.spec), 0))                                                               \
+    X(ADDRESS, kiln_host, "", (0))                                                                                     \
     X(ADDRESS, kiln_spec_key, "", (0))                                                                                 \
     X(STATUS, kiln_spec_list, "rruo", (A(0, w.engine), A(1, listed), A(2, NULL), A(3, &out.error)))                    \
     X(STATUS, kiln_space_count, "rrooro",                                                                              \
@@ -329,6 +335,8 @@ static void tear_down(void)
       (A(0, w.engine), A(1, w.spec), A(2, &w.choice), A(3, NULL), 0, A(4, traced), A(5, NULL), A(6, &out.error)))      \
     X(STATUS, kiln_inspect, "rrooro",                                                                                  \
       (A(0, w.engine), A(1, w.spec), A(2, &w.choice), A(3, "sm_80"), A(4, &out.inspection), A(5, &out.error)))         \
+    X(STATUS, kiln_draft, "rroruo",                                                                                    \
+      (A(0, w.engine), A(1, "nowhere.cu"), A(2, NULL), A(3, drafted), A(4, NULL), A(5, &out.error)))                   \
     X(STATUS, kiln_occupancy, "rrro",                                                                                  \
       (A(0, w.engine), A(1, "sm_80"), 128, 32, 0, A(2, &out.occupancy), A(3, &out.error)))                             \
     X(NOTHING, kiln_inspection_free, "v", (A(0, NULL)))                                                                \
@@ -602,6 +610,7 @@ static void test_past_the_last(void)
 #define FILLED(Y)                                                                                                      \
     Y(kiln_engine_open, kiln_options, (given, &out.engine, &out.error))                                                \
     Y(kiln_space_count, kiln_space_options, (w.engine, w.spec, NULL, given, &out.space, &out.error))                   \
+    Y(kiln_draft, kiln_draft_options, (w.engine, "nowhere.cu", given, drafted, NULL, &out.error))                      \
     Y(kiln_capture, kiln_capture_options, (w.engine, given, &out.error))                                               \
     Y(kiln_plan_run, kiln_run_options, (w.plan, given, &out.result, &out.error))                                       \
     Y(kiln_tune, kiln_tune_options, (w.engine, w.spec, given, &out.tuning, &out.error))                                \

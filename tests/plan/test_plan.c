@@ -126,12 +126,14 @@ static void test_geometry_before_run(void)
 static void test_wrong_answer(void)
 {
     open_plan(HEAD VERIFY VARIANT ADD("add_two"), NULL);
-    check_run(KILN_ERROR_WRONG_ANSWER, "fake v BLOCK=2 gives a wrong answer:\n"
-                                       "  y[3]: got 6, want 5 (error 2e+05 times the tolerance); 1 of 4 wrong");
+    check_run(
+        KILN_ERROR_WRONG_ANSWER,
+        "fake v BLOCK=2 gives a wrong answer:\n"
+        "  y[3]: got 6, want 5 (error 2e+05 times the tolerance); 1 of 4 wrong; against host function add_one_host");
     close_all();
     open_plan(HEAD VERIFY VARIANT "      - launch: {kernel: add_one, grid: [1], block: [2], args: [x, y, N]}\n", NULL);
     check_run(KILN_ERROR_WRONG_ANSWER, "fake v BLOCK=2 gives a wrong answer:\n  y[2]: got nothing (never written), "
-                                       "want 4; 2 of 4 wrong, 2 never written");
+                                       "want 4; 2 of 4 wrong, 2 never written; against host function add_one_host");
     close_all();
     open_plan(HEAD VARIANT "      - launch: {kernel: nothing, grid: [1], block: [2], args: []}\n", NULL);
     check_run(KILN_ERROR_WRONG_ANSWER, "fake v BLOCK=2 gives a wrong answer:\n  y: never written");
@@ -533,13 +535,14 @@ static void test_sampled(void)
 {
     run_sampled(SOME("true") ADD("add_one"), KILN_OK, NULL);
     run_sampled(SOME("true") ADD("add_two"), KILN_OK, NULL); /* y[3] is not compared */
-    run_sampled(SOME("false") ADD("add_two"), KILN_ERROR_WRONG_ANSWER,
-                "fake v BLOCK=2 gives a wrong answer:\n"
-                "  y[3]: got 6, want 5 (error 1.96e+04 times the tolerance); 1 of 4 wrong");
-    run_sampled(SOME("true") "      - launch: {kernel: nothing, grid: [1], block: [2], args: []}\n",
-                KILN_ERROR_WRONG_ANSWER,
-                "fake v BLOCK=2 gives a wrong answer:\n"
-                "  y[0]: got nothing (never written), want 2; 4 of 4 wrong, 4 never written");
+    run_sampled(
+        SOME("false") ADD("add_two"), KILN_ERROR_WRONG_ANSWER,
+        "fake v BLOCK=2 gives a wrong answer:\n"
+        "  y[3]: got 6, want 5 (error 1.96e+04 times the tolerance); 1 of 4 wrong; against host function add_some");
+    run_sampled(
+        SOME("true") "      - launch: {kernel: nothing, grid: [1], block: [2], args: []}\n", KILN_ERROR_WRONG_ANSWER,
+        "fake v BLOCK=2 gives a wrong answer:\n"
+        "  y[0]: got nothing (never written), want 2; 4 of 4 wrong, 4 never written; against host function add_some");
 }
 
 /* ---- sharing ---- */

@@ -282,6 +282,7 @@ static void test_market(void)
     reads(HEAD "array real general\n2 2\n1\n2\n0\n4\n", false, "0=1; 0=2 1=4");
     reads(HEAD "array real symmetric\n2 2\n1\n2\n4\n", false, "0=1 1=2; 0=2 1=4");
     reads(HEAD "array real skew-symmetric\n3 3\n1\n2\n3\n", false, "1=-1 2=-2; 0=1 2=-3; 0=2 1=3");
+    reads(HEAD "array real skew-symmetric\n1 1\n", false, "");
     reads(HEAD "coordinate real general\n1 1 1\n1 1 0.1000000000000000055511151231257827\n", false, "0=0.1");
     reads(HEAD "coordinate real general\n1 1 1\n1 1 1.5D+02\n", false, "0=150");
     reads(HEAD "coordinate real general\n3 3 2\n1 2 5\n3 3 1\n", true, "1; 0; ");
@@ -312,6 +313,7 @@ static void test_market_refused(void)
     refuses(HEAD "coordinate real symmetric\n2 2 1\n1 2 1\n",
             "m:3:1: above the diagonal; of a symmetric matrix a file has the lower triangle");
     refuses(HEAD "coordinate real symmetric\n2 3 0\n", "m:2:6: a symmetric matrix has as many columns as rows");
+    refuses(HEAD "array real skew-symmetric\n1 1\n3\n", "m: 1 entries, where its size line says 0");
     refuses(HEAD "array real general\n1 1\n1\n2\n", "m: 2 entries, where its size line says 1");
     refuses("0 x\n", "m:1:3: an edge is two numbers of vertices, counted from 0");
     refuses("0 1 2 3\n", "m:1:7: behind an edge may stand its weight, and nothing else");
@@ -664,11 +666,68 @@ static void from_popular(dense *d, const kiln_call *call, const kiln__csr *m)
         CU_ASSERT_TRUE(counts[c] < counts[c - 1] || (counts[c] == counts[c - 1] && order[c] > order[c - 1]));
 }
 
+/* The row of a line: itself, or that of which it is a piece. */
+static uint32_t row_of_line(const kiln_call *call, const kiln__csr *m, uint32_t line)
+{
+    const uint32_t *cut_rows = data(call, "cut.rows"), *cut_starts = data(call, "cut.starts");
+    if (line < m->rows)
+        return line;
+    for (uint32_t i = 0; i < number(call, "cut"); i++)
+        if (line - m->rows >= cut_starts[i] && line - m->rows < cut_starts[i + 1])
+            return cut_rows[i];
+    return MOST_ROWS;
+}
+
+/* Of the 32 entries that a warp adds at a time, those without bit 15 have different lines. */
+static void check_steps(const uint16_t *slots, uint32_t chunks)
+{
+    for (uint32_t step = 0; step < 4 * chunks; step++) {
+        bool seen[8] = {false}; /* of the 3 lines of a group */
+        for (uint32_t i = step / 4 * 128 + step % 4, last = i + 128; i < last; i += 4) {
+            uint16_t slot = slots[i] & 0x7fff;
+            CU_ASSERT_TRUE(slot < 3 || slots[i] == 0x7fff);
+            if (slot < 3) {
+                CU_ASSERT_TRUE(seen[slot] == (slots[i] != slot));
+                seen[slot] = true;
+            }
+        }
+    }
+}
+
+static void from_binned(dense *d, const kiln_call *call, const kiln__csr *m)
+{
+    const uint32_t *panel_starts = data(call, "panel.starts"), *group_starts = data(call, "group.starts"),
+                   *group_lines = data(call, "group.lines"), *to = data(call, "to");
+    const uint16_t *columns = data(call, "columns"), *slots = data(call, "slots");
+    const float *values = data(call, "values");
+    uint32_t groups = (uint32_t)number(call, "groups"), width = (uint32_t)number(call, "width"),
+             chunks = (uint32_t)number(call, "chunks"), used = 0;
+    CU_ASSERT_TRUE_FATAL(length(call, "slots") == chunks * 128 && group_starts[groups] == chunks);
+    CU_ASSERT_TRUE(group_lines[groups] == m->rows + number(call, "pieces"));
+    check_steps(slots, chunks);
+    for (uint32_t p = 0; p < number(call, "panels"); p++) {
+        uint32_t group = 0;
+        for (uint32_t i = panel_starts[p] * 8; i < panel_starts[p + 1] * 8; i++) {
+            uint32_t at = to[i / 8] * 8 + i % 8;
+            CU_ASSERT_TRUE_FATAL(at < chunks * 128 && columns[i] < width);
+            while (group_starts[group + 1] <= at / 128) /* of a panel, they ascend */
+                group++;
+            CU_ASSERT_TRUE_FATAL(group_starts[group] <= at / 128);
+            used += slots[at] != 0x7fff;
+            CU_ASSERT_TRUE(slots[at] != 0x7fff || values[i] == 0);
+            if (slots[at] != 0x7fff)
+                put(d, row_of_line(call, m, group_lines[group] + (slots[at] & 0x7fff)), p * width + columns[i],
+                    values[i]);
+        }
+    }
+    CU_ASSERT_TRUE(used == m->nonzeros);
+}
+
 static kiln_status call_format(kiln_call *call, kiln_host_fn function, const kiln__csr *m, int64_t padding,
                                kiln_error **error)
 {
     static kiln_array offsets, index, values;
-    static kiln__call_arg args[7];
+    static kiln__call_arg args[8];
     offsets = (kiln_array){KILN_u32, 1, {m->rows + 1}, m->offsets};
     index = (kiln_array){KILN_u32, 1, {m->nonzeros}, m->index};
     values = (kiln_array){KILN_f32, 1, {m->nonzeros}, m->values};
@@ -680,7 +739,8 @@ static kiln_status call_format(kiln_call *call, kiln_host_fn function, const kil
     args[5] = (kiln__call_arg){.name = "height",
                                .value = {.kind = KILN_INT, .as.i = function == kiln__host_sparse_sell ? 8 : 3}};
     args[6] = (kiln__call_arg){.name = "width", .value = {.kind = KILN_INT, .as.i = 2}};
-    *call = (kiln_call){.arg_count = 7, .args = args};
+    args[7] = (kiln__call_arg){.name = "piece", .value = {.kind = KILN_INT, .as.i = 5}};
+    *call = (kiln_call){.arg_count = 8, .args = args};
     kiln__host host = {.name = "format", .uses = KILN_HOST_INPUT, .function = function};
     return kiln__call(call, &host, (kiln__pos){0}, error);
 }
@@ -699,6 +759,7 @@ static const struct {
     {"bcsr", kiln__host_sparse_bcsr, from_bcsr},
     {"delta", kiln__host_sparse_delta, from_delta},
     {"popular", kiln__host_sparse_popular, from_popular},
+    {"binned", kiln__host_sparse_binned, from_binned},
 };
 
 static void test_formats(void)

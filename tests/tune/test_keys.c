@@ -26,6 +26,7 @@ static const char whole[] =
     "  o: {type: f32, shape: [N], out: true}\n"
     "  p: {type: f32, shape: [N], out: true}\n"
     "  q: {type: f32, shape: [N], out: true}\n"
+    "  r: {type: f32, shape: [N], out: true}\n"
     "  value: {type: i32, shape: [M], fill: {value: 1}}\n"
     "  iota: {type: f32, shape: [M], fill: {iota: [0, 1]}}\n"
     "  uniform: {type: f32, shape: [M], fill: {uniform: [0, 1], seed: 1}}\n"
@@ -41,6 +42,7 @@ static const char whole[] =
     "  o: {against: {host: expect}, rtol: 1e-3, atol: 1e-4, sampled: false}\n"
     "  p: {against: {variant: other}}\n"
     "  q: {against: {file: want.npy}, exact: false}\n"
+    "  r: {against: {command: ref.py 1}}\n"
     "variants:\n"
     "  one:\n"
     "    about: What is changed\n"
@@ -80,6 +82,7 @@ static const struct {
     CHANGE(spec_title, "A title", "Another title"),
     CHANGE(spec_about, "Some prose", "Other prose"),
     CHANGE(spec_source, "one.cu", "two.cu"),
+    CHANGE(spec_prefix, "include: [spec-one]", "prefix: KILN_\ninclude: [spec-one]"),
     CHANGE(spec_include, "spec-one", "spec-two"),
     CHANGE(spec_sizes, "{N: 1024, M: 7, F: 'web.mtx'}}",
            "{N: 2048, M: 8, F: 'web.mtx'}, more: {N: 1, M: 1, F: 'other.mtx'}}"),
@@ -108,6 +111,7 @@ static const struct {
     CHANGE(param_step, "step: 2", "step: 1"),
     CHANGE(param_times, "to: 8, times: 2", "to: 8, times: 4"),
     CHANGE(param_default, "default: 64", "default: 128"),
+    CHANGE(param_macro, "default: 64", "default: 64, macro: false"),
     CHANGE(param_options, "-DOF_PARAM={BLOCK}", "-DOF_PARAM={BLOCK + 1}"),
     CHANGE(input_host, "host: make", "host: make_more"),
     CHANGE(input_ARGUMENT, "rows: 3", "rows: 4"),
@@ -128,6 +132,9 @@ static const struct {
     CHANGE(verification_sampled, "sampled: false", "sampled: true"),
     CHANGE(against_host, "host: expect", "host: expect_more"),
     CHANGE(against_variant, "variant: other", "variant: third"),
+    CHANGE(against_params, "variant: other}", "variant: other, params: {BLOCK: SHARED}}"),
+    CHANGE(against_ARGUMENT, "host: expect}", "host: expect, x: o}"),
+    CHANGE(against_command, "command: ref.py 1", "command: ref.py 2"),
     CHANGE(against_file, "want.npy", "other.npy"),
     CHANGE(step_swap, "- swap: [o, p]", "- swap: [o, q]"),
     CHANGE(launch_kernel, "kernel: k, grid: [M], block: [BLOCK], cluster",
@@ -188,6 +195,7 @@ static void write_header(const fixture *f, const char *below, const char *name)
 static void write_source(const fixture *f, const char *name)
 {
     static const char text[] = "#include \"of_spec.h\"\n#include <of_variant.h>\n"
+                               "/* SHARED DEFINED N M DEFINED_HERE BLOCK SUM PRODUCT */\n"
                                "extern \"C\" __global__ void k(float *o, int n) {}\n";
     char path[96];
     kiln_error *error = NULL;

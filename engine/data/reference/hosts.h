@@ -4,45 +4,57 @@
 
 #include "data.h"
 
-/* X(name, uses, function) */
+/* X(name, uses, function, what it takes, what it writes or exports): for `kiln help hosts`. What is in brackets has a
+ * default. */
 #define KILN__HOSTS(X)                                                                                                 \
-    X(increment_exact, KILN_HOST_REFERENCE, kiln__host_increment)                                                      \
-    X(bezier_curves, KILN_HOST_INPUT, kiln__host_bezier_curves)                                                        \
-    X(bezier_f64, KILN_HOST_REFERENCE, kiln__host_bezier)                                                              \
-    X(captured, KILN_HOST_INPUT, kiln__host_captured)                                                                  \
-    X(convnet_f64, KILN_HOST_REFERENCE, kiln__host_convnet)                                                            \
-    X(convolution_f64, KILN_HOST_REFERENCE, kiln__host_convolution)                                                    \
-    X(cutoff_atoms, KILN_HOST_INPUT, kiln__host_cutoff_atoms)                                                          \
-    X(cutoff_bins, KILN_HOST_STEP, kiln__host_cutoff_bins)                                                             \
-    X(cutoff_blocked_c, KILN_HOST_STEP, kiln__host_cutoff_blocked)                                                     \
-    X(cutoff_f64, KILN_HOST_REFERENCE, kiln__host_cutoff)                                                              \
-    X(cutoff_gather_c, KILN_HOST_STEP, kiln__host_cutoff_gather)                                                       \
-    X(cutoff_near, KILN_HOST_INPUT, kiln__host_cutoff_near)                                                            \
-    X(cutoff_overflow, KILN_HOST_STEP, kiln__host_cutoff_overflow)                                                     \
-    X(cutoff_scatter_c, KILN_HOST_STEP, kiln__host_cutoff_scatter)                                                     \
-    X(cutoff_shares, KILN_HOST_INPUT, kiln__host_cutoff_shares)                                                        \
-    X(dcs_atoms, KILN_HOST_INPUT, kiln__host_dcs_atoms)                                                                \
-    X(dcs_blocked_c, KILN_HOST_STEP, kiln__host_dcs_blocked)                                                           \
-    X(dcs_f64, KILN_HOST_REFERENCE, kiln__host_dcs)                                                                    \
-    X(dcs_gather_c, KILN_HOST_STEP, kiln__host_dcs_gather)                                                             \
-    X(dcs_scatter_c, KILN_HOST_STEP, kiln__host_dcs_scatter)                                                           \
-    X(histogram_exact, KILN_HOST_REFERENCE, kiln__host_histogram)                                                      \
-    X(matmul_f64, KILN_HOST_REFERENCE, kiln__host_matmul)                                                              \
-    X(mri_f64, KILN_HOST_REFERENCE, kiln__host_mri)                                                                    \
-    X(mri_samples, KILN_HOST_INPUT, kiln__host_mri_samples)                                                            \
-    X(outer_product, KILN_HOST_INPUT, kiln__host_outer_product)                                                        \
-    X(quadtree_exact, KILN_HOST_REFERENCE, kiln__host_quadtree)                                                        \
-    X(quadtree_host, KILN_HOST_STEP, kiln__host_quadtree_build)                                                        \
-    X(quadtree_points, KILN_HOST_INPUT, kiln__host_quadtree_points)                                                    \
-    X(reduction_f64, KILN_HOST_REFERENCE, kiln__host_reduction)                                                        \
-    X(scan_f64, KILN_HOST_REFERENCE, kiln__host_scan)                                                                  \
-    X(sort_exact, KILN_HOST_REFERENCE, kiln__host_sort)                                                                \
-    X(sort_keys, KILN_HOST_INPUT, kiln__host_sort_keys)                                                                \
-    X(stencil_f64, KILN_HOST_REFERENCE, kiln__host_stencil)                                                            \
-    X(syrk_f64, KILN_HOST_REFERENCE, kiln__host_syrk)                                                                  \
-    X(transpose_exact, KILN_HOST_REFERENCE, kiln__host_transpose)
+    X(increment_exact, KILN_HOST_REFERENCE, kiln__host_increment, "x", "y")                                            \
+    X(bezier_curves, KILN_HOST_INPUT, kiln__host_bezier_curves, "control (a kind of points), count, scale, seed",      \
+      "curves, total, largest, mean, deviation")                                                                       \
+    X(bezier_f64, KILN_HOST_REFERENCE, kiln__host_bezier, "curves, SCALE", "offsets, points")                          \
+    X(captured, KILN_HOST_INPUT, kiln__host_captured, "any: numbers, and .npy files", "the same names")                \
+    X(convnet_f64, KILN_HOST_REFERENCE, kiln__host_convnet,                                                            \
+      "x, w, STRIDE_H, STRIDE_W, PAD_H, PAD_W, DILATION_H, DILATION_W, GROUPS, NHWC", "y")                             \
+    X(convolution_f64, KILN_HOST_REFERENCE, kiln__host_convolution, "x, mask", "y")                                    \
+    X(cutoff_atoms, KILN_HOST_INPUT, kiln__host_cutoff_atoms,                                                          \
+      "atoms (a file, or a kind), count, seed, nx, ny, nz, spacing, radius", "atoms, count, most, width, pairs")       \
+    X(cutoff_bins, KILN_HOST_STEP, kiln__host_cutoff_bins, "atoms, bin, nx, ny, nz, spacing, radius",                  \
+      "bins, counts, overflow, taken")                                                                                 \
+    X(cutoff_blocked_c, KILN_HOST_STEP, kiln__host_cutoff_blocked, "atoms, nx, ny, nz, spacing, radius", "energy")     \
+    X(cutoff_f64, KILN_HOST_REFERENCE, kiln__host_cutoff, "atoms, SPACING, RADIUS", "energy")                          \
+    X(cutoff_gather_c, KILN_HOST_STEP, kiln__host_cutoff_gather, "atoms, nx, ny, nz, spacing, radius", "energy")       \
+    X(cutoff_near, KILN_HOST_INPUT, kiln__host_cutoff_near, "bin, test, nx, ny, nz, spacing, radius",                  \
+      "offsets, offset_count, rows, row_count")                                                                        \
+    X(cutoff_overflow, KILN_HOST_STEP, kiln__host_cutoff_overflow, "overflow, taken, nx, ny, nz, spacing, radius",     \
+      "energy")                                                                                                        \
+    X(cutoff_scatter_c, KILN_HOST_STEP, kiln__host_cutoff_scatter, "atoms, nx, ny, nz, spacing, radius", "energy")     \
+    X(cutoff_shares, KILN_HOST_INPUT, kiln__host_cutoff_shares,                                                        \
+      "of (atoms), bin, test, [capacity, box, box_y, box_z], nx, ny, nz, spacing, radius", "overflow, within")         \
+    X(dcs_atoms, KILN_HOST_INPUT, kiln__host_dcs_atoms, "atoms (a file, or a kind), count, seed, nx, ny, nz, spacing", \
+      "atoms, count, charge, extent")                                                                                  \
+    X(dcs_blocked_c, KILN_HOST_STEP, kiln__host_dcs_blocked, "atoms, spacing", "energy")                               \
+    X(dcs_f64, KILN_HOST_REFERENCE, kiln__host_dcs, "atoms, SPACING", "energy")                                        \
+    X(dcs_gather_c, KILN_HOST_STEP, kiln__host_dcs_gather, "atoms, spacing", "energy")                                 \
+    X(dcs_scatter_c, KILN_HOST_STEP, kiln__host_dcs_scatter, "atoms, spacing", "energy")                               \
+    X(histogram_exact, KILN_HOST_REFERENCE, kiln__host_histogram, "keys", "counts")                                    \
+    X(matmul_f64, KILN_HOST_REFERENCE, kiln__host_matmul, "A, B", "P")                                                 \
+    X(mri_f64, KILN_HOST_REFERENCE, kiln__host_mri, "kx, ky, kz, phi, d, Q", "re, im")                                 \
+    X(mri_samples, KILN_HOST_INPUT, kiln__host_mri_samples, "samples, line, q, seed, trajectory, nx, ny, nz",          \
+      "kx, ky, kz, phi, d, rms")                                                                                       \
+    X(outer_product, KILN_HOST_INPUT, kiln__host_outer_product, "rows, columns, [seed]", "column, row, product")       \
+    X(quadtree_exact, KILN_HOST_REFERENCE, kiln__host_quadtree, "points, CAP, DEPTH", "order, nodes, levels")          \
+    X(quadtree_host, KILN_HOST_STEP, kiln__host_quadtree_build, "points, CAP, DEPTH", "order, nodes, levels")          \
+    X(quadtree_points, KILN_HOST_INPUT, kiln__host_quadtree_points, "points (a kind), count, seed, CAP, DEPTH",        \
+      "points, nodes")                                                                                                 \
+    X(reduction_f64, KILN_HOST_REFERENCE, kiln__host_reduction, "x, OP", "y, at")                                      \
+    X(scan_f64, KILN_HOST_REFERENCE, kiln__host_scan, "x, EXCLUSIVE", "y")                                             \
+    X(sort_exact, KILN_HOST_REFERENCE, kiln__host_sort, "keys, values", "sorted_keys, sorted_values")                  \
+    X(sort_keys, KILN_HOST_INPUT, kiln__host_sort_keys, "keys (a kind), type, n, [seed]",                              \
+      "keys, and facts about them")                                                                                    \
+    X(stencil_f64, KILN_HOST_REFERENCE, kiln__host_stencil, "x, STEPS", "y")                                           \
+    X(syrk_f64, KILN_HOST_REFERENCE, kiln__host_syrk, "A", "C")                                                        \
+    X(transpose_exact, KILN_HOST_REFERENCE, kiln__host_transpose, "A", "T")
 
-#define KILN_X(name, uses, function) kiln_status function(void *user, kiln_call *call);
+#define KILN_X(name, uses, function, ...) kiln_status function(void *user, kiln_call *call);
 KILN__HOSTS(KILN_X)
 #undef KILN_X
 #endif

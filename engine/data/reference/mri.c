@@ -7,6 +7,7 @@
 
 #include "hosts.h"
 #include "random.h"
+#include "rows.h"
 #include "vector.h"
 
 /* ---- samples ---- */
@@ -123,13 +124,15 @@ struct problem {
     bool q;
     uint64_t count, n[3];
     size_t half[3], padded; /* n / 2 + 1; that of x rounded up to whole vectors */
-    uint64_t first;         /* the stretch of samples that the tables are of */
-    size_t stretch, room;   /* how many there are; for how many there is room, a multiple of PART */
-    double *columns;        /* of each sample: padded cosines, padded sines */
-    double *turns[3];       /* y and z, for each half coordinate: room cosines, room sines */
-    turn *weights;          /* 0 where a sample is not finite: those come last */
-    double *workers;        /* of each worker: SUMS x padded sums of TASK_ROWS rows, and factors of ROWS rows */
-    double *sums;           /* of all voxels, where there are several stretches */
+    uint64_t *rows;         /* those that are computed */
+    size_t row_count;
+    uint64_t first;       /* the stretch of samples that the tables are of */
+    size_t stretch, room; /* how many there are; for how many there is room, a multiple of PART */
+    double *columns;      /* of each sample: padded cosines, padded sines */
+    double *turns[3];     /* y and z, for each half coordinate: room cosines, room sines */
+    turn *weights;        /* 0 where a sample is not finite: those come last */
+    double *workers;      /* of each worker: SUMS x padded sums of TASK_ROWS rows, and factors of ROWS rows */
+    double *sums;         /* of all voxels, where there are several stretches */
     part_fn *add_part;
 };
 
@@ -284,20 +287,20 @@ static void write_row(const problem *p, uint64_t row, const double *sums, bool l
 static void reference_rows(void *user, size_t task, size_t worker)
 {
     const problem *p = user;
-    uint64_t first_row = (uint64_t)task * TASK_ROWS, all_rows = p->n[1] * p->n[2];
-    size_t rows = (size_t)(all_rows - first_row < TASK_ROWS ? all_rows - first_row : TASK_ROWS);
+    const uint64_t *of = p->rows + task * TASK_ROWS;
+    size_t left = p->row_count - task * TASK_ROWS, rows = left < TASK_ROWS ? left : TASK_ROWS;
     double *sums = p->workers + worker * (TASK_ROWS * SUMS * p->padded + 2 * ROWS * PART);
     double *factors = sums + TASK_ROWS * SUMS * p->padded;
     memset(sums, 0, TASK_ROWS * SUMS * p->padded * sizeof *sums);
     for (size_t first = 0; first < p->stretch; first += PART)
         for (size_t row = 0; row < rows; row += ROWS) {
             for (size_t r = 0; r < ROWS; r++) /* behind the last row: one that is not used */
-                make_row(p, first, row + r < rows ? first_row + row + r : first_row, factors + 2 * r * PART);
+                make_row(p, first, of[row + r < rows ? row + r : 0], factors + 2 * r * PART);
             p->add_part(p->padded, factors, p->columns + 2 * first * p->padded, sums + row * SUMS * p->padded);
         }
     bool last = p->first + p->stretch == p->count;
     for (size_t row = 0; row < rows; row++)
-        write_row(p, first_row + row, sums + row * SUMS * p->padded, last);
+        write_row(p, of[row], sums + row * SUMS * p->padded, last);
 }
 
 static kiln_status take(kiln_call *call, problem *p)
@@ -333,15 +336,26 @@ static kiln_status take(kiln_call *call, problem *p)
 /* Samples that are not finite, after all others. Their sums are those of single precision: NaN or infinite anyway. */
 static void add_all_special(const problem *p)
 {
-    uint64_t rows = p->n[1] * p->n[2];
     for (uint64_t s = 0; s < p->count; s++) {
         turn w = weight_of(p, s);
         if (is_finite(p, s, w))
             continue;
-        for (uint64_t row = 0; row < rows; row++)
-            add_special(p, s, w, row % p->n[1], row / p->n[1], (float *)p->re->data + row * p->n[0],
-                        (float *)p->im->data + row * p->n[0]);
+        for (size_t i = 0; i < p->row_count; i++)
+            add_special(p, s, w, p->rows[i] % p->n[1], p->rows[i] / p->n[1],
+                        (float *)p->re->data + p->rows[i] * p->n[0], (float *)p->im->data + p->rows[i] * p->n[0]);
     }
+}
+
+enum { MOST_PAIRS_LOG = 34 }; /* 2^34 pairs take some four seconds of one core */
+
+static bool choose_rows(kiln_call *call, problem *p, uint64_t every)
+{
+    uint64_t rows = p->n[1] * p->n[2];
+    p->rows = kiln__alloc(call->mem, (size_t)(rows + 1) * sizeof *p->rows);
+    for (uint64_t row = 0; p->rows && row < rows; row++)
+        if (kiln__row_chosen(row, every))
+            p->rows[p->row_count++] = row;
+    return p->rows;
 }
 
 static bool make_room(kiln_call *call, problem *p, size_t threads)
@@ -363,7 +377,7 @@ static bool make_room(kiln_call *call, problem *p, size_t threads)
 
 static void free_room(kiln_call *call, problem *p)
 {
-    void *const all[] = {p->columns, p->turns[1], p->turns[2], p->weights, p->workers, p->sums};
+    void *const all[] = {p->columns, p->turns[1], p->turns[2], p->weights, p->workers, p->sums, p->rows};
     for (size_t i = 0; i < KILN__COUNT(all); i++)
         kiln__free(call->mem, all[i]);
 }
@@ -374,8 +388,13 @@ kiln_status kiln__host_mri(void *user, kiln_call *call)
     problem p = {.add_part = choose_part()};
     if (take(call, &p) != KILN_OK)
         return KILN_ERROR_HOST_FUNCTION;
-    size_t tasks = (size_t)((p.n[1] * p.n[2] + TASK_ROWS - 1) / TASK_ROWS), threads = kiln__cpu_count() + 1;
-    bool made = make_room(call, &p, threads);
+    uint64_t every;
+    double pairs = (double)p.n[0] * (double)p.n[1] * (double)p.n[2] * (double)p.count;
+    if (!kiln__rows_every(call, pairs, ldexp(1, MOST_PAIRS_LOG), &every))
+        return KILN_ERROR_HOST_FUNCTION;
+    size_t threads = kiln__cpu_count() + 1;
+    bool made = make_room(call, &p, threads) && choose_rows(call, &p, every);
+    size_t tasks = (p.row_count + TASK_ROWS - 1) / TASK_ROWS;
     if (made)
         do {
             p.stretch = p.count - p.first < p.room ? (size_t)(p.count - p.first) : p.room;
@@ -383,8 +402,8 @@ kiln_status kiln__host_mri(void *user, kiln_call *call)
             kiln__parallel(threads - 1, tasks, reference_rows, &p);
             p.first += p.stretch;
         } while (p.first < p.count);
-    free_room(call, &p);
     if (made)
         add_all_special(&p);
+    free_room(call, &p);
     return made ? KILN_OK : kiln__fail_memory(&call->failure);
 }

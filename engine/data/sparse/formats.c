@@ -2,11 +2,11 @@
  * csr.index and csr.values. All of them keep the entries of a row in the order of their columns. */
 #include <string.h>
 
-#include "sparse.h"
+#include "formats.h"
 
 /* ---- the matrix that a call is given ---- */
 
-static kiln_status take_matrix(kiln_call *call, kiln__csr *matrix)
+kiln_status kiln__take_matrix(kiln_call *call, kiln__csr *matrix)
 {
     const kiln_array *offsets, *index, *values;
     int64_t columns;
@@ -39,8 +39,7 @@ static uint32_t longest(const kiln__csr *m)
     return most;
 }
 
-/* An export of one dimension; *data is what to write to. */
-static kiln_status export_line(kiln_call *call, const char *name, kiln_type type, uint64_t length, void *data)
+kiln_status kiln__export_line(kiln_call *call, const char *name, kiln_type type, uint64_t length, void *data)
 {
     kiln_array *array;
     kiln_status status = kiln_call_export_array(call, name, type, 1, &length, &array);
@@ -49,8 +48,7 @@ static kiln_status export_line(kiln_call *call, const char *name, kiln_type type
     return status;
 }
 
-/* How many times what CSR stores a format may store: `padding`, 16 if it is not given. */
-static kiln_status check_padding(kiln_call *call, const char *format, uint64_t stored, const kiln__csr *m)
+kiln_status kiln__check_padding(kiln_call *call, const char *format, uint64_t stored, const kiln__csr *m)
 {
     const int64_t usual = 16;
     int64_t most;
@@ -69,7 +67,8 @@ kiln_status kiln__host_sparse_coo(void *user, kiln_call *call)
     (void)user;
     kiln__csr m;
     uint32_t *rows;
-    if (take_matrix(call, &m) != KILN_OK || export_line(call, "rows", KILN_u32, m.nonzeros, &rows) != KILN_OK)
+    if (kiln__take_matrix(call, &m) != KILN_OK ||
+        kiln__export_line(call, "rows", KILN_u32, m.nonzeros, &rows) != KILN_OK)
         return KILN_ERROR_HOST_FUNCTION;
     for (uint32_t r = 0; r < m.rows; r++)
         for (uint32_t i = m.offsets[r]; i < m.offsets[r + 1]; i++)
@@ -98,9 +97,10 @@ static kiln_status export_ell(kiln_call *call, const kiln__csr *m, uint32_t widt
     uint64_t stored = (uint64_t)width * m->rows;
     uint32_t *index;
     float *values;
-    if (check_padding(call, "ELL", stored, m) != KILN_OK || kiln_call_export_int(call, "width", width) != KILN_OK ||
-        export_line(call, "ell.index", KILN_u32, stored, &index) != KILN_OK ||
-        export_line(call, "ell.values", KILN_f32, stored, &values) != KILN_OK)
+    if (kiln__check_padding(call, "ELL", stored, m) != KILN_OK ||
+        kiln_call_export_int(call, "width", width) != KILN_OK ||
+        kiln__export_line(call, "ell.index", KILN_u32, stored, &index) != KILN_OK ||
+        kiln__export_line(call, "ell.values", KILN_f32, stored, &values) != KILN_OK)
         return KILN_ERROR_HOST_FUNCTION;
     fill_ell(m, width, index, values);
     return KILN_OK;
@@ -110,7 +110,7 @@ kiln_status kiln__host_sparse_ell(void *user, kiln_call *call)
 {
     (void)user;
     kiln__csr m;
-    kiln_status status = take_matrix(call, &m);
+    kiln_status status = kiln__take_matrix(call, &m);
     return status == KILN_OK ? export_ell(call, &m, longest(&m)) : status;
 }
 
@@ -158,9 +158,9 @@ static kiln_status export_rest(kiln_call *call, const kiln__csr *m, uint32_t wid
     for (uint32_t r = 0; r < m->rows; r++)
         count += length_of(m, r) > width ? length_of(m, r) - width : 0;
     if (kiln_call_export_int(call, "rest", (int64_t)count) != KILN_OK ||
-        export_line(call, "rest.rows", KILN_u32, count, &rows) != KILN_OK ||
-        export_line(call, "rest.index", KILN_u32, count, &index) != KILN_OK ||
-        export_line(call, "rest.values", KILN_f32, count, &values) != KILN_OK)
+        kiln__export_line(call, "rest.rows", KILN_u32, count, &rows) != KILN_OK ||
+        kiln__export_line(call, "rest.index", KILN_u32, count, &index) != KILN_OK ||
+        kiln__export_line(call, "rest.values", KILN_f32, count, &values) != KILN_OK)
         return KILN_ERROR_HOST_FUNCTION;
     if (band == 0)
         band = (uint64_t)m->columns + 1;
@@ -187,7 +187,7 @@ kiln_status kiln__host_sparse_hybrid(void *user, kiln_call *call)
     int64_t wanted, band;
     kiln__csr m;
     uint32_t width = 0;
-    if (take_matrix(call, &m) != KILN_OK || kiln_call_int(call, "width", &choose, &wanted) != KILN_OK ||
+    if (kiln__take_matrix(call, &m) != KILN_OK || kiln_call_int(call, "width", &choose, &wanted) != KILN_OK ||
         kiln_call_int(call, "band", &one, &band) != KILN_OK)
         return KILN_ERROR_HOST_FUNCTION;
     if (wanted < 0)
@@ -235,17 +235,17 @@ kiln_status kiln__host_sparse_jds(void *user, kiln_call *call)
     kiln__csr m;
     uint32_t *order, *offsets, *starts, *by_row, *by_entry;
     float *row_values, *entry_values;
-    if (take_matrix(call, &m) != KILN_OK)
+    if (kiln__take_matrix(call, &m) != KILN_OK)
         return KILN_ERROR_HOST_FUNCTION;
     uint32_t most = longest(&m);
     if (kiln_call_export_int(call, "largest", most) != KILN_OK ||
-        export_line(call, "order", KILN_u32, m.rows, &order) != KILN_OK ||
-        export_line(call, "csr.offsets", KILN_u32, (uint64_t)m.rows + 1, &offsets) != KILN_OK ||
-        export_line(call, "csr.index", KILN_u32, m.nonzeros, &by_row) != KILN_OK ||
-        export_line(call, "csr.values", KILN_f32, m.nonzeros, &row_values) != KILN_OK ||
-        export_line(call, "starts", KILN_u32, (uint64_t)most + 1, &starts) != KILN_OK ||
-        export_line(call, "index", KILN_u32, m.nonzeros, &by_entry) != KILN_OK ||
-        export_line(call, "values", KILN_f32, m.nonzeros, &entry_values) != KILN_OK ||
+        kiln__export_line(call, "order", KILN_u32, m.rows, &order) != KILN_OK ||
+        kiln__export_line(call, "csr.offsets", KILN_u32, (uint64_t)m.rows + 1, &offsets) != KILN_OK ||
+        kiln__export_line(call, "csr.index", KILN_u32, m.nonzeros, &by_row) != KILN_OK ||
+        kiln__export_line(call, "csr.values", KILN_f32, m.nonzeros, &row_values) != KILN_OK ||
+        kiln__export_line(call, "starts", KILN_u32, (uint64_t)most + 1, &starts) != KILN_OK ||
+        kiln__export_line(call, "index", KILN_u32, m.nonzeros, &by_entry) != KILN_OK ||
+        kiln__export_line(call, "values", KILN_f32, m.nonzeros, &entry_values) != KILN_OK ||
         sort_rows(call, &m, (uint64_t)m.rows + 1, order) != KILN_OK)
         return KILN_ERROR_HOST_FUNCTION;
     for (uint32_t i = 0; i < m.rows; i++) { /* starts[j + 1]: rows with an entry j, then the sums of them */
@@ -295,14 +295,14 @@ kiln_status kiln__host_sparse_sell(void *user, kiln_call *call)
     kiln__csr m;
     uint32_t *order, *starts, *index;
     float *values;
-    if (take_matrix(call, &m) != KILN_OK || kiln_call_int(call, "height", NULL, &height) != KILN_OK ||
+    if (kiln__take_matrix(call, &m) != KILN_OK || kiln_call_int(call, "height", NULL, &height) != KILN_OK ||
         kiln_call_int(call, "sigma", &all, &sigma) != KILN_OK)
         return KILN_ERROR_HOST_FUNCTION;
     if (height < 1 || height > 1 << 20 || sigma < 0)
         return kiln_call_fail(call, "height is 1 to 1048576, and sigma is not negative");
     uint32_t slices = (uint32_t)((m.rows + (uint64_t)height - 1) / (uint64_t)height);
-    if (export_line(call, "order", KILN_u32, m.rows, &order) != KILN_OK ||
-        export_line(call, "starts", KILN_u32, (uint64_t)slices + 1, &starts) != KILN_OK ||
+    if (kiln__export_line(call, "order", KILN_u32, m.rows, &order) != KILN_OK ||
+        kiln__export_line(call, "starts", KILN_u32, (uint64_t)slices + 1, &starts) != KILN_OK ||
         sort_rows(call, &m, sigma ? (uint64_t)sigma : (uint64_t)m.rows + 1, order) != KILN_OK)
         return KILN_ERROR_HOST_FUNCTION;
     uint64_t stored = 0;
@@ -316,10 +316,10 @@ kiln_status kiln__host_sparse_sell(void *user, kiln_call *call)
             return kiln_call_fail(call, "sliced ELL would store 2^32 entries or more");
     }
     starts[slices] = (uint32_t)stored;
-    if (check_padding(call, "sliced ELL", stored, &m) != KILN_OK ||
+    if (kiln__check_padding(call, "sliced ELL", stored, &m) != KILN_OK ||
         kiln_call_export_int(call, "slices", slices) != KILN_OK ||
-        export_line(call, "index", KILN_u32, stored, &index) != KILN_OK ||
-        export_line(call, "values", KILN_f32, stored, &values) != KILN_OK)
+        kiln__export_line(call, "index", KILN_u32, stored, &index) != KILN_OK ||
+        kiln__export_line(call, "values", KILN_f32, stored, &values) != KILN_OK)
         return KILN_ERROR_HOST_FUNCTION;
     for (uint32_t s = 0; s < slices; s++)
         fill_slice(&m, order, (uint32_t)(s * (uint64_t)height), (uint32_t)height, starts[s],
@@ -335,7 +335,7 @@ kiln_status kiln__host_sparse_dia(void *user, kiln_call *call)
     kiln__csr m;
     int32_t *offsets;
     float *values;
-    if (take_matrix(call, &m) != KILN_OK)
+    if (kiln__take_matrix(call, &m) != KILN_OK)
         return KILN_ERROR_HOST_FUNCTION;
     if (m.rows > INT32_MAX || m.columns > INT32_MAX)
         return kiln_call_fail(call, "DIA is for fewer than 2^31 rows and columns");
@@ -349,13 +349,13 @@ kiln_status kiln__host_sparse_dia(void *user, kiln_call *call)
     for (size_t d = 0; d < places; d++)
         count += slot[d];
     uint64_t stored = (uint64_t)count * m.rows;
-    kiln_status status = check_padding(call, "DIA", stored, &m);
+    kiln_status status = kiln__check_padding(call, "DIA", stored, &m);
     if (status == KILN_OK)
         status = kiln_call_export_int(call, "diagonals", count);
     if (status == KILN_OK)
-        status = export_line(call, "offsets", KILN_i32, count, &offsets);
+        status = kiln__export_line(call, "offsets", KILN_i32, count, &offsets);
     if (status == KILN_OK)
-        status = export_line(call, "values", KILN_f32, stored, &values);
+        status = kiln__export_line(call, "values", KILN_f32, stored, &values);
     if (status == KILN_OK) {
         uint32_t next = 0;
         for (size_t d = 0; d < places; d++) {
@@ -408,22 +408,22 @@ kiln_status kiln__host_sparse_bcsr(void *user, kiln_call *call)
     kiln__csr m;
     uint32_t *offsets, *index;
     float *values;
-    if (take_matrix(call, &m) != KILN_OK || kiln_call_int(call, "height", NULL, &height) != KILN_OK ||
+    if (kiln__take_matrix(call, &m) != KILN_OK || kiln_call_int(call, "height", NULL, &height) != KILN_OK ||
         kiln_call_int(call, "width", NULL, &width) != KILN_OK)
         return KILN_ERROR_HOST_FUNCTION;
     if (height < 1 || height > 64 || width < 1 || width > 64)
         return kiln_call_fail(call, "height and width of a block are 1 to 64");
     uint32_t high = (uint32_t)height, wide = (uint32_t)width, rows = (uint32_t)((m.rows + (uint64_t)high - 1) / high);
     if (kiln_call_export_int(call, "rows", rows) != KILN_OK ||
-        export_line(call, "offsets", KILN_u32, (uint64_t)rows + 1, &offsets) != KILN_OK)
+        kiln__export_line(call, "offsets", KILN_u32, (uint64_t)rows + 1, &offsets) != KILN_OK)
         return KILN_ERROR_HOST_FUNCTION;
     for (uint32_t r = 0; r < rows; r++)
         offsets[r + 1] = offsets[r] + block_row(&m, r * high, high, wide, NULL, NULL);
     uint64_t stored = (uint64_t)offsets[rows] * high * wide;
-    if (check_padding(call, "BCSR", stored, &m) != KILN_OK ||
+    if (kiln__check_padding(call, "BCSR", stored, &m) != KILN_OK ||
         kiln_call_export_int(call, "blocks", offsets[rows]) != KILN_OK ||
-        export_line(call, "index", KILN_u32, offsets[rows], &index) != KILN_OK ||
-        export_line(call, "values", KILN_f32, stored, &values) != KILN_OK)
+        kiln__export_line(call, "index", KILN_u32, offsets[rows], &index) != KILN_OK ||
+        kiln__export_line(call, "values", KILN_f32, stored, &values) != KILN_OK)
         return KILN_ERROR_HOST_FUNCTION;
     for (uint32_t r = 0; r < rows; r++)
         if (offsets[r + 1] > offsets[r])
@@ -446,8 +446,8 @@ kiln_status kiln__host_sparse_delta(void *user, kiln_call *call)
     uint32_t *offsets, *rest_rows, *rest_index;
     int16_t *distance;
     float *values, *rest_values;
-    if (take_matrix(call, &m) != KILN_OK ||
-        export_line(call, "offsets", KILN_u32, (uint64_t)m.rows + 1, &offsets) != KILN_OK)
+    if (kiln__take_matrix(call, &m) != KILN_OK ||
+        kiln__export_line(call, "offsets", KILN_u32, (uint64_t)m.rows + 1, &offsets) != KILN_OK)
         return KILN_ERROR_HOST_FUNCTION;
     for (uint32_t r = 0; r < m.rows; r++) {
         offsets[r + 1] = offsets[r];
@@ -456,11 +456,11 @@ kiln_status kiln__host_sparse_delta(void *user, kiln_call *call)
     }
     uint32_t near = offsets[m.rows], rest = m.nonzeros - near, to = 0, rest_to = 0;
     if (kiln_call_export_int(call, "rest", rest) != KILN_OK ||
-        export_line(call, "distance", KILN_i16, near, &distance) != KILN_OK ||
-        export_line(call, "values", KILN_f32, near, &values) != KILN_OK ||
-        export_line(call, "rest.rows", KILN_u32, rest, &rest_rows) != KILN_OK ||
-        export_line(call, "rest.index", KILN_u32, rest, &rest_index) != KILN_OK ||
-        export_line(call, "rest.values", KILN_f32, rest, &rest_values) != KILN_OK)
+        kiln__export_line(call, "distance", KILN_i16, near, &distance) != KILN_OK ||
+        kiln__export_line(call, "values", KILN_f32, near, &values) != KILN_OK ||
+        kiln__export_line(call, "rest.rows", KILN_u32, rest, &rest_rows) != KILN_OK ||
+        kiln__export_line(call, "rest.index", KILN_u32, rest, &rest_index) != KILN_OK ||
+        kiln__export_line(call, "rest.values", KILN_f32, rest, &rest_values) != KILN_OK)
         return KILN_ERROR_HOST_FUNCTION;
     for (uint32_t r = 0; r < m.rows; r++) {
         for (uint32_t i = m.offsets[r]; i < m.offsets[r + 1]; i++) {
@@ -485,8 +485,9 @@ kiln_status kiln__host_sparse_popular(void *user, kiln_call *call)
     (void)user;
     kiln__csr m;
     uint32_t *order, *index;
-    if (take_matrix(call, &m) != KILN_OK || export_line(call, "order", KILN_u32, m.columns, &order) != KILN_OK ||
-        export_line(call, "index", KILN_u32, m.nonzeros, &index) != KILN_OK)
+    if (kiln__take_matrix(call, &m) != KILN_OK ||
+        kiln__export_line(call, "order", KILN_u32, m.columns, &order) != KILN_OK ||
+        kiln__export_line(call, "index", KILN_u32, m.nonzeros, &index) != KILN_OK)
         return KILN_ERROR_HOST_FUNCTION;
     uint32_t *counts = kiln__calloc(call->mem, (size_t)m.columns + 1, sizeof *counts);
     uint32_t *renamed = kiln__alloc(call->mem, ((size_t)m.columns + 1) * sizeof *renamed), most = 0;

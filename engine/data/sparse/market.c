@@ -136,7 +136,7 @@ static void array_line(reader *r, const char *line, const char *end, uint64_t pl
         return;
     }
     r->count++;
-    if (r->column >= m->columns) /* more than there should be: found at the end */
+    if (r->column >= m->columns || r->row >= m->rows) /* more than there should be: found at the end */
         return;
     if (value != 0)
         give(r, r->row, r->column, value);

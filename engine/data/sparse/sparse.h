@@ -131,24 +131,38 @@ bool kiln__graph_search(const kiln_allocator *mem, const uint32_t *offsets, cons
 
 /* ---- host functions ---- */
 
-/* X(name, uses, function) */
-#define KILN__SPARSE_HOSTS(X)                                                                                          \
-    X(sparse_matrix, KILN_HOST_INPUT, kiln__host_sparse_matrix)                                                        \
-    X(sparse_graph, KILN_HOST_INPUT, kiln__host_sparse_graph)                                                          \
-    X(sparse_coo, KILN_HOST_INPUT, kiln__host_sparse_coo)                                                              \
-    X(sparse_ell, KILN_HOST_INPUT, kiln__host_sparse_ell)                                                              \
-    X(sparse_hybrid, KILN_HOST_INPUT, kiln__host_sparse_hybrid)                                                        \
-    X(sparse_jds, KILN_HOST_INPUT, kiln__host_sparse_jds)                                                              \
-    X(sparse_sell, KILN_HOST_INPUT, kiln__host_sparse_sell)                                                            \
-    X(sparse_dia, KILN_HOST_INPUT, kiln__host_sparse_dia)                                                              \
-    X(sparse_bcsr, KILN_HOST_INPUT, kiln__host_sparse_bcsr)                                                            \
-    X(sparse_delta, KILN_HOST_INPUT, kiln__host_sparse_delta)                                                          \
-    X(sparse_popular, KILN_HOST_INPUT, kiln__host_sparse_popular)                                                      \
-    X(sparse_add_rest, KILN_HOST_STEP, kiln__host_add_rest)                                                            \
-    X(spmv_f64, KILN_HOST_REFERENCE, kiln__host_spmv)                                                                  \
-    X(bfs_exact, KILN_HOST_REFERENCE, kiln__host_bfs)
+/* X(name, uses, function, what it takes, what it writes or exports): for `kiln help hosts`. What is in brackets has a
+ * default. */
+#define KILN__SPARSE_HOSTS(X)                                                                                             \
+    X(sparse_matrix, KILN_HOST_INPUT, kiln__host_sparse_matrix, "matrix (a file, or a kind), [rows, degree, seed]",       \
+      "csr.offsets, csr.index, csr.values, rows, columns, nonzeros, diagonals, and facts")                                \
+    X(sparse_graph, KILN_HOST_INPUT, kiln__host_sparse_graph,                                                             \
+      "matrix (a file, or a kind), [rows, degree, seed, source]",                                                         \
+      "csr.offsets, csr.index, rows, columns, nonzeros, source, reached, edges, levels, diameter, and facts")             \
+    X(sparse_coo, KILN_HOST_INPUT, kiln__host_sparse_coo, "matrix (an input)", "rows")                                    \
+    X(sparse_ell, KILN_HOST_INPUT, kiln__host_sparse_ell, "matrix (an input), [padding]",                                 \
+      "width, ell.index, ell.values")                                                                                     \
+    X(sparse_hybrid, KILN_HOST_INPUT, kiln__host_sparse_hybrid, "matrix (an input), [width, band, padding]",              \
+      "width, ell.index, ell.values, rest, rest.rows, rest.index, rest.values")                                           \
+    X(sparse_jds, KILN_HOST_INPUT, kiln__host_sparse_jds, "matrix (an input)",                                            \
+      "largest, order, csr.offsets, csr.index, csr.values, starts, index, values")                                        \
+    X(sparse_sell, KILN_HOST_INPUT, kiln__host_sparse_sell, "matrix (an input), height, [sigma, padding]",                \
+      "slices, order, starts, index, values")                                                                             \
+    X(sparse_dia, KILN_HOST_INPUT, kiln__host_sparse_dia, "matrix (an input), [padding]",                                 \
+      "diagonals, offsets, values")                                                                                       \
+    X(sparse_bcsr, KILN_HOST_INPUT, kiln__host_sparse_bcsr, "matrix (an input), height, width, [padding]",                \
+      "rows, offsets, blocks, index, values")                                                                             \
+    X(sparse_delta, KILN_HOST_INPUT, kiln__host_sparse_delta, "matrix (an input)",                                        \
+      "offsets, distance, values, rest, rest.rows, rest.index, rest.values")                                              \
+    X(sparse_popular, KILN_HOST_INPUT, kiln__host_sparse_popular, "matrix (an input)", "order, index")                    \
+    X(sparse_binned, KILN_HOST_INPUT, kiln__host_sparse_binned, "matrix (an input), width, lines",                        \
+      "panels, width, groups, chunks, pieces, cut, group.lines, panel.starts, group.starts, to, columns, values, slots, " \
+      "cut.rows, cut.starts")                                                                                             \
+    X(sparse_add_rest, KILN_HOST_STEP, kiln__host_add_rest, "rows, index, values, x", "y")                                \
+    X(spmv_f64, KILN_HOST_REFERENCE, kiln__host_spmv, "offsets, index, values, x", "y")                                   \
+    X(bfs_exact, KILN_HOST_REFERENCE, kiln__host_bfs, "offsets, index, SOURCE", "levels")
 
-#define KILN_X(name, uses, function) kiln_status function(void *user, kiln_call *call);
+#define KILN_X(name, uses, function, ...) kiln_status function(void *user, kiln_call *call);
 KILN__SPARSE_HOSTS(KILN_X)
 #undef KILN_X
 #endif

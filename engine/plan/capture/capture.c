@@ -2,7 +2,6 @@
  * What is written and why is in CAPTURE.md. */
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -11,6 +10,7 @@
 #include <unistd.h>
 
 #include "capture.h"
+#include "wire.h"
 
 /* ---- what depends on params ---- */
 
@@ -81,21 +81,13 @@ static bool shape_varies(kiln__capture *c, const kiln__buffer *buffer)
 
 /* ---- the folder ---- */
 
-static int remove_one(const char *path, const struct stat *info, int type, struct FTW *where)
-{
-    (void)info;
-    (void)type;
-    (void)where;
-    return remove(path);
-}
-
 void kiln__capture_drop(kiln__capture *c)
 {
     if (!c)
         return;
     const kiln_allocator *mem = c->plan->mem;
     if (c->work)
-        nftw(c->work, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+        kiln__folder_remove(c->work);
     for (size_t i = 0; c->buffers && i < c->plan->variant->buffer_count; i++)
         if (c->buffers[i].held)
             kiln__array_free(mem, &c->buffers[i].before);

@@ -63,8 +63,8 @@ CUresult sim_ptx_result(ptx_result result)
 {
     switch (result) {
     case PTX_OK: return CUDA_SUCCESS;
-    case PTX_INVALID:
-    case PTX_UNSUPPORTED: /* an instruction that is not simulated; the log names it */ return CUDA_ERROR_INVALID_PTX;
+    case PTX_INVALID: return CUDA_ERROR_INVALID_PTX;
+    case PTX_UNSUPPORTED: return CUDA_ERROR_NOT_SUPPORTED; /* an instruction that is not simulated; the log names it */
     case PTX_MEMORY: break;
     }
     return CUDA_ERROR_OUT_OF_MEMORY;

@@ -87,7 +87,8 @@ static kiln_status make_opening(kiln__runner *r, kiln_error **error)
     kiln__runner_setup setup = {
         .version = KILN_VERSION,
         .device = r->device,
-        .flags = (engine->flags & KILN_READ_ANYWHERE) | KILN_NO_CACHE | KILN_NO_WORKERS, /* it compiles nothing */
+        .flags = (engine->flags & (KILN_READ_ANYWHERE | KILN_ALLOW_COMMANDS)) | KILN_NO_CACHE |
+                 KILN_NO_WORKERS, /* it compiles nothing */
         .memory_limit = engine->memory_limit,
         .search_path = kiln__text_get(&path),
         .name = r->spec->file.name,

@@ -145,6 +145,8 @@ typedef void (*kiln_log_fn)(void *user, kiln_log_level level, const char *messag
 #define KILN_READ_ANYWHERE 2u /* specs may name files outside their own folder and the search path */
 /* Compile inside this process: unconfined, without limits, and a crash of NVRTC ends the process (engine/TRUST.md). */
 #define KILN_NO_WORKERS 4u
+/* Specs may run the commands that they name as references (engine/TRUST.md). */
+#define KILN_ALLOW_COMMANDS 8u
 
 /* Zero-initialise and set `size`; every zero member means its default. Strings are copied. */
 typedef struct kiln_options {
@@ -315,6 +317,16 @@ typedef kiln_status (*kiln_host_fn)(void *user, kiln_call *call);
  * its own name. */
 KILN_API kiln_status kiln_register_host(kiln_engine *engine, const char *name, unsigned uses, kiln_host_fn function,
                                         void *user, kiln_error **error);
+
+/* One of Kiln's own host functions. */
+typedef struct kiln_host_info {
+    const char *name;
+    unsigned uses;     /* KILN_HOST_... */
+    const char *takes; /* the arguments that it asks for, by their names; those in brackets have a default */
+    const char *gives; /* the outputs that it writes, or what it exports */
+} kiln_host_info;
+/* By number; NULL past the last. */
+KILN_API const kiln_host_info *kiln_host(size_t number);
 
 /* ---- specs ------------------------------------------------------------------------------------------------- */
 
@@ -708,6 +720,24 @@ KILN_API const void *kiln_inspection_cubin(const kiln_inspection *inspection, si
 KILN_API const char *kiln_inspection_log(const kiln_inspection *inspection); /* the compiler's; "" if it is empty */
 KILN_API size_t kiln_inspection_kernel_count(const kiln_inspection *inspection);
 KILN_API const kiln_inspected_kernel *kiln_inspection_kernel(const kiln_inspection *inspection, size_t kernel);
+
+/* ---- a first spec for a source ---------------------------------------------------------------------------------- */
+
+typedef struct kiln_draft_options { /* zero-initialise, set `size`; every zero field means its default */
+    size_t size;                    /* sizeof(kiln_draft_options) */
+    const char *kernel;             /* NULL: the first of the file */
+    const char *source;         /* how the spec names the file; NULL: by its name, so that the spec belongs beside it */
+    const kiln_setting *values; /* that params are known to have; a name occurs once for each of its values */
+    size_t value_count;
+} kiln_draft_options;
+/* Return 0. `spec` has `length` bytes, and lives until it returns. */
+typedef int (*kiln_draft_fn)(void *user, const char *spec, size_t length);
+/* Reads and compiles the CUDA source `path`, and calls `show` once with the text of a spec for one of its kernels: sizes,
+ * params, buffers, a launch, as far as the source shows them, with comments on what was guessed. On a simulated device
+ * the kernel is run for that; where the run fails, the spec says so. KILN_ERROR_NOT_FOUND: there is no such kernel;
+ * KILN_ERROR_UNSUPPORTED: no spec can launch it. */
+KILN_API kiln_status kiln_draft(kiln_engine *engine, const char *path, const kiln_draft_options *options,
+                                kiln_draft_fn show, void *user, kiln_error **error);
 
 /* ---- the disk cache ------------------------------------------------------------------------------------------- */
 

@@ -81,7 +81,8 @@ template <class T> T *random_words(size_t count, uint32_t seed = 1)
 
 // The median time of work(), which enqueues on the default stream: an event before and one after each repetition,
 // sixteen repetitions enqueued ahead, so that the device never waits for the host. Where the `bytes` of all its buffers
-// fit in the L2, that is flushed before each. Until half a second has gone, at least 33 and at most 1000 times.
+// fit in the L2, that is flushed before each. Until half a second has gone, at least 33 and at most 1000 times; of work
+// that takes longer than 0.1 s, 5 times and one by one.
 template <class Work> double median_seconds(size_t bytes, Work work)
 {
     constexpr int GROUP = 16;
@@ -99,14 +100,19 @@ template <class Work> double median_seconds(size_t bytes, Work work)
             CHECK(cudaEventCreate(&end[i]));
         }
     }
-    for (int i = 0; i < 3; i++)
-        work();
+    work();
+    work();
+    CHECK(cudaDeviceSynchronize());
+    const auto before = std::chrono::steady_clock::now();
+    work();
     CHECK(cudaDeviceSynchronize());
     std::vector<float> times;
     const auto began = std::chrono::steady_clock::now();
-    while (times.size() < 33 ||
+    const bool is_long = began - before > std::chrono::milliseconds(100);
+    const int group = is_long ? 1 : GROUP;
+    while (times.size() < (is_long ? 5 : 33) ||
            (times.size() < 1000 && std::chrono::steady_clock::now() - began < std::chrono::milliseconds(500))) {
-        for (int i = 0; i < GROUP; i++) {
+        for (int i = 0; i < group; i++) {
             if (bytes <= l2)
                 CHECK(cudaMemsetAsync(flush, 0, 2 * l2));
             CHECK(cudaEventRecord(start[i]));
@@ -114,7 +120,7 @@ template <class Work> double median_seconds(size_t bytes, Work work)
             CHECK(cudaEventRecord(end[i]));
         }
         CHECK(cudaDeviceSynchronize());
-        for (int i = 0; i < GROUP; i++) {
+        for (int i = 0; i < group; i++) {
             float milliseconds = 0;
             CHECK(cudaEventElapsedTime(&milliseconds, start[i], end[i]));
             times.push_back(milliseconds);

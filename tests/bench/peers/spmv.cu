@@ -134,14 +134,18 @@ static void measure_work(const char *work, const std::string &folder)
         CHECK(cudaFree(memory));
 }
 
-int main()
+// All works, or those that are named.
+int main(int count, char **names)
 {
     char folder[] = "/tmp/kiln-peer-XXXXXX";
     if (!mkdtemp(folder))
         return 1;
     CHECK(cusparseCreate(&handle));
-    for (const char *work : {"default", "band", "fem", "power", "long_rows", "road", "grid", "wide_band", "fem6",
-                             "power_rows", "tall", "noisy"})
+    std::vector<const char *> works = {"default", "band",      "fem",  "power",      "long_rows", "road",
+                                       "grid",    "wide_band", "fem6", "power_rows", "tall",      "noisy"};
+    if (count > 1)
+        works.assign(names + 1, names + count);
+    for (const char *work : works)
         measure_work(work, folder);
     return std::system(("rm -r " + std::string(folder)).c_str());
 }

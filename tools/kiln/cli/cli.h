@@ -90,11 +90,13 @@ typedef struct cli_args {
     const char *replay, *strategy, *plot;
     const char *report_to, *gnuplot, *vega;
     const char *capture;
-    const char *source, *ptx, *cubin; /* files to write; NULL: none, "-": standard output */
+    const char *kernel, *output_to, *space; /* of init */
+    const char *source, *ptx, *cubin;       /* files to write; NULL: none, "-": standard output */
     cli_list variants, params, sizes, inputs, outputs, paths, strategies, objectives;
-    bool no_verify, no_measure, flush_l2, keep_l2, no_cache, no_workers, read_anywhere, isolate, no_isolate;
+    bool no_verify, no_measure, flush_l2, keep_l2, no_cache, no_workers, read_anywhere, allow_commands, isolate,
+        no_isolate;
     bool check, notes, json, quiet, help, names, metrics, all, show_source, show_ptx, page, schema, lines;
-    bool no_store, fresh, failed, energy, no_early_stop, no_finals;
+    bool strict, no_store, fresh, failed, energy, no_early_stop, no_finals;
     uint64_t jobs, top, repetitions, max_configurations, max_size, memory_limit, seed, seeds, finalists, stagnation;
     bool has_max_size;
     double budget, precision, max_seconds, compile_timeout, sample_timeout, older, tune_seconds;

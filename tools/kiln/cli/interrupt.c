@@ -1,6 +1,8 @@
 /* interrupt.c - the first SIGINT or SIGTERM ends a command in an orderly way, the second one at once. The handler is
  * here and not in the library: it sets a flag, which is passed to the library and checked by the commands. */
 #include <signal.h>
+#include <stdio.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -9,7 +11,7 @@
 /* The library reads it as an int, which is what sig_atomic_t is here. */
 static volatile int interrupted;
 static struct timespec interrupted_at;
-static const char *interrupted_text;
+static char interrupted_text[256]; /* not of the command's memory: a signal may come after it was freed */
 static size_t interrupted_length;
 
 /* A second signal ends at once, unless it comes so soon after the first that it is probably the same one: a terminal,
@@ -32,11 +34,9 @@ static void on_signal(int number)
 void cli_catch_signals(const char *what)
 {
     static const int numbers[] = {SIGINT, SIGTERM};
-    const char *text = cli_printf("\nkiln: ending%s%s; press Ctrl-C again to end at once\n", *what ? " after " : "",
-                                  what);
-    interrupted_text = text;
-    for (interrupted_length = 0; text[interrupted_length]; interrupted_length++)
-        ;
+    int length = snprintf(interrupted_text, sizeof interrupted_text,
+                          "\nkiln: ending%s%s; press Ctrl-C again to end at once\n", *what ? " after " : "", what);
+    interrupted_length = length < 0 ? 0 : strlen(interrupted_text);
     for (size_t i = 0; i < CLI_COUNT(numbers); i++) {
         struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART}, before;
         sigemptyset(&action.sa_mask);

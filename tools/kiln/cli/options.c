@@ -43,6 +43,8 @@ static const cli_option engine_options[] = {
      "Search this folder first for specs, sources and headers. Repeatable."},
     {"read-anywhere", 0, CLI_FLAG, FIELD(read_anywhere), NULL, CLI_NOTHING, NULL,
      "Let specs name files outside their own folder and the search path."},
+    {"allow-commands", 0, CLI_FLAG, FIELD(allow_commands), NULL, CLI_NOTHING, NULL,
+     "Let specs run the commands that they name as references."},
     {"no-workers", 0, CLI_FLAG, FIELD(no_workers), NULL, CLI_NOTHING, NULL,
      "Compile inside this process, without a time limit."},
     {"worker", 0, CLI_TEXT, FIELD(worker), "FILE", CLI_FILES, NULL,

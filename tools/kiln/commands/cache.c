@@ -58,7 +58,7 @@ static int note(void *user, const kiln_cache_entry *entry)
     return 0;
 }
 
-static int cache_list(cli *c, bool verify)
+static int cache_list(cli *c, bool verify, bool brief)
 {
     listing l = {.entries = js_array(), .verify = verify};
     kiln_error *error = NULL;
@@ -82,7 +82,7 @@ static int cache_list(cli *c, bool verify)
         return 0;
     }
     json_decref(l.entries);
-    if (verify ? l.damaged > 0 : l.count > 0)
+    if (!brief && (verify ? l.damaged > 0 : l.count > 0))
         table_print(&l.table, true);
     out_printf("%s entr%s, %s, in ", cli_whole(l.count), l.count == 1 ? "y" : "ies", cli_bytes(l.bytes));
     out_puts(kiln_cache_dir(c->engine));
@@ -90,6 +90,8 @@ static int cache_list(cli *c, bool verify)
         out_printf("; %s damaged%s", l.damaged ? cli_whole(l.damaged) : "none",
                    l.damaged ? " and removed; they will be compiled again when needed" : "");
     out_puts("\n");
+    if (brief)
+        out_puts("kiln cache list, show ID, gc --max-size BYTES, clear, verify: see 'kiln cache --help'\n");
     return 0;
 }
 
@@ -171,7 +173,7 @@ static int cache_run(cli *c)
 {
     const cli_list *words = &c->args.words;
     static const char *const actions[] = {"list", "show", "gc", "clear", "verify"};
-    const char *action = words->items[0];
+    const char *action = words->count ? words->items[0] : "list";
     bool is_show = strcmp(action, "show") == 0;
     if (is_show && words->count < 2)
         return cli_usage(c, "show needs the id of an entry; 'kiln cache list' lists them");
@@ -196,7 +198,7 @@ static int cache_run(cli *c)
     if (is_show)
         return cache_show(c, words->items[1]);
     if (strcmp(action, "list") == 0 || strcmp(action, "verify") == 0)
-        return cache_list(c, strcmp(action, "verify") == 0);
+        return cache_list(c, strcmp(action, "verify") == 0, words->count == 0);
     return cache_gc(c, strcmp(action, "clear") == 0);
 }
 
@@ -212,14 +214,15 @@ static const cli_group group = {"Cache", options, CLI_COUNT(options)};
 const cli_command cli_cache_command = {
     .name = "cache",
     .summary = "show and manage the disk cache of compiled kernels",
-    .arguments = "list|show ID|gc|clear|verify",
+    .arguments = "[list|show ID|gc|clear|verify]",
     .about =
         "The compiler's output is stored on disk under a key of everything that determines it, so that the same kernel is "
         "never compiled twice.\n\n"
         "list shows the entries, show prints one of them (by any unique prefix of its id), gc removes the least "
         "recently used ones until at most --max-size is left, clear removes all, and verify reads every entry "
-        "and removes damaged ones. Removing loses nothing: kernels are compiled again when needed.",
-    .min_words = 1,
+        "and removes damaged ones. Removing loses nothing: kernels are compiled again when needed. Without any of "
+        "these: how many entries there are, and where.",
+    .min_words = 0,
     .max_words = 2,
     .completes = CLI_WORDS,
     .words = "list show gc clear verify",

@@ -5,6 +5,7 @@
 #include "cli.h"
 
 #define CLI_COMMANDS(X)                                                                                                \
+    X(init)                                                                                                            \
     X(list)                                                                                                            \
     X(show)                                                                                                            \
     X(run)                                                                                                             \

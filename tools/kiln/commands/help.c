@@ -84,6 +84,110 @@ static void print_codes(void)
     table_print(&table, true);
 }
 
+static const char spec_text[] =
+    "A spec is a YAML file: a problem, a CUDA source, its tuning parameters, and how to run and check it. `kiln init "
+    "SOURCE.cu` writes a first one. The smallest:\n";
+static const char spec_example[] =
+    "\n"
+    "  kiln: 1\n"
+    "  name: axpy\n"
+    "  source: axpy.cu\n"
+    "  sizes: {default: {N: 1000000}, tiny: {N: 1000}}\n"
+    "  params: {BLOCK: [128, 256]}        # becomes a macro of the source\n"
+    "  buffers:\n"
+    "    x: {type: f32, shape: [N], fill: 1}\n"
+    "    y: {type: f32, shape: [N], fill: 2, out: true}\n"
+    "  launch: {kernel: axpy, grid: [ceil_div(N, BLOCK)], block: [BLOCK], args: [x, y, 2.0, N]}\n"
+    "\n";
+
+static int print_spec(cli *c)
+{
+    out_wrapped(spec_text, 0, out_width());
+    out_puts(spec_example);
+    return cli_spec_command.run(c);
+}
+
+/* Those of one use, each with what it asks for. */
+static void print_hosts_of(unsigned use, const char *title, const char *gives)
+{
+    out_printf("\n%s%s%s\n", out_bold(), title, out_plain());
+    for (size_t i = 0; kiln_host(i); i++) {
+        const kiln_host_info *host = kiln_host(i);
+        if (!(host->uses & use))
+            continue;
+        out_printf("  %s\n", host->name);
+        out_wrapped(cli_printf("takes %s; %s %s", host->takes, gives, host->gives), 10, out_width());
+    }
+}
+
+static int print_hosts(cli *c)
+{
+    (void)c;
+    out_wrapped(
+        "Functions on the host that a spec may name. They ask for buffers, sizes and inputs by name; an argument "
+        "in brackets has a default. A reference of a spec whose names differ says which is which: "
+        "{host: matmul_f64, A: left, B: right, P: out}.",
+        0, out_width());
+    print_hosts_of(KILN_HOST_REFERENCE, "References (verify: OUTPUT: {against: {host: NAME}})", "writes");
+    print_hosts_of(KILN_HOST_INPUT, "Inputs (inputs: {A: {host: NAME, ARGUMENT: VALUE}})", "exports");
+    print_hosts_of(KILN_HOST_STEP, "Steps (host: {call: NAME, args: {ARGUMENT: VALUE}})", "writes");
+    return 0;
+}
+
+static const char expressions_text[] =
+    "Wherever a spec has a number it may have an expression over sizes, params, lets, device.NAME and what inputs "
+    "export.\n";
+
+static int print_expressions(cli *c)
+{
+    static const char *const rows[][2] = {
+        {"64  0x40  0.5  1e-5  true", "numbers; integers have 64 bits, and an overflow is an error"},
+        {"'ca'", "a text, which can be compared"},
+        {"A if CONDITION else B", "only the chosen one is evaluated"},
+        {"and  or  not  &&  ||  !", ""},
+        {"<  <=  >  >=  ==  !=", "they chain: 1 <= x <= 4"},
+        {"in (1, 2)  not in (1, 2)", ""},
+        {"+  -  *  **", ""},
+        {"/", "of integers it must be exact, else it is an error"},
+        {"//  %", "rounded down; the remainder has the sign of its right side"},
+        {"&  |  ^  ~  <<  >>", "bits"},
+        {"min(a, ...)  max(a, ...)  abs(a)", ""},
+        {"ceil_div(a, b)  round_up(a, b)", "a / b rounded up; the next multiple of b"},
+        {"ilog2(a)  ceil_log2(a)  is_pow2(a)", ""},
+        {"int(a)  float(a)  floor(a)  ceil(a)  sqrt(a)", ""},
+        {"kernel: \"tile<{TILE}, {T}>\"", "in texts, expressions stand in braces"},
+    };
+    (void)c;
+    out_wrapped(expressions_text, 0, out_width());
+    out_puts("\n");
+    cli_table table;
+    table_start(&table, "ll");
+    table.indent = 2;
+    for (size_t i = 0; i < CLI_COUNT(rows); i++) {
+        table_cell(&table, "%s", rows[i][0]);
+        table_cell(&table, "%s", rows[i][1]);
+    }
+    table_print(&table, false);
+    return 0;
+}
+
+static int print_exit_codes(cli *c)
+{
+    (void)c;
+    print_codes();
+    return 0;
+}
+
+static const struct {
+    const char *name;
+    int (*print)(cli *c);
+} topics[] = {
+    {"spec", print_spec},
+    {"hosts", print_hosts},
+    {"expressions", print_expressions},
+    {"exit-codes", print_exit_codes},
+};
+
 static int help_run(cli *c)
 {
     if (c->args.words.count == 0) {
@@ -91,13 +195,18 @@ static int help_run(cli *c)
         return 0;
     }
     const char *name = c->args.words.items[0];
-    if (strcmp(name, "exit-codes") == 0) {
-        print_codes();
-        return 0;
-    }
+    for (size_t i = 0; i < CLI_COUNT(topics); i++)
+        if (strcmp(name, topics[i].name) == 0)
+            return topics[i].print(c);
     const cli_command *command = cli_find_command(name);
-    if (!command)
-        return cli_usage(c, "unknown command '%s'%s", name, cli_suggest_command(name));
+    if (!command) {
+        const char *names[CLI_COUNT(topics)];
+        for (size_t i = 0; i < CLI_COUNT(topics); i++)
+            names[i] = topics[i].name;
+        const char *near = cli_nearest(name, names, CLI_COUNT(topics));
+        return cli_usage(c, "unknown command or topic '%s'%s", name,
+                         near ? cli_printf(" (did you mean '%s'?)", near) : cli_suggest_command(name));
+    }
     help_print(command);
     return 0;
 }
@@ -105,12 +214,15 @@ static int help_run(cli *c)
 const cli_command cli_help_command = {
     .name = "help",
     .summary = "explain a command",
-    .arguments = "[COMMAND|exit-codes]",
-    .about = "Explains kiln, one of its commands with its options and examples, or the exit codes.",
+    .arguments = "[COMMAND|spec|hosts|expressions|exit-codes]",
+    .about =
+        "Explains kiln, one of its commands with its options and examples, or one of these: how a spec is written, "
+        "host functions, expressions, the exit codes.",
     .max_words = 1,
     .completes = CLI_WORDS,
     .words =
-        "list show run check tune profile study inspect devices sim cache doctor completion man version exit-codes",
+        "init list show run check tune best compare-strategies profile study inspect results report devices spec sim cache "
+        "doctor completion man version hosts expressions exit-codes",
     .run = help_run,
 };
 

@@ -310,8 +310,40 @@ static int score_all(cli *c, comparison *m, uint64_t seeds)
     return 0;
 }
 
+/* Without a file: the strategies that there are. */
+static int list_strategies(const cli *c)
+{
+    cli_table table;
+    json_t *list = js_array();
+    table_start(&table, "ll");
+    table_cell(&table, "strategy");
+    table_cell(&table, "how");
+    for (size_t i = 0; kiln_strategy_name(i); i++) {
+        json_t *one = js_object();
+        js_set(one, "name", js_text(kiln_strategy_name(i)));
+        js_set(one, "about", js_text(kiln_strategy_about(i)));
+        js_add(list, one);
+        table_cell(&table, "%s", kiln_strategy_name(i));
+        table_cell(&table, "%s", kiln_strategy_about(i));
+    }
+    if (c->args.json) {
+        json_t *object = js_object();
+        js_set(object, "strategies", list);
+        js_print(object);
+        return 0;
+    }
+    json_decref(list);
+    table_print(&table, true);
+    out_puts(
+        "\nTo compare them, name recorded spaces (Kernel Tuner's cache files, T4 results): kiln compare-strategies "
+        "FILE...\n");
+    return 0;
+}
+
 static int compare_run(cli *c)
 {
+    if (c->args.words.count == 0)
+        return list_strategies(c);
     comparison m = {.files = c->args.words.count};
     uint64_t seeds = c->args.seeds ? c->args.seeds : 100;
     if (seeds > 1000000)
@@ -354,15 +386,15 @@ static const cli_group group = {"What to compare", options, CLI_COUNT(options)};
 const cli_command cli_compare_command = {
     .name = "compare-strategies",
     .summary = "score search strategies on recorded spaces",
-    .arguments = "FILE...",
+    .arguments = "[FILE...]",
     .about =
         "Searches recorded spaces, whose configurations were all measured before (Kernel Tuner's cache files, T4 results; "
         "gzipped or not) with each strategy and many seeds. On a simulated clock, trying a configuration "
         "takes its recorded time. The score compares the best found so far with what random search is "
         "expected to have found by then, over the time in which random search comes within 5 % of the way from the optimum "
         "to the median: 0 is random search, 1 is the optimum at once, and below 0 is worse than random.\n\n"
-        "No device is needed.",
-    .min_words = 1,
+        "Without a file the strategies are listed. No device is needed.",
+    .min_words = 0,
     .max_words = 1000,
     .completes = CLI_FILES,
     .groups = (const cli_group *const[]){&group, NULL},

@@ -203,6 +203,14 @@ static int list_text(cli *c, kiln_store *store, const kiln_store_filter *filter)
         return cli_error(c, error);
     if (list.count > 0)
         filter->spec ? show_samples(&list) : show_problems(c, &list);
+    if (list.count == 0 && filter->spec) {
+        out_puts(cli_printf(
+            "No samples of '%s' that fit are stored; 'kiln tune %s' makes some, 'kiln results' shows of what "
+            "there are any.\n",
+            filter->spec, filter->spec));
+    } else if (list.count == 0) {
+        out_puts("No samples are stored; 'kiln tune SPEC' makes some.\n");
+    }
     out_printf("%s sample%s in ", cli_whole(list.count), list.count == 1 ? "" : "s");
     out_puts(kiln_store_path(store));
     out_puts("\n");
@@ -468,8 +476,8 @@ static int results_run(cli *c)
     if (!cli_make_sizes(c, &filter.sizes))
         return CLI_USAGE;
     filter.size_count = args->sizes.count;
-    if (args->older > 0)
-        filter.before = (int64_t)(((double)time(NULL) - args->older * 86400) * 1e6);
+    if (args->older > 0) /* a limit before all samples stays one: 0 would be none */
+        filter.before = (int64_t)fmax(((double)time(NULL) - args->older * 86400) * 1e6, -9e18);
     if (action == ACTION_prune && !args->all && !filter.spec && !filter.variant && !filter.device && !filter.failed &&
         !filter.before && !filter.size_count)
         return cli_usage(

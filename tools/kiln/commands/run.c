@@ -12,6 +12,7 @@ typedef struct run_view {
     size_t param_count, size_count;
     metric_list metrics;
     const char *captured; /* the folder of the capture; NULL: none */
+    cli_list skipped;     /* kernels whose grid is 0 */
 } run_view;
 
 static void show_json(cli *c, const run_view *view, const kiln_result *result, const findings *found)
@@ -161,6 +162,10 @@ static void show_text(cli *c, const run_view *view, const kiln_result *r)
         table_cell(&table, "wrote");
         table_cell(&table, "%.*s to %s", (int)name, text, text + name + 1);
     }
+    for (size_t i = 0; i < view->skipped.count; i++) {
+        table_cell(&table, "launch");
+        table_cell(&table, "skipped: the grid of %s is 0", view->skipped.items[i]);
+    }
     if (view->captured) {
         table_cell(&table, "captured");
         table_cell(&table, "in %s", view->captured);
@@ -219,6 +224,11 @@ static int run_run(cli *c)
         status = metrics_read(plan, &view.metrics, &error);
     if (status == KILN_OK && c->args.capture)
         view.captured = cli_printf("%s", kiln_plan_captured(plan));
+    for (size_t i = 0; status == KILN_OK && i < kiln_plan_kernel_count(plan); i++) {
+        const kiln_kernel_info *kernel = kiln_plan_kernel(plan, i);
+        if (kernel->block[0] && (!kernel->grid[0] || !kernel->grid[1] || !kernel->grid[2]))
+            cli_list_add(&view.skipped, cli_printf("%s", kernel->name));
+    }
     kiln_plan_close(plan);
     if (status != KILN_OK && !c->args.json)
         findings_text(&found, true, false);

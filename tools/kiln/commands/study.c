@@ -49,6 +49,8 @@ static const cli_option options[] = {
      "For access and carveout: the block, by its number in the grid. Default: 0."},
     {"all", 0, CLI_FLAG, CLI_OPTION_FIELD(all), NULL, CLI_NOTHING, NULL,
      "For access: also show shared, local and constant memory."},
+    {"top", 0, CLI_WHOLE, CLI_OPTION_FIELD(top), "COUNT", CLI_NOTHING, NULL,
+     "For access: how many threads and steps of a kernel are shown. Default: 64."},
     {"no-verify", 0, CLI_FLAG, CLI_OPTION_FIELD(no_verify), NULL, CLI_NOTHING, NULL, "Do not check the answer."},
     CLI_TIMEOUT_OPTION("."),
 };

@@ -195,6 +195,8 @@ static int tune_run(cli *c)
     const kiln_tuning_totals *totals = kiln_tuning_sum(tuning);
     if (code == 0 && totals->configurations > 0 && totals->failed == totals->configurations)
         code = cli_exit_code(kiln_tuning_sample(tuning, 0)->status); /* all failed */
+    for (size_t i = 0; c->args.strict && code == 0 && i < kiln_tuning_count(tuning); i++)
+        code = cli_exit_code(kiln_tuning_sample(tuning, i)->status); /* the first that failed */
     kiln_tuning_free(tuning);
     kiln_error_free(error);
     return code;
@@ -234,6 +236,8 @@ static const cli_option options[] = {
     {"fresh", 0, CLI_FLAG, CLI_OPTION_FIELD(fresh), NULL, CLI_NOTHING, NULL,
      "Measure every sample again. Default: a sample whose code, sizes, inputs, device, driver and run options are those of "
      "a stored one is reused."},
+    {"strict", 0, CLI_FLAG, CLI_OPTION_FIELD(strict), NULL, CLI_NOTHING, NULL,
+     "End with the exit code of the first configuration that failed, where any did. Default: where all did."},
     {"no-store", 0, CLI_FLAG, CLI_OPTION_FIELD(no_store), NULL, CLI_NOTHING, NULL,
      "Do not store samples, and reuse none."},
     CLI_STORE_OPTION,

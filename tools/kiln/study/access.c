@@ -36,6 +36,7 @@ typedef struct keeper {
     kept *rows;
     size_t count, room;
     bool all, full;
+    uint64_t top; /* how much of a kernel is shown */
     cli_list names;
 } keeper;
 
@@ -137,6 +138,8 @@ static int by_step(const void *a, const void *b)
 
 static bool same_thread(const kept *a, const kept *b) { return memcmp(a->thread, b->thread, sizeof a->thread) == 0; }
 
+enum { SHOWN = 64 }; /* threads, and steps, of a kernel's table without --top */
+
 /* One table: a thread a row, the steps from `first` on as far as they fit. Returns the step after the last shown. */
 static size_t show_steps(const kept **rows, size_t count, const uint64_t *steps, const unsigned *lines,
                          size_t step_count, size_t first)
@@ -194,12 +197,20 @@ static void show_kernel(const keeper *k, const char *kernel)
             steps[step_count++] = rows[i]->step;
         }
     qsort(rows, count, sizeof *rows, by_thread);
+    size_t threads = 0, kept_rows = 0, kept_steps = step_count < k->top ? step_count : (size_t)k->top;
+    for (size_t i = 0; i < count; i++) {
+        threads += i == 0 || !same_thread(rows[i], rows[i - 1]);
+        kept_rows += threads <= k->top;
+    }
     out_printf("\n%s%s%s\n", out_bold(), kernel, out_plain());
-    for (size_t first = 0; first < step_count;) {
+    for (size_t first = 0; first < kept_steps;) {
         if (first)
             out_puts("\n");
-        first = show_steps(rows, count, steps, lines, step_count, first);
+        first = show_steps(rows, kept_rows, steps, lines, kept_steps, first);
     }
+    if (kept_rows < count || kept_steps < step_count)
+        out_printf("  of %s threads and %s steps only the first %s are shown: --top COUNT shows more\n",
+                   cli_whole(threads), cli_whole(step_count), cli_whole(k->top));
 }
 
 static json_t *access_json(const kept *row)
@@ -225,7 +236,7 @@ static json_t *access_json(const kept *row)
 int study_access(cli *c)
 {
     cli_choice chosen;
-    keeper k = {.all = c->args.all};
+    keeper k = {.all = c->args.all, .top = c->args.top ? c->args.top : SHOWN};
     if (!cli_make_choice(c, c->args.variant, &chosen))
         return CLI_USAGE;
     int code = trace(c, &chosen, &k);

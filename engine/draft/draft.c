@@ -1,0 +1,216 @@
+/* draft.c - a first spec for a kernel of a CUDA source: read, compiled, tried on the simulated device, written. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "draft.h"
+#include "engine.h"
+#include "expr.h"
+
+enum { MOST_SOURCE = 16 << 20 };
+#define TRIAL_SECONDS 10.0
+
+/* ---- the kernel ---- */
+
+static kiln_status choose(kiln__draft *draft, const char *kernel, kiln_error **error)
+{
+    const kiln__scan *scan = draft->scan;
+    kiln__text list = {.mem = draft->mem};
+    for (size_t i = 0; i < scan->kernel_count && !draft->kernel; i++)
+        if (!kernel || strcmp(scan->kernels[i].name, kernel) == 0 || strcmp(scan->kernels[i].plain, kernel) == 0)
+            draft->kernel = &scan->kernels[i];
+    if (draft->kernel)
+        return KILN_OK;
+    for (size_t i = 0; i < scan->kernel_count; i++)
+        kiln__text_printf(&list, "%s%s (line %u)", i ? ", " : "", scan->kernels[i].name, scan->kernels[i].line);
+    kiln_status status = scan->kernel_count
+                             ? kiln__fail(draft->mem, error, KILN_ERROR_NOT_FOUND, "%s has no kernel '%s'; it has %s",
+                                          draft->shown, kernel, kiln__text_get(&list))
+                             : kiln__fail(draft->mem, error, KILN_ERROR_NOT_FOUND, "%s has no __global__ function",
+                                          draft->shown);
+    kiln__text_free(&list);
+    return status;
+}
+
+/* The kernel's name as a spec's: letters, digits, '_' and '-'. */
+static char *label(const kiln__draft *draft)
+{
+    char *name = kiln__arena_strndup(draft->arena, draft->kernel->plain,
+                                     strlen(draft->kernel->plain) < 63 ? strlen(draft->kernel->plain) : 63);
+    for (char *at = name; at && *at; at++)
+        if (!((*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') || (*at >= '0' && *at <= '9')))
+            *at = '_';
+    return name;
+}
+
+/* ---- the trial: what the kernel reads and writes ---- */
+
+static const uint64_t type_bytes[] = {
+#define KILN_X(name, bytes, ...) bytes,
+    KILN_TYPE_MAP(KILN_X)
+#undef KILN_X
+};
+
+static int see(void *user, const kiln_traced_access *access)
+{
+    kiln__draft *draft = user;
+    for (size_t i = 0; access->buffer && i < draft->argument_count; i++) {
+        kiln__draft_argument *argument = &draft->arguments[i];
+        if (argument->role != KILN__ROLE_BUFFER || strcmp(argument->name, access->buffer) != 0)
+            continue;
+        uint64_t bytes = (size_t)access->type < KILN__COUNT(type_bytes) ? type_bytes[access->type] : 1;
+        uint64_t end = (access->address + access->bytes + bytes - 1) / bytes;
+        argument->extent = end > argument->extent ? end : argument->extent;
+        argument->seen = true;
+        argument->read |= access->reads != 0;
+        argument->written |= access->writes != 0;
+        argument->atomic |= access->reads && access->writes;
+    }
+    return 0;
+}
+
+static kiln_status parse(kiln_engine *engine, const kiln__draft *draft, kiln_spec **spec, kiln_error **error)
+{
+    kiln__text text = {.mem = engine->mem}, name = {.mem = engine->mem};
+    kiln__draft_write(draft, &text);
+    const char *slash = strrchr(draft->path, '/');
+    kiln__text_add(&name, draft->path, slash ? (size_t)(slash + 1 - draft->path) : 0);
+    kiln__text_printf(&name, "%s.yaml", draft->name);
+    kiln_status status = text.failed || name.failed
+                             ? kiln__fail_memory(error)
+                             : kiln_spec_parse(engine, text.data, text.length, name.data, spec, error);
+    kiln__text_free(&text);
+    kiln__text_free(&name);
+    return status;
+}
+
+/* The first and the last block: between them they reach the ends of all arrays, where a kernel is as most are. */
+static kiln_status trace(kiln_engine *engine, kiln__draft *draft, const kiln_spec *spec, kiln_error **error)
+{
+    kiln_choice choice = {.size_set = "tiny"};
+    kiln_run_options options = {
+        .size = sizeof options, .flags = KILN_RUN_NO_VERIFY | KILN_RUN_NO_MEASURE, .sample_timeout = TRIAL_SECONDS};
+    uint64_t blocks = 1;
+    for (int axis = 0; axis < 3; axis++)
+        blocks *= draft->axes[axis].used ? (uint64_t)draft->axes[axis].blocks : 1;
+    KILN__TRY(kiln_trace(engine, spec, &choice, &options, 0, see, draft, error));
+    return blocks > 1 ? kiln_trace(engine, spec, &choice, &options, blocks - 1, see, draft, error) : KILN_OK;
+}
+
+static kiln_status run(kiln_engine *engine, const kiln_spec *spec, kiln_error **error)
+{
+    kiln_plan *plan = NULL;
+    kiln_choice choice = {.size_set = "tiny"};
+    const kiln_result *result = NULL;
+    kiln_run_options options = {.size = sizeof options, .flags = KILN_RUN_NO_MEASURE, .sample_timeout = TRIAL_SECONDS};
+    kiln_status status = kiln_plan_open(engine, spec, &choice, &plan, error);
+    if (status == KILN_OK)
+        status = kiln_plan_run(plan, &options, &result, error);
+    kiln_plan_close(plan);
+    return status;
+}
+
+/* Of a message, what fits into a comment. */
+static const char *first_line(const kiln__draft *draft, const char *message)
+{
+    const char *line = kiln__arena_strndup(draft->arena, message, strcspn(message, "\n"));
+    return line ? line : "out of memory";
+}
+
+/* Runs the draft, takes shapes from what it touches, and runs it again as it is written then. What fails is said in the
+ * spec: its author sees more than a program does. */
+static kiln_status try_it(kiln_engine *engine, kiln__draft *draft, kiln_error **error)
+{
+    for (int round = 0; round < 2; round++) {
+        kiln_spec *spec = NULL;
+        kiln_error *why = NULL;
+        kiln_status status = parse(engine, draft, &spec, &why);
+        bool written = status == KILN_OK;
+        if (written)
+            status = round == 0 ? trace(engine, draft, spec, &why) : run(engine, spec, &why);
+        kiln_spec_free(spec);
+        if (status != KILN_OK)
+            draft->trouble = first_line(draft, kiln_error_message(why));
+        draft->tried = draft->tried || (round == 0 && status == KILN_OK);
+        if (!written) /* what is written here is always a spec, but for a name that no one thought of */
+            kiln__fail(engine->mem, error, status, "%s: no spec can be written for kernel %s:\n%s", draft->shown,
+                       draft->kernel->name, kiln_error_message(why));
+        kiln_error_free(why);
+        if (!written || status == KILN_ERROR_MEMORY || status == KILN_ERROR_INTERRUPTED)
+            return status;
+        if (round == 0 && status != KILN_OK)
+            for (size_t i = 0; i < draft->argument_count; i++)
+                draft->arguments[i].seen = false;
+        kiln__guess_shapes(draft);
+    }
+    return KILN_OK;
+}
+
+/* ---- all of it ---- */
+
+static kiln_status make(kiln_engine *engine, kiln__draft *draft, const char *text, size_t length,
+                        const kiln_draft_options *options, kiln_error **error)
+{
+    kiln__scan scan;
+    KILN__TRY(kiln__scan_source(draft->arena, text, length, &scan, error));
+    draft->scan = &scan;
+    KILN__TRY(choose(draft, options->kernel, error));
+    draft->name = label(draft);
+    kiln__take_values(draft, options->values, options->value_count);
+    kiln__guess_tunables(draft);
+    KILN__TRY(kiln__probe(engine, draft, text, error));
+    kiln__guess_sizes(draft);
+    kiln__guess_launch(draft);
+    kiln__guess_shapes(draft);
+    if (draft->arena->failed)
+        return kiln__fail_memory(error);
+    KILN__TRY(engine->driver.simulator ? try_it(engine, draft, error) : KILN_OK);
+    return draft->arena->failed ? kiln__fail_memory(error) : KILN_OK;
+}
+
+kiln_status kiln_draft(kiln_engine *engine, const char *path, const kiln_draft_options *options, kiln_draft_fn show,
+                       void *user, kiln_error **error)
+{
+    kiln_draft_options taken;
+    KILN__NEEDS(NULL, error, engine);
+    KILN__NEEDS_TEXT(engine->mem, error, path);
+    KILN__TAKE(engine->mem, error, "options", options, &taken);
+    KILN__TRY(kiln__check_settings(engine->mem, error, __func__, "options.values", "options.value_count", taken.values,
+                                   taken.value_count));
+    KILN__NEEDS(engine->mem, error, show);
+    KILN__TRY(kiln__engine_device(engine, error));
+    KILN__TRY(kiln__engine_nvrtc(engine, error));
+    KILN__TRY(kiln__engine_compiler(engine, error));
+    char *text = NULL;
+    size_t length = 0;
+    kiln__text out = {.mem = engine->mem};
+    kiln__arena arena = {.mem = engine->mem};
+    KILN__TRY(kiln__file_read(engine->mem, path, MOST_SOURCE, &text, &length, error));
+    kiln__draft *draft = kiln__arena_alloc(&arena, sizeof *draft);
+    kiln_status status = KILN_OK;
+    char *whole = realpath(path, NULL), *kept = kiln__arena_strdup(&arena, whole ? whole : path);
+    free(whole);
+    if (!draft || !kept) {
+        status = kiln__fail_memory(error);
+    } else if (memchr(text, '\0', length)) {
+        status = kiln__fail(engine->mem, error, KILN_ERROR_IO, "%s: not a text file: it contains a zero byte", path);
+    } else {
+        *draft = (kiln__draft){.mem = engine->mem,
+                               .arena = &arena,
+                               .path = kept,
+                               .shown = path,
+                               .source = strrchr(kept, '/') ? strrchr(kept, '/') + 1
+                                                            : kept}; /* the trial's spec stands beside the source */
+        status = make(engine, draft, text, length, &taken, error);
+    }
+    if (status == KILN_OK) {
+        draft->source = taken.source ? taken.source : draft->source;
+        kiln__draft_write(draft, &out);
+        status = out.failed ? kiln__fail_memory(error) : KILN_OK;
+    }
+    if (status == KILN_OK)
+        show(user, out.data, out.length);
+    kiln__text_free(&out);
+    kiln__arena_free(&arena);
+    kiln__free(engine->mem, text);
+    return status;
+}

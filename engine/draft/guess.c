@@ -1,0 +1,535 @@
+/* guess.c - what the words of a source suggest: its tuning parameters, what its arguments are, and its shapes. */
+#include <ctype.h>
+#include <string.h>
+
+#include "draft.h"
+#include "expr.h"
+
+/* ---- names ---- */
+
+static void lower(const char *name, char *out, size_t room)
+{
+    size_t i = 0;
+    for (; name[i] && i + 1 < room; i++)
+        out[i] = (char)tolower((unsigned char)name[i]);
+    out[i] = '\0';
+}
+
+static bool has_one_of(const char *name, const char *const *parts, size_t count)
+{
+    char small[128];
+    lower(name, small, sizeof small);
+    for (size_t i = 0; i < count; i++)
+        if (strstr(small, parts[i]))
+            return true;
+    return false;
+}
+#define HAS(name, ...)                                                                                                 \
+    has_one_of(name, (const char *const[]){__VA_ARGS__}, KILN__COUNT(((const char *const[]){__VA_ARGS__})))
+
+bool kiln__name_is_block(const char *name)
+{
+    return HAS(name, "block", "thread", "tile", "group", "tpb", "dim") && !HAS(name, "per_thread", "perthread");
+}
+
+static bool is_size_name(const char *name)
+{
+    static const char *const whole[] = {"n",     "m",      "k",       "l",      "w",     "h",      "d",
+                                        "nx",    "ny",     "nz",      "rows",   "cols",  "width",  "size",
+                                        "count", "len",    "dim",     "height", "depth", "length", "total",
+                                        "pitch", "stride", "columns", "lda",    "ldb",   "ldc"};
+    char small[128];
+    lower(name, small, sizeof small);
+    for (size_t i = 0; i < KILN__COUNT(whole); i++)
+        if (strcmp(small, whole[i]) == 0)
+            return true;
+    return !kiln__name_is_block(name) &&
+           (strncmp(small, "num", 3) == 0 || strncmp(small, "n_", 2) == 0 ||
+            HAS(name, "size", "count", "length", "width", "height", "elements", "problem", "rows", "cols"));
+}
+
+const kiln__tunable *kiln__tunable_find(const kiln__draft *draft, const char *source)
+{
+    for (size_t i = 0; i < draft->tunable_count; i++)
+        if (draft->tunables[i].source && strcmp(draft->tunables[i].source, source) == 0)
+            return &draft->tunables[i];
+    return NULL;
+}
+
+static bool is_taken(const kiln__draft *draft, const char *name)
+{
+    for (size_t i = 0; i < draft->tunable_count; i++)
+        if (strcmp(draft->tunables[i].name, name) == 0)
+            return true;
+    for (size_t i = 0; i < draft->argument_count; i++)
+        if (draft->arguments[i].name && strcmp(draft->arguments[i].name, name) == 0)
+            return true;
+    return kiln__name_reserved(name);
+}
+
+/* A name that is free in the spec: the name itself, or with something behind it. */
+static const char *free_name(const kiln__draft *draft, const char *name)
+{
+    const char *tried = name;
+    for (int i = 0; i < 100 && tried && is_taken(draft, tried); i++)
+        tried = kiln__arena_printf(draft->arena, i ? "%s_%d" : "%s_", name, i + 1);
+    return tried ? tried : name;
+}
+
+/* ---- tuning parameters ---- */
+
+/* Whether the source uses a name as a type: `REAL x`, `const REAL *x`. */
+static bool is_type(const kiln__scan *scan, const char *name)
+{
+    for (size_t i = 1; i + 2 < scan->count; i++) {
+        if (scan->words[i].directive || !kiln__word_is(scan, i, name))
+            continue;
+        const kiln__word *after = &scan->words[i + 1];
+        bool pointer = after->kind == '*' && scan->words[i + 2].kind == 'w' &&
+                       (scan->words[i - 1].kind == '(' || scan->words[i - 1].kind == ',' ||
+                        kiln__word_is(scan, i - 1, "const"));
+        if (pointer || (after->kind == 'w' && !after->directive))
+            return true;
+    }
+    return false;
+}
+
+static bool is_tested(const kiln__scan *scan, const char *name) /* by #if or #elif */
+{
+    bool tests = false;
+    for (size_t i = 1; i < scan->count; i++) {
+        if (scan->words[i - 1].kind == '#' && scan->words[i].directive)
+            tests = kiln__word_is(scan, i, "if") || kiln__word_is(scan, i, "elif");
+        if (!scan->words[i].directive)
+            tests = false;
+        if (tests && kiln__word_is(scan, i, name))
+            return true;
+    }
+    return false;
+}
+
+static bool uses_axis(const kiln__draft *draft, const char *axis)
+{
+    const kiln__scan *scan = draft->scan;
+    for (size_t i = draft->kernel->body_from; i + 2 < draft->kernel->body_to; i++)
+        if (kiln__word_is(scan, i, "threadIdx") && kiln__word_is(scan, i + 2, axis))
+            return true;
+    return false;
+}
+
+static void set_values(const kiln__draft *draft, kiln__tunable *tunable)
+{
+    const char *name = tunable->source;
+    tunable->number = 1;
+    if (is_type(draft->scan, name)) {
+        tunable->values = tunable->chosen = "float";
+        tunable->number = 0;
+        tunable->why = "a type: float, double, half";
+    } else if (HAS(name, "use_", "enable", "with_") || is_tested(draft->scan, name)) {
+        tunable->values = "0, 1";
+        tunable->chosen = "0";
+        tunable->number = 0;
+        tunable->why = "off or on";
+    } else if (HAS(name, "unroll", "items", "per_thread", "perthread", "coarse", "vec", "work", "ept")) {
+        tunable->values = "1, 2, 4";
+        tunable->chosen = "1";
+    } else if (kiln__name_is_block(name)) {
+        bool flat = uses_axis(draft, "y") || HAS(name, "tile");
+        tunable->values = flat ? "8, 16, 32" : "64, 128, 256, 512";
+        tunable->chosen = flat ? "16" : "256";
+        tunable->number = flat ? 16 : 256;
+    } else {
+        tunable->values = tunable->chosen = "2";
+        tunable->number = 2;
+        tunable->why = "check: nothing says which values it may have";
+    }
+}
+
+static kiln__tunable *add_tunable(kiln__draft *draft, kiln__tunable_kind kind, const char *source)
+{
+    if (draft->tunable_count == KILN__MOST_TUNABLES)
+        return NULL;
+    kiln__tunable *tunable = &draft->tunables[draft->tunable_count];
+    *tunable = (kiln__tunable){.kind = kind, .source = source, .name = source};
+    return tunable;
+}
+
+void kiln__guess_tunable(kiln__draft *draft, const char *name)
+{
+    kiln__tunable *tunable = kiln__tunable_find(draft, name) ? NULL : add_tunable(draft, KILN__TUNABLE_MACRO, name);
+    if (!tunable)
+        return;
+    tunable->size = !is_type(draft->scan, name) && is_size_name(name);
+    if (tunable->size)
+        tunable->number = 64;
+    else
+        set_values(draft, tunable);
+    draft->tunable_count++;
+}
+
+/* Half, the value and twice it; of what is not a power of two the value alone. */
+static void set_around(const kiln__draft *draft, kiln__tunable *tunable, int64_t value)
+{
+    int64_t most = kiln__name_is_block(tunable->source) ? 1024 : INT64_C(1) << 30;
+    tunable->number = value;
+    tunable->chosen = kiln__arena_printf(draft->arena, "%lld", (long long)value);
+    if (value <= 1 && is_tested(draft->scan, tunable->source)) {
+        tunable->values = "0, 1";
+    } else if (value > 0 && (value & (value - 1)) == 0 && value <= most) {
+        const char *less = value > 1 ? kiln__arena_printf(draft->arena, "%lld, ", (long long)value / 2) : "";
+        const char *more = 2 * value <= most ? kiln__arena_printf(draft->arena, ", %lld", (long long)value * 2) : "";
+        tunable->values = kiln__arena_printf(draft->arena, "%s%lld%s", less, (long long)value, more);
+    } else {
+        tunable->values = tunable->chosen;
+        tunable->why = "check: the source's own value; which others may it have?";
+    }
+}
+
+static const kiln__template_param *template_param(const kiln__draft *draft, const char *name)
+{
+    for (size_t i = 0; i < draft->kernel->template_count; i++)
+        if (strcmp(draft->kernel->templates[i].name, name) == 0)
+            return &draft->kernel->templates[i];
+    return NULL;
+}
+
+/* A name for the argument of a template parameter: a param of its own name would be a macro, and replace it in the
+ * source. */
+static const char *template_name(const kiln__draft *draft, const char *name)
+{
+    const char *made = kiln__arena_printf(draft->arena, "%s_VALUE", name);
+    if (made && kiln__words_have(draft->scan, 1, draft->scan->count, made))
+        made = kiln__arena_printf(draft->arena, "%s_VALUE_OF_TEMPLATE", name);
+    return made ? made : name;
+}
+
+static const char *value_text(const kiln__draft *draft, kiln_value value)
+{
+    kiln__text text = {.mem = draft->mem};
+    kiln__value_print(&text, value);
+    const char *kept = kiln__arena_strdup(draft->arena, kiln__text_get(&text));
+    kiln__text_free(&text);
+    return kept;
+}
+
+void kiln__take_values(kiln__draft *draft, const kiln_setting *values, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        size_t same = 0, number = 0; /* values of this name; the one in the middle is the default */
+        if (kiln__tunable_find(draft, values[i].name))
+            continue;
+        kiln__tunable *tunable = add_tunable(draft, KILN__TUNABLE_MACRO,
+                                             kiln__arena_strdup(draft->arena, values[i].name));
+        if (!tunable || !tunable->source)
+            return;
+        for (size_t k = i; k < count; k++)
+            same += strcmp(values[k].name, values[i].name) == 0;
+        for (size_t k = i; k < count; k++) {
+            if (strcmp(values[k].name, values[i].name) != 0)
+                continue;
+            const char *text = value_text(draft, values[k].value);
+            tunable->values = tunable->values ? kiln__arena_printf(draft->arena, "%s, %s", tunable->values, text)
+                                              : text;
+            if (number++ == same / 2) {
+                tunable->chosen = text;
+                tunable->number = values[k].value.kind == KILN_TEXT ? 0 : values[k].value.as.i;
+                if (values[k].value.kind == KILN_FLOAT)
+                    tunable->number = (int64_t)values[k].value.as.f;
+            }
+        }
+        if (template_param(draft, tunable->source)) {
+            tunable->kind = KILN__TUNABLE_TEMPLATE;
+            tunable->name = template_name(draft, tunable->source);
+        }
+        draft->tunable_count++;
+    }
+}
+
+static void add_guarded(kiln__draft *draft, const kiln__macro *macro)
+{
+    int64_t value;
+    const kiln__scan *scan = draft->scan;
+    if (!macro->guarded || macro->function || macro->to != macro->from + 1 || kiln__tunable_find(draft, macro->name))
+        return;
+    bool whole = kiln__word_whole(scan, macro->from, &value);
+    if (!whole && (scan->words[macro->from].kind != 'w' || !is_type(scan, macro->name)))
+        return;
+    kiln__tunable *tunable = add_tunable(draft, KILN__TUNABLE_MACRO, macro->name);
+    if (!tunable)
+        return;
+    if (whole && is_size_name(macro->name)) {
+        tunable->size = true;
+        tunable->number = value;
+    } else if (whole) {
+        set_around(draft, tunable, value);
+    } else {
+        tunable->values = tunable->chosen = kiln__word_copy(scan, macro->from);
+        tunable->why = "a type: float, double, half";
+    }
+    draft->tunable_count++;
+}
+
+static void add_template(kiln__draft *draft, const kiln__template_param *param)
+{
+    int64_t value;
+    kiln__tunable *tunable = kiln__tunable_find(draft, param->name)
+                                 ? NULL
+                                 : add_tunable(draft, KILN__TUNABLE_TEMPLATE, param->name);
+    if (!tunable)
+        return;
+    if (param->type) {
+        tunable->values = tunable->chosen = "float";
+        tunable->why = "a type: float, double, half";
+    } else if (param->initial && kiln__word_whole(draft->scan, param->initial, &value)) {
+        set_around(draft, tunable, value);
+    } else {
+        set_values(draft, tunable);
+        if (tunable->number == 0 && strcmp(tunable->chosen, "float") == 0) { /* `int X` looks like the use of a type */
+            tunable->values = tunable->chosen = "2";
+            tunable->number = 2;
+        }
+    }
+    tunable->name = template_name(draft, param->name);
+    draft->tunable_count++;
+}
+
+/* Names that #if tests and nothing defines: the compiler takes them as 0, and does not miss them. */
+static void add_tested(kiln__draft *draft)
+{
+    const kiln__scan *scan = draft->scan;
+    bool tests = false;
+    for (size_t i = 2; i < scan->count; i++) {
+        const kiln__word *word = &scan->words[i];
+        if (scan->words[i - 1].kind == '#' && word->directive)
+            tests = kiln__word_is(scan, i, "if") || kiln__word_is(scan, i, "elif");
+        else if (tests && word->directive && word->kind == 'w' && word->text[0] != '_' &&
+                 !kiln__word_is(scan, i, "defined") && !kiln__word_is(scan, i - 1, "defined") &&
+                 !kiln__word_is(scan, i - 2, "defined") && !HAS(kiln__word_copy(scan, i), "cuda")) {
+            const char *name = kiln__word_copy(scan, i);
+            if (name && !kiln__macro_find(scan, name))
+                kiln__guess_tunable(draft, name);
+        }
+    }
+}
+
+void kiln__guess_tunables(kiln__draft *draft)
+{
+    for (size_t i = 0; i < draft->scan->macro_count; i++)
+        add_guarded(draft, &draft->scan->macros[i]);
+    add_tested(draft);
+    for (size_t i = 0; i < draft->kernel->template_count; i++)
+        add_template(draft, &draft->kernel->templates[i]);
+}
+
+/* ---- arguments ---- */
+
+static const struct {
+    const char *word, *type;
+    int lanes;
+} types[] = {
+    {"float", "f32", 1},   {"double", "f64", 1},   {"half", "f16", 1},    {"__half", "f16", 1},
+    {"int", "i32", 1},     {"char", "i8", 1},      {"short", "i16", 1},   {"bool", "u8", 1},
+    {"long", "i64", 1},    {"float2", "f32", 2},   {"float3", "f32", 3},  {"float4", "f32", 4},
+    {"double2", "f64", 2}, {"int2", "i32", 2},     {"int4", "i32", 4},    {"uint2", "u32", 2},
+    {"uint4", "u32", 4},   {"uchar4", "u8", 4},    {"uint", "u32", 1},    {"size_t", "u64", 1},
+    {"int8_t", "i8", 1},   {"uint8_t", "u8", 1},   {"int16_t", "i16", 1}, {"uint16_t", "u16", 1},
+    {"int32_t", "i32", 1}, {"uint32_t", "u32", 1}, {"int64_t", "i64", 1}, {"uint64_t", "u64", 1},
+};
+
+/* The type by its words, where no compiler says it better. */
+static void read_type(kiln__draft *draft, size_t from, size_t to, kiln__draft_argument *argument)
+{
+    const kiln__scan *scan = draft->scan;
+    bool is_unsigned = false, pointer = false;
+    argument->odd = true;
+    argument->lanes = 1;
+    for (size_t i = from; i < to; i++) {
+        is_unsigned |= kiln__word_is(scan, i, "unsigned");
+        argument->constant |= !pointer && kiln__word_is(scan, i, "const");
+        pointer |= scan->words[i].kind == '*' || scan->words[i].kind == '[';
+        for (size_t k = 0; k < KILN__COUNT(types) && argument->odd; k++)
+            if (kiln__word_is(scan, i, types[k].word)) {
+                argument->type = types[k].type;
+                argument->lanes = types[k].lanes;
+                argument->odd = false;
+            }
+        const char *word = argument->odd && scan->words[i].kind == 'w' ? kiln__word_copy(scan, i) : NULL;
+        const kiln__tunable *tunable = word ? kiln__tunable_find(draft, word) : NULL;
+        if (tunable && tunable->number == 0 && !tunable->size) {
+            argument->type = tunable->name;
+            argument->odd = false;
+        }
+    }
+    if (is_unsigned)
+        argument->type = !argument->type || argument->odd     ? "u32"
+                         : strcmp(argument->type, "i8") == 0  ? "u8"
+                         : strcmp(argument->type, "i16") == 0 ? "u16"
+                         : strcmp(argument->type, "i64") == 0 ? "u64"
+                                                              : "u32";
+    argument->odd = argument->odd && !is_unsigned;
+    if (argument->odd)
+        argument->type = "u8";
+    argument->floating = argument->type[0] == 'f' || kiln__word_is(scan, from, argument->type);
+    argument->role = pointer ? KILN__ROLE_BUFFER : KILN__ROLE_SCALAR;
+}
+
+/* Whether the kernel compares something with a name, as loops and guards do with extents. */
+static bool is_limit(const kiln__draft *draft, const char *name)
+{
+    const kiln__scan *scan = draft->scan;
+    for (size_t i = draft->kernel->body_from; i < draft->kernel->body_to; i++)
+        if (kiln__word_is(scan, i, name) &&
+            (scan->words[i - 1].kind == '<' || (scan->words[i - 1].kind == '=' && scan->words[i - 2].kind == '>')))
+            return true;
+    return false;
+}
+
+static void add_argument(kiln__draft *draft, size_t from, size_t to)
+{
+    const kiln__scan *scan = draft->scan;
+    kiln__draft_argument *argument = &draft->arguments[draft->argument_count];
+    size_t name = 0;
+    for (size_t i = from; i < to && scan->words[i].kind != '='; i++)
+        if (scan->words[i].kind == 'w' && !kiln__word_is(scan, i, "__restrict__"))
+            name = i;
+    *argument = (kiln__draft_argument){0};
+    const char *plain = name > from ? kiln__word_copy(scan, name) : "unnamed";
+    read_type(draft, from, to, argument);
+    if (argument->role != KILN__ROLE_BUFFER && !argument->floating && plain &&
+        (is_size_name(plain) || is_limit(draft, plain)))
+        argument->role = KILN__ROLE_SIZE;
+    const char *last = scan->words[to - 1].text + scan->words[to - 1].length;
+    argument->declared = kiln__arena_strndup(draft->arena, scan->words[from].text,
+                                             (size_t)(last - scan->words[from].text));
+    argument->name = plain ? free_name(draft, plain) : NULL;
+    if (argument->name && argument->declared)
+        draft->argument_count++;
+}
+
+kiln_status kiln__guess_arguments(kiln__draft *draft, kiln_error **error)
+{
+    const kiln__scan *scan = draft->scan;
+    size_t from = draft->kernel->params_from, depth = 0;
+    for (size_t i = from; i <= draft->kernel->params_to; i++) {
+        char kind = scan->words[i].kind;
+        depth += kind == '(' || kind == '<' || kind == '[';
+        depth -= depth > 0 && i < draft->kernel->params_to && (kind == ')' || kind == '>' || kind == ']');
+        if (i < draft->kernel->params_to && (kind != ',' || depth > 0))
+            continue;
+        if (i > from && !(i == from + 1 && kiln__word_is(scan, from, "void"))) {
+            if (draft->argument_count == KILN__MOST_ARGUMENTS)
+                return kiln__fail(draft->mem, error, KILN_ERROR_UNSUPPORTED,
+                                  "%s:%u: kernel %s has more than %d parameters", draft->shown, draft->kernel->line,
+                                  draft->kernel->name, KILN__MOST_ARGUMENTS);
+            add_argument(draft, from, i);
+        }
+        from = i + 1;
+    }
+    return draft->arena->failed ? kiln__fail_memory(error) : KILN_OK;
+}
+
+/* ---- sizes and shapes ---- */
+
+static void add_size(kiln__draft *draft, const char *name, bool bake)
+{
+    if (draft->size_count < KILN__MOST_SIZES)
+        draft->sizes[draft->size_count++] = (kiln__size){.name = name, .bake = bake};
+}
+
+void kiln__guess_sizes(kiln__draft *draft)
+{
+    for (size_t i = 0; i < draft->argument_count; i++) {
+        if (draft->arguments[i].role == KILN__ROLE_SIZE && draft->size_count == KILN__MOST_SIZES)
+            draft->arguments[i].role = KILN__ROLE_SCALAR;
+        if (draft->arguments[i].role == KILN__ROLE_SIZE)
+            add_size(draft, draft->arguments[i].name, false);
+    }
+    for (size_t i = 0; i < draft->tunable_count; i++)
+        if (draft->tunables[i].size)
+            add_size(draft, draft->tunables[i].name, true);
+    if (draft->size_count == 0 && uses_axis(draft, "y")) {
+        add_size(draft, free_name(draft, "WIDTH"), false);
+        add_size(draft, free_name(draft, "HEIGHT"), false);
+    } else if (draft->size_count == 0) {
+        add_size(draft, free_name(draft, "N"), false);
+    }
+    /* Multiples of what blocks and tiles usually are, and all different, so that a run tells them apart. */
+    for (size_t i = 0; i < draft->size_count; i++) {
+        draft->sizes[i].tiny = draft->size_count == 1 ? 4096 : 64 * (int64_t)(i + 1);
+        draft->sizes[i].whole = draft->size_count == 1 ? 1 << 24 : draft->size_count == 2 ? 4096 : 1024;
+    }
+}
+
+typedef struct candidate {
+    const char *text;
+    uint64_t value;
+} candidate;
+
+/* What extents usually are, simple ones first. */
+static size_t list_extents(const kiln__draft *draft, candidate *list, size_t room)
+{
+    const kiln__size *s = draft->sizes;
+    size_t count = 0, sizes = draft->size_count;
+    for (size_t i = 0; i < sizes && count < room; i++)
+        list[count++] = (candidate){s[i].name, (uint64_t)s[i].tiny};
+    uint64_t blocks = 1;
+    const char *grid = NULL;
+    for (int a = 0; a < 3; a++) {
+        if (!draft->axes[a].used)
+            continue;
+        blocks *= (uint64_t)draft->axes[a].blocks;
+        grid = grid ? kiln__arena_printf(draft->arena, "%s * %s", grid, draft->axes[a].grid) : draft->axes[a].grid;
+    }
+    for (size_t i = 0; i < sizes; i++)
+        for (size_t k = i; k < sizes && count < room; k++)
+            list[count++] = (candidate){kiln__arena_printf(draft->arena, "%s * %s", s[i].name, s[k].name),
+                                        (uint64_t)(s[i].tiny * s[k].tiny)};
+    if (count < room && grid)
+        list[count++] = (candidate){grid, blocks};
+    if (sizes >= 3 && count < room)
+        list[count++] = (candidate){kiln__arena_printf(draft->arena, "%s * %s * %s", s[0].name, s[1].name, s[2].name),
+                                    (uint64_t)(s[0].tiny * s[1].tiny * s[2].tiny)};
+    return count;
+}
+
+/* Before a run: enough for any index of the usual forms. */
+static const char *wide_shape(const kiln__draft *draft, size_t most)
+{
+    const char *shape = NULL;
+    for (size_t i = 0; i < draft->size_count && i < most; i++)
+        shape = shape ? kiln__arena_printf(draft->arena, "%s * %s", shape, draft->sizes[i].name) : draft->sizes[i].name;
+    return shape;
+}
+
+static void set_shape(const kiln__draft *draft, kiln__draft_argument *argument)
+{
+    candidate list[64];
+    size_t count = list_extents(draft, list, KILN__COUNT(list));
+    const candidate *best = NULL;
+    uint64_t extent = (argument->extent + (uint64_t)argument->lanes - 1) / (uint64_t)argument->lanes;
+    for (size_t i = 0; i < count && !(best && best->value == extent); i++)
+        if (list[i].text && list[i].value >= extent && (!best || list[i].value < best->value))
+            best = &list[i];
+    uint64_t least = UINT64_MAX;
+    for (size_t i = 0; i < draft->size_count; i++)
+        least = (uint64_t)draft->sizes[i].tiny < least ? (uint64_t)draft->sizes[i].tiny : least;
+    if (best && (best->value == extent || extent >= least))
+        argument->shape = best->text;
+    else
+        argument->shape = kiln__arena_printf(draft->arena, "%llu", (unsigned long long)extent);
+}
+
+void kiln__guess_shapes(kiln__draft *draft)
+{
+    for (size_t i = 0; i < draft->argument_count; i++) {
+        kiln__draft_argument *argument = &draft->arguments[i];
+        if (argument->role != KILN__ROLE_BUFFER)
+            continue;
+        if (argument->seen)
+            set_shape(draft, argument);
+        else
+            argument->shape = wide_shape(draft, draft->tried ? 2 : 3);
+        if (argument->lanes > 1 && argument->shape)
+            argument->shape = kiln__arena_printf(draft->arena, "%d * %s", argument->lanes, argument->shape);
+    }
+}

@@ -1,0 +1,354 @@
+/* launch.c - grid and block, from what a kernel does with blockIdx, blockDim and threadIdx. */
+#include <string.h>
+
+#include "draft.h"
+
+enum { MOST_FACTORS = 8, MOST_PLACES = 16 };
+static const char *const axis_names[] = {"x", "y", "z"};
+
+typedef struct factors { /* of a block's share of an axis: blockDim.x * ITEMS */
+    size_t count;
+    const char *texts[MOST_FACTORS]; /* NULL: blockDim */
+    int64_t values[MOST_FACTORS];
+    bool blocky[MOST_FACTORS]; /* a param that is the number of threads, by its name */
+} factors;
+
+typedef struct place { /* where a block's number stands: blockIdx.x, or a variable that has it */
+    size_t from, to;
+} place;
+
+static char kind(const kiln__draft *draft, size_t word)
+{
+    return word < draft->scan->count ? draft->scan->words[word].kind : '\0';
+}
+
+/* `blockIdx . x` at `at`. */
+static bool is_member(const kiln__draft *draft, size_t at, const char *object, int axis)
+{
+    return kiln__word_is(draft->scan, at, object) && kind(draft, at + 1) == '.' &&
+           kiln__word_is(draft->scan, at + 2, axis_names[axis]);
+}
+
+/* Whether the kernel, or where it says nothing the whole file, uses `object`.x (NULL: any of the three). */
+static bool uses(const kiln__draft *draft, const char *object, int axis)
+{
+    const kiln__kernel *kernel = draft->kernel;
+    bool here = kiln__words_have(draft->scan, kernel->body_from, kernel->body_to, "blockIdx") ||
+                kiln__words_have(draft->scan, kernel->body_from, kernel->body_to, "threadIdx");
+    for (size_t i = here ? kernel->body_from : 1; i < (here ? kernel->body_to : draft->scan->count); i++)
+        if (is_member(draft, i, object, axis))
+            return true;
+    return false;
+}
+
+/* ---- factors ---- */
+
+static void add_factor(factors *f, const char *text, int64_t value, bool blocky)
+{
+    if (f->count == MOST_FACTORS)
+        return;
+    f->texts[f->count] = text;
+    f->values[f->count] = value;
+    f->blocky[f->count++] = blocky;
+}
+
+/* The words from..to, if they are a product of names and numbers; depth: of definitions that were followed. */
+static void add_words(const kiln__draft *draft, size_t from, size_t to, int depth, factors *f)
+{
+    const kiln__scan *scan = draft->scan;
+    for (size_t i = from; i < to; i++)
+        if (!strchr("w0*().", kind(draft, i)))
+            return;
+    for (size_t i = from; i < to; i++) {
+        int64_t value;
+        if (kiln__word_whole(scan, i, &value)) {
+            add_factor(f, kiln__word_copy(scan, i), value, false);
+            continue;
+        }
+        if (kind(draft, i) != 'w')
+            continue;
+        const char *name = kiln__word_copy(scan, i);
+        const kiln__tunable *tunable = name ? kiln__tunable_find(draft, name) : NULL;
+        const kiln__macro *macro = name ? kiln__macro_find(scan, name) : NULL;
+        if (name && strcmp(name, "blockDim") == 0) {
+            add_factor(f, NULL, 0, false);
+            i += 2;
+        } else if (tunable) {
+            add_factor(f, tunable->name, tunable->number, kiln__name_is_block(name));
+        } else if (macro && depth < 3) {
+            add_words(draft, macro->from, macro->to, depth + 1, f);
+        } else if (name && depth < 3) { /* const int PER_BLOCK = BLOCK * ITEMS; */
+            for (size_t d = 1; d + 1 < scan->count; d++)
+                if (kind(draft, d + 1) == '=' && kiln__word_is(scan, d, name)) {
+                    size_t end = d + 2;
+                    while (end < scan->count && kind(draft, end) != ';' && kind(draft, end) != ',')
+                        end++;
+                    add_words(draft, d + 2, end, depth + 1, f);
+                    break;
+                }
+        }
+    }
+}
+
+/* The end of the operand that begins at `at`. */
+static size_t operand_end(const kiln__draft *draft, size_t at)
+{
+    if (kind(draft, at) == '(')
+        return kiln__word_close(draft->scan, at) + 1;
+    return kind(draft, at + 1) == '.' ? at + 3 : at + 1;
+}
+
+static void add_behind(const kiln__draft *draft, size_t at, factors *f)
+{
+    while (kind(draft, at) == '*') {
+        size_t end = operand_end(draft, at + 1);
+        if (end > draft->scan->count)
+            return;
+        add_words(draft, at + 1, end, 0, f);
+        at = end;
+    }
+}
+
+static void add_before(const kiln__draft *draft, size_t at, factors *f)
+{
+    while (at > 2 && kind(draft, at - 1) == '*' && (kind(draft, at - 2) == 'w' || kind(draft, at - 2) == '0')) {
+        size_t from = at - 2;
+        if (from > 2 && kind(draft, from - 1) == '.')
+            from -= 2;
+        add_words(draft, from, at - 1, 0, f);
+        at = from;
+    }
+}
+
+/* What a block's number is multiplied with. */
+static void read_factors(const kiln__draft *draft, place p, factors *f)
+{
+    *f = (factors){0};
+    add_before(draft, p.from, f);
+    add_behind(draft, p.to, f);
+    size_t depth = 0, at = p.to; /* (blockIdx.x * blockDim.x + threadIdx.x) * ITEMS */
+    for (; at < draft->scan->count && kind(draft, at) != ';' && !(kind(draft, at) == ')' && depth == 0); at++)
+        depth += kind(draft, at) == '(' ? 1 : kind(draft, at) == ')' ? (size_t)-1 : 0;
+    if (kind(draft, at) == ')' && kind(draft, at + 1) == '*')
+        add_behind(draft, at + 1, f);
+}
+
+/* ---- the axis ---- */
+
+/* blockIdx.x in the kernel, and the variables that are set to it. */
+static size_t find_places(const kiln__draft *draft, int axis, place *list)
+{
+    size_t count = 0;
+    const kiln__kernel *kernel = draft->kernel;
+    const kiln__scan *scan = draft->scan;
+    for (size_t i = kernel->body_from; i < kernel->body_to && count < MOST_PLACES; i++) {
+        if (!is_member(draft, i, "blockIdx", axis))
+            continue;
+        list[count++] = (place){i, i + 3};
+        bool alias = kind(draft, i - 1) == '=' && kind(draft, i - 2) == 'w' &&
+                     (kind(draft, i + 3) == ';' || kind(draft, i + 3) == ',');
+        char *name = alias ? kiln__word_copy(scan, i - 2) : NULL;
+        for (size_t k = i; name && k < kernel->body_to && count < MOST_PLACES; k++)
+            if (kiln__word_is(scan, k, name))
+                list[count++] = (place){k, k + 1};
+    }
+    return count;
+}
+
+/* The variable that the statement around `at` sets; 0: none. */
+static size_t set_by(const kiln__draft *draft, size_t at)
+{
+    for (size_t i = at; i > draft->kernel->body_from && !strchr(";{}", kind(draft, i)); i--)
+        if (kind(draft, i) == '=' && kind(draft, i - 1) == 'w' && kind(draft, i + 1) != '=')
+            return i - 1;
+    return 0;
+}
+
+static const char *size_named(const kiln__draft *draft, size_t word)
+{
+    for (size_t i = 0; i < draft->size_count; i++)
+        if (kiln__word_is(draft->scan, word, draft->sizes[i].name))
+            return draft->sizes[i].name;
+    return NULL;
+}
+
+/* The size that `variable` is compared with: `if (i < n)`, `if (i >= n) return`, `first + i * BLOCK < n`. */
+static const char *limit_of(const kiln__draft *draft, size_t variable)
+{
+    const char *name = kiln__word_copy(draft->scan, variable);
+    for (size_t i = draft->kernel->body_from; name && i < draft->kernel->body_to; i++) {
+        size_t other = kind(draft, i) == '<' ? i + 1 : kind(draft, i) == '>' && kind(draft, i + 1) == '=' ? i + 2 : 0;
+        const char *size = other ? size_named(draft, other) : NULL;
+        for (size_t k = i; size && k-- > draft->kernel->body_from && !strchr("(;{}&|", kind(draft, k));)
+            if (kiln__word_is(draft->scan, k, name))
+                return size;
+    }
+    return NULL;
+}
+
+/* The size of an axis by its name: x runs over columns, y over rows. */
+static const char *size_by_name(const kiln__draft *draft, int axis)
+{
+    static const char *const wanted[3][8] = {{"n", "width", "w", "cols", "columns", "nx", "size", "length"},
+                                             {"m", "height", "h", "rows", "ny", "n", NULL, NULL},
+                                             {"depth", "d", "nz", "k", NULL, NULL, NULL, NULL}};
+    for (size_t w = 0; w < 8 && wanted[axis][w]; w++)
+        for (size_t i = 0; i < draft->size_count; i++)
+            if (strcasecmp(draft->sizes[i].name, wanted[axis][w]) == 0)
+                return draft->sizes[i].name;
+    size_t number = axis == 0 ? draft->size_count - 1 : axis == 1 ? 0 : draft->size_count / 2;
+    return draft->sizes[number].name;
+}
+
+static int64_t tiny_of(const kiln__draft *draft, const char *size)
+{
+    for (size_t i = 0; i < draft->size_count; i++)
+        if (strcmp(draft->sizes[i].name, size) == 0)
+            return draft->sizes[i].tiny;
+    return 1;
+}
+
+static const char *add_threads(kiln__draft *draft, int axis, bool flat)
+{
+    static const char *const values[3] = {"16, 32", "4, 8, 16", "1, 2"};
+    static const char *const chosen[3] = {"16", "8", "1"};
+    static const int64_t numbers[3] = {16, 8, 1};
+    static const char *const names[3] = {"THREADS_X", "THREADS_Y", "THREADS_Z"};
+    const char *name = flat ? names[axis] : "THREADS";
+    if (draft->tunable_count == KILN__MOST_TUNABLES)
+        return NULL;
+    while (name && kiln__words_have(draft->scan, 1, draft->scan->count, name))
+        name = kiln__arena_printf(draft->arena, "%s_", name);
+    if (!name)
+        return NULL;
+    draft->tunables[draft->tunable_count++] = (kiln__tunable){.kind = KILN__TUNABLE_THREADS,
+                                                              .name = name,
+                                                              .values = flat ? values[axis] : "64, 128, 256, 512",
+                                                              .chosen = flat ? chosen[axis] : "256",
+                                                              .number = flat ? numbers[axis] : 256};
+    return name;
+}
+
+/* A param that is the number of threads of an axis by its name, where no product shows one. */
+static const kiln__tunable *tunable_of_axis(const kiln__draft *draft, int axis)
+{
+    const kiln__tunable *plain = NULL;
+    for (size_t i = 0; i < draft->tunable_count; i++) {
+        const kiln__tunable *tunable = &draft->tunables[i];
+        if (!tunable->source || tunable->size || tunable->number == 0 || !kiln__name_is_block(tunable->source))
+            continue;
+        char last = (char)(tunable->source[strlen(tunable->source) - 1] | 0x20);
+        if (last == "xyz"[axis])
+            return tunable;
+        if (!strchr("xyz", last) && !plain)
+            plain = tunable;
+    }
+    return plain;
+}
+
+/* The step of a loop over what a block's threads share: `for (j = 0; j < TILE; j += ROWS) ... threadIdx.y + j`. */
+static void read_stride(const kiln__draft *draft, int axis, factors *f)
+{
+    const kiln__kernel *kernel = draft->kernel;
+    *f = (factors){0};
+    for (size_t i = kernel->body_from; i + 4 < kernel->body_to && f->count == 0; i++) {
+        if (!is_member(draft, i, "threadIdx", axis))
+            continue;
+        size_t other = kind(draft, i + 3) == '+' ? i + 4 : kind(draft, i - 1) == '+' ? i - 2 : 0;
+        const char *name = other && kind(draft, other) == 'w' ? kiln__word_copy(draft->scan, other) : NULL;
+        for (size_t k = kernel->body_from; name && k + 3 < kernel->body_to && f->count == 0; k++)
+            if (kiln__word_is(draft->scan, k, name) && kind(draft, k + 1) == '+' && kind(draft, k + 2) == '=')
+                add_words(draft, k + 3, operand_end(draft, k + 3), 0, f);
+    }
+    if (f->count != 1 || !f->texts[0])
+        *f = (factors){0};
+}
+
+static void set_threads(kiln__draft *draft, int axis, bool flat, factors *f)
+{
+    kiln__axis *to = &draft->axes[axis];
+    int64_t bound = 0;
+    const kiln__tunable *tunable = NULL;
+    size_t found = MOST_FACTORS;
+    to->block = "1";
+    to->threads = 1;
+    if (!uses(draft, "threadIdx", axis) && !uses(draft, "blockDim", axis))
+        return;
+    for (size_t i = 0; i < f->count; i++) /* by its name, else the largest */
+        if (f->texts[i] && (found == MOST_FACTORS || (f->blocky[i] && !f->blocky[found]) ||
+                            (f->blocky[i] == f->blocky[found] && f->values[i] > f->values[found])))
+            found = i;
+    factors stride;
+    read_stride(draft, axis, &stride);
+    bool dim = false;
+    for (size_t i = 0; i < f->count; i++)
+        dim |= !f->texts[i];
+    if (!dim && stride.count == 1) {
+        to->block = stride.texts[0];
+        to->threads = stride.values[0];
+    } else if (dim || (found == MOST_FACTORS && uses(draft, "blockDim", axis))) {
+        tunable = tunable_of_axis(draft, axis);
+        to->block = tunable ? tunable->name : add_threads(draft, axis, flat);
+        to->threads = tunable ? tunable->number : to->block ? draft->tunables[draft->tunable_count - 1].number : 1;
+    } else if (found < MOST_FACTORS) {
+        to->block = f->texts[found];
+        to->threads = f->values[found];
+    } else if ((tunable = tunable_of_axis(draft, axis)) != NULL) {
+        to->block = tunable->name;
+        to->threads = tunable->number;
+    } else {
+        if (axis > 0 || !draft->kernel->bounds || !kiln__word_whole(draft->scan, draft->kernel->bounds, &bound))
+            bound = flat ? 16 : 256;
+        to->block = kiln__arena_printf(draft->arena, "%lld", (long long)bound);
+        to->threads = bound;
+    }
+    for (size_t i = 0; i < f->count; i++)
+        if (!f->texts[i]) {
+            f->texts[i] = to->block;
+            f->values[i] = to->threads;
+        }
+}
+
+static void set_axis(kiln__draft *draft, int axis, bool flat)
+{
+    place places[MOST_PLACES];
+    factors f = {0}, none = {0};
+    kiln__axis *to = &draft->axes[axis];
+    const char *size = NULL;
+    size_t count = find_places(draft, axis, places);
+    for (size_t i = 0; i < count && f.count == 0; i++) {
+        read_factors(draft, places[i], &f);
+        size_t variable = f.count || count == 1 ? set_by(draft, places[i].from) : 0;
+        size = variable ? limit_of(draft, variable) : size;
+    }
+    to->used = true;
+    set_threads(draft, axis, flat, count ? &f : &none);
+    to->grid = "1";
+    to->blocks = 1;
+    if (count == 0 && !uses(draft, "blockIdx", axis))
+        return;
+    if (count == 0) { /* other functions than the kernel use it */
+        add_factor(&f, to->block, to->threads, true);
+    }
+    size = size ? size : size_by_name(draft, axis);
+    const char *share = NULL;
+    int64_t product = 1;
+    for (size_t i = 0; i < f.count; i++) {
+        if (!f.texts[i])
+            continue;
+        share = share ? kiln__arena_printf(draft->arena, "%s * %s", share, f.texts[i]) : f.texts[i];
+        product *= f.values[i] > 0 ? f.values[i] : 1;
+    }
+    to->grid = share ? kiln__arena_printf(draft->arena, "ceil_div(%s, %s)", size, share) : size;
+    to->blocks = (tiny_of(draft, size) + product - 1) / product;
+}
+
+void kiln__guess_launch(kiln__draft *draft)
+{
+    int most = 0;
+    for (int axis = 1; axis < 3; axis++)
+        if (uses(draft, "blockIdx", axis) || uses(draft, "threadIdx", axis) || uses(draft, "blockDim", axis))
+            most = axis;
+    for (int axis = 0; axis <= most; axis++)
+        set_axis(draft, axis, most > 0);
+}

@@ -1,0 +1,324 @@
+/* scan.c - a CUDA source as words: its macros and kernels. No compiler is asked, and no text is refused. */
+#include <string.h>
+
+#include "draft.h"
+
+enum { MOST_WORDS = 1 << 20, MOST_FOUND = 4096, MOST_DEPTH = 64 };
+
+/* ---- words ---- */
+
+typedef struct reader {
+    const char *at, *end;
+    unsigned line;
+    bool fresh, directive; /* nothing but blanks since the line began; in a directive */
+} reader;
+
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$' || (c & 0x80);
+}
+
+static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+static bool starts(const reader *in, const char *text)
+{
+    size_t length = strlen(text);
+    return (size_t)(in->end - in->at) >= length && memcmp(in->at, text, length) == 0;
+}
+
+/* Blanks, comments and joined lines. */
+static void skip(reader *in)
+{
+    while (in->at < in->end) {
+        if (starts(in, "\\\n") || starts(in, "\\\r\n")) {
+            in->at += in->at[1] == '\r' ? 3 : 2;
+            in->line++;
+        } else if (*in->at == '\n') {
+            in->at++;
+            in->line++;
+            in->fresh = true;
+            in->directive = false;
+        } else if (starts(in, "//")) {
+            while (in->at < in->end && *in->at != '\n')
+                in->at++;
+        } else if (starts(in, "/*")) {
+            in->at += 2;
+            while (in->at < in->end && !starts(in, "*/"))
+                in->line += *in->at++ == '\n';
+            in->at += in->at < in->end ? 2 : 0;
+        } else if (*in->at == ' ' || (*in->at >= '\t' && *in->at <= '\r')) {
+            in->at++;
+        } else {
+            return;
+        }
+    }
+}
+
+/* R"x( ... )x", from after the R. */
+static void skip_raw(reader *in)
+{
+    char close[20] = ")";
+    size_t length = 1;
+    for (in->at++; in->at < in->end && *in->at != '(' && length < 18; in->at++)
+        close[length++] = *in->at;
+    close[length] = '"';
+    while (in->at < in->end && !starts(in, close))
+        in->line += *in->at++ == '\n';
+    in->at += in->at < in->end ? length + 1 : 0;
+}
+
+static void skip_quoted(reader *in)
+{
+    char quote = *in->at++;
+    while (in->at < in->end && *in->at != quote && *in->at != '\n')
+        in->at += *in->at == '\\' && in->end - in->at > 1 ? 2 : 1;
+    in->at += in->at < in->end && *in->at == quote;
+}
+
+static bool next(reader *in, kiln__word *word)
+{
+    skip(in);
+    if (in->at >= in->end)
+        return false;
+    in->directive = in->directive || (in->fresh && *in->at == '#');
+    in->fresh = false;
+    *word = (kiln__word){.text = in->at, .line = in->line, .kind = *in->at, .directive = in->directive};
+    if (is_letter(*in->at)) {
+        word->kind = 'w';
+        while (in->at < in->end && (is_letter(*in->at) || is_digit(*in->at)))
+            in->at++;
+        if (in->at < in->end && *in->at == '"' && in->at[-1] == 'R') {
+            word->kind = '"';
+            skip_raw(in);
+        }
+    } else if (is_digit(*in->at)) {
+        word->kind = '0';
+        while (in->at < in->end && (is_letter(*in->at) || is_digit(*in->at) || *in->at == '.'))
+            in->at++;
+    } else if (*in->at == '"' || *in->at == '\'') {
+        word->kind = '"';
+        skip_quoted(in);
+    } else {
+        in->at++;
+    }
+    word->length = (size_t)(in->at - word->text);
+    return true;
+}
+
+static kiln_status read_words(kiln__scan *scan, const char *text, size_t length, kiln_error **error)
+{
+    const kiln_allocator *mem = scan->arena->mem;
+    reader in = {.at = text, .end = text + length, .line = 1, .fresh = true};
+    kiln__word *words = NULL, word = {.text = "", .kind = ' '};
+    size_t capacity = 0;
+    do {
+        if (!kiln__grow(mem, &words, &capacity, scan->count + 1, sizeof *words)) {
+            kiln__free(mem, words);
+            return kiln__fail_memory(error);
+        }
+        words[scan->count++] = word;
+    } while (scan->count < MOST_WORDS && next(&in, &word));
+    scan->words = kiln__arena_alloc(scan->arena, scan->count * sizeof *words);
+    if (scan->words)
+        memcpy(scan->words, words, scan->count * sizeof *words);
+    kiln__free(mem, words);
+    return scan->words ? KILN_OK : kiln__fail_memory(error);
+}
+
+bool kiln__word_is(const kiln__scan *scan, size_t word, const char *text)
+{
+    return word < scan->count && scan->words[word].length == strlen(text) &&
+           memcmp(scan->words[word].text, text, scan->words[word].length) == 0;
+}
+
+char *kiln__word_copy(const kiln__scan *scan, size_t word)
+{
+    return kiln__arena_strndup(scan->arena, scan->words[word].text, scan->words[word].length);
+}
+
+static char kind(const kiln__scan *scan, size_t word) { return word < scan->count ? scan->words[word].kind : '\0'; }
+
+size_t kiln__word_close(const kiln__scan *scan, size_t open)
+{
+    char from = kind(scan, open), to = from == '(' ? ')' : from == '[' ? ']' : from == '<' ? '>' : '}';
+    size_t depth = 0;
+    for (size_t i = open; i < scan->count; i++) {
+        if (from == '<' && (kind(scan, i) == ';' || kind(scan, i) == '{'))
+            return scan->count;
+        depth += kind(scan, i) == from;
+        if (kind(scan, i) == to && --depth == 0)
+            return i;
+    }
+    return scan->count;
+}
+
+bool kiln__words_have(const kiln__scan *scan, size_t from, size_t to, const char *text)
+{
+    for (size_t i = from; i < to; i++)
+        if (!scan->words[i].directive && kiln__word_is(scan, i, text))
+            return true;
+    return false;
+}
+
+bool kiln__word_whole(const kiln__scan *scan, size_t word, int64_t *value)
+{
+    if (kind(scan, word) != '0' || scan->words[word].length > 12)
+        return false;
+    int64_t sum = 0;
+    for (size_t i = 0; i < scan->words[word].length; i++) {
+        char c = scan->words[word].text[i];
+        if (i > 0 && strchr("uUlL", c))
+            continue;
+        if (!is_digit(c))
+            return false;
+        sum = 10 * sum + (c - '0');
+    }
+    *value = sum;
+    return true;
+}
+
+/* ---- macros ---- */
+
+const kiln__macro *kiln__macro_find(const kiln__scan *scan, const char *name)
+{
+    for (size_t i = 0; i < scan->macro_count; i++)
+        if (strcmp(scan->macros[i].name, name) == 0)
+            return &scan->macros[i];
+    return NULL;
+}
+
+/* The end of the directive that word `from` is in. */
+static size_t line_end(const kiln__scan *scan, size_t from)
+{
+    size_t end = from;
+    while (end < scan->count && scan->words[end].directive &&
+           (end == from || kind(scan, end) != '#' || scan->words[end].line == scan->words[from].line))
+        end++;
+    return end;
+}
+
+static bool find_macros(kiln__scan *scan)
+{
+    scan->macros = kiln__arena_alloc(scan->arena, MOST_FOUND * sizeof *scan->macros);
+    for (size_t i = 1; scan->macros && i + 2 < scan->count && scan->macro_count < MOST_FOUND; i++) {
+        if (kind(scan, i) != '#' || !scan->words[i].directive || !kiln__word_is(scan, i + 1, "define"))
+            continue;
+        const char *after = scan->words[i + 2].text + scan->words[i + 2].length;
+        kiln__macro *macro = &scan->macros[scan->macro_count];
+        *macro = (kiln__macro){.name = kiln__word_copy(scan, i + 2), .from = i + 3, .to = line_end(scan, i)};
+        if (!macro->name)
+            return false;
+        macro->function = kind(scan, i + 3) == '(' && scan->words[i + 3].text == after;
+        macro->guarded = i > 3 && kiln__word_is(scan, i - 2, "ifndef") && kiln__word_is(scan, i - 1, macro->name);
+        scan->macro_count++;
+    }
+    return scan->macros != NULL;
+}
+
+/* ---- kernels ---- */
+
+typedef struct names { /* the namespaces around a place */
+    size_t words[MOST_DEPTH], depths[MOST_DEPTH], count, depth;
+} names;
+
+static void follow_braces(const kiln__scan *scan, size_t at, names *around)
+{
+    if (kind(scan, at) == '{') {
+        if (at > 2 && kiln__word_is(scan, at - 2, "namespace") && around->count < MOST_DEPTH) {
+            around->words[around->count] = at - 1;
+            around->depths[around->count++] = around->depth;
+        }
+        around->depth++;
+    } else if (kind(scan, at) == '}' && around->depth > 0) {
+        around->depth--;
+        if (around->count > 0 && around->depths[around->count - 1] == around->depth)
+            around->count--;
+    }
+}
+
+/* The words of `template <...>` between the angles. */
+static bool read_templates(kiln__scan *scan, size_t from, size_t to, kiln__kernel *kernel)
+{
+    kernel->templates = kiln__arena_alloc(scan->arena, (to - from + 1) * sizeof *kernel->templates);
+    if (!kernel->templates)
+        return false;
+    for (size_t i = from; i < to;) {
+        kiln__template_param param = {.type = kiln__word_is(scan, i, "typename") || kiln__word_is(scan, i, "class")};
+        size_t name = 0, depth = 0;
+        for (; i < to && (depth > 0 || kind(scan, i) != ','); i++) {
+            depth += kind(scan, i) == '<' || kind(scan, i) == '(';
+            depth -= depth > 0 && (kind(scan, i) == '>' || kind(scan, i) == ')');
+            if (kind(scan, i) == '=' && !param.initial)
+                param.initial = i + 1;
+            else if (kind(scan, i) == 'w' && !param.initial)
+                name = i;
+        }
+        i++;
+        if (name) {
+            param.name = kiln__word_copy(scan, name);
+            kernel->templates[kernel->template_count++] = param;
+        }
+    }
+    return !scan->arena->failed;
+}
+
+/* The kernel whose __global__ is word `at`. False: it has no body, or is none. */
+static bool read_kernel(kiln__scan *scan, size_t at, const names *around, size_t angles, kiln__kernel *kernel)
+{
+    size_t open = at + 1;
+    *kernel = (kiln__kernel){.line = scan->words[at].line};
+    for (; open < scan->count && kind(scan, open) != '('; open++)
+        if (kind(scan, open) == ';' || kind(scan, open) == '{')
+            return false;
+    if (kiln__word_is(scan, open - 1, "__launch_bounds__") || kiln__word_is(scan, open - 1, "__attribute__")) {
+        kernel->bounds = kiln__word_is(scan, open - 1, "__launch_bounds__") ? open + 1 : 0;
+        for (open = kiln__word_close(scan, open); open < scan->count && kind(scan, open) != '('; open++)
+            if (kind(scan, open) == ';' || kind(scan, open) == '{')
+                return false;
+    }
+    size_t close = open < scan->count ? kiln__word_close(scan, open) : scan->count;
+    if (close + 1 >= scan->count || kind(scan, open - 1) != 'w' || kind(scan, close + 1) != '{')
+        return false;
+    kernel->params_from = open + 1;
+    kernel->params_to = close;
+    kernel->body_from = close + 2;
+    kernel->body_to = kiln__word_close(scan, close + 1);
+    kernel->plain = kernel->name = kiln__word_copy(scan, open - 1);
+    for (size_t i = around->count; i-- > 0 && kernel->name;)
+        kernel->name = kiln__arena_printf(scan->arena, "%.*s::%s", (int)scan->words[around->words[i]].length,
+                                          scan->words[around->words[i]].text, kernel->name);
+    if (angles && !read_templates(scan, angles + 1, kiln__word_close(scan, angles), kernel))
+        return false;
+    return kernel->name != NULL;
+}
+
+static bool find_kernels(kiln__scan *scan)
+{
+    names around = {0};
+    size_t angles = 0; /* of the template that the next declaration belongs to */
+    scan->kernels = kiln__arena_alloc(scan->arena, MOST_FOUND * sizeof *scan->kernels);
+    for (size_t i = 1; scan->kernels && i < scan->count && scan->kernel_count < MOST_FOUND; i++) {
+        if (scan->words[i].directive)
+            continue;
+        follow_braces(scan, i, &around);
+        if (kind(scan, i) == ';' || kind(scan, i) == '{' || kind(scan, i) == '}')
+            angles = 0;
+        if (kiln__word_is(scan, i, "template") && kind(scan, i + 1) == '<') {
+            angles = i + 1;
+            size_t close = kiln__word_close(scan, angles);
+            if (close < scan->count)
+                i = close;
+        } else if (kiln__word_is(scan, i, "__global__") &&
+                   read_kernel(scan, i, &around, angles, &scan->kernels[scan->kernel_count])) {
+            scan->kernel_count++;
+        }
+    }
+    return scan->kernels && !scan->arena->failed;
+}
+
+kiln_status kiln__scan_source(kiln__arena *arena, const char *text, size_t length, kiln__scan *scan, kiln_error **error)
+{
+    *scan = (kiln__scan){.arena = arena};
+    KILN__TRY(read_words(scan, text, length, error));
+    return find_macros(scan) && find_kernels(scan) ? KILN_OK : kiln__fail_memory(error);
+}

@@ -1,0 +1,248 @@
+/* write.c - a draft as the text of a spec, with comments for its reader. */
+#include <string.h>
+
+#include "draft.h"
+
+static const char *type_of(const kiln__draft_argument *argument) { return argument->type ? argument->type : "f32"; }
+
+static bool is_output(const kiln__draft_argument *argument)
+{
+    return argument->role == KILN__ROLE_BUFFER && !argument->constant && (argument->written || !argument->seen);
+}
+
+static void write_head(const kiln__draft *draft, kiln__text *out)
+{
+    kiln__text_printf(
+        out,
+        "# A first spec for kernel %s, written by `kiln init`. It is a guess: read the comments, correct what is "
+        "wrong,\n# and begin with what says \"check\". `kiln show FILE` says what is wrong with a spec, `kiln help "
+        "spec` has all keys.\n",
+        draft->kernel->name);
+    if (draft->scan->kernel_count > 1) {
+        kiln__text_puts(out, "# Other kernels of the file (--kernel NAME):");
+        for (size_t i = 0; i < draft->scan->kernel_count; i++)
+            if (&draft->scan->kernels[i] != draft->kernel)
+                kiln__text_printf(out, " %s", draft->scan->kernels[i].name);
+        kiln__text_puts(out, "\n");
+    }
+    if (draft->trouble)
+        kiln__text_printf(out, "# check: a trial run on the simulated device ended with: %s\n", draft->trouble);
+    kiln__text_printf(out, "kiln: 1\nname: %s\nsource: %s\n\n", draft->name, draft->source);
+}
+
+static void write_sizes(const kiln__draft *draft, kiln__text *out)
+{
+    bool baked = false;
+    kiln__text_puts(out,
+                    "# The problem's sizes: `default` is for a GPU (check: what do you really have?), `tiny` for the "
+                    "simulated device.\nsizes:\n");
+    for (int set = 0; set < 2; set++) {
+        kiln__text_puts(out, set ? "  tiny: {" : "  default: {");
+        for (size_t i = 0; i < draft->size_count; i++)
+            kiln__text_printf(out, "%s%s: %lld", i ? ", " : "", draft->sizes[i].name,
+                              (long long)(set ? draft->sizes[i].tiny : draft->sizes[i].whole));
+        kiln__text_puts(out, "}\n");
+    }
+    for (size_t i = 0; i < draft->size_count; i++) {
+        if (!draft->sizes[i].bake)
+            continue;
+        kiln__text_printf(out, baked ? ", %s" : "bake: [%s", draft->sizes[i].name);
+        baked = true;
+    }
+    kiln__text_puts(out, baked ? "] # the source has these as macros\n\n" : "\n");
+}
+
+/* A block has no more threads than the device allows, or the kernel's __launch_bounds__. */
+static void write_where(const kiln__draft *draft, kiln__text *out)
+{
+    const kiln__axis *axes = draft->axes;
+    int64_t bound = 0;
+    size_t factors = 0;
+    bool varies = false,
+         bounded = draft->kernel->bounds && kiln__word_whole(draft->scan, draft->kernel->bounds, &bound);
+    for (int axis = 0; axis < 3 && axes[axis].used; axis++)
+        for (size_t i = 0; i < draft->tunable_count; i++)
+            varies |= strcmp(axes[axis].block, draft->tunables[i].name) == 0;
+    if (!varies || (!bounded && !axes[1].used))
+        return;
+    kiln__text_puts(out, "where: [\"");
+    for (int axis = 0; axis < 3 && axes[axis].used; axis++)
+        if (strcmp(axes[axis].block, "1") != 0)
+            kiln__text_printf(out, "%s%s", factors++ ? " * " : "", axes[axis].block);
+    if (bounded)
+        kiln__text_printf(out, " <= %lld\"] # its __launch_bounds__\n", (long long)bound);
+    else
+        kiln__text_puts(out, " <= device.max_threads_per_block\"]\n");
+}
+
+static void write_params(const kiln__draft *draft, kiln__text *out)
+{
+    bool first = true;
+    for (size_t i = 0; i < draft->tunable_count; i++) {
+        const kiln__tunable *tunable = &draft->tunables[i];
+        if (tunable->size)
+            continue;
+        if (first)
+            kiln__text_puts(out,
+                            "# The tuning parameters and the values to try; each is a macro of the source.\nparams:\n");
+        first = false;
+        if (strcmp(tunable->values, tunable->chosen) == 0)
+            kiln__text_printf(out, "  %s: [%s]", tunable->name, tunable->values);
+        else
+            kiln__text_printf(out, "  %s: {values: [%s], default: %s}", tunable->name, tunable->values,
+                              tunable->chosen);
+        if (tunable->kind == KILN__TUNABLE_TEMPLATE)
+            kiln__text_printf(out, " # the template's %s; a param %s would replace that word in the source",
+                              tunable->source, tunable->source);
+        else if (tunable->kind == KILN__TUNABLE_THREADS)
+            kiln__text_puts(out, " # the block's threads, which the source takes from blockDim");
+        if (tunable->why)
+            kiln__text_printf(out, "%s%s", tunable->kind == KILN__TUNABLE_MACRO ? " # " : "; ", tunable->why);
+        kiln__text_puts(out, "\n");
+    }
+    kiln__text_puts(out, first
+                             ? "# No tuning parameters were found: names in capitals that the source uses but does not "
+                               "define become some.\n"
+                             : "");
+    write_where(draft, out);
+    bool hints = false;
+    for (size_t i = 0; i < draft->scan->macro_count; i++) {
+        const kiln__macro *macro = &draft->scan->macros[i];
+        int64_t value;
+        if (macro->function || macro->to != macro->from + 1 || !kiln__word_whole(draft->scan, macro->from, &value) ||
+            kiln__tunable_find(draft, macro->name))
+            continue;
+        kiln__text_printf(
+            out, hints ? ", %s" : "# To tune these too, write #ifndef NAME and #endif around their #define: %s",
+            macro->name);
+        hints = true;
+    }
+    kiln__text_puts(out, hints ? "\n\n" : "\n");
+}
+
+static void write_fill(const kiln__draft *draft, const kiln__draft_argument *argument, kiln__text *out)
+{
+    bool chosen = strchr("fiu", *type_of(argument)) == NULL || strlen(type_of(argument)) > 3;
+    (void)draft;
+    if (argument->odd || (argument->atomic && !argument->constant))
+        kiln__text_puts(out, ", fill: 0");
+    else if (argument->floating && !chosen)
+        kiln__text_puts(out, ", fill: {uniform: [-1, 1]}");
+    else
+        kiln__text_printf(out, ", fill: {uniform: [0, %s]}", chosen ? "1" : "15");
+}
+
+static void write_buffers(const kiln__draft *draft, kiln__text *out)
+{
+    bool first = true;
+    for (size_t i = 0; i < draft->argument_count; i++) {
+        const kiln__draft_argument *argument = &draft->arguments[i];
+        if (argument->role != KILN__ROLE_BUFFER)
+            continue;
+        if (first)
+            kiln__text_puts(
+                out, draft->tried ? "# The arrays. Shapes are from a run with the tiny sizes (check them).\nbuffers:\n"
+                                  : "# The arrays (check their shapes).\nbuffers:\n");
+        first = false;
+        bool output = is_output(argument);
+        kiln__text_printf(out, "  %s: {type: %s, shape: [%s]", argument->name, type_of(argument), argument->shape);
+        if (!output || argument->read || argument->atomic || !argument->seen)
+            write_fill(draft, argument, out);
+        kiln__text_printf(out, "%s} # %s%s\n", output ? ", out: true" : "", argument->declared,
+                          argument->odd                     ? "; check: no type that a spec has, so bytes"
+                          : argument->atomic && output      ? "; check: atomics add to it, so it begins with 0"
+                          : !argument->seen && draft->tried ? "; check: the run did not use it"
+                          : !argument->constant && !output  ? "; only read"
+                          : !argument->floating && !output  ? "; check: as indices these numbers mean little"
+                                                            : "");
+    }
+    kiln__text_puts(out, first ? "" : "\n");
+}
+
+/* Whether a configuration's output has the shape of the default one's. */
+static bool is_comparable(const kiln__draft *draft, const kiln__draft_argument *argument)
+{
+    for (size_t i = 0; i < draft->tunable_count; i++)
+        if (!draft->tunables[i].size && argument->shape && strstr(argument->shape, draft->tunables[i].name))
+            return false;
+    return true;
+}
+
+static void write_verify(const kiln__draft *draft, kiln__text *out)
+{
+    bool first = true;
+    for (size_t i = 0; i < draft->argument_count; i++) {
+        if (!is_output(&draft->arguments[i]))
+            continue;
+        if (!is_comparable(draft, &draft->arguments[i])) {
+            kiln__text_printf(out, "# check: the extent of '%s' depends on params, so it cannot be compared.\n",
+                              draft->arguments[i].name);
+            continue;
+        }
+        if (first)
+            kiln__text_puts(
+                out, "# There is no reference: each answer is compared with that of the default configuration, so a "
+                     "mistake of\n# all is not seen. Better: {against: {file: want.npy}} or {against: {host: "
+                     "FUNCTION}} (kiln help hosts).\nverify:\n");
+        first = false;
+        kiln__text_printf(out, "  %s: {against: {variant: default}}\n", draft->arguments[i].name);
+    }
+    kiln__text_puts(out, first ? "# check: nothing is verified; `out: true` and `verify` do that.\n\n" : "\n");
+}
+
+static void write_launch(const kiln__draft *draft, kiln__text *out)
+{
+    bool first = true;
+    kiln__text_puts(out, "# The launch (check grid and block: they are read from the use of blockIdx, blockDim and "
+                         "threadIdx).\nlaunch:\n  kernel: ");
+    for (size_t i = 0; i < draft->tunable_count; i++)
+        if (draft->tunables[i].kind == KILN__TUNABLE_TEMPLATE) {
+            kiln__text_printf(out, first ? "\"%s<{%s}" : "%s, {%s}", first ? draft->kernel->name : "",
+                              draft->tunables[i].name);
+            first = false;
+        }
+    kiln__text_printf(out, "%s", first ? draft->kernel->name : ">\"");
+    for (int block = 0; block < 2; block++) {
+        kiln__text_puts(out, block ? "]\n  block: [" : "\n  grid: [");
+        for (int axis = 0; axis < 3 && draft->axes[axis].used; axis++)
+            kiln__text_printf(out, "%s%s", axis ? ", " : "", block ? draft->axes[axis].block : draft->axes[axis].grid);
+    }
+    kiln__text_puts(out, "]\n");
+    const kiln__scan *scan = draft->scan;
+    for (size_t i = draft->kernel->body_from; i + 1 < draft->kernel->body_to; i++)
+        if (kiln__word_is(scan, i, "extern") && kiln__word_is(scan, i + 1, "__shared__")) {
+            kiln__text_printf(out, "  shared: 8 * %s%s%s # check: bytes of the extern __shared__ array\n",
+                              draft->axes[0].block, draft->axes[1].used ? " * " : "",
+                              draft->axes[1].used ? draft->axes[1].block : "");
+            break;
+        }
+    kiln__text_puts(out, "  args: [");
+    bool values = false;
+    for (size_t i = 0; i < draft->argument_count; i++) {
+        const kiln__draft_argument *argument = &draft->arguments[i];
+        bool scalar = argument->role == KILN__ROLE_SCALAR;
+        values |= scalar;
+        kiln__text_printf(out, "%s%s", i ? ", " : "", !scalar ? argument->name : argument->floating ? "1.5" : "1");
+    }
+    kiln__text_puts(out, "]");
+    for (size_t i = 0; values && i < draft->argument_count; i++) {
+        if (draft->arguments[i].role != KILN__ROLE_SCALAR)
+            continue;
+        kiln__text_printf(out, "%s %s", values ? " # check:" : ",", draft->arguments[i].name);
+        values = false;
+        for (size_t k = i + 1; k < draft->argument_count; k++)
+            if (draft->arguments[k].role == KILN__ROLE_SCALAR)
+                kiln__text_printf(out, ", %s", draft->arguments[k].name);
+    }
+    kiln__text_puts(out, "\n");
+}
+
+void kiln__draft_write(const kiln__draft *draft, kiln__text *out)
+{
+    write_head(draft, out);
+    write_sizes(draft, out);
+    write_params(draft, out);
+    write_buffers(draft, out);
+    write_verify(draft, out);
+    write_launch(draft, out);
+}

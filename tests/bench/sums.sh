@@ -1,0 +1,42 @@
+#!/bin/sh
+# sums.sh FOLDER [dcs|mri|cutoff]...: measures the families of sums and writes FOLDER/rows.tsv: what catalogue.sh does, in
+# some 20 s a work, 2 min a family. A sweep with a limit of time may never come to a variant with few configurations, so
+# variants that race are swept apart. At the large works the classic ones would take all the time: they are measured at
+# the small ones.
+set -eu
+[ $# -ge 1 ] || { sed -n '2,5s/^# \{0,1\}//p' "$0"; exit 2; }
+bench=$(cd "$(dirname "$0")" && pwd)
+mkdir -p "$1"
+folder=$(cd "$1" && pwd)
+shift
+[ $# -gt 0 ] || set -- dcs mri cutoff
+failed=0
+: >"$folder/rows.tsv"
+
+measure() { # NAME OPTIONS GROUPS WORK...
+    out=$folder/$1
+    KILN_TUNE="-b 0.2 $2" KILN_GROUPS=$3
+    export KILN_TUNE KILN_GROUPS
+    shift 3
+    "$bench/catalogue.sh" "$out" "$@" || failed=1
+    cat "$out/rows.tsv" >>"$folder/rows.tsv"
+}
+
+for family; do
+    case $family in
+    dcs)
+        classic=gather,gather_constant,coarsened,coarsened_coalesced,padded,prefetch
+        measure dcs "-t 8 -p OWN=0" "shared_root newton unrolled" dcs/default dcs/slices
+        measure dcs-small "-t 8 -p OWN=0" "$classic shared_root newton,unrolled" dcs/slice ;;
+    mri)
+        classic=gather,registers,constant_chunks,readonly,unrolled,coarsened
+        measure mri "-t 6 -p EXACT=1" "factored rotation fast_trig" mri/default mri/lines mri/q mri/q_lines
+        measure mri-small "-t 8 -p CHUNK=1024" "$classic factored rotation fast_trig" mri/small ;;
+    cutoff)
+        one="-p TEST=2 -p FUSED=1 -p TEST_FIRST=1 -p DUMMIES=0 -p STAGED=1 -p POINTS_Y=2 -p POINTS_Z=4 -p RING=128 -p UNROLL=2"
+        measure cutoff "-t 12 $one" "lists dynamic constant_device" cutoff/default cutoff/clustered
+        measure cutoff-small "-t 8 $one" "lists constant_device,constant_walking,dynamic" cutoff/small ;;
+    *) echo "sums.sh: there is no family $family here" >&2; exit 2 ;;
+    esac
+done
+exit $failed

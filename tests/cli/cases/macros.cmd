@@ -1,0 +1,44 @@
+# Params without a macro, macros with a prefix, what compiles once, and what a failed compile says about macros.
+spec() {
+    cat >"$1.yaml" <<EOF
+kiln: 1
+name: $1
+source: $1.cu
+$2
+sizes: {default: {N: 300}}
+buffers: {z: {type: i32, shape: [N], out: true}}
+launch: {kernel: k, grid: ["ceil_div(N, BLOCK)"], block: [BLOCK], args: [z, N]}
+EOF
+}
+kernel() {
+    echo "extern \"C\" __global__ void k(int *z, int n)
+{
+    int i = blockIdx.x * $1 + threadIdx.x;
+    if (i < n) z[i] = $2;
+}"
+}
+blocks="32, 64, 96, 128, 160, 192, 224, 256, 288"
+spec launch "params: {BLOCK: {values: [$blocks], macro: false}}"
+kernel blockDim.x 1 >launch.cu
+spec unnamed "params: {BLOCK: [$blocks], ONE: [1, 2]}"
+kernel blockDim.x ONE >unnamed.cu
+spec pasted "params: {BLOCK: [32, 64]}"
+{ echo '#define JOIN(a, b) a##b' && kernel 'JOIN(BLO, CK)' 1; } >pasted.cu
+spec prefixed 'prefix: OF_
+params: {T: [int, long], BLOCK: [32]}
+define: {class: 7}
+bake: [N]'
+{ echo '#include <cooperative_groups.h>' && kernel OF_BLOCK "OF_T(OF_class + OF_N)"; } >prefixed.cu
+for name in launch unnamed pasted prefixed; do
+    kiln tune $name.yaml --no-verify --no-store >out 2>&1 || cat out
+    echo "$name: $(sed -n 's/^ *configurations *//p' out); kept: $(kiln cache list --json | grep -c '"id"')"
+    kiln cache clear >/dev/null
+done
+echo "== errors"
+spec value 'params: {TYPE: [int, integer], BLOCK: [32]}'
+kernel BLOCK "TYPE(1)" >value.cu
+kiln run value.yaml -p TYPE=integer
+spec collides 'params: {T: [int], BLOCK: [32]}
+define: {GroupT: 3}'
+{ echo '#include <cooperative_groups.h>' && kernel BLOCK 'T(1)'; } >collides.cu
+kiln run collides.yaml 2>&1 | grep '^('

@@ -1,0 +1,1 @@
+__global__ void f(float *x) { x[0] = y; z(); }

@@ -1,0 +1,169 @@
+/* A CUDA source as words, and what is guessed from them. Whole drafts are golden runs: tests/cli/cases/init*.cmd. */
+#include "check.h"
+#include "draft.h"
+
+static const char source[] = "/* __global__ void no1(int x) {} */\n"
+                             "const char *text = \"__global__ void no2(int x) {\"; // __global__ void no3() {}\n"
+                             "const char *raw = R\"x(__global__ void no4() {)x\";\n"
+                             "#ifndef BLOCK\n"
+                             "#define BLOCK 128\n"
+                             "#endif\n"
+                             "#define FIXED 4\n"
+                             "#define TWICE(x) \\\n"
+                             "    (2 * (x))\n"
+                             "__global__ void declared(int n);\n"
+                             "namespace outer { namespace { int a; } namespace inner {\n"
+                             "template <typename T, int N = 8, bool F = (1 > 0)>\n"
+                             "static __global__ void __launch_bounds__(BLOCK) first(const T *x, T *y, int n)\n"
+                             "{ if (n) { y[0] = x[0]; } }\n"
+                             "} }\n"
+                             "extern \"C\" { __global__ __launch_bounds__(256, 2) void second(void) {} }\n"
+                             "template <class U> struct other { U u; };\n"
+                             "__global__ void third(float (&x)[4], unsigned char *p, size_t count) { FIXED; }\n";
+
+static void test_kernels(void)
+{
+    kiln__arena arena = {0};
+    kiln__scan scan;
+    CHECK(kiln__scan_source(&arena, source, sizeof source - 1, &scan, NULL) == KILN_OK);
+    CHECK(scan.kernel_count == 3);
+    if (scan.kernel_count == 3) {
+        const kiln__kernel *k = scan.kernels;
+        CHECK_TEXT(k[0].name, "outer::inner::first");
+        CHECK_TEXT(k[0].plain, "first");
+        CHECK(k[0].line == 13 && k[0].template_count == 3);
+        CHECK_TEXT(k[0].templates[0].name, "T");
+        CHECK(k[0].templates[0].type && !k[0].templates[1].type && k[0].templates[1].initial != 0);
+        CHECK_TEXT(k[0].templates[2].name, "F");
+        CHECK(kiln__word_is(&scan, k[0].bounds, "BLOCK"));
+        CHECK_TEXT(k[1].name, "second");
+        CHECK(k[1].template_count == 0 && kiln__word_is(&scan, k[1].bounds, "256"));
+        CHECK_TEXT(k[2].name, "third");
+        CHECK(k[2].template_count == 0);
+    }
+    CHECK(scan.macro_count == 3);
+    const kiln__macro *block = kiln__macro_find(&scan, "BLOCK"), *fixed = kiln__macro_find(&scan, "FIXED");
+    const kiln__macro *twice = kiln__macro_find(&scan, "TWICE");
+    CHECK(block && block->guarded && !block->function && block->to == block->from + 1);
+    CHECK(fixed && !fixed->guarded && kiln__word_is(&scan, fixed->from, "4"));
+    CHECK(twice && twice->function && twice->to == twice->from + 10);
+    kiln__arena_free(&arena);
+}
+
+static void check_type(const char *mangled, bool fits, const char *type, int lanes, bool constant)
+{
+    kiln__draft_argument argument = {0};
+    CHECK(kiln__probe_type(mangled, strlen(mangled), &argument) == fits);
+    CHECK_TEXT(argument.type, type);
+    CHECK(argument.lanes == lanes && argument.constant == constant);
+}
+
+static void test_types(void)
+{
+    check_type("f", true, "f32", 1, false);
+    check_type("PKf", true, "f32", 1, true);
+    check_type("PVj", true, "u32", 1, false);
+    check_type("P6float4", true, "f32", 4, false);
+    check_type("PK6__half", true, "f16", 1, true);
+    check_type("6float4", false, "f32", 4, false); /* by value */
+    check_type("1P", false, "u8", 1, false);       /* a struct */
+    check_type("P1P", true, "u8", 1, false);       /* behind a pointer its bytes can be given */
+    check_type("PPf", false, "u8", 1, false);
+    check_type("", false, "u8", 1, false);
+}
+
+/* Everything that needs no compiler, for kernel number `number` of `text`. */
+static void guess(kiln__arena *arena, const char *text, size_t number, kiln__scan *scan, kiln__draft *draft)
+{
+    memset(draft, 0, sizeof *draft);
+    if (kiln__scan_source(arena, text, strlen(text), scan, NULL) != KILN_OK || number >= scan->kernel_count)
+        return;
+    *draft = (kiln__draft){.mem = arena->mem,
+                           .arena = arena,
+                           .path = "x.cu",
+                           .shown = "x.cu",
+                           .name = "x",
+                           .source = "x.cu",
+                           .scan = scan,
+                           .kernel = &scan->kernels[number]};
+    kiln__guess_tunables(draft);
+    if (kiln__guess_arguments(draft, NULL) != KILN_OK)
+        return;
+    kiln__guess_sizes(draft);
+    kiln__guess_launch(draft);
+    kiln__guess_shapes(draft);
+}
+
+/* The launch of a kernel with this body and these parameters, as "grid | block". */
+static void check_launch(const char *before, const char *parameters, const char *body, const char *want)
+{
+    char text[2048], got[512] = "";
+    kiln__arena arena = {0};
+    kiln__scan scan;
+    kiln__draft draft;
+    snprintf(text, sizeof text, "%s\n__global__ void k(%s) { %s }\n", before, parameters, body);
+    guess(&arena, text, 0, &scan, &draft);
+    for (int block = 0; block < 2; block++)
+        for (int axis = 0; axis < 3 && draft.axes[axis].used; axis++)
+            snprintf(got + strlen(got), sizeof got - strlen(got), "%s%s",
+                     axis    ? ", "
+                     : block ? " | "
+                             : "",
+                     block ? draft.axes[axis].block : draft.axes[axis].grid);
+    CHECK_TEXT(got, want);
+    kiln__arena_free(&arena);
+}
+
+static void test_launch(void)
+{
+    check_launch("", "float *x, int n", "int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) x[i] = 1;",
+                 "ceil_div(n, THREADS) | THREADS");
+    check_launch("#ifndef BLOCK\n#define BLOCK 64\n#endif\n#ifndef ITEMS\n#define ITEMS 2\n#endif", "float *x, int n",
+                 "int i = (BLOCK * blockIdx.x + threadIdx.x) * ITEMS; if (i >= n) return;",
+                 "ceil_div(n, BLOCK * ITEMS) | BLOCK");
+    check_launch("const int PER = 4 * 64;", "float *x, int n", "int i = blockIdx.x * PER + threadIdx.x; x[i] = n;",
+                 "ceil_div(n, 4 * 64) | 64");
+    check_launch("#ifndef TILE\n#define TILE 16\n#endif", "float *c, int M, int N, int K",
+                 "int bx = blockIdx.x, by = blockIdx.y; int row = by * TILE + threadIdx.y; "
+                 "int col = bx * TILE + threadIdx.x; if (row < M && col < N) c[row * N + col] = K;",
+                 "ceil_div(N, TILE), ceil_div(M, TILE) | TILE, TILE");
+    check_launch("constexpr int DIM = 32, ROWS = 8;", "float *o",
+                 "int x = blockIdx.x * DIM + threadIdx.x, y = blockIdx.y * DIM + threadIdx.y; "
+                 "for (int j = 0; j < DIM; j += ROWS) o[(threadIdx.y + j) * 8 + x + y] = 0;",
+                 "ceil_div(WIDTH, 32), ceil_div(HEIGHT, 32) | 32, 8");
+    check_launch("", "float *x, int rows", "x[blockIdx.x] = rows + threadIdx.x;", "rows | 256");
+    check_launch("", "float *x", "x[threadIdx.x] = 0;", "1 | 256");
+    check_launch("", "float *x", "x[0] = 0;", "1 | 1");
+    /* A param of this name would be a macro in the source. */
+    check_launch("const int THREADS = 1;", "float *x, int n",
+                 "int i = blockIdx.x * blockDim.x + threadIdx.x; x[i] = n;", "ceil_div(n, THREADS_) | THREADS_");
+}
+
+static void test_memory(void)
+{
+    for (long k = 0; k < 400; k++) {
+        check_oom oom = {.countdown = k};
+        kiln_allocator mem = {check_oom_resize, &oom};
+        kiln__arena arena = {.mem = &mem};
+        kiln__scan scan;
+        kiln__draft draft;
+        kiln__text out = {.mem = &mem};
+        guess(&arena, source, 0, &scan, &draft);
+        if (draft.size_count && !arena.failed)
+            kiln__draft_write(&draft, &out);
+        bool whole = out.length > 0 && !out.failed && !arena.failed;
+        CHECK(whole || oom.failed);
+        kiln__text_free(&out);
+        kiln__arena_free(&arena);
+        CHECK(oom.live == 0);
+        if (!oom.failed)
+            return;
+    }
+    CU_FAIL("never ran through");
+}
+
+static const check_case tests[] = {{"kernels and macros", test_kernels},
+                                   {"types of parameters", test_types},
+                                   {"grid and block", test_launch},
+                                   {"out of memory", test_memory}};
+KILN_SUITE("draft", tests)

@@ -1,0 +1,36 @@
+/* Any bytes as a CUDA source, read as words; and what is guessed of each kernel without a compiler. */
+#include "draft.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    kiln__arena arena = {0};
+    kiln__scan scan;
+    kiln__text out = {0};
+    if (kiln__scan_source(&arena, (const char *)data, size, &scan, NULL) == KILN_OK) {
+        for (size_t i = 0; i < scan.kernel_count && i < 4; i++) {
+            kiln__draft *draft = kiln__arena_alloc(&arena, sizeof *draft);
+            if (!draft)
+                break;
+            *draft = (kiln__draft){.arena = &arena,
+                                   .path = "fuzz.cu",
+                                   .shown = "fuzz.cu",
+                                   .name = "fuzz",
+                                   .source = "fuzz.cu",
+                                   .scan = &scan,
+                                   .kernel = &scan.kernels[i]};
+            kiln__guess_tunables(draft);
+            if (kiln__guess_arguments(draft, NULL) != KILN_OK)
+                continue;
+            kiln__guess_sizes(draft);
+            kiln__guess_launch(draft);
+            kiln__guess_shapes(draft);
+            kiln__draft_write(draft, &out);
+        }
+    }
+    kiln__draft_argument argument = {0};
+    kiln__probe_type((const char *)data, size < 16 ? size : 16, &argument);
+    kiln__text_free(&out);
+    kiln__arena_free(&arena);
+    return 0;
+}

@@ -1,0 +1,186 @@
+/* init.c - kiln init: a first spec from a CUDA source. */
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "commands.h"
+
+/* ---- --space: the values of a recorded space ---- */
+
+typedef struct value_list {
+    kiln_setting *items;
+    size_t count, room;
+} value_list;
+
+static bool is_same(kiln_value a, kiln_value b)
+{
+    return a.kind == b.kind && (a.kind == KILN_TEXT    ? strcmp(a.as.text, b.as.text) == 0
+                                : a.kind == KILN_FLOAT ? a.as.f == b.as.f
+                                                       : a.as.i == b.as.i);
+}
+
+static void add_value(value_list *list, kiln_setting one)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (strcmp(list->items[i].name, one.name) == 0 && is_same(list->items[i].value, one.value))
+            return;
+    if (list->count == list->room) {
+        kiln_setting *more = cli_alloc((list->room = list->room ? 2 * list->room : 64) * sizeof *more);
+        if (list->count)
+            memcpy(more, list->items, list->count * sizeof *more);
+        list->items = more;
+    }
+    one.name = cli_printf("%s", one.name);
+    if (one.value.kind == KILN_TEXT)
+        one.value.as.text = cli_printf("%s", one.value.as.text);
+    list->items[list->count++] = one;
+}
+
+static int take_step(void *user, const kiln_replay_step *step)
+{
+    for (size_t i = 0; i < step->param_count; i++)
+        add_value(user, step->params[i]);
+    return 0;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const kiln_setting *x = a, *y = b;
+    int names = strcmp(x->name, y->name);
+    if (names || x->value.kind != KILN_INT || y->value.kind != KILN_INT)
+        return names;
+    return (x->value.as.i > y->value.as.i) - (x->value.as.i < y->value.as.i);
+}
+
+/* Every value that a configuration of the recorded space has. 0, or the exit code. */
+static int read_space(cli *c, value_list *list)
+{
+    kiln_recording *recording = NULL;
+    kiln_error *error = NULL;
+    kiln_replay_options options = {.size = sizeof options};
+    kiln_status status = kiln_recording_load(c->engine, c->args.space, &recording, &error);
+    if (status == KILN_OK)
+        status = kiln_replay(recording, &options, take_step, list, &error);
+    kiln_recording_free(recording);
+    if (status != KILN_OK)
+        return cli_error(c, error);
+    if (list->count)
+        qsort(list->items, list->count, sizeof *list->items, by_value);
+    return 0;
+}
+
+/* ---- the spec ---- */
+
+/* How a spec in `folder` names the source. A spec may read what lies below its folder. */
+static const char *name_from(const char *source, const char *folder)
+{
+    char whole[PATH_MAX], base[PATH_MAX];
+    if (!realpath(source, whole) || !realpath(folder, base))
+        return source;
+    size_t length = strcmp(base, "/") == 0 ? 0 : strlen(base);
+    if (strncmp(whole, base, length) == 0 && whole[length] == '/')
+        return cli_printf("%s", whole + length + 1);
+    cli_complain("warning: a spec reads only what lies below its own folder: write it beside the source (--output), or "
+                 "give --read-anywhere where it is used");
+    return cli_printf("%s", whole);
+}
+
+typedef struct drafted {
+    char *text;
+    size_t length;
+} drafted;
+
+static int keep(void *user, const char *spec, size_t length)
+{
+    *(drafted *)user = (drafted){cli_strndup(spec, length), length};
+    return 0;
+}
+
+static bool ends_in(const char *path, const char *end)
+{
+    return strlen(path) >= strlen(end) && strcmp(path + strlen(path) - strlen(end), end) == 0;
+}
+
+static int init_run(cli *c)
+{
+    struct stat there;
+    drafted made = {0};
+    value_list values = {0};
+    kiln_error *error = NULL;
+    const char *source = c->args.words.items[0], *to = c->args.output_to, *folder = ".";
+    if (ends_in(source, ".json") || ends_in(source, ".json.gz"))
+        return cli_usage(c,
+                         "%s is no CUDA source. A problem file (T1) is a spec already: 'kiln tune %s'; a recorded "
+                         "space gives the values of params: 'kiln init SOURCE.cu --space %s'",
+                         source, source, source);
+    if (to && lstat(to, &there) == 0)
+        return cli_fail(c, KILN_ERROR_IO, "%s exists already, and is not overwritten", to);
+    if (to && strrchr(to, '/'))
+        folder = cli_strndup(to, (size_t)(strrchr(to, '/') - to) + 1);
+    if (!c->args.device)
+        c->args.device = "sim";
+    int code = cli_engine(c);
+    if (!code && c->args.space)
+        code = read_space(c, &values);
+    if (code)
+        return code;
+    kiln_draft_options options = {.size = sizeof options,
+                                  .kernel = c->args.kernel,
+                                  .source = name_from(source, folder),
+                                  .values = values.items,
+                                  .value_count = values.count};
+    if (kiln_draft(c->engine, source, &options, keep, &made, &error) != KILN_OK)
+        return cli_error(c, error);
+    if (to) {
+        code = cli_write_file(c, to, made.text, made.length);
+        if (!code && !c->args.json)
+            out_printf("%s is written. Read its comments, then: kiln tune %s\n", to, to);
+    } else if (!c->args.json) {
+        out_write(made.text, made.length);
+    }
+    if (!code && c->args.json) {
+        json_t *object = js_object();
+        js_set(object, "spec", js_text(made.text));
+        js_set(object, "file", to ? js_text(to) : json_null());
+        js_print(object);
+    }
+    return code;
+}
+
+static const cli_option options[] = {
+    {"kernel", 'k', CLI_TEXT, CLI_OPTION_FIELD(kernel), "NAME", CLI_NOTHING, NULL,
+     "The kernel, where the source has several. Default: the first."},
+    {"output", 'o', CLI_TEXT, CLI_OPTION_FIELD(output_to), "FILE", CLI_FILES, NULL,
+     "Write the spec to this file, which must not exist. Default: standard output."},
+    {"space", 0, CLI_TEXT, CLI_OPTION_FIELD(space), "FILE", CLI_FILES, NULL,
+     "Take params and their values from a recorded space: Kernel Tuner's cache file or T4 results, gzipped or not."},
+};
+static const cli_group group = {"The spec", options, CLI_COUNT(options)};
+
+const cli_command cli_init_command = {
+    .name = "init",
+    .summary = "write a first spec for a kernel of a CUDA source",
+    .arguments = "SOURCE",
+    .about =
+        "Reads and compiles a CUDA source, and writes a spec for one of its kernels that `kiln tune` can run. Macros "
+        "that the source uses but does not define become params, and so do those that it defines within #ifndef, and "
+        "parameters of templates. Types are the compiler's. Grid and block follow from the use of blockIdx, blockDim "
+        "and threadIdx. The kernel is run once on the simulated device, to see how large its arrays are and which of "
+        "them it writes.\n\n"
+        "The spec is a first guess, and its comments say what to check. As there is no reference, each answer is "
+        "compared with that of the default configuration.",
+    .min_words = 1,
+    .max_words = 1,
+    .completes = CLI_FILES,
+    .groups = (const cli_group *const[]){&group, &cli_engine_group, NULL},
+    .examples = (const cli_example[]){{"kiln init saxpy.cu > saxpy.yaml && kiln tune saxpy.yaml",
+                                       "From a kernel to its best "
+                                       "configuration."},
+                                      {"kiln init kernels.cu --kernel gemm -o gemm.yaml", "One kernel of several."},
+                                      {"kiln init gemm.cu --space gemm_cache.json -o gemm.yaml",
+                                       "With the values that Kernel Tuner tried."},
+                                      {0}},
+    .run = init_run,
+};
