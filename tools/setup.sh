@@ -3,8 +3,8 @@
 #
 #   tools/setup.sh           what building and running needs
 #   tools/setup.sh --test    also what the tests and tools/lint.py need (clang for the fuzz targets, gnuplot, zsh,
-#                            fish, abigail-tools, Python's jsonschema and yaml, clang-format, clang-tidy, cppcheck,
-#                            gcovr)
+#                            fish, abigail-tools, Python's jsonschema, yaml, cffi, numpy and headers, clang-format,
+#                            clang-tidy, cppcheck, gcovr)
 #   tools/setup.sh --check   only says what is missing; exit 1 if something is
 #
 # Debian packages come through apt (as root, or through sudo). NVRTC and the CUDA headers are taken from an installed
@@ -54,6 +54,10 @@ if [ $test = 1 ]; then
     has abidiff || want abigail-tools # what changed for programs that were built against an earlier library
     python3 -c 'import jsonschema' 2>/dev/null || want python3-jsonschema # specs against their schema
     python3 -c 'import yaml' 2>/dev/null || want python3-yaml
+    python3 -c 'import cffi' 2>/dev/null || want python3-cffi # tools/python
+    python3 -c 'import numpy' 2>/dev/null || want python3-numpy
+    python3 -c 'import pathlib, sysconfig; exit(not pathlib.Path(sysconfig.get_path("include"), "Python.h").exists())' \
+        2>/dev/null || want python3-dev
     has clang-format-14 || want clang-format-14 # version 14 on every system: versions differ in what they write
     has clang-tidy || want clang-tidy
     has cppcheck || want cppcheck

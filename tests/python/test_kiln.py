@@ -1,0 +1,587 @@
+"""The Python module on the simulated device: PYTHONPATH=BUILD/python python3 test_kiln.py [-v] [CLASS.test_NAME]."""
+import contextlib
+import ctypes
+import gc
+import importlib.util
+import io
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+import weakref
+
+try:
+    import numpy as np
+    import kiln
+    from kiln._kiln import ffi, lib
+except ImportError as missing:
+    print(f"SKIP: {missing} (tools/setup.sh --test installs python3-cffi and python3-numpy)")
+    sys.exit(77)
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+SCALE = """
+kiln: 1
+name: scale
+source: scale.cu
+sizes: {default: {N: 1000}, tiny: {N: 100}}
+buffers:
+  x: {type: f32, shape: [N], fill: {iota: [0, 1]}}
+  y: {type: f32, shape: [N], out: true}
+metrics: {flops: N, bytes: 8 * N}
+verify: {y: {against: {host: by_numpy}}}
+params: {BLOCK: [32, 64, 128], ITEMS: [1, 2]}
+launch: {kernel: scale, grid: ["ceil_div(N, BLOCK * ITEMS)"], block: [BLOCK], args: [3.0, x, y, N]}
+"""
+
+
+def by_numpy(call):
+    call.output("y")[...] = 3 * call.array("x")
+
+
+class Case(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.folder = folder.name
+        os.environ["KILN_CACHE_DIR"] = os.environ.get("KILN_TEST_CACHE") or f"{cls.folder}/cache"
+
+    def setUp(self):
+        self.reference = by_numpy
+        self.log = []
+        self.engine = kiln.Engine("sim", log=lambda level, message: self.log.append((level, message)))
+        self.addCleanup(self.engine.close)
+        self.engine.register_host("by_numpy", lambda call: self.reference(call))
+        self.spec = self.engine.parse(SCALE, SOURCE / "tests/python/scale.yaml")
+
+
+class Runs(Case):
+    def test_what_a_spec_has(self):
+        self.assertEqual(self.spec.name, "scale")
+        self.assertEqual(self.spec.variants, ["default"])
+        self.assertEqual(self.spec.sizes, {"default": {"N": 1000}, "tiny": {"N": 100}})
+        self.assertEqual(self.spec.params(), {"BLOCK": (32, 64, 128), "ITEMS": (1, 2)})
+        self.assertEqual((self.spec.buffers["y"].type, self.spec.buffers["y"].output), ("f32", 1))
+        self.assertEqual(self.spec.space().valid, 6)
+        with self.assertRaises(KeyError):
+            self.spec.params("other")
+
+    def test_matmul(self):
+        with self.engine.load("matmul") as spec, spec.plan("tiled", {"TILE_WIDTH": 16}, size_set="tiny") as plan:
+            result = plan.run()
+            self.assertEqual((result.verified, result.measured, result["flops"]), (1, 0, 2 * 64 * 80 * 48))
+            a, b = plan.read("A").reshape(64, 48), plan.read("B").reshape(48, 80)
+            np.testing.assert_allclose(plan.read("P").reshape(64, 80), a @ b, rtol=1e-4, atol=1e-5)
+            self.assertEqual(plan.kernels[0].block, (16, 16, 1))
+            self.assertEqual(plan.metrics["bytes"], result.bytes)
+
+    def test_references(self):
+        plan = self.spec.plan()
+        self.assertEqual(plan.run().verified, 1)
+        self.assertEqual(plan.run(verify=False).verified, 0)
+        self.reference = self.off_by_one
+        with self.assertRaises(kiln.WrongAnswerError) as caught:
+            self.spec.plan().run()
+        self.assertEqual(caught.exception.status, "ERROR_WRONG_ANSWER")
+        self.assertIn("y", caught.exception.text)
+
+    @staticmethod
+    def off_by_one(call):
+        by_numpy(call)
+        call.output("y")[7] += 1
+
+    def test_reference_that_raises(self):
+        def reference(call):
+            raise ZeroDivisionError("no such number: \udcff")
+        self.reference = reference
+        with self.assertRaises(kiln.HostFunctionError) as caught:
+            self.spec.plan().run()
+        self.assertIn("ZeroDivisionError: no such number", caught.exception.text)
+        self.assertIsInstance(caught.exception.__cause__, ZeroDivisionError)
+
+    def test_reference_of_a_missing_argument(self):
+        self.reference = lambda call: call.array("z")
+        with self.assertRaisesRegex(kiln.HostFunctionError, "'z'"):
+            self.spec.plan().run()
+
+    def test_reference_is_ended_by_an_exit(self):
+        def reference(call):
+            raise SystemExit(3)
+        self.reference = reference
+        with self.assertRaises(SystemExit):
+            self.spec.plan().run()
+
+    def test_reference_reads_only(self):
+        def reference(call):
+            call.array("x")[0] = 1
+        self.reference = reference
+        with self.assertRaisesRegex(kiln.HostFunctionError, "read-only"):
+            self.spec.plan().run()
+
+    def test_reference_that_keeps_an_array(self):
+        kept = []
+        self.reference = lambda call: kept.append(call.array("x")[5:])
+        with self.assertRaisesRegex(kiln.HostFunctionError, "keeps the array 'x'"):
+            self.spec.plan().run()
+
+    def test_inputs(self):
+        def count_up(call):
+            n = call.int("n")
+            self.assertEqual((call.float("half", 0.5), call.text("word", "none")), (0.5, "none"))
+            call.export("data", np.arange(n, dtype=np.float32))
+            call.export("sum", n * (n - 1) // 2)
+            call.export("mean", (n - 1) / 2)
+        self.engine.register_host("count_up", count_up, ("input",))
+        text = SCALE.replace("buffers:", "inputs: {made: {host: count_up, n: N}}\nbuffers:")
+        text = text.replace("x: {type: f32, shape: [N], fill: {iota: [0, 1]}}", "x: {from: made.data}")
+        plan = self.engine.parse(text.replace("flops: N", "flops: made.sum + made.mean"),
+                                 SOURCE / "tests/python/scale.yaml").plan(sizes={"N": 11})
+        self.assertEqual(plan.run().flops, 60)
+        with self.assertRaisesRegex(kiln.ArgumentError, "from made.data"):
+            plan.read("x")
+        np.testing.assert_array_equal(plan.read("x", "f4"), np.arange(11, dtype=np.float32))
+
+    def test_inputs_and_outputs_are_files(self):
+        with tempfile.TemporaryDirectory() as folder:
+            np.save(f"{folder}/x.npy", np.full(100, 2, np.float32))
+            self.spec.plan().run(inputs={"x": f"{folder}/x.npy"}, outputs={"y": pathlib.Path(folder, "y.npy")})
+            self.assertEqual(set(np.load(f"{folder}/y.npy")), {6})
+
+
+class Memory(Case):
+    def test_write_launch_read(self):
+        plan = self.spec.plan(sizes={"N": np.int64(5)})
+        plan.write("x", np.array([1, 2, 3, 4, 5], np.float32))
+        plan.launch()
+        self.assertEqual(plan.read("y").tolist(), [3, 6, 9, 12, 15])
+        plan.resize(N=3)
+        self.assertEqual(plan.nbytes("y"), 12)
+        with self.assertRaises(TypeError):
+            plan.write("x", np.zeros(3))  # 64 bits
+        with self.assertRaises(kiln.ArgumentError):
+            plan.write("x", np.zeros(2, np.float32))
+        with self.assertRaises(kiln.NotFoundError):
+            plan.read("z")
+
+    def filled(self, *values):
+        plan = self.spec.plan(sizes={"N": len(values)})
+        plan.write("x", np.array(values, np.float32))
+        return plan
+
+    def test_bind(self):
+        first, second = self.filled(1, 2, 3), self.spec.plan(sizes={"N": 3})
+        array = first.buffer("x")
+        self.assertEqual(array.__cuda_array_interface__["shape"], (3,))
+        second.bind("x", array)
+        second.launch(0)
+        self.assertEqual(second.read("y").tolist(), [3, 6, 9])
+        second.bind("x", array.pointer, 12)
+        with self.assertRaises(kiln.ArgumentError):
+            second.bind("x", array.pointer, 8)
+        with self.assertRaises(TypeError):
+            second.bind("x", array.pointer)
+        with self.assertRaisesRegex(TypeError, "type f32, and the array i32"):
+            second.bind("x", first.buffer("x", np.int32))
+        with self.assertRaisesRegex(ValueError, r"Plan.write\(\)"):
+            second.bind("x", np.zeros(3, np.float32))
+
+    def test_bound_memory_outlives_its_plan(self):
+        first, second = self.filled(1, 2, 3), self.spec.plan(sizes={"N": 3})
+        second.bind("x", first.buffer("x"))
+        first.close()
+        second.launch()
+        self.assertEqual(second.read("y").tolist(), [3, 6, 9])
+        self.assertIsNotNone(first._pointer)
+        second.close()
+        self.assertIsNone(first._pointer)
+        third, fourth = self.filled(1), self.filled(2)
+        third.bind("x", fourth.buffer("x"))
+        fourth.bind("x", third.buffer("y"))
+        third.close()
+        fourth.close()
+        self.assertEqual((third._pointer, fourth._pointer), (None, None))
+
+    def test_interface_with_strides(self):
+        class Strided:
+            def __init__(self, array, shape, strides):
+                self.__cuda_array_interface__ = dict(array.__cuda_array_interface__, shape=shape, strides=strides)
+        first, second = self.filled(1, 2, 3, 4), self.spec.plan(sizes={"N": 4})
+        array = first.buffer("x")
+        second.bind("x", Strided(array, (2, 1, 2), (8, 99, 4)))
+        for shape, strides in [((2, 2), (4, 8)), ((4,), (8,)), ((4,), (-4,))]:
+            with self.assertRaisesRegex(ValueError, "not dense"):
+                second.bind("x", Strided(array, shape, strides))
+
+    def test_dlpack(self):
+        from kiln import arrays
+
+        class Tensor:
+            freed = 0
+
+            def __init__(self, pointer, code, bits, shape, strides=None, offset=0, device=2):
+                self.extents = (ctypes.c_int64 * len(shape))(*shape)
+                self.steps = (ctypes.c_int64 * len(shape))(*strides) if strides else None
+                self.tensor = arrays._Tensor(pointer, device, 0, len(shape), code, bits, 1, self.extents, self.steps,
+                                             offset)
+                self.device = device
+                self.destroy = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self.count)
+
+            @staticmethod
+            def count(_):
+                Tensor.freed += 1
+
+            def __dlpack_device__(self):
+                return (self.device, 0)
+
+            def __dlpack__(self, stream=None):
+                assert stream == -1
+                new = ctypes.pythonapi.PyCapsule_New
+                new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+                return new(ctypes.addressof(self.tensor), b"dltensor", ctypes.cast(self.destroy, ctypes.c_void_p))
+
+        first, second = self.filled(0, 1, 2, 3), self.spec.plan(sizes={"N": 3})
+        pointer = first.buffer("x").pointer
+        second.bind("x", Tensor(pointer, 2, 32, (3, 1), (1, 7), offset=4))
+        gc.collect()
+        self.assertEqual(Tensor.freed, 0)
+        second.launch()
+        self.assertEqual(second.read("y").tolist(), [3, 6, 9])
+        with self.assertRaisesRegex(TypeError, "the array i32"):
+            second.bind("x", Tensor(pointer, 0, 32, (3,)))
+        with self.assertRaisesRegex(ValueError, "not dense"):
+            second.bind("x", Tensor(pointer, 2, 32, (3,), (2,)))
+        with self.assertRaisesRegex(ValueError, "not in a GPU"):
+            second.bind("x", Tensor(pointer, 2, 32, (3,), device=1))
+        self.assertEqual(arrays.device_memory(Tensor(pointer, 4, 16, (2,)), None)[1:3], (4, "bf16"))
+        self.assertEqual(arrays.device_memory(Tensor(pointer, 6, 8, (2,)), None)[1:3], (2, "bool"))
+        second.close()
+        gc.collect()
+        self.assertEqual(Tensor.freed, 5)
+
+    def test_streams(self):
+        class Stream:
+            ptr = 5
+
+        class Newer:
+            def __cuda_stream__(self):
+                return (0, 7)
+        from kiln.arrays import stream_pointer
+        self.assertEqual([stream_pointer(s) for s in (None, 3, Stream(), Newer())], [0, 3, 5, 7])
+
+    def test_types(self):
+        from kiln.arrays import dtype_of, kind_of, type_name
+        for number in range(lib.KILN_TYPE_COUNT):
+            name = type_name(number)
+            self.assertIsInstance(dtype_of(name), np.dtype)
+            if dtype_of(name).kind != "V":
+                self.assertEqual(kind_of(dtype_of(name)), number)
+
+
+class Errors(Case):
+    def test_a_class_for_each_status(self):
+        from kiln.errors import class_of
+        names = [name.removeprefix("KILN_") for name in ffi.typeof("kiln_status").relements]
+        classes = {class_of(name) for name in names if name != "OK"}
+        self.assertEqual(len(classes), len(names) - 1)
+        self.assertNotIn(kiln.Error, classes)
+        for found in classes:
+            self.assertIs(getattr(kiln, found.__name__), found)
+            self.assertIn(found.__name__, kiln.__all__)
+
+    def test_place(self):
+        with self.assertRaises(kiln.SpecError) as caught:
+            self.engine.parse(SCALE.replace("sizes:", "size:"), "broken.yaml")
+        self.assertEqual(caught.exception.place, kiln.Place("broken.yaml", 5, 1))
+        with self.assertRaises(kiln.NotFoundError) as caught:
+            self.engine.load("no-such-spec")
+        self.assertIsNone(caught.exception.place)
+
+    def test_wrong_arguments(self):
+        with self.assertRaises(kiln.ConstraintError):
+            self.spec.plan(params={"BLOCK": 5})
+        with self.assertRaisesRegex(TypeError, "no member 'budgets'"):
+            self.spec.plan().run(budgets=1)
+        with self.assertRaisesRegex(TypeError, "neither a number nor a text"):
+            self.spec.plan(params={"BLOCK": None})
+        with self.assertRaisesRegex(ValueError, "zero byte"):
+            self.engine.load("a\0b")
+        with self.assertRaises(kiln.CompileError):
+            self.engine.parse(SCALE.replace("params:", "define: {BROKEN: 1}\nparams:"),
+                              SOURCE / "tests/python/scale.yaml").plan()
+
+    def test_names_that_are_no_utf8(self):
+        odd = os.fsdecode(b"\xff\xfe")
+        with tempfile.TemporaryDirectory() as folder:
+            pathlib.Path(folder, odd).mkdir()
+            path = pathlib.Path(folder, odd, "scale.yaml")
+            path.write_text(SCALE)
+            self.assertEqual(self.engine.load(path).path, str(path))
+
+    def test_log_and_devices(self):
+        self.assertEqual(self.engine.device.id, "sim:generic")
+        self.assertIn("sim:h200", [device.id for device in self.engine.devices()])
+        self.assertIn("matmul", [spec.name for spec in self.engine.specs()])
+        self.spec.plan()
+        self.assertTrue(all(level in ("DEBUG", "INFO", "WARNING") for level, _ in self.log))
+
+
+class Lifetimes(Case):
+    def test_use_after_close(self):
+        plan = self.spec.plan()
+        array = plan.buffer("x")
+        plan.close()
+        plan.close()
+        self.assertTrue(plan.closed)
+        for use in (plan.run, plan.launch, lambda: array.pointer):
+            with self.assertRaises(kiln.ClosedError):
+                use()
+        plan = self.spec.plan()
+        self.engine.close()
+        self.assertEqual((plan._pointer, self.spec._pointer, self.engine._pointer), (None, None, None))
+        for use in (plan.run, self.spec.plan, lambda: self.engine.load("matmul"), lambda: self.engine.device):
+            with self.assertRaises(kiln.ClosedError):
+                use()
+
+    def test_nothing_is_left(self):
+        """With an allocator that counts: closed, collected one by one, and collected as one cycle."""
+        libc = ctypes.CDLL(None)
+        libc.realloc.restype, libc.realloc.argtypes = ctypes.c_void_p, [ctypes.c_void_p, ctypes.c_size_t]
+        libc.free.argtypes = [ctypes.c_void_p]
+        live = set()
+
+        @ffi.callback("void *(void *, void *, size_t)")
+        def resize(_, pointer, size):
+            old = int(ffi.cast("uintptr_t", pointer))
+            live.discard(old)
+            if not size:
+                libc.free(old)
+                return ffi.NULL
+            new = libc.realloc(old or None, size)
+            live.add(new)
+            return ffi.cast("void *", new)
+
+        allocator = ffi.new("kiln_allocator *", {"resize": resize})
+
+        def use(close):
+            engine = kiln.Engine("sim", allocator=allocator, jobs=1)
+            engine.register_host("by_numpy", lambda call: (by_numpy(call), engine)[0])  # a cycle
+            spec = engine.parse(SCALE, SOURCE / "tests/python/scale.yaml")
+            plan, other = spec.plan(), spec.plan()
+            other.bind("x", plan.buffer("x"))
+            other.run()
+            with self.assertRaises(kiln.NotFoundError):
+                plan.read("nothing")
+            tuning = spec.tune(max_configurations=2)
+            self.assertGreater(len(live), 0)
+            if close:
+                engine.close()
+            return weakref.ref(engine), tuning
+
+        for close in (True, False):
+            gone, tuning = use(close)
+            gc.collect()
+            self.assertIsNone(gone())
+            self.assertEqual(len(live), 0)
+            self.assertEqual(len(tuning.samples), 2)
+
+    def test_open_at_exit(self):
+        code = f"""if True:
+            import kiln
+            engine = kiln.Engine("sim")
+            spec = engine.load("matmul")
+            plan = spec.plan(size_set="tiny")
+            cycle = [engine, plan]
+            cycle.append(cycle)
+            plan.launch()"""
+        done = subprocess.run([sys.executable, "-X", "dev", "-c", code], text=True, capture_output=True)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_threads(self):
+        shared, failed = self.spec.plan(sizes={"N": 50}), []
+
+        def work(block):
+            try:
+                for _ in range(3):
+                    with self.spec.plan(params={"BLOCK": block}, sizes={"N": block}) as plan:
+                        plan.write("x", np.full(block, block, np.float32))
+                        plan.launch()
+                        self.assertEqual(set(plan.read("y")), {3 * block})
+                    shared.run()
+            except BaseException as error:
+                failed.append(error)
+        threads = [threading.Thread(target=work, args=(block,)) for block in (32, 64, 128)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(failed, [])
+
+    def test_closed_during_a_call(self):
+        plan, inside, closed = self.spec.plan(), threading.Event(), threading.Event()
+
+        def reference(call):
+            inside.set()
+            closed.wait(60)
+            by_numpy(call)
+        self.reference = reference
+        results = []
+        thread = threading.Thread(target=lambda: results.append(plan.run().verified))
+        thread.start()
+        inside.wait(60)
+        self.engine.close()
+        self.assertTrue(self.engine.closed)
+        closed.set()
+        thread.join()
+        self.assertEqual((results, self.engine._pointer), ([1], None))
+
+    def test_collected_in_a_callback(self):
+        """Freed when the library has returned."""
+        plans, seen = [self.spec.plan()], []
+
+        def callback(progress, sample):
+            if sample:
+                for plan in plans:
+                    plan.close()
+                seen.append(len(_objects._waiting))
+        from kiln import _objects
+        self.spec.tune(callback=callback)
+        self.assertEqual((seen, _objects._waiting), ([1] * 6, []))
+
+    def test_fork(self):
+        """The child frees nothing that is its parent's."""
+        code = """if True:
+            import kiln, os, sys
+            engine = kiln.Engine("sim")
+            plan = engine.load("matmul").plan(size_set="tiny")
+            child = os.fork()
+            if not child:
+                engine.close()
+                sys.exit(0 if engine.closed else 1)
+            status = os.waitpid(child, 0)[1]
+            sys.exit(status or plan.run().verified - 1)"""
+        done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], text=True, capture_output=True)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_callback_uses_its_plan(self):
+        plan = self.spec.plan()
+        self.reference = lambda call: plan.read("x")
+        with self.assertRaisesRegex(kiln.HostFunctionError, "must not use the Plan that calls it"):
+            plan.run()
+
+
+class Tunes(Case):
+    def test_all(self):
+        seen = []
+        tuning = self.spec.tune(callback=lambda progress, sample: seen.append((progress.done, sample)))
+        samples = [sample for _, sample in seen if sample]
+        self.assertEqual(len(samples), 6)
+        self.assertTrue(all(sample.status == "OK" and sample.result.verified for sample in samples))
+        self.assertEqual((tuning.totals.configurations, tuning.totals.end), (6, "END_ALL"))
+        self.assertEqual(tuning.best.params, tuning.samples[0].params)
+        rows = tuning.rows()
+        self.assertEqual({(row["BLOCK"], row["ITEMS"]) for row in rows},
+                         {(block, items) for block in (32, 64, 128) for items in (1, 2)})
+        self.assertEqual([row["rank"] for row in rows], list(range(6)))
+        frame = tuning.frame()
+        if importlib.util.find_spec("pandas"):
+            self.assertEqual((len(frame), frame["verified"].sum()), (6, 6))
+        else:
+            self.assertEqual(frame, rows)
+
+    def test_callback_ends_it(self):
+        tuning = self.spec.tune(callback=lambda progress, sample: progress.done >= 2)
+        self.assertEqual((tuning.totals.end, 2 <= len(tuning.samples) < 6), ("END_EARLY", True))
+
+    def test_callback_raises(self):
+        calls = []
+
+        def callback(progress, sample):
+            calls.append(sample)
+            raise OverflowError("enough")
+        with self.assertRaisesRegex(OverflowError, "enough"):
+            self.spec.tune(callback=callback)
+        self.assertEqual(len(calls), 1)
+
+    def test_options(self):
+        with self.engine.store(f"{self.folder}/{self.id()}.db") as store:
+            first = self.spec.tune(store=store, params={"BLOCK": 64}, objectives=["compile", "max: N / time"])
+            again = self.spec.tune(store=store, params={"BLOCK": 64}, run={"verify": True})
+            self.assertEqual((first.totals.reused, again.totals.reused), (0, 2))
+            self.assertEqual(list(first.samples[0].objectives), ["compile", "max: N / time"])
+            plan = self.spec.best_plan(store=store)
+            self.assertEqual((plan.best["from"], plan.best.params["BLOCK"]), ("BEST_EXACT", 64))
+            self.assertEqual(plan.run().verified, 1)
+        with self.assertRaises(kiln.ClosedError):
+            self.spec.tune(store=store)
+        self.assertEqual(self.spec.best_plan().best["from"], "BEST_DEFAULT")
+        with self.assertRaises(kiln.NotFoundError):
+            self.spec.tune(strategy="guessing")
+
+    def test_example(self):
+        text = (SOURCE / "tools/python/README.md").read_text()
+        example = text.split("```python\n")[1].split("```")[0]
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+            example = example.replace("Engine()", "Engine('sim')").replace("max_seconds=8", "max_configurations=2")
+            exec(example, found := {})
+        self.assertTrue(found["plan"].closed)
+        self.assertEqual(found["tuning"].best.variant, "tiled")
+
+    def test_bar(self):
+        with contextlib.redirect_stderr(io.StringIO()) as shown:
+            self.spec.tune(params={"BLOCK": 64, "ITEMS": 1}, progress=True)
+        self.assertIn("[####################] 1/1, best ", shown.getvalue())
+        self.assertTrue(shown.getvalue().endswith("\n"))
+
+    def test_interrupt(self):
+        """In a kernel that does not end: only `stop` can end it."""
+        spin = self.engine.load(SOURCE / "tests/cli/specs/endless/spin.yaml")
+        plan = spin.plan()
+        before = signal.getsignal(signal.SIGINT)
+        for work in (lambda: plan.run(sample_timeout=-1), lambda: spin.tune(sample_timeout=-1)):
+            timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+            with self.assertRaises(KeyboardInterrupt):
+                timer.start()
+                work()
+                signal.pause()
+            timer.join()
+        self.assertIs(signal.getsignal(signal.SIGINT), before)
+        with self.assertRaises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+            signal.pause()
+        self.assertEqual(self.spec.plan().run().verified, 1)
+
+    def test_interrupt_in_the_callback(self):
+        with self.assertRaises(KeyboardInterrupt):
+            self.spec.tune(callback=lambda progress, sample: os.kill(os.getpid(), signal.SIGINT))
+
+    def test_time_limit_in_a_thread(self):
+        spin, failed = self.engine.load(SOURCE / "tests/cli/specs/endless/spin.yaml"), []
+
+        def work():
+            try:
+                spin.plan().run(sample_timeout=0.1)
+            except kiln.Error as error:
+                failed.append(type(error))
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+        self.assertEqual(failed, [kiln.TimeoutError])
+
+
+class Types(unittest.TestCase):
+    def test_mypy(self):
+        if not importlib.util.find_spec("mypy"):
+            print("SKIP: test_mypy: there is no mypy")
+            return
+        kept = pathlib.Path(kiln.__file__).parents[1] / "mypy"  # in the build tree: NumPy's stubs take long to read
+        done = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(kept),
+                               str(SOURCE / "tools/python/kiln")], text=True, capture_output=True)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

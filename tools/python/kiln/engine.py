@@ -1,0 +1,124 @@
+"""The engine: a device, a compiler, a cache. Everything else is made from one."""
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any, Optional, Union
+
+from ._kiln import ffi, lib
+from ._objects import Kept, Owned, Path, Record, flags, in_callback, record, text
+from .errors import HostFunctionError, InterruptedError, call
+from .hosts import Host, HostFunction, Raised, uses_of
+from .spec import Spec
+from .tune import Store
+
+Log = Callable[[str, str], None]  # "DEBUG", "INFO" or "WARNING"; the message
+
+
+def _to_logging(level: str, message: str) -> None:
+    logging.getLogger("kiln").log(getattr(logging, level), "%s", message)
+
+
+def _on_log(user: Any, level: int, message: Any) -> None:
+    name = str(ffi.string(ffi.cast("kiln_log_level", level))).removeprefix("KILN_LOG_")
+    with in_callback():
+        ffi.from_handle(user)(name, text(message))
+
+
+def _on_device(user: Any, info: Any) -> int:
+    ffi.from_handle(user).append(record(info))
+    return 0
+
+
+def _on_spec(user: Any, name: Any, title: Any, path: Any) -> int:
+    ffi.from_handle(user).append(Record(name=text(name), title=text(title), path=text(path)))
+    return 0
+
+
+ffi.def_extern("kiln_py_log")(_on_log)
+ffi.def_extern("kiln_py_device")(_on_device)
+ffi.def_extern("kiln_py_list")(_on_spec)
+
+
+class Engine(Owned):
+    """Opens no device before one is needed. Many threads may use it.
+
+    `device` is "cuda:0", "sim", "sim:PROFILE" or a profile's file; None: the first GPU, else the simulated device.
+    `context` is the address of a CUcontext of the caller. `log` is called with a level and a message, from any thread;
+    None: logging.getLogger("kiln"). `members` are others of kiln_options: jobs, compile_timeout, memory_limit, worker.
+    """
+
+    def __init__(self, device: Optional[str] = None, *, cache_dir: Optional[Path] = None,
+                 search_path: Union[None, Path, Sequence[Path]] = None, cache: bool = True, read_anywhere: bool = False,
+                 workers: bool = True, context: int = 0, log: Optional[Log] = None, **members: Any) -> None:
+        kept, out = Kept(), ffi.new("kiln_engine **")
+        if isinstance(search_path, Sequence) and not isinstance(search_path, str):
+            search_path = ":".join(map(str, search_path))
+        self._kept = [ffi.new_handle(log or _to_logging)]  # what C refers to until the engine is closed
+        self._raised = Raised()
+        options = kept.struct("kiln_options", device=device, cache_dir=cache_dir, search_path=search_path,
+                              context=ffi.cast("CUcontext", context), log=lib.kiln_py_log, log_user=self._kept[0],
+                              stop=ffi.addressof(lib, "kiln_py_stop"), flags=flags(
+                                  NO_CACHE=not cache, READ_ANYWHERE=read_anywhere, NO_WORKERS=not workers), **members)
+        call(lib.kiln_engine_open, options, out)
+        self._own(out[0], lib.kiln_engine_close)
+
+    def _call(self, function: Any, *arguments: Any) -> None:
+        """A call that may run host functions: what one raised is the cause of the error."""
+        self._raised.take()
+        try:
+            call(function, *arguments)
+        except (HostFunctionError, InterruptedError) as error:
+            raised = self._raised.take()
+            if raised is not None and not isinstance(raised, Exception):
+                raise raised
+            raise error from raised
+
+    @property
+    def device(self) -> Record:
+        """The engine's device, opened if it is not open; a kiln_device_info."""
+        out = ffi.new("const kiln_device_info **")
+        with self._use() as engine:
+            call(lib.kiln_engine_device, engine, out)
+            return record(out[0])
+
+    def devices(self) -> list[Record]:
+        """All devices of this machine, the simulated ones last."""
+        found: list[Record] = []
+        handle = ffi.new_handle(found)
+        with self._use() as engine:
+            call(lib.kiln_devices, engine, lib.kiln_py_device, handle)
+        return found
+
+    def specs(self) -> list[Record]:
+        """Name, title and path of the specs of the search path."""
+        found: list[Record] = []
+        handle = ffi.new_handle(found)
+        with self._use() as engine:
+            call(lib.kiln_spec_list, engine, lib.kiln_py_list, handle)
+        return found
+
+    def load(self, path_or_name: Path) -> Spec:
+        """A spec: a path, or a name that is looked up in the search path."""
+        out = ffi.new("kiln_spec **")
+        with self._use() as engine:
+            call(lib.kiln_spec_load, engine, Kept().text(path_or_name), out)
+            return Spec(self, out[0])
+
+    def parse(self, source: str, name: Path) -> Spec:
+        """A spec from memory. `name` stands in messages, and sources are looked for in its folder."""
+        out, data = ffi.new("kiln_spec **"), source.encode("utf-8", "surrogateescape")
+        with self._use() as engine:
+            call(lib.kiln_spec_parse, engine, data, len(data), Kept().text(name), out)
+            return Spec(self, out[0])
+
+    def register_host(self, name: str, function: HostFunction, uses: Union[str, Sequence[str]] = "reference") -> None:
+        """Makes a Python function callable from specs: `verify: {host: NAME}` ("reference"), `inputs:` ("input"),
+        `steps:` ("step"). Register it before the specs are loaded. It gets a kiln.Call, may be called from any thread
+        and must not call the engine. What it raises fails the run."""
+        handle = ffi.new_handle(Host(function, self._raised))
+        with self._use() as engine:
+            call(lib.kiln_register_host, engine, Kept().text(name), uses_of(uses), lib.kiln_py_host, handle)
+            self._kept.append(handle)
+
+    def store(self, path: Optional[Path] = None, read_only: bool = False) -> Store:
+        """A database of samples; None: $KILN_STORE, else that of the command."""
+        return Store(self, path, read_only)

@@ -1,0 +1,110 @@
+"""Specs: loaded, asked what they contain, opened as plans, tuned."""
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Optional
+
+from ._kiln import ffi, lib
+from ._objects import Kept, Owned, Path, Record, Value, interruptible, record, settings, text
+from .arrays import type_name
+from .errors import call
+from .plan import Plan, run_options
+from .tune import Callback, Listener, Store, Tuning, tune
+
+if TYPE_CHECKING:
+    from .engine import Engine
+
+
+class Spec(Owned):
+    """A checked problem spec; engine.load() makes it. Many threads may use it."""
+
+    def __init__(self, engine: "Engine", pointer: Any) -> None:
+        self.engine = engine
+        self._own(pointer, lib.kiln_spec_free, engine)
+        with self._use() as spec:
+            self.name, self.title = text(lib.kiln_spec_name(spec)), text(lib.kiln_spec_title(spec))
+            self.about, self.path = text(lib.kiln_spec_about(spec)), text(lib.kiln_spec_path(spec))
+            self.variants = [text(lib.kiln_spec_variant_name(spec, i))
+                             for i in range(lib.kiln_spec_variant_count(spec))]
+            self.sizes: dict[str, dict[str, Value]] = {}  # of each set
+            for i in range(lib.kiln_spec_size_set_count(spec)):
+                found = lib.kiln_spec_size_set(spec, i)
+                self.sizes[text(found.name)] = settings(found.settings, found.count)
+            self.buffers: dict[str, Record] = {}  # each a kiln_buffer_info; `type` None: type_text says what chooses it
+            for i in range(lib.kiln_spec_buffer_count(spec)):
+                info = lib.kiln_spec_buffer(spec, i)
+                kind = None if info.type_text else type_name(info.type)
+                self.buffers[text(info.name)] = Record(record(info), type=kind)
+
+    def params(self, variant: Optional[str] = None) -> dict[str, tuple[Value, ...]]:
+        """The values of each param of a variant (the first contender), the default first."""
+        found = {}
+        with self._use() as spec:
+            number = lib.kiln_spec_variant_first(spec)
+            if variant is not None:
+                number = lib.kiln_spec_variant_find(spec, Kept().text(variant))
+            if number < 0:
+                raise KeyError(f"{self.name} has no variant {variant!r}; there are {', '.join(self.variants)}")
+            for i in range(lib.kiln_spec_param_count(spec, number)):
+                info = lib.kiln_spec_param(spec, number, i)
+                item = record(info)
+                values = list(item["values"])
+                found[str(item["name"])] = tuple([values.pop(info.initial), *values])
+        return found
+
+    def plan(self, variant: Optional[str] = None, params: Optional[Mapping[str, Value]] = None,
+             sizes: Optional[Mapping[str, Value]] = None, size_set: Optional[str] = None) -> Plan:
+        """Compiles a configuration, or takes it from the cache. What is not given is the default."""
+        kept, out = Kept(), ffi.new("kiln_plan **")
+        choice = kept.struct("kiln_choice", variant=variant, params=params, sizes=sizes, size_set=size_set)
+        with self.engine._use() as engine, self._use() as spec:
+            self.engine._call(lib.kiln_plan_open, engine, spec, choice, out)
+            return Plan(self, out[0])
+
+    def best_plan(self, variant: Optional[str] = None, params: Optional[Mapping[str, Value]] = None,
+                  sizes: Optional[Mapping[str, Value]] = None, size_set: Optional[str] = None, *,
+                  store: Optional[Store] = None, knowledge: Optional[Path] = None, tune_seconds: float = 0,
+                  **run: Any) -> Plan:
+        """A plan with the best configuration that a store or a file of best-known configurations has. With
+        `tune_seconds` it is looked for first, so long at most, where these sizes are not known on this device. `run` is
+        as in Plan.run()."""
+        kept, out, best, known = Kept(), ffi.new("kiln_plan **"), ffi.new("kiln_best **"), ffi.new("kiln_knowledge **")
+        choice = kept.struct("kiln_choice", variant=variant, params=params, sizes=sizes, size_set=size_set)
+        with (self.engine._use() as engine, self._use() as spec, interruptible() as stop,
+              Store.pointer_of(store) as kept_in):
+            if knowledge is not None:
+                call(lib.kiln_knowledge_load, engine, kept.text(knowledge), known)
+            try:
+                options = kept.struct("kiln_best_options", store=kept_in, knowledge=known[0], tune_seconds=tune_seconds,
+                                      run=run_options(kept, stop, **run))
+                self.engine._call(lib.kiln_plan_open_best, engine, spec, choice, options, out, best)
+                try:
+                    return Plan(self, out[0], record(best[0]))
+                finally:
+                    lib.kiln_best_free(best[0])
+            finally:
+                lib.kiln_knowledge_free(known[0])
+
+    def space(self, variant: Optional[str] = None, sizes: Optional[Mapping[str, Value]] = None,
+              size_set: Optional[str] = None) -> Record:
+        """How many configurations there are, before and after constraints; a kiln_space_info."""
+        kept = Kept()
+        choice = kept.struct("kiln_choice", variant=variant, sizes=sizes, size_set=size_set)
+        info = kept.struct("kiln_space_info")
+        with self.engine._use() as engine, self._use() as spec:
+            call(lib.kiln_space_count, engine, spec, choice, ffi.NULL, info)
+        return record(info)
+
+    def tune(self, *, variants: Optional[Sequence[str]] = None, params: Optional[Mapping[str, Value]] = None,
+             sizes: Optional[Mapping[str, Value]] = None, size_set: Optional[str] = None, max_seconds: float = 0,
+             max_configurations: int = 0, strategy: Optional[str] = None, seed: int = 0,
+             objectives: Optional[Sequence[str]] = None, store: Optional[Store] = None, fresh: bool = False,
+             progress: bool = False, callback: Optional[Callback] = None, run: Optional[Mapping[str, Any]] = None,
+             **members: Any) -> Tuning:
+        """Tries configurations and ranks them. `callback(progress, sample)` is called after each sample, and between
+        them with None; what it returns ends the sweep if it is true, and what it raises is raised here. `progress`
+        shows a bar on stderr. `run` has keywords of Plan.run(); `members` are others of kiln_tune_options."""
+        kept = Kept()
+        with self.engine._use() as engine, self._use() as spec, Store.pointer_of(store) as kept_in:
+            return tune(self.engine, engine, spec, kept, Listener(callback, progress), run or {}, fresh,
+                        variants=variants, params=params, sizes=sizes, size_set=size_set, max_seconds=max_seconds,
+                        max_configurations=max_configurations, strategy=strategy, seed=seed, objectives=objectives,
+                        store=kept_in, **members)
