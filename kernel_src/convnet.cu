@@ -167,8 +167,8 @@ __device__ __forceinline__ void load_word(float *to, const float *from, unsigned
     }
 }
 
-// Stores `count` neighbours, 2 or 4, at an aligned address. In words of its own: beside a branch that stores the same numbers one
-// by one, the compiler would make one of both, by single stores.
+// Stores `count` neighbours, 2 or 4, by one store; the address is aligned. In assembler, since beside a branch that stores
+// the same numbers one by one the compiler makes one path of both, with single stores.
 template <unsigned count> __device__ __forceinline__ void store_together(float *to, const float *from)
 {
     offset global = __cvta_generic_to_global(to);
@@ -1340,7 +1340,7 @@ extern "C" __global__ void __launch_bounds__(128)
 //
 // Against winograd: transformed tiles and sums, PAIRS / OUT^2 times as large as x and y, are never in global memory. Each
 // block transforms its tiles anew, so TILE_M should cover the filters of a group, as far as registers go: with PAIRS of 16
-// an SM has room for the sums of 64 filters and 32 tiles twice, at THREADS of 512.
+// the sums of 64 filters and 32 tiles take half of an SM's.
 //
 // PARTNERS threads make a product, each THREAD_M x THREAD_N of its sums.
 //
@@ -1371,21 +1371,22 @@ enum : unsigned {
     A_FLOATS_OF_PAIR = TILE_K * TILE_M + A_APART,
     B_PITCH = TILE_N + (NHWC ? 4 : 0),                             // a warp writes several channels' rows at once with NHWC
     B_FLOATS_OF_PAIR = TILE_K * B_PITCH + B_APART,
-    FILTER_FLOATS = PAIRS * A_FLOATS_OF_PAIR, // of a chunk
+    FILTER_FLOATS = PAIRS * A_FLOATS_OF_PAIR,                      // of a chunk
     TILE_FLOATS = PAIRS * B_FLOATS_OF_PAIR,
     STAGE_FLOATS = FILTER_FLOATS + TILE_FLOATS,
     ROUNDS = (TILE_N * TILE_K + COUNT - 1) / COUNT,                // patches of a chunk that a thread transforms
     PLACES = NHWC ? ROUNDS : 1,                                    // with channels first they are of the same tile
-    QUADS_AT_ONCE = TEAMS == 0 && PARTNERS_M * 4 * TILE_N < COUNT ? THREAD_M / 4 : 1, // of a thread's filters, whose sums change threads,
-    PART = PARTNERS_M * 4 * QUADS_AT_ONCE,                         // and all threads' filters of these
+    // The quads of a thread's filters whose sums change threads at once, and the filters that these are of all threads.
+    QUADS_AT_ONCE = TEAMS == 0 && PARTNERS_M * 4 * TILE_N < COUNT ? THREAD_M / 4 : 1,
+    PART = PARTNERS_M * 4 * QUADS_AT_ONCE,
     SUM_PITCH = TILE_N + (NHWC ? 4 : 0),                           // of a filter's sums on their way, and the gap after four
     SUM_GAP = NHWC ? 0 : TILE_N <= 16 ? 8 : 16,                    // filters: a warp reads and writes without conflicts
     SUMS_OF_PAIR = PART * SUM_PITCH + PART / 4 * SUM_GAP + (TILE_N == 8 ? 4 : 0),
     OWN_FLOATS = TILE_FLOATS > PAIRS * SUMS_OF_PAIR ? TILE_FLOATS : PAIRS * SUMS_OF_PAIR // of a team
 };
-static_assert(PARTNERS_M % 2 == 0 && (PARTNERS % 32 == 0 || 32 % PARTNERS == 0), "whole warps make a product, or a warp makes whole products");
+static_assert(PARTNERS_M % 2 == 0 && (PARTNERS % 32 == 0 || 32 % PARTNERS == 0),
+              "whole warps make a product, or a warp makes whole products");
 static_assert(NHWC ? COUNT % TILE_K == 0 : COUNT % TILE_N == 0, "a thread's patches are of one channel, or of one tile");
-
 static_assert(TEAMS == 0 || CHUNKS <= 1, "filters of one chunk");
 static_assert(TEAMS <= 1 || COUNT % 32 == 0, "teams are whole warps");
 
@@ -1421,14 +1422,13 @@ __device__ __forceinline__ void read_strip(Strip &strip, const float *a, const f
         unpack(strip.b + j, load_quad(b + j * PARTNERS_N));
 }
 
-
 // The image's side of a block: reads patches, transforms them and writes them to a stage.
 struct Patches {
     // By words where no sums are in registers yet: with them it takes too many.
     static constexpr bool WORDS = !NHWC && WIDTH % OUT == 0 && PAD_W + OUT <= ALPHA && CHUNKS <= 1;
     static constexpr unsigned MASK_ROWS = ALPHA == 4 ? 4 : ALPHA / 2;
     bool aligned;
-    const float *at[PLACES];  // what this thread takes of the first chunk; may lie before the image
+    const float *at[PLACES]; // what this thread takes of the first chunk; may lie before the image
     unsigned masks[PLACES][ALPHA / MASK_ROWS]; // a bit of each element, MASK_ROWS rows a word: in the image
     unsigned channel;
     float held[HELD ? ROUNDS : 1][PAIRS];
