@@ -167,6 +167,19 @@ __device__ __forceinline__ void load_word(float *to, const float *from, unsigned
     }
 }
 
+// Stores `count` neighbours, 2 or 4, by one store; the address is aligned. In assembler, since beside a branch that stores
+// the same numbers one by one the compiler makes one path of both, with single stores.
+template <unsigned count> __device__ __forceinline__ void store_together(float *to, const float *from)
+{
+    offset global = __cvta_generic_to_global(to);
+    if (count == 4)
+        asm volatile("st.global.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(global), "f"(from[0]), "f"(from[1 % count]),
+                     "f"(from[2 % count]), "f"(from[3 % count])
+                     : "memory");
+    else
+        asm volatile("st.global.v2.f32 [%0], {%1, %2};" ::"l"(global), "f"(from[0]), "f"(from[1 % count]) : "memory");
+}
+
 // As copy_async of common.cuh, to an address in shared memory as a number: what is added to it costs no instruction.
 template <unsigned bytes>
 __device__ __forceinline__ void copy_to(unsigned to, const float *from, bool inside = true)
@@ -1164,29 +1177,22 @@ __device__ __forceinline__ void transform_image_tile(float (&v)[PAIRS])
         transform_image(v + i * ALPHA, 1);
 }
 
-// A channel of a filter.
-__device__ __forceinline__ void transform_taps(const float (&g)[TAPS], float (&v)[PAIRS])
+// A channel of a filter, zeros after the last.
+__device__ __forceinline__ void transform_filter_of(const float *__restrict__ w, unsigned group, unsigned filter,
+                                                    unsigned channel, float (&v)[PAIRS])
 {
-    float half[FILTER_W * ALPHA];
+    float g[TAPS], half[FILTER_W * ALPHA];
+    const bool inside = filter < GROUP_FILTERS && channel < GROUP_CHANNELS;
+#pragma unroll
+    for (unsigned tap = 0; tap < TAPS; ++tap)
+        g[tap] =
+            inside ? w[index_w(group * GROUP_FILTERS + filter, channel, tap / FILTER_W, tap % FILTER_W)] : 0.0f;
 #pragma unroll
     for (unsigned s = 0; s < FILTER_W; ++s) // columns, then rows
         transform_filter(g + s, FILTER_W, half + s, FILTER_W);
 #pragma unroll
     for (unsigned r = 0; r < ALPHA; ++r)
         transform_filter(half + r * FILTER_W, 1, v + r * ALPHA, 1);
-}
-
-// The same from w, zeros after the last channel and filter.
-__device__ __forceinline__ void transform_filter_of(const float *__restrict__ w, unsigned group, unsigned filter,
-                                                    unsigned channel, float (&v)[PAIRS])
-{
-    float g[TAPS];
-    const bool inside = filter < GROUP_FILTERS && channel < GROUP_CHANNELS;
-#pragma unroll
-    for (unsigned tap = 0; tap < TAPS; ++tap)
-        g[tap] =
-            inside ? w[index_w(group * GROUP_FILTERS + filter, channel, tap / FILTER_W, tap % FILTER_W)] : 0.0f;
-    transform_taps(g, v);
 }
 
 // Transforms the sums of a tile and stores its points: rows of OUT at once where they lie together and are aligned.
@@ -1206,7 +1212,7 @@ __device__ __forceinline__ void store_points(float *y, float (&v)[PAIRS], unsign
         if (row >= OUT_H)
             break;
         if (together) {
-            *(vec<float, OUT> *)(y + index_y(image, filter, row * OUT_W + column)) = pack<OUT>(v + i * ALPHA);
+            store_together<OUT>(y + index_y(image, filter, row * OUT_W + column), v + i * ALPHA);
             continue;
         }
 #pragma unroll
@@ -1334,23 +1340,20 @@ extern "C" __global__ void __launch_bounds__(128)
 //
 // Against winograd: transformed tiles and sums, PAIRS / OUT^2 times as large as x and y, are never in global memory. Each
 // block transforms its tiles anew, so TILE_M should cover the filters of a group, as far as registers go: with PAIRS of 16
-// an SM has room for the sums of 64 filters and 32 tiles twice, at THREADS of 512.
+// the sums of 64 filters and 32 tiles take half of an SM's.
 //
 // PARTNERS threads make a product, each THREAD_M x THREAD_N of its sums.
 //
 // With TEAMS the filters of all channels stay in shared memory, and TEAMS groups of threads make one set of TILE_N tiles after
 // the other, each at its own pace: while one waits for x or stores points, the other multiplies.
 #ifndef HELD
-#define HELD 0 // what is read of x stays in registers while the chunk before is multiplied, 1, or the half of it, 2
+#define HELD 0 // 1: what is read of x stays in registers while the chunk before is multiplied
+#endif
+#ifndef UNROLL
+#define UNROLL TILE_K // channels of a chunk whose products are written out
 #endif
 #ifndef TEAMS
 #define TEAMS 0 // 0: a block makes one set of tiles
-#endif
-#ifndef AHEAD
-#define AHEAD 0 // 1: a block makes one set of tiles after the other, and begins the next while it stores the points of the one
-#endif
-#ifndef INSIDE
-#define INSIDE 0 // with TEAMS, 1: each block transforms its filters itself
 #endif
 
 namespace fused
@@ -1368,21 +1371,22 @@ enum : unsigned {
     A_FLOATS_OF_PAIR = TILE_K * TILE_M + A_APART,
     B_PITCH = TILE_N + (NHWC ? 4 : 0),                             // a warp writes several channels' rows at once with NHWC
     B_FLOATS_OF_PAIR = TILE_K * B_PITCH + B_APART,
-    FILTER_FLOATS = PAIRS * A_FLOATS_OF_PAIR, // of a chunk
+    FILTER_FLOATS = PAIRS * A_FLOATS_OF_PAIR,                      // of a chunk
     TILE_FLOATS = PAIRS * B_FLOATS_OF_PAIR,
     STAGE_FLOATS = FILTER_FLOATS + TILE_FLOATS,
     ROUNDS = (TILE_N * TILE_K + COUNT - 1) / COUNT,                // patches of a chunk that a thread transforms
     PLACES = NHWC ? ROUNDS : 1,                                    // with channels first they are of the same tile
-    QUADS_AT_ONCE = TEAMS == 0 && PARTNERS_M * 4 * TILE_N < COUNT ? THREAD_M / 4 : 1, // of a thread's filters, whose sums change threads,
-    PART = PARTNERS_M * 4 * QUADS_AT_ONCE,                         // and all threads' filters of these
+    // The quads of a thread's filters whose sums change threads at once, and the filters that these are of all threads.
+    QUADS_AT_ONCE = TEAMS == 0 && PARTNERS_M * 4 * TILE_N < COUNT ? THREAD_M / 4 : 1,
+    PART = PARTNERS_M * 4 * QUADS_AT_ONCE,
     SUM_PITCH = TILE_N + (NHWC ? 4 : 0),                           // of a filter's sums on their way, and the gap after four
     SUM_GAP = NHWC ? 0 : TILE_N <= 16 ? 8 : 16,                    // filters: a warp reads and writes without conflicts
     SUMS_OF_PAIR = PART * SUM_PITCH + PART / 4 * SUM_GAP + (TILE_N == 8 ? 4 : 0),
     OWN_FLOATS = TILE_FLOATS > PAIRS * SUMS_OF_PAIR ? TILE_FLOATS : PAIRS * SUMS_OF_PAIR // of a team
 };
-static_assert(PARTNERS_M % 2 == 0 && (PARTNERS % 32 == 0 || 32 % PARTNERS == 0), "whole warps make a product, or a warp makes whole products");
+static_assert(PARTNERS_M % 2 == 0 && (PARTNERS % 32 == 0 || 32 % PARTNERS == 0),
+              "whole warps make a product, or a warp makes whole products");
 static_assert(NHWC ? COUNT % TILE_K == 0 : COUNT % TILE_N == 0, "a thread's patches are of one channel, or of one tile");
-
 static_assert(TEAMS == 0 || CHUNKS <= 1, "filters of one chunk");
 static_assert(TEAMS <= 1 || COUNT % 32 == 0, "teams are whole warps");
 
@@ -1418,14 +1422,13 @@ __device__ __forceinline__ void read_strip(Strip &strip, const float *a, const f
         unpack(strip.b + j, load_quad(b + j * PARTNERS_N));
 }
 
-
 // The image's side of a block: reads patches, transforms them and writes them to a stage.
 struct Patches {
     // By words where no sums are in registers yet: with them it takes too many.
     static constexpr bool WORDS = !NHWC && WIDTH % OUT == 0 && PAD_W + OUT <= ALPHA && CHUNKS <= 1;
     static constexpr unsigned MASK_ROWS = ALPHA == 4 ? 4 : ALPHA / 2;
     bool aligned;
-    const float *at[PLACES];  // what this thread takes of the first chunk; may lie before the image
+    const float *at[PLACES]; // what this thread takes of the first chunk; may lie before the image
     unsigned masks[PLACES][ALPHA / MASK_ROWS]; // a bit of each element, MASK_ROWS rows a word: in the image
     unsigned channel;
     float held[HELD ? ROUNDS : 1][PAIRS];
@@ -1548,33 +1551,6 @@ __device__ __forceinline__ void copy_filters(const float *from, float *stage)
     }
 }
 
-// Transforms the filters of a block, of one chunk. `raw` is room for them as they are, `to` becomes a stage's filters.
-__device__ __forceinline__ void make_filters(const float *w, float *to, float *raw, unsigned group, unsigned filter0)
-{
-    constexpr unsigned OF_FILTER = at_least_one(TAPS * GROUP_CHANNELS), PITCH = OF_FILTER | 1; // odd: without bank conflicts
-    const unsigned filters = min((unsigned)TILE_M, GROUP_FILTERS - filter0);
-    const float *from = w + (offset)(group * GROUP_FILTERS + filter0) * OF_FILTER;
-    for (unsigned i = threadIdx.x; i < filters * OF_FILTER; i += THREADS_ALL)
-        copy_to<4>(shared_address(raw) + 4 * (i / OF_FILTER * PITCH + i % OF_FILTER), from + i);
-    copy_async_commit();
-    copy_async_wait<0>();
-    __syncthreads();
-    for (unsigned i = threadIdx.x; i < TILE_M * TILE_K; i += THREADS_ALL) {
-        const unsigned filter = i % TILE_M, channel = i / TILE_M;
-        const bool inside = filter < filters && channel < GROUP_CHANNELS;
-        float g[TAPS], v[PAIRS];
-#pragma unroll
-        for (unsigned tap = 0; tap < TAPS; ++tap)
-            g[tap] =
-                inside ? raw[filter * PITCH + (NHWC ? tap * GROUP_CHANNELS + channel : channel * TAPS + tap)] : 0.0f;
-        transform_taps(g, v);
-#pragma unroll
-        for (unsigned pair = 0; pair < PAIRS; ++pair)
-            to[pair * A_FLOATS_OF_PAIR + i] = v[pair];
-    }
-    __syncthreads(); // nobody reads the raw ones
-}
-
 // Which of its product's results a thread has: bit 0 of its number and the highest say which filters, those between which
 // tiles. So lanes that differ in one of the lowest two bits read the same quad, which the hardware then reads at once.
 __device__ __forceinline__ unsigned first_m()
@@ -1588,45 +1564,51 @@ __device__ __forceinline__ unsigned first_n()
     return 4 * (rank() % PARTNERS / 2 % PARTNERS_N);
 }
 
-// Adds the products of channels [begin, end) of a chunk.
-template <unsigned begin, unsigned end>
-__device__ __forceinline__ void multiply_channels(float (&sum)[THREAD_M][THREAD_N], const float *a, const float *b)
+__device__ __forceinline__ void multiply_chunk(float (&sum)[THREAD_M][THREAD_N], const float *a, const float *b)
 {
-    Strip now, next;
-    read_strip(now, a + begin * TILE_M, b + begin * B_PITCH);
+#pragma unroll 1
+    for (unsigned begin = 0; begin < TILE_K; begin += UNROLL, a += UNROLL * TILE_M, b += UNROLL * B_PITCH) {
+        Strip now, next;
+        read_strip(now, a, b);
 #pragma unroll
-    for (unsigned k = begin; k < end; ++k) {
-        if (k + 1 < end) // under the products
-            read_strip(next, a + (k + 1) * TILE_M, b + (k + 1) * B_PITCH);
+        for (unsigned k = 0; k < UNROLL; ++k) {
+            if (k + 1 < UNROLL) // under the products
+                read_strip(next, a + (k + 1) * TILE_M, b + (k + 1) * B_PITCH);
 #pragma unroll
-        for (unsigned i = 0; i < THREAD_M; ++i)
+            for (unsigned i = 0; i < THREAD_M; ++i)
 #pragma unroll
-            for (unsigned j = 0; j < THREAD_N; ++j)
-                sum[i][j] = fmaf(now.a[i], now.b[j], sum[i][j]);
-        now = next;
+                for (unsigned j = 0; j < THREAD_N; ++j)
+                    sum[i][j] = fmaf(now.a[i], now.b[j], sum[i][j]);
+            now = next;
+        }
     }
 }
 
-// Tells that a stage is filled: every warp arrives once, when all of its lanes have written their share, and waits when it
-// needs the stage. `round` is how often the stage was filled before. (mbarrier: a warp need not wait for others to go on.)
-__device__ __forceinline__ void arrive(unsigned long long *filled)
+// Adds the products of all chunks. There are two stages where there are two chunks: one in use, one being filled.
+__device__ __forceinline__ void add_chunks(float (&sum)[THREAD_M][THREAD_N], Patches &patches, const float *filters,
+                                           float *stages)
 {
-    __syncwarp();
-    if (lane_id() == 0)
-        asm volatile("{ .reg .b64 state; mbarrier.arrive.shared.b64 state, [%0]; }" ::"r"(
-                         (unsigned)__cvta_generic_to_shared(filled))
-                     : "memory");
-}
-
-__device__ __forceinline__ void wait_for(unsigned long long *filled, unsigned round)
-{
-    unsigned done;
-    do
-        asm volatile("{ .reg .pred p; mbarrier.test_wait.parity.shared.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
-                     : "=r"(done)
-                     : "r"((unsigned)__cvta_generic_to_shared(filled)), "r"(round % 2)
-                     : "memory");
-    while (!done);
+    const float *a = stages + rank() / PARTNERS * A_FLOATS_OF_PAIR + first_m();
+    const float *b = stages + FILTER_FLOATS + rank() / PARTNERS * B_FLOATS_OF_PAIR + first_n();
+    if (CHUNKS > 0) {
+        copy_filters(filters, stages);
+        patches.fetch(0, stages + FILTER_FLOATS);
+        patches.land(stages + FILTER_FLOATS);
+    }
+    unsigned reading = 0;
+    for (unsigned chunk = 0; chunk < CHUNKS; ++chunk, reading ^= STAGE_FLOATS) {
+        copy_async_commit();
+        copy_async_wait<0>();
+        __syncthreads(); // this chunk is there for all, and nobody reads the one before
+        float *to = stages + (reading ^ STAGE_FLOATS);
+        if (chunk + 1 < CHUNKS) {
+            copy_filters(filters + (offset)(chunk + 1) * (PAIRS * TILE_K * TILE_M), to);
+            patches.fetch(chunk + 1, to + FILTER_FLOATS);
+        }
+        multiply_chunk(sum, a + reading, b + reading);
+        if (chunk + 1 < CHUNKS)
+            patches.land(to + FILTER_FLOATS);
+    }
 }
 
 // Where the sums of a filter of PART lie.
@@ -1640,20 +1622,21 @@ __device__ __forceinline__ void store_sums(const float (&sum)[THREAD_M][THREAD_N
                                            unsigned filter0, unsigned tile0, unsigned images)
 {
     float *to = shared + rank() / PARTNERS * SUMS_OF_PAIR + sums_at(first_m()) + first_n();
-#pragma unroll
-    for (unsigned i = 0; i < THREAD_M; i += 4 * QUADS_AT_ONCE) {
+#pragma unroll 1 // code that is run once for each set of tiles costs the time to fetch it
+    for (unsigned part = 0; part < THREAD_M; part += 4 * QUADS_AT_ONCE) {
         sync_team();
 #pragma unroll
-        for (unsigned k = 0; k < 4 * QUADS_AT_ONCE; ++k)
+        for (unsigned i = 0; i < THREAD_M; ++i)
+            if (i / (4 * QUADS_AT_ONCE) * (4 * QUADS_AT_ONCE) == part)
 #pragma unroll
-            for (unsigned j = 0; j < THREAD_N; j += 4)
-                store_quad(to + sums_at(k / 4 * (PARTNERS_M * 4) + k % 4) + j * PARTNERS_N,
-                           make_float4(sum[i + k][j], sum[i + k][j + 1], sum[i + k][j + 2], sum[i + k][j + 3]));
+                for (unsigned j = 0; j < THREAD_N; j += 4)
+                    store_quad(to + sums_at((i / 4 % QUADS_AT_ONCE) * (PARTNERS_M * 4) + i % 4) + j * PARTNERS_N,
+                               make_float4(sum[i][j], sum[i][j + 1], sum[i][j + 2], sum[i][j + 3]));
         sync_team();
 #pragma unroll 1
         for (unsigned point = rank(); point < PART * TILE_N; point += COUNT) {
             const unsigned of_part = NHWC ? point % PART : point / TILE_N, of_block = NHWC ? point / PART : rank() % TILE_N;
-            const unsigned filter = filter0 + i * PARTNERS_M + of_part, tile = tile0 + of_block;
+            const unsigned filter = filter0 + part * PARTNERS_M + of_part, tile = tile0 + of_block;
             const unsigned image = tile / (TILES_ACROSS * TILES_DOWN);
             if (filter >= GROUP_FILTERS || image >= images)
                 continue;
@@ -1664,82 +1647,6 @@ __device__ __forceinline__ void store_sums(const float (&sum)[THREAD_M][THREAD_N
             store_points(y, v, image, group * GROUP_FILTERS + filter, tile / TILES_ACROSS % TILES_DOWN,
                          tile % TILES_ACROSS);
         }
-    }
-}
-// What a block makes: sets of TILE_N tiles, `step` apart, for its filters.
-struct Work {
-    const float *x, *filters;
-    float *y;
-    unsigned group, filter0, first, step, end, images;
-};
-
-// Makes one set after the other, of each one chunk after the other: one stage is in use, another is being filled. With three
-// stages a warp fills the next while others may still read the one before, and goes on as soon as its own is filled: who waits
-// for a chunk's stage knows that all have begun the chunk before, and so have read the one before that, whose stage is filled
-// next.
-__device__ __forceinline__ void make_sets(const Work &work, float *stages)
-{
-    __shared__ unsigned long long filled[STAGES];
-    const float *a = stages + threadIdx.x / PARTNERS * A_FLOATS_OF_PAIR + first_m();
-    const float *b = stages + FILTER_FLOATS + threadIdx.x / PARTNERS * B_FLOATS_OF_PAIR + first_n();
-    Patches patches(work.x, work.group, work.first * TILE_N, work.images);
-    if (STAGES > 2) {
-        if (threadIdx.x < STAGES)
-            asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"((unsigned)__cvta_generic_to_shared(filled + threadIdx.x)),
-                         "r"((unsigned)COUNT / WARP)
-                         : "memory");
-        __syncthreads();
-    }
-    if (CHUNKS > 0) {
-        copy_filters(work.filters, stages);
-        patches.fetch(0, stages + FILTER_FLOATS);
-        patches.land(stages + FILTER_FLOATS);
-        copy_async_commit();
-        copy_async_wait<0>();
-        if (STAGES > 2)
-            arrive(filled);
-    }
-    unsigned reading = 0, round = 0;
-    for (unsigned set = work.first; set < work.end; set += work.step) {
-        float sum[THREAD_M][THREAD_N] = {};
-        for (unsigned chunk = 0; chunk < CHUNKS; ++chunk) {
-            const unsigned next = reading + 1 == STAGES ? 0 : reading + 1;
-            unsigned next_chunk = chunk + 1;
-            bool more = next_chunk < CHUNKS;
-            if (STAGES > 2) {
-                wait_for(filled + reading, round);
-            } else {
-                copy_async_wait<0>();
-                __syncthreads(); // this chunk is there for all, and nobody reads the one before
-            }
-            if (AHEAD && !more && set + work.step < work.end) {
-                patches = Patches(work.x, work.group, (set + work.step) * TILE_N, work.images);
-                next_chunk = 0, more = true;
-            }
-            float *to = stages + next * STAGE_FLOATS;
-            if (more) {
-                copy_filters(work.filters + (offset)next_chunk * (PAIRS * TILE_K * TILE_M), to);
-                patches.fetch(next_chunk, to + FILTER_FLOATS);
-            }
-            copy_async_commit();
-            constexpr unsigned FIRST = HELD == 2 || STAGES > 2 ? TILE_K / 2 : TILE_K; // channels
-            multiply_channels<0, FIRST>(sum, a + reading * STAGE_FLOATS, b + reading * STAGE_FLOATS);
-            if (more) {
-                patches.land(to + FILTER_FLOATS);
-                if (STAGES > 2) {
-                    copy_async_wait<0>();
-                    arrive(filled + next);
-                }
-            }
-            if (FIRST < TILE_K)
-                multiply_channels<FIRST % TILE_K, TILE_K>(sum, a + reading * STAGE_FLOATS, b + reading * STAGE_FLOATS);
-            reading = next;
-            round += next == 0;
-        }
-        store_sums(sum, work.y, AHEAD ? stages + STAGES * STAGE_FLOATS : stages, work.group, work.filter0, set * TILE_N,
-                   work.images);
-        if (!AHEAD)
-            break;
     }
 }
 } // namespace fused
@@ -1765,8 +1672,8 @@ extern "C" __global__ void convnet_fused_filters(const float *__restrict__ w, fl
 }
 
 extern "C" __global__ void __launch_bounds__(fused::THREADS_ALL, RESIDENT)
-    convnet_winograd_fused(const float *__restrict__ x, const float *__restrict__ w, const float *__restrict__ transformed,
-                           float *__restrict__ y, unsigned images)
+    convnet_winograd_fused(const float *__restrict__ x, const float *__restrict__ transformed, float *__restrict__ y,
+                           unsigned images)
 {
     using namespace fused;
     extern __shared__ float4 fused_stages[]; // the type gives the alignment
@@ -1777,12 +1684,8 @@ extern "C" __global__ void __launch_bounds__(fused::THREADS_ALL, RESIDENT)
 #if TEAMS
     const unsigned teams = gridDim.x / fused::DOWN * TEAMS, sets = ceil_div(images * TILES_DOWN * TILES_ACROSS, (unsigned)TILE_N);
     float *own = stages + FILTER_FLOATS + team() * OWN_FLOATS;
-    if (fused::CHUNKS > 0) {
-        if (INSIDE)
-            make_filters(w, stages, stages + FILTER_FLOATS, group, filter0);
-        else
-            copy_filters(transformed, stages);
-    }
+    if (fused::CHUNKS > 0)
+        copy_filters(transformed, stages);
     copy_async_commit();
     for (unsigned i = 0, set = blockIdx.x / fused::DOWN * TEAMS + team(); i == 0 || set < sets; ++i, set += teams) {
         if (set < sets && fused::CHUNKS > 0) {
@@ -1799,14 +1702,17 @@ extern "C" __global__ void __launch_bounds__(fused::THREADS_ALL, RESIDENT)
             break;
         float sum[THREAD_M][THREAD_N] = {};
         if (fused::CHUNKS > 0)
-            multiply_channels<0, TILE_K>(sum, stages + rank() / PARTNERS * A_FLOATS_OF_PAIR + fused::first_m(),
+            multiply_chunk(sum, stages + rank() / PARTNERS * A_FLOATS_OF_PAIR + fused::first_m(),
                            own + rank() / PARTNERS * B_FLOATS_OF_PAIR + fused::first_n());
         store_sums(sum, y, own, group, filter0, set * TILE_N, images);
         sync_team(); // nobody reads these sums
     }
 #else
-    const unsigned sets = ceil_div(images * TILES_DOWN * TILES_ACROSS, (unsigned)TILE_N);
-    make_sets({x, transformed, y, group, filter0, blockIdx.x / fused::DOWN, gridDim.x / fused::DOWN, sets, images}, stages);
+    const unsigned tile0 = blockIdx.x / fused::DOWN * TILE_N;
+    Patches patches(x, group, tile0, images);
+    float sum[THREAD_M][THREAD_N] = {};
+    add_chunks(sum, patches, transformed, stages);
+    store_sums(sum, y, stages, group, filter0, tile0, images);
 #endif
 }
 #endif
