@@ -62,20 +62,17 @@ static const char math_text[] = ONCE IF_NONE(INFINITY, "(1.0f / 0.0f)") IF_NONE(
                         IF_NONE(M_2_PI, "0.63661977236758134308") IF_NONE(M_2_SQRTPI, "1.12837916709551257390")
                             IF_NONE(M_SQRT2, "1.41421356237309504880") IF_NONE(M_SQRT1_2, "0.70710678118654752440");
 
-#define MATH_NAMES(X)                                                                                                  \
-    X(abs)                                                                                                             \
-    X(fabs)                                                                                                            \
-    X(sqrt)                                                                                                            \
-    X(cbrt)                                                                                                            \
-    X(hypot)                                                                                                           \
-    X(exp)                                                                                                             \
-    X(exp2)                                                                                                            \
-    X(expm1)                                                                                                           \
-    X(log) X(log2) X(log10) X(log1p) X(pow) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(atan2) X(sinh) X(cosh)      \
-        X(tanh) X(asinh) X(acosh) X(atanh) X(floor) X(ceil) X(round) X(lround) X(llround) X(trunc) X(rint)             \
-            X(nearbyint) X(fmod) X(remainder) X(fmin) X(fmax) X(fdim) X(fma) X(erf) X(erfc) X(tgamma) X(lgamma)        \
-                X(copysign) X(ldexp) X(frexp) X(modf) X(logb) X(ilogb) X(scalbn) X(nextafter) X(isnan) X(isinf)        \
-                    X(isfinite) X(signbit)
+// clang-format off: as lists
+#define MATH_NAMES                                                                                                     \
+    "using ::abs; using ::fabs; using ::sqrt; using ::cbrt; using ::hypot; using ::exp; using ::exp2; using\n"         \
+    "::expm1; using ::log; using ::log2; using ::log10; using ::log1p; using ::pow; using ::sin; using ::cos;\n"       \
+    "using ::tan; using ::asin; using ::acos; using ::atan; using ::atan2; using ::sinh; using ::cosh; using\n"        \
+    "::tanh; using ::asinh; using ::acosh; using ::atanh; using ::floor; using ::ceil; using ::round; using\n"         \
+    "::lround; using ::llround; using ::trunc; using ::rint; using ::nearbyint; using ::fmod; using ::remainder;\n"    \
+    "using ::fmin; using ::fmax; using ::fdim; using ::fma; using ::erf; using ::erfc; using ::tgamma; using\n"        \
+    "::lgamma; using ::copysign; using ::ldexp; using ::frexp; using ::modf; using ::logb; using ::ilogb; using\n"     \
+    "::scalbn; using ::nextafter; using ::isnan; using ::isinf; using ::isfinite; using ::signbit;\n"
+// clang-format on
 
 /* Types of the driver API that kernels take; the rest of that header is for the host. */
 static const char cuda_text[] = ONCE IF_NONE(
@@ -111,7 +108,7 @@ static const struct {
     {"float.h", float_text},
     {"cfloat", ONCE "#include <float.h>\n"},
     {"math.h", math_text},
-    {"cmath", STD("math.h", MATH_NAMES(USING))},
+    {"cmath", STD("math.h", MATH_NAMES)},
     {"stddef.h", ONCE "#ifndef offsetof\n#define offsetof(type, member) __builtin_offsetof(type, member)\n#endif\n"},
     {"cstddef", STD("stddef.h", USING(size_t) USING(ptrdiff_t) "typedef decltype(nullptr) nullptr_t;\n")},
     {"stdbool.h", ONCE},
@@ -138,68 +135,97 @@ const char *kiln__header_own(const char *name)
 
 /* ---- what to do without one ---- */
 
-/* X(name). C++ headers of the host that libcu++ has as cuda/std/NAME, in one version or another. */
-#define OF_LIBCUDACXX(X)                                                                                               \
-    X(algorithm)                                                                                                       \
-    X(array)                                                                                                           \
-    X(atomic)                                                                                                          \
-    X(barrier)                                                                                                         \
-    X(bit)                                                                                                             \
-    X(bitset)                                                                                                          \
-    X(chrono)                                                                                                          \
-    X(complex)                                                                                                         \
-    X(concepts) X(ctime) X(exception) X(expected) X(functional) X(initializer_list) X(iterator) X(latch) X(limits)     \
-        X(mdspan) X(memory) X(numbers) X(numeric) X(optional) X(ranges) X(ratio) X(semaphore) X(source_location)       \
-            X(span) X(string_view) X(tuple) X(type_traits) X(utility) X(variant) X(version)
-#define OF_HOST(X)                                                                                                     \
-    X(cctype)                                                                                                          \
-    X(cerrno)                                                                                                          \
-    X(condition_variable)                                                                                              \
-    X(cstdarg)                                                                                                         \
-    X(cuda_profiler_api.h)                                                                                             \
-    X(deque)                                                                                                           \
-    X(errno.h)                                                                                                         \
-    X(filesystem)                                                                                                      \
-    X(forward_list) X(fstream) X(future) X(iomanip) X(ios) X(iosfwd) X(iostream) X(istream) X(list) X(locale) X(map)   \
-        X(mutex) X(new) X(ostream) X(queue) X(random) X(regex) X(set) X(shared_mutex) X(signal.h) X(sstream) X(stack)  \
-            X(stdexcept) X(streambuf) X(string) X(sys / time.h) X(thread) X(time.h) X(typeinfo) X(unistd.h)            \
-                X(unordered_map) X(unordered_set) X(valarray) X(vector)
 #define OUT "between #ifndef __CUDACC_RTC__ and #endif"
 #define KEEP_OUT "put it, and the code that needs it, " OUT
 
-/* X(identifier, header). What other compilers declare without an #include, or by way of another header. */
-#define DECLARED_IN(X)                                                                                                 \
-    X("INFINITY", "math.h")                                                                                            \
-    X("NAN", "math.h")                                                                                                 \
-    X("HUGE_VALF", "math.h")                                                                                           \
-    X("M_PI", "math.h")                                                                                                \
-    X("FLT_MAX", "float.h")                                                                                            \
-    X("FLT_MIN", "float.h")                                                                                            \
-    X("FLT_EPSILON", "float.h")                                                                                        \
-    X("DBL_MAX", "float.h")                                                                                            \
-    X("DBL_EPSILON", "float.h") X("CHAR_BIT", "limits.h") X("INT_MAX", "limits.h") X("INT_MIN", "limits.h")            \
-        X("UINT_MAX", "limits.h") X("LLONG_MAX", "limits.h") X("int8_t", "stdint.h") X("int16_t", "stdint.h")          \
-            X("int32_t", "stdint.h") X("int64_t", "stdint.h") X("uint8_t", "stdint.h") X("uint16_t", "stdint.h")       \
-                X("uint32_t", "stdint.h") X("uint64_t", "stdint.h") X("intptr_t", "stdint.h")                          \
-                    X("uintptr_t", "stdint.h") X("UINT32_MAX", "stdint.h") X("half", "cuda_fp16.h")                    \
-                        X("__half", "cuda_fp16.h") X("half2", "cuda_fp16.h") X("__half2", "cuda_fp16.h")               \
-                            X("__nv_bfloat16", "cuda_bf16.h") X("__nv_bfloat162", "cuda_bf16.h")
-
+// clang-format off: as lists
+/* C++ headers of the host that libcu++ has as cuda/std/NAME, in one version or another. */
 static const char *const of_libcudacxx[] = {
-#define KILN_X(name) #name,
-    OF_LIBCUDACXX(KILN_X)
-#undef KILN_X
+    "algorithm", "array",           "atomic",    "barrier",     "bit",        "bitset",           "chrono",   "complex",
+    "concepts",  "ctime",           "exception", "expected",    "functional", "initializer_list", "iterator", "latch",
+    "limits",    "mdspan",          "memory",    "numbers",     "numeric",    "optional",         "ranges",   "ratio",
+    "semaphore", "source_location", "span",      "string_view", "tuple",      "type_traits",      "utility",  "variant",
+    "version",
 };
 static const char *const of_host[] = {
-#define KILN_X(name) #name,
-    OF_HOST(KILN_X)
-#undef KILN_X
+    "cctype",
+    "cerrno",
+    "condition_variable",
+    "cstdarg",
+    "cuda_profiler_api.h",
+    "deque",
+    "errno.h",
+    "filesystem",
+    "forward_list",
+    "fstream",
+    "future",
+    "iomanip",
+    "ios",
+    "iosfwd",
+    "iostream",
+    "istream",
+    "list",
+    "locale",
+    "map",
+    "mutex",
+    "new",
+    "ostream",
+    "queue",
+    "random",
+    "regex",
+    "set",
+    "shared_mutex",
+    "signal.h",
+    "sstream",
+    "stack",
+    "stdexcept",
+    "streambuf",
+    "string",
+    "sys/time.h",
+    "thread",
+    "time.h",
+    "typeinfo",
+    "unistd.h",
+    "unordered_map",
+    "unordered_set",
+    "valarray",
+    "vector",
 };
+/* What other compilers declare without an #include, or by way of another header. */
 static const char *const declared_in[][2] = {
-#define KILN_X(name, header) {name, header},
-    DECLARED_IN(KILN_X)
-#undef KILN_X
+    {"INFINITY", "math.h"},
+    {"NAN", "math.h"},
+    {"HUGE_VALF", "math.h"},
+    {"M_PI", "math.h"},
+    {"FLT_MAX", "float.h"},
+    {"FLT_MIN", "float.h"},
+    {"FLT_EPSILON", "float.h"},
+    {"DBL_MAX", "float.h"},
+    {"DBL_EPSILON", "float.h"},
+    {"CHAR_BIT", "limits.h"},
+    {"INT_MAX", "limits.h"},
+    {"INT_MIN", "limits.h"},
+    {"UINT_MAX", "limits.h"},
+    {"LLONG_MAX", "limits.h"},
+    {"int8_t", "stdint.h"},
+    {"int16_t", "stdint.h"},
+    {"int32_t", "stdint.h"},
+    {"int64_t", "stdint.h"},
+    {"uint8_t", "stdint.h"},
+    {"uint16_t", "stdint.h"},
+    {"uint32_t", "stdint.h"},
+    {"uint64_t", "stdint.h"},
+    {"intptr_t", "stdint.h"},
+    {"uintptr_t", "stdint.h"},
+    {"UINT32_MAX", "stdint.h"},
+    {"half", "cuda_fp16.h"},
+    {"__half", "cuda_fp16.h"},
+    {"half2", "cuda_fp16.h"},
+    {"__half2", "cuda_fp16.h"},
+    {"__nv_bfloat16", "cuda_bf16.h"},
+    {"__nv_bfloat162", "cuda_bf16.h"},
 };
+// clang-format on
 
 static bool is_one_of(const char *name, const char *const *names, size_t count)
 {
