@@ -345,6 +345,16 @@ static bool answer(kiln__nvrtc *nvrtc, const char *const *names, size_t count, b
     return good;
 }
 
+/* The names of macros that CUDA's headers may be set by. */
+static bool is_cudas(const char *word)
+{
+    static const char *const begins[] = {"_", "CUB_", "CUDA", "CCCL_", "LIBCUDACXX_", "THRUST_", "NV", "NDEBUG"};
+    for (size_t i = 0; i < KILN__COUNT(begins); i++)
+        if (strncmp(word, begins[i], strlen(begins[i])) == 0)
+            return true;
+    return false;
+}
+
 /* With the lock held. One bit for each word. */
 static bool find_words(kiln__nvrtc *nvrtc, kiln__arena *arena, const char *const *names, size_t count,
                        const char *const *words, size_t word_count, uint64_t *found)
@@ -358,10 +368,10 @@ static bool find_words(kiln__nvrtc *nvrtc, kiln__arena *arena, const char *const
         const file *at = &kit->files[i];
         if (at->seen != kit->question || !at->there)
             continue;
-        if (at->opaque) /* it may include any */
-            *found = UINT64_MAX;
         for (size_t w = 0; w < word_count; w++) {
             uint32_t hash = hash_word(words[w], strlen(words[w]));
+            if (at->opaque && is_cudas(words[w])) /* a file that was not read may have it */
+                *found |= (uint64_t)1 << w;
             if (at->word_count && bsearch(&hash, at->words, at->word_count, sizeof hash, compare_words))
                 *found |= (uint64_t)1 << w;
         }
