@@ -31,9 +31,10 @@ typedef struct attempt {
     nvrtcProgram program;
     char *log, *ptx;
     bool said_why; /* the log of the last attempt holds an error */
+    bool pch_done, pch_refused;
 } attempt;
 
-enum { EXTRAS = 1, MINIMAL = 2, VERBOSE = 4 }; /* which of the engine's own options an attempt uses (flags) */
+enum { EXTRAS = 1, MINIMAL = 2, VERBOSE = 4, PCH = 8 }; /* which of the engine's own options an attempt uses (flags) */
 
 /* ---- which options ---- */
 
@@ -107,6 +108,11 @@ static void add_options(const attempt *try, unsigned own, option_list *list)
     }
     if (own & MINIMAL)
         add_option(list, "-minimal");
+    if (own & PCH) {
+        add_option(list, kiln__arena_printf(&list->arena, request->pch_make ? "--create-pch=%s" : "--use-pch=%s",
+                                            request->pch));
+        add_option(list, "--pch-messages=false");
+    }
 }
 
 /* ---- results of a program ---- */
@@ -249,6 +255,11 @@ static nvrtcResult create(attempt *try, kiln__arena *arena)
     return result;
 }
 
+static bool request_made(const attempt *try)
+{
+    return !try->request->pch_make || (try->nvrtc->pch_status && try->nvrtc->pch_status(try->program) == NVRTC_SUCCESS);
+}
+
 static kiln_status run(attempt *try, unsigned own, kiln__unit *unit, nvrtcResult *result, kiln_error **error)
 {
     option_list list = {.mem = try->mem, .arena = {.mem = try->mem}};
@@ -269,6 +280,12 @@ static kiln_status run(attempt *try, unsigned own, kiln__unit *unit, nvrtcResult
         else
             try->said_why = strstr(try->log, "error") || strstr(try->log, "fatal");
     }
+    bool pch = (own & PCH) && *result == NVRTC_SUCCESS;
+    if (pch) /* what was not used is said in a warning */
+        try->pch_done = request_made(try) && !strstr(try->log, "precompiled header");
+    if (pch && !try->pch_done)
+        *result = NVRTC_ERROR_INVALID_OPTION;
+    try->pch_refused = (own & PCH) && *result != NVRTC_SUCCESS;
     if (*result == NVRTC_SUCCESS)
         status = get_results(try, unit, error);
     else if (*result == NVRTC_ERROR_OUT_OF_MEMORY)
@@ -330,18 +347,24 @@ kiln_status kiln__compile_here(const kiln_allocator *mem, kiln__nvrtc *nvrtc, co
     unsigned own = VERBOSE;
     if (!atomic_load(&nvrtc->plain))
         own |= EXTRAS | (is_minimal(request) ? MINIMAL : 0u);
+    if (request->pch && nvrtc->pch_status)
+        own |= PCH;
     for (;;) {
         nvrtcResult result = NVRTC_SUCCESS;
         kiln_error *why = NULL;
         status = run(&try, own, unit, &result, &why);
         bool stopped = try.flow.cancelled || try.flow.late;
         unsigned fewer = own;
-        if (!stopped && result == NVRTC_ERROR_INVALID_OPTION)
+        if (!stopped && try.pch_refused)
+            fewer &= ~(unsigned)PCH; /* a message, too, is that of a compile without it */
+        else if (!stopped && result == NVRTC_ERROR_INVALID_OPTION)
             fewer &= VERBOSE; /* this version may not know the option that we added */
         else if (!stopped && result == NVRTC_ERROR_COMPILATION && (own & MINIMAL))
             fewer &= ~(unsigned)MINIMAL;
         else if (!stopped && result == NVRTC_ERROR_COMPILATION && !try.said_why)
             fewer &= ~(unsigned)VERBOSE; /* 13.0 drops ptxas' "uses too much shared data" after the statistics */
+        if (request->pch_done)
+            *request->pch_done = status == KILN_OK && try.pch_done && (own & PCH);
         if (status == KILN_OK && !(own & EXTRAS))
             atomic_store(&nvrtc->plain, true);
         if (status == KILN_OK || fewer == own) {

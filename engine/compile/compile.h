@@ -46,6 +46,10 @@ const char *kiln__nvrtc_include(const kiln__nvrtc *nvrtc); /* folder of the CUDA
  * is less than a second old is returned again. Any thread. */
 kiln_status kiln__nvrtc_headers(kiln__nvrtc *nvrtc, const char *const *names, size_t count, bool fresh, char digest[33],
                                 kiln_error **error);
+/* Which of `words` (at most 64, else all) directives of these headers have: bit i is words[i]. Any thread. */
+kiln_status kiln__nvrtc_mentions(kiln__nvrtc *nvrtc, const char *const *names, size_t count, const char *const *words,
+                                 size_t word_count, uint64_t *found, kiln_error **error);
+bool kiln__nvrtc_has(const kiln__nvrtc *nvrtc, const char *name); /* a header of CUDA's has that name */
 /* The path of libcudadevrt.a, in the arena: beside NVRTC (which may be NULL), or in the toolkit's folder. NULL: not
  * found. */
 const char *kiln__device_runtime(const kiln__nvrtc *nvrtc, kiln__arena *arena);
@@ -81,9 +85,22 @@ typedef struct kiln__includes {
 kiln_status kiln__includes_collect(const kiln_allocator *mem, kiln__arena *arena, const char *path, const char *text,
                                    const kiln__include_paths *where, kiln__includes *includes, kiln_error **error);
 
+/* The CUDA headers that the source includes before anything else. They live in the arena. */
+kiln_status kiln__prelude_find(const kiln__nvrtc *nvrtc, kiln__arena *arena, const kiln__includes *includes,
+                               const char *const **names, size_t *count, kiln_error **error);
+
 typedef struct kiln__compile_request {
     const char *name;   /* of the source; for messages */
     const char *source; /* after template filling */
+    /* So many bytes of the source are CUDA headers that may be compiled ahead; 0: none. `headers` is a digest of them
+     * and of all others, `header_names` what it is asked for (kiln__nvrtc_headers()). */
+    size_t prelude;
+    const char *headers;
+    const char *const *header_names;
+    size_t header_name_count;
+    const char *pch; /* a file of precompiled headers for the prelude; NULL: none */
+    bool pch_make;   /* make that file, in place of using it */
+    bool *pch_done;  /* NULL, or set: it was used or made */
     const kiln__include *includes;
     size_t include_count;
     const char *const *options;
@@ -101,8 +118,10 @@ kiln_status kiln__compile_here(const kiln_allocator *mem, kiln__nvrtc *nvrtc, co
                                kiln_error **error);
 /* The main loop of kiln-worker: answers the requests that arrive on the socket `fd` until it closes. Returns the exit
  * status. With `confine`, if the system supports it, the process can open only the CUDA headers once NVRTC is
- * loaded. */
-int kiln__worker_run(int fd, const char *nvrtc, const char *include, bool confine);
+ * loaded. `pch`: the folder of precompiled headers that it may use or, with `pch_makes`, write to; NULL: none. */
+int kiln__worker_run(int fd, const char *nvrtc, const char *include, const char *pch, bool pch_makes, bool confine);
+/* Removes the precompiled headers that were made first until the rest of the folder takes at most `most` bytes. */
+void kiln__pch_collect(const char *folder, uint64_t most);
 /* Starts a worker, asks it how it is confined, and ends it. The caller frees *how (kiln__free). */
 kiln_status kiln__worker_look(const kiln_allocator *mem, const char *worker, const kiln__nvrtc *nvrtc, bool *confined,
                               char **how, kiln_error **error);
@@ -111,6 +130,7 @@ typedef struct kiln__compiler kiln__compiler;
 typedef struct kiln__compiler_options {
     const char *worker; /* program; NULL: compile in this process */
     const char *nvrtc;  /* path of the library for the workers, from kiln__nvrtc_path() */
+    const char *pch;    /* a folder for precompiled headers, made if its own folder is there; NULL: none */
     unsigned jobs;
     double timeout;  /* seconds per compile */
     uint64_t memory; /* bytes of address space that all workers may use together; 0: three quarters of what is free */

@@ -29,6 +29,7 @@
 /* Since CUDA 12.8; declared here, because the headers may be older than the library. */
 typedef int kiln__nvrtc_flow_fn(void *user, void *reserved);
 typedef nvrtcResult kiln__nvrtc_set_flow_fn(nvrtcProgram program, kiln__nvrtc_flow_fn *fn, void *user);
+typedef nvrtcResult kiln__nvrtc_pch_status_fn(nvrtcProgram program);
 
 enum { KILN__MAX_ARCHS = 64 };
 
@@ -61,13 +62,17 @@ struct kiln__nvrtc {
     kiln__toolkit *toolkit;
     atomic_bool plain; /* an option of ours is unknown to this version: compile without them */
     kiln__nvrtc_set_flow_fn *set_flow;
+    kiln__nvrtc_pch_status_fn *pch_status;
 #define KILN_X(name, needed) __typeof__(name) *name;
     KILN__NVRTC_FUNCTIONS(KILN_X)
 #undef KILN_X
 };
 
+/* In the folder of precompiled headers: the folder of temporary files. */
+#define KILN__PCH_TEMPORARY "temporary"
+
 /* ---- messages between the library and a worker (base/wire.h) ---- */
-enum { KILN__MESSAGE_HELLO = 1, KILN__MESSAGE_REQUEST, KILN__MESSAGE_RESULT };
+enum { KILN__MESSAGE_HELLO = 1, KILN__MESSAGE_REQUEST, KILN__MESSAGE_RESULT, KILN__MESSAGE_PCH };
 
 /* A worker's first message, when it is ready. */
 typedef struct kiln__hello {
@@ -79,20 +84,23 @@ typedef struct kiln__hello {
 /* Builds messages in memory, with room for the header. */
 void kiln__message_request(kiln__text *message, const kiln__compile_request *request);
 void kiln__message_result(kiln__text *message, kiln_status status, uint64_t ns, const kiln__unit *unit, const char *why,
-                          bool passing); /* passing: kiln__error_is_passing() */
+                          bool passing, bool pch); /* passing: kiln__error_is_passing() */
+/* For the next request alone: the precompiled headers that it may use, or makes. No answer. */
+void kiln__message_pch(kiln__text *message, const char *path, bool make);
 void kiln__message_hello(kiln__text *message, kiln_status status, const kiln__hello *hello);
 /* Reads bodies. The results point into the body or the arena. False: malformed, or out of memory (arena->failed). */
 bool kiln__message_read_request(const char *body, size_t length, kiln__arena *arena, kiln__compile_request *request);
 bool kiln__message_read_result(const char *body, size_t length, kiln_status *status, uint64_t *ns, kiln__unit *unit,
-                               const char **why, bool *passing);
+                               const char **why, bool *passing, bool *pch);
+bool kiln__message_read_pch(const char *body, size_t length, const char **path, bool *make);
 bool kiln__message_read_hello(const char *body, size_t length, kiln_status *status, kiln__hello *hello);
 
 /* Refuses a source whose nesting could make NVRTC overflow this process's stack. For compiles without a worker. */
 kiln_status kiln__nesting_check(const kiln_allocator *mem, const kiln__compile_request *request, kiln_error **error);
 
 /* Permanently gives up all rights that a compile does not need: reading files other than `readable` (files and
- * folders), writing, starting programs, network connections. Holds for the calling thread and the threads that it
+ * folders), writing other than in the folder `writable` (NULL: none), starting programs, network connections. Holds for the calling thread and the threads that it
  * starts. False: not confined. `how` names the mechanism, or says why not. */
-bool kiln__confine(const char *const *readable, size_t count, char *how, size_t room);
+bool kiln__confine(const char *const *readable, size_t count, const char *writable, char *how, size_t room);
 
 #endif

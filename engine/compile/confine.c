@@ -32,6 +32,7 @@
 
 enum { RULE_PATH_BENEATH = 1, CREATE_RULESET_VERSION = 1 };
 enum { FS_READ_FILE = 1 << 2, FS_READ_DIR = 1 << 3 };
+enum { FS_WRITE_FILE = 1 << 1, FS_REMOVE_FILE = 1 << 5, FS_MAKE_REG = 1 << 8, FS_TRUNCATE = 1 << 14 };
 
 /* Later versions added fields at the end; the size says how many there are. */
 typedef struct ruleset {
@@ -42,7 +43,7 @@ typedef struct __attribute__((packed)) path_rule {
     int32_t folder;
 } path_rule;
 
-static bool allow(int rules, const char *path)
+static bool allow(int rules, const char *path, uint64_t more)
 {
     int fd = open(path, O_PATH | O_CLOEXEC);
     struct stat info;
@@ -50,7 +51,7 @@ static bool allow(int rules, const char *path)
     if (fd >= 0 && fstat(fd, &info) == 0) { /* a missing file needs no rule */
         path_rule rule = {.allowed = FS_READ_FILE, .folder = fd};
         if (S_ISDIR(info.st_mode))
-            rule.allowed |= FS_READ_DIR;
+            rule.allowed |= FS_READ_DIR | more;
         good = syscall(__NR_landlock_add_rule, rules, RULE_PATH_BENEATH, &rule, 0) == 0;
     }
     if (fd >= 0)
@@ -58,7 +59,7 @@ static bool allow(int rules, const char *path)
     return good;
 }
 
-static bool use_landlock(const char *const *readable, size_t count, char *how, size_t room)
+static bool use_landlock(const char *const *readable, size_t count, const char *writable, char *how, size_t room)
 {
     /* All rights that each version can take away; all of them are taken. */
     static const uint64_t files[] = {0, 0x1fff, 0x3fff, 0x7fff, 0x7fff, 0xffff};
@@ -73,7 +74,9 @@ static bool use_landlock(const char *const *readable, size_t count, char *how, s
     int rules = (int)syscall(__NR_landlock_create_ruleset, &wanted, size, 0);
     bool good = rules >= 0;
     for (size_t i = 0; i < count && good; i++)
-        good = !readable[i] || !*readable[i] || allow(rules, readable[i]);
+        good = !readable[i] || !*readable[i] || allow(rules, readable[i], 0);
+    if (writable && good)
+        good = allow(rules, writable, (FS_WRITE_FILE | FS_REMOVE_FILE | FS_MAKE_REG | FS_TRUNCATE) & wanted.fs);
     good = good && syscall(__NR_landlock_restrict_self, rules, 0) == 0;
     snprintf(how, room, good ? "Landlock, version %ld" : "Landlock, version %ld: %s", version, strerror(errno));
     if (rules >= 0)
@@ -105,7 +108,7 @@ static bool make_folders(char *path)
     return mkdir(path + 1, 0755) == 0 || errno == EEXIST;
 }
 
-static bool bind_folder(const char *folder)
+static bool bind_folder(const char *folder, bool writable)
 {
     char path[4096];
     struct stat info;
@@ -118,11 +121,13 @@ static bool bind_folder(const char *folder)
         return false;
     /* The flags of the mount must be kept; ST_ and MS_ are the same bits for these. The mode of access times is kept
      * automatically. */
+    if (writable)
+        return true;
     unsigned long kept = flags.f_flag & (MS_NOSUID | MS_NODEV | MS_NOEXEC);
     return mount(NULL, path + 1, NULL, MS_BIND | MS_REMOUNT | MS_RDONLY | kept, NULL) == 0;
 }
 
-static bool use_namespace(const char *const *readable, size_t count, char *how, size_t room)
+static bool use_namespace(const char *const *readable, size_t count, const char *writable, char *how, size_t room)
 {
     char map[64];
     long user = (long)geteuid(), group = (long)getegid();
@@ -142,7 +147,8 @@ static bool use_namespace(const char *const *readable, size_t count, char *how, 
         good = good && mount("kiln", "/proc", "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, "size=1m,mode=755") == 0 &&
                chdir("/proc") == 0;
         for (size_t i = 0; i < count && good; i++)
-            good = !readable[i] || !*readable[i] || bind_folder(readable[i]);
+            good = !readable[i] || !*readable[i] || bind_folder(readable[i], false);
+        good = good && (!writable || bind_folder(writable, true));
     }
     if (good) {
         step = "pivot_root";
@@ -214,7 +220,7 @@ static size_t thread_count(void)
     return count;
 }
 
-bool kiln__confine(const char *const *readable, size_t count, char *how, size_t room)
+bool kiln__confine(const char *const *readable, size_t count, const char *writable, char *how, size_t room)
 {
     const char *forced = getenv("KILN_CONFINE"); /* "namespace", "none": for tests, or if Landlock does not work */
     char first[128] = "", second[128] = "";
@@ -230,9 +236,9 @@ bool kiln__confine(const char *const *readable, size_t count, char *how, size_t 
     tzset(); /* reads a file; NVRTC would do so at its first message */
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     bool try_landlock = !forced || strcmp(forced, "namespace") != 0;
-    bool good = try_landlock && use_landlock(readable, count, first, sizeof first);
+    bool good = try_landlock && use_landlock(readable, count, writable, first, sizeof first);
     if (!good)
-        good = use_namespace(readable, count, second, sizeof second);
+        good = use_namespace(readable, count, writable, second, sizeof second);
     bool calls = refuse_calls();
     if (good)
         snprintf(how, room, "%s%s", *second ? second : first, calls ? ", seccomp" : "");

@@ -9,7 +9,8 @@
 /* ---- headers that Kiln has itself ----
  * libcu++ defines the same names without asking, so it is used where it is. */
 
-// clang-format off: a line of C for each line of a header
+/* A line of C for each line of a header. */
+// clang-format off
 #define ONCE "#pragma once\n"
 #define STD(of, names) ONCE "#include <" of ">\nnamespace std {\n" names "}\n"
 #define USING(name) "using ::" #name ";\n"
@@ -26,91 +27,124 @@
 static const char stdint_text[] = ONCE
     "#if __has_include(<cuda/std/cstdint>)\n"
     "#include <cuda/std/cstdint>\n"
-    "#else\n" INTS("8", "char", "127", "255", "") INTS("16", "short", "32767", "65535", "")
-        INTS("32", "int", "2147483647", "4294967295u", "")
-            INTS("64", "long long", "9223372036854775807", "18446744073709551615ull",
-                 "ll") "typedef long long intptr_t, intmax_t;\n"
-                       "typedef unsigned long long uintptr_t, uintmax_t;\n"
-                       "#define SIZE_MAX UINT64_MAX\n"
-                       "#endif\n";
-static const char cstdint_text[] = STD(
-    "stdint.h", USING(int8_t) USING(int16_t) USING(int32_t) USING(int64_t) USING(uint8_t) USING(uint16_t)
-                    USING(uint32_t) USING(uint64_t) USING(intptr_t) USING(uintptr_t) USING(intmax_t) USING(uintmax_t));
+    "#else\n"
+    INTS("8", "char", "127", "255", "")
+    INTS("16", "short", "32767", "65535", "")
+    INTS("32", "int", "2147483647", "4294967295u", "")
+    INTS("64", "long long", "9223372036854775807", "18446744073709551615ull", "ll")
+    "typedef long long intptr_t, intmax_t;\n"
+    "typedef unsigned long long uintptr_t, uintmax_t;\n"
+    "#define SIZE_MAX UINT64_MAX\n"
+    "#endif\n";
+static const char cstdint_text[] =
+    STD("stdint.h", USING(int8_t) USING(int16_t) USING(int32_t) USING(int64_t)
+                    USING(uint8_t) USING(uint16_t) USING(uint32_t) USING(uint64_t)
+                    USING(intptr_t) USING(uintptr_t) USING(intmax_t) USING(uintmax_t));
 
-static const char limits_text[] = ONCE "#if __has_include(<cuda/std/climits>)\n"
-                                       "#include <cuda/std/climits>\n"
-                                       "#else\n"
-                                       "#define CHAR_BIT 8\n"
-                                       "#define SCHAR_MAX 127\n"
-                                       "#define SCHAR_MIN (-128)\n"
-                                       "#define UCHAR_MAX 255\n"
-                                       "#define CHAR_MAX SCHAR_MAX\n"
-                                       "#define CHAR_MIN SCHAR_MIN\n"
-                                       "#define SHRT_MAX 32767\n"
-                                       "#define SHRT_MIN (-32768)\n"
-                                       "#define USHRT_MAX 65535\n"
-                                       "#define INT_MAX 2147483647\n"
-                                       "#define INT_MIN (-INT_MAX - 1)\n"
-                                       "#define UINT_MAX 4294967295u\n"
-                                       "#define LONG_MAX 9223372036854775807l\n"
-                                       "#define LONG_MIN (-LONG_MAX - 1)\n"
-                                       "#define ULONG_MAX 18446744073709551615ul\n"
-                                       "#define LLONG_MAX 9223372036854775807ll\n"
-                                       "#define LLONG_MIN (-LLONG_MAX - 1)\n"
-                                       "#define ULLONG_MAX 18446744073709551615ull\n"
-                                       "#endif\n";
+static const char limits_text[] = ONCE
+    "#if __has_include(<cuda/std/climits>)\n"
+    "#include <cuda/std/climits>\n"
+    "#else\n"
+    "#define CHAR_BIT 8\n"
+    "#define SCHAR_MAX 127\n"
+    "#define SCHAR_MIN (-128)\n"
+    "#define UCHAR_MAX 255\n"
+    "#define CHAR_MAX SCHAR_MAX\n"
+    "#define CHAR_MIN SCHAR_MIN\n"
+    "#define SHRT_MAX 32767\n"
+    "#define SHRT_MIN (-32768)\n"
+    "#define USHRT_MAX 65535\n"
+    "#define INT_MAX 2147483647\n"
+    "#define INT_MIN (-INT_MAX - 1)\n"
+    "#define UINT_MAX 4294967295u\n"
+    "#define LONG_MAX 9223372036854775807l\n"
+    "#define LONG_MIN (-LONG_MAX - 1)\n"
+    "#define ULONG_MAX 18446744073709551615ul\n"
+    "#define LLONG_MAX 9223372036854775807ll\n"
+    "#define LLONG_MIN (-LLONG_MAX - 1)\n"
+    "#define ULLONG_MAX 18446744073709551615ull\n"
+    "#endif\n";
 
-static const char float_text[] = ONCE IF_NONE(FLT_RADIX, "2") IF_NONE(FLT_MANT_DIG, "24") IF_NONE(FLT_DIG, "6")
-    IF_NONE(FLT_MIN_EXP, "(-125)") IF_NONE(FLT_MAX_EXP, "128") IF_NONE(FLT_MAX, "3.402823466385288598e+38f")
-        IF_NONE(FLT_MIN, "1.175494350822287508e-38f") IF_NONE(FLT_EPSILON, "1.192092895507812500e-07f")
-            IF_NONE(DBL_MANT_DIG, "53") IF_NONE(DBL_DIG, "15") IF_NONE(DBL_MIN_EXP, "(-1021)")
-                IF_NONE(DBL_MAX_EXP, "1024") IF_NONE(DBL_MAX, "1.79769313486231570815e+308")
-                    IF_NONE(DBL_MIN, "2.22507385850720138309e-308") IF_NONE(DBL_EPSILON, "2.22044604925031308085e-16");
+static const char float_text[] = ONCE
+    IF_NONE(FLT_RADIX, "2")
+    IF_NONE(FLT_MANT_DIG, "24")
+    IF_NONE(FLT_DIG, "6")
+    IF_NONE(FLT_MIN_EXP, "(-125)")
+    IF_NONE(FLT_MAX_EXP, "128")
+    IF_NONE(FLT_MAX, "3.402823466385288598e+38f")
+    IF_NONE(FLT_MIN, "1.175494350822287508e-38f")
+    IF_NONE(FLT_EPSILON, "1.192092895507812500e-07f")
+    IF_NONE(DBL_MANT_DIG, "53")
+    IF_NONE(DBL_DIG, "15")
+    IF_NONE(DBL_MIN_EXP, "(-1021)")
+    IF_NONE(DBL_MAX_EXP, "1024")
+    IF_NONE(DBL_MAX, "1.79769313486231570815e+308")
+    IF_NONE(DBL_MIN, "2.22507385850720138309e-308")
+    IF_NONE(DBL_EPSILON, "2.22044604925031308085e-16");
 
 /* The functions are NVRTC's own. */
-static const char math_text[] = ONCE IF_NONE(INFINITY, "(1.0f / 0.0f)") IF_NONE(NAN, "(__int_as_float(0x7fffffff))")
-    IF_NONE(HUGE_VALF, "(1.0f / 0.0f)") IF_NONE(HUGE_VAL, "(1.0 / 0.0)") IF_NONE(M_E, "2.7182818284590452354")
-        IF_NONE(M_LOG2E, "1.4426950408889634074") IF_NONE(M_LOG10E, "0.43429448190325182765")
-            IF_NONE(M_LN2, "0.69314718055994530942") IF_NONE(M_LN10, "2.30258509299404568402")
-                IF_NONE(M_PI, "3.14159265358979323846") IF_NONE(M_PI_2, "1.57079632679489661923")
-                    IF_NONE(M_PI_4, "0.78539816339744830962") IF_NONE(M_1_PI, "0.31830988618379067154")
-                        IF_NONE(M_2_PI, "0.63661977236758134308") IF_NONE(M_2_SQRTPI, "1.12837916709551257390")
-                            IF_NONE(M_SQRT2, "1.41421356237309504880") IF_NONE(M_SQRT1_2, "0.70710678118654752440");
+static const char math_text[] = ONCE
+    IF_NONE(INFINITY, "(1.0f / 0.0f)")
+    IF_NONE(NAN, "(__int_as_float(0x7fffffff))")
+    IF_NONE(HUGE_VALF, "(1.0f / 0.0f)")
+    IF_NONE(HUGE_VAL, "(1.0 / 0.0)")
+    IF_NONE(M_E, "2.7182818284590452354")
+    IF_NONE(M_LOG2E, "1.4426950408889634074")
+    IF_NONE(M_LOG10E, "0.43429448190325182765")
+    IF_NONE(M_LN2, "0.69314718055994530942")
+    IF_NONE(M_LN10, "2.30258509299404568402")
+    IF_NONE(M_PI, "3.14159265358979323846")
+    IF_NONE(M_PI_2, "1.57079632679489661923")
+    IF_NONE(M_PI_4, "0.78539816339744830962")
+    IF_NONE(M_1_PI, "0.31830988618379067154")
+    IF_NONE(M_2_PI, "0.63661977236758134308")
+    IF_NONE(M_2_SQRTPI, "1.12837916709551257390")
+    IF_NONE(M_SQRT2, "1.41421356237309504880")
+    IF_NONE(M_SQRT1_2, "0.70710678118654752440");
 static const char cmath_text[] =
-    STD("math.h",
-        USING(abs) USING(fabs) USING(sqrt) USING(cbrt) USING(hypot) USING(exp) USING(exp2) USING(expm1) USING(log)
-            USING(log2) USING(log10) USING(log1p) USING(pow) USING(sin) USING(cos) USING(tan) USING(asin) USING(acos)
-                USING(atan) USING(atan2) USING(sinh) USING(cosh) USING(tanh) USING(asinh) USING(acosh) USING(atanh)
-                    USING(floor) USING(ceil) USING(round) USING(lround) USING(llround) USING(trunc) USING(rint)
-                        USING(nearbyint) USING(fmod) USING(remainder) USING(fmin) USING(fmax) USING(fdim) USING(fma)
-                            USING(erf) USING(erfc) USING(tgamma) USING(lgamma) USING(copysign) USING(ldexp) USING(frexp)
-                                USING(modf) USING(logb) USING(ilogb) USING(scalbn) USING(nextafter) USING(isnan)
-                                    USING(isinf) USING(isfinite) USING(signbit));
+    STD("math.h", USING(abs) USING(fabs) USING(sqrt) USING(cbrt) USING(hypot) USING(exp) USING(exp2) USING(expm1)
+                  USING(log) USING(log2) USING(log10) USING(log1p) USING(pow) USING(sin) USING(cos) USING(tan)
+                  USING(asin) USING(acos) USING(atan) USING(atan2) USING(sinh) USING(cosh) USING(tanh) USING(asinh)
+                  USING(acosh) USING(atanh) USING(floor) USING(ceil) USING(round) USING(lround) USING(llround)
+                  USING(trunc) USING(rint) USING(nearbyint) USING(fmod) USING(remainder) USING(fmin) USING(fmax)
+                  USING(fdim) USING(fma) USING(erf) USING(erfc) USING(tgamma) USING(lgamma) USING(copysign)
+                  USING(ldexp) USING(frexp) USING(modf) USING(logb) USING(ilogb) USING(scalbn) USING(nextafter)
+                  USING(isnan) USING(isinf) USING(isfinite) USING(signbit));
 
 /* Types of the driver API that kernels take; the rest of that header is for the host. */
-static const char cuda_text[] = ONCE IF_NONE(
-    CUDA_VERSION,
-    "(__CUDACC_VER_MAJOR__ * 1000 + __CUDACC_VER_MINOR__ * 10)") "typedef unsigned long long CUdeviceptr;\n"
-                                                                 "typedef int CUdevice;\n"
-                                                                 "typedef struct CUctx_st *CUcontext;\n"
-                                                                 "typedef struct CUstream_st *CUstream;\n"
-                                                                 "typedef unsigned long long CUtexObject, CUsurfObject;\n"
-                                                                 "struct alignas(64) CUtensorMap_st { unsigned long long opaque[16]; };\n"
-                                                                 "typedef struct CUtensorMap_st CUtensorMap;\n";
+static const char cuda_text[] = ONCE
+    IF_NONE(CUDA_VERSION, "(__CUDACC_VER_MAJOR__ * 1000 + __CUDACC_VER_MINOR__ * 10)")
+    "typedef unsigned long long CUdeviceptr;\n"
+    "typedef int CUdevice;\n"
+    "typedef struct CUctx_st *CUcontext;\n"
+    "typedef struct CUstream_st *CUstream;\n"
+    "typedef unsigned long long CUtexObject, CUsurfObject;\n"
+    "struct alignas(64) CUtensorMap_st { unsigned long long opaque[16]; };\n"
+    "typedef struct CUtensorMap_st CUtensorMap;\n";
 
 /* All of CUB that a kernel can use: blocks and warps. The whole has launches by the host in it. */
-static const char cub_text[] = ONCE IF_THERE("cub/block/block_adjacent_difference.cuh")
-    IF_THERE("cub/block/block_discontinuity.cuh") IF_THERE("cub/block/block_exchange.cuh")
-        IF_THERE("cub/block/block_histogram.cuh") IF_THERE("cub/block/block_load.cuh")
-            IF_THERE("cub/block/block_merge_sort.cuh") IF_THERE("cub/block/block_radix_sort.cuh")
-                IF_THERE("cub/block/block_reduce.cuh") IF_THERE("cub/block/block_run_length_decode.cuh")
-                    IF_THERE("cub/block/block_scan.cuh") IF_THERE("cub/block/block_shuffle.cuh")
-                        IF_THERE("cub/block/block_store.cuh") IF_THERE("cub/warp/warp_exchange.cuh")
-                            IF_THERE("cub/warp/warp_load.cuh") IF_THERE("cub/warp/warp_merge_sort.cuh")
-                                IF_THERE("cub/warp/warp_reduce.cuh") IF_THERE("cub/warp/warp_scan.cuh")
-                                    IF_THERE("cub/warp/warp_store.cuh") IF_THERE("cub/thread/thread_load.cuh")
-                                        IF_THERE("cub/thread/thread_store.cuh")
-                                            IF_THERE("cub/thread/thread_operators.cuh");
+static const char cub_text[] = ONCE
+    IF_THERE("cub/block/block_adjacent_difference.cuh")
+    IF_THERE("cub/block/block_discontinuity.cuh")
+    IF_THERE("cub/block/block_exchange.cuh")
+    IF_THERE("cub/block/block_histogram.cuh")
+    IF_THERE("cub/block/block_load.cuh")
+    IF_THERE("cub/block/block_merge_sort.cuh")
+    IF_THERE("cub/block/block_radix_sort.cuh")
+    IF_THERE("cub/block/block_reduce.cuh")
+    IF_THERE("cub/block/block_run_length_decode.cuh")
+    IF_THERE("cub/block/block_scan.cuh")
+    IF_THERE("cub/block/block_shuffle.cuh")
+    IF_THERE("cub/block/block_store.cuh")
+    IF_THERE("cub/warp/warp_exchange.cuh")
+    IF_THERE("cub/warp/warp_load.cuh")
+    IF_THERE("cub/warp/warp_merge_sort.cuh")
+    IF_THERE("cub/warp/warp_reduce.cuh")
+    IF_THERE("cub/warp/warp_scan.cuh")
+    IF_THERE("cub/warp/warp_store.cuh")
+    IF_THERE("cub/thread/thread_load.cuh")
+    IF_THERE("cub/thread/thread_store.cuh")
+    IF_THERE("cub/thread/thread_operators.cuh");
 // clang-format on
 
 static const struct {
@@ -154,13 +188,14 @@ const char *kiln__header_own(const char *name)
 #define OUT "between #ifndef __CUDACC_RTC__ and #endif"
 #define KEEP_OUT "put it, and the code that needs it, " OUT
 
+// clang-format off
 /* C++ headers of the host that libcu++ has as cuda/std/NAME, in one version or another. */
 static const char *const of_libcudacxx[] = {
-    "algorithm", "array",       "atomic",  "barrier",   "bit",      "bitset",          "chrono",
-    "complex",   "concepts",    "ctime",   "exception", "expected", "functional",      "initializer_list",
-    "iterator",  "latch",       "limits",  "mdspan",    "memory",   "numbers",         "numeric",
-    "optional",  "ranges",      "ratio",   "semaphore", "span",     "source_location", "string_view",
-    "tuple",     "type_traits", "utility", "variant",   "version",
+    "algorithm", "array",           "atomic",    "barrier",     "bit",        "bitset",           "chrono",   "complex",
+    "concepts",  "ctime",           "exception", "expected",    "functional", "initializer_list", "iterator", "latch",
+    "limits",    "mdspan",          "memory",    "numbers",     "numeric",    "optional",         "ranges",   "ratio",
+    "semaphore", "source_location", "span",      "string_view", "tuple",      "type_traits",      "utility",  "variant",
+    "version",
 };
 static const char *const of_host[] = {
     "cctype",
@@ -240,6 +275,7 @@ static const char *const declared_in[][2] = {
     {"__nv_bfloat16", "cuda_bf16.h"},
     {"__nv_bfloat162", "cuda_bf16.h"},
 };
+// clang-format on
 
 static bool is_one_of(const char *name, const char *const *names, size_t count)
 {

@@ -9,6 +9,11 @@ void kiln__message_request(kiln__text *message, const kiln__compile_request *req
     kiln__wire_begin(message, KILN__MESSAGE_REQUEST);
     kiln__wire_string(message, request->name);
     kiln__wire_string(message, request->source);
+    kiln__wire_number(message, request->prelude);
+    kiln__wire_string(message, request->headers ? request->headers : "");
+    kiln__wire_number(message, request->header_name_count);
+    for (size_t i = 0; i < request->header_name_count; i++)
+        kiln__wire_string(message, request->header_names[i]);
     kiln__wire_number(message, (uint64_t)request->arch);
     kiln__wire_number(message, request->cubin);
     kiln__wire_number(message, request->include_count);
@@ -26,7 +31,7 @@ void kiln__message_request(kiln__text *message, const kiln__compile_request *req
 }
 
 void kiln__message_result(kiln__text *message, kiln_status status, uint64_t ns, const kiln__unit *unit, const char *why,
-                          bool passing)
+                          bool passing, bool pch)
 {
     static const kiln__unit nothing;
     if (!unit)
@@ -36,6 +41,7 @@ void kiln__message_result(kiln__text *message, kiln_status status, uint64_t ns, 
     kiln__wire_number(message, ns);
     kiln__wire_string(message, why);
     kiln__wire_number(message, passing);
+    kiln__wire_number(message, pch);
     kiln__wire_bytes(message, unit->ptx, unit->ptx_length);
     kiln__wire_bytes(message, unit->cubin, unit->cubin_length);
     kiln__wire_bytes(message, unit->lowered, unit->lowered_length);
@@ -50,6 +56,14 @@ void kiln__message_hello(kiln__text *message, kiln_status status, const kiln__he
     kiln__wire_string(message, hello->identity);
     kiln__wire_number(message, hello->confined);
     kiln__wire_string(message, hello->how);
+    kiln__wire_end(message);
+}
+
+void kiln__message_pch(kiln__text *message, const char *path, bool make)
+{
+    kiln__wire_begin(message, KILN__MESSAGE_PCH);
+    kiln__wire_string(message, path);
+    kiln__wire_number(message, make);
     kiln__wire_end(message);
 }
 
@@ -70,6 +84,12 @@ bool kiln__message_read_request(const char *body, size_t length, kiln__arena *ar
     *request = (kiln__compile_request){0};
     request->name = kiln__wire_read_string(&in);
     request->source = kiln__wire_read_string(&in);
+    uint64_t prelude = kiln__wire_read_number(&in);
+    if (!request->source || prelude > strlen(request->source))
+        in.failed = true;
+    request->prelude = in.failed ? 0 : (size_t)prelude;
+    request->headers = kiln__wire_read_string(&in);
+    request->header_names = read_strings(&in, arena, &request->header_name_count);
     uint64_t arch = kiln__wire_read_number(&in), cubin = kiln__wire_read_number(&in);
     if (arch > 100000 || cubin > 1)
         in.failed = true;
@@ -88,7 +108,7 @@ bool kiln__message_read_request(const char *body, size_t length, kiln__arena *ar
 }
 
 bool kiln__message_read_result(const char *body, size_t length, kiln_status *status, uint64_t *ns, kiln__unit *unit,
-                               const char **why, bool *passing)
+                               const char **why, bool *passing, bool *pch)
 {
     kiln__wire in = {.at = body, .left = length};
     *unit = (kiln__unit){0};
@@ -99,6 +119,10 @@ bool kiln__message_read_result(const char *body, size_t length, kiln_status *sta
     if (flag > 1)
         in.failed = true;
     *passing = flag == 1;
+    flag = kiln__wire_read_number(&in);
+    if (flag > 1)
+        in.failed = true;
+    *pch = flag == 1;
     unit->ptx = kiln__wire_read_bytes(&in, &unit->ptx_length);
     unit->cubin = kiln__wire_read_bytes(&in, &unit->cubin_length);
     unit->lowered = kiln__wire_read_bytes(&in, &unit->lowered_length);
@@ -116,5 +140,16 @@ bool kiln__message_read_hello(const char *body, size_t length, kiln_status *stat
     hello->confined = confined == 1;
     if (confined > 1)
         in.failed = true;
+    return !in.failed && in.left == 0;
+}
+
+bool kiln__message_read_pch(const char *body, size_t length, const char **path, bool *make)
+{
+    kiln__wire in = {.at = body, .left = length};
+    *path = kiln__wire_read_string(&in);
+    uint64_t flag = kiln__wire_read_number(&in);
+    if (flag > 1)
+        in.failed = true;
+    *make = flag == 1;
     return !in.failed && in.left == 0;
 }

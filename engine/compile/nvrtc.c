@@ -156,6 +156,7 @@ static bool load(search *found, const char *name)
     KILN__NVRTC_FUNCTIONS(KILN_X)
 #undef KILN_X
     *(void **)&nvrtc->set_flow = dlsym(nvrtc->library, "nvrtcSetFlowCallback");
+    *(void **)&nvrtc->pch_status = dlsym(nvrtc->library, "nvrtcGetPCHCreateStatus");
     nvrtc->path = path_of(nvrtc->mem, nvrtc->library, name);
     int major = 0, minor = 0;
     if (missing)

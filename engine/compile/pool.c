@@ -21,6 +21,7 @@ struct kiln__compile_job {
     /* Jobs with the same request get the outcome of the one that was first. */
     kiln__compile_job *leader, *followers; /* followers: linked by `next` */
     kiln__text message;                    /* the request: our own copy */
+    bool prelude;                          /* it has one */
     kiln__outcome outcome;
 };
 
@@ -53,6 +54,7 @@ struct kiln__compiler {
     size_t holds;
     size_t idle;
     size_t running; /* running compiles */
+    kiln__pch *pch; /* NULL: no precompiled headers */
     bool lone;      /* a job is retried alone, or waits for that: no other starts */
     slot *slots;
     size_t slot_count, slot_room;
@@ -170,6 +172,76 @@ static void compile_here(kiln__compiler *compiler, const kiln__text *message, ki
     kiln__arena_free(&arena);
 }
 
+/* In a process of its own, which sees no more than the headers and may write to the folder. */
+static bool make_headers(slot *self, const kiln__compile_request *request, const kiln__pch_use *use)
+{
+    kiln__compiler *compiler = self->compiler;
+    kiln__compile_request headers = *request;
+    kiln__text message = {.mem = compiler->mem};
+    kiln__outcome outcome = {0};
+    kiln__worker maker = self->worker;
+    maker.child = (kiln__child){.socket = -1, .pidfd = -1, .wake = compiler->wake};
+    maker.pch = kiln__pch_folder(compiler->pch);
+    maker.pch_makes = true;
+    char *source = kiln__alloc(compiler->mem, request->prelude + 1), digest[33] = "";
+    if (source) {
+        memcpy(source, request->source, request->prelude);
+        source[request->prelude] = '\0';
+        headers.source = source;
+        headers.include_count = headers.name_count = 0;
+        kiln__message_request(&message, &headers);
+        if (!message.failed)
+            kiln__worker_compile(&maker, &message, use->path, false, &outcome);
+    }
+    kiln__worker_end(&maker);
+    /* A header that changed meanwhile: nobody knows which one is in the file. */
+    bool good = outcome.pch &&
+                kiln__nvrtc_headers(compiler->nvrtc, request->header_names, request->header_name_count, true, digest,
+                                    NULL) == KILN_OK &&
+                strcmp(digest, request->headers) == 0;
+    if (!good)
+        kiln__logf(&compiler->log, KILN_LOG_INFO, "no precompiled headers: %s",
+                   outcome.error ? kiln_error_message(outcome.error) : "NVRTC made none");
+    kiln__unit_free(&outcome.unit);
+    kiln_error_free(outcome.error);
+    kiln__text_free(&message);
+    kiln__free(compiler->mem, source);
+    return good;
+}
+
+/* Without the lock. */
+static void compile_there(slot *self, kiln__compile_job *job)
+{
+    kiln__compiler *compiler = self->compiler;
+    kiln__arena arena = {.mem = compiler->mem};
+    kiln__compile_request request;
+    kiln__pch_use use = {0};
+    const size_t skip = sizeof(kiln__message_header);
+    bool read = compiler->pch && job->prelude &&
+                kiln__message_read_request(job->message.data + skip, job->message.length - skip, &arena, &request);
+    if (read) {
+        pthread_mutex_lock(&compiler->lock);
+        kiln__pch_plan(compiler->pch, compiler->nvrtc, &request, &use);
+        pthread_mutex_unlock(&compiler->lock);
+    }
+    if (use.make) {
+        bool good = make_headers(self, &request, &use);
+        pthread_mutex_lock(&compiler->lock);
+        kiln__pch_made(compiler->pch, &use, good);
+        pthread_mutex_unlock(&compiler->lock);
+    }
+    if (use.set)
+        self->worker.pch = kiln__pch_folder(compiler->pch);
+    kiln__worker_compile(&self->worker, &job->message, use.set ? use.path : NULL, false, &job->outcome);
+    if (use.set) {
+        pthread_mutex_lock(&compiler->lock);
+        kiln__pch_used(compiler->pch, &use, job->outcome.pch || (job->outcome.status != KILN_OK && !job->outcome.died),
+                       job->outcome.died);
+        pthread_mutex_unlock(&compiler->lock);
+    }
+    kiln__arena_free(&arena);
+}
+
 /* With the lock held, after a compile. A worker that died may have been killed for lack of memory, whose cause need not
  * be its source: the job is retried once, while no other compiles. */
 static void try_alone(slot *self, kiln__compile_job *job)
@@ -190,7 +262,7 @@ static void try_alone(slot *self, kiln__compile_job *job)
                    kiln_error_message(job->outcome.error));
         kiln_error_free(job->outcome.error);
         job->outcome = (kiln__outcome){0};
-        kiln__worker_compile(&self->worker, &job->message, true, &job->outcome);
+        kiln__worker_compile(&self->worker, &job->message, NULL, true, &job->outcome);
         pthread_mutex_lock(&compiler->lock);
     }
     compiler->lone = compiler->lone && !mine;
@@ -237,7 +309,7 @@ static void *serve(void *user)
         compiler->running++;
         pthread_mutex_unlock(&compiler->lock);
         if (compiler->worker)
-            kiln__worker_compile(&self->worker, &job->message, false, &job->outcome);
+            compile_there(self, job);
         else
             compile_here(compiler, &job->message, &job->outcome);
         pthread_mutex_lock(&compiler->lock);
@@ -306,6 +378,7 @@ static void free_compiler(kiln__compiler *compiler)
     kiln__free(compiler->mem, compiler->worker);
     kiln__free(compiler->mem, compiler->library);
     kiln__free(compiler->mem, compiler->slots);
+    kiln__pch_close(compiler->mem, compiler->pch);
     kiln__free(compiler->mem, compiler);
 }
 
@@ -382,7 +455,8 @@ kiln_status kiln__compiler_open(const kiln_allocator *mem, const kiln__compiler_
     if (worker)
         divide_memory(made, options->memory);
     made->slots = kiln__calloc(mem, made->slot_room, sizeof *made->slots);
-    if (!made->library || !made->slots || (worker && !made->worker)) {
+    bool opened = !worker || kiln__pch_open(mem, options->pch, &made->pch);
+    if (!opened || !made->library || !made->slots || (worker && !made->worker)) {
         free_compiler(made);
         return kiln__fail_memory(error);
     }
@@ -471,6 +545,7 @@ kiln_status kiln__compile_start(kiln__compiler *compiler, const kiln__compile_re
         return kiln__fail_memory(error);
     made->compiler = compiler;
     made->message.mem = compiler->mem;
+    made->prelude = request->prelude > 0;
     kiln__message_request(&made->message, request);
     if (made->message.failed || made->message.length > KILN__MESSAGE_MAX) {
         kiln_status status = made->message.failed

@@ -14,8 +14,10 @@ static int start(kiln__worker *worker)
     char parent[32], memory[32];
     snprintf(parent, sizeof parent, "%ld", (long)getpid());
     snprintf(memory, sizeof memory, "%llu", (unsigned long long)worker->memory);
-    const char *arguments[] = {worker->program, "--parent",      parent,     "--nvrtc", worker->library,
-                               "--include",     worker->include, "--memory", memory,    NULL};
+    const char *with = worker->pch ? worker->pch_makes ? "--pch-make" : "--pch" : NULL; /* or the list ends here */
+    const char *arguments[] = {worker->program, "--parent", parent, "--nvrtc", worker->library, "--include",
+                               worker->include, "--memory", memory, with,      worker->pch,     NULL};
+    worker->pch_given = worker->pch != NULL;
     return kiln__child_start(&worker->child, arguments);
 }
 
@@ -161,8 +163,11 @@ kiln_status kiln__worker_look(const kiln_allocator *mem, const char *program, co
     return status;
 }
 
-void kiln__worker_compile(kiln__worker *worker, const kiln__text *message, bool again, kiln__outcome *outcome)
+void kiln__worker_compile(kiln__worker *worker, const kiln__text *message, const char *path, bool again,
+                          kiln__outcome *outcome)
 {
+    if (path && worker->child.socket >= 0 && !worker->pch_given) /* it runs at random addresses */
+        kiln__worker_end(worker);
     /* The system may have ended an idle worker since its last job; this job is not the cause. */
     if (worker->child.socket >= 0 && kiln__child_is_gone(&worker->child)) {
         kiln__logf(&worker->log, KILN_LOG_INFO, "a compile worker ended while it was idle; starting another");
@@ -181,11 +186,19 @@ void kiln__worker_compile(kiln__worker *worker, const kiln__text *message, bool 
     const char *why = "";
     bool passing = false;
     kiln__unit parts;
-    kiln__io result = kiln__child_send(&worker->child, message, deadline);
+    kiln__text before = {.mem = worker->mem};
+    if (path)
+        kiln__message_pch(&before, path, worker->pch_makes);
+    kiln__io result = before.failed ? KILN__IO_MEMORY
+                      : path        ? kiln__child_send(&worker->child, &before, deadline)
+                                    : KILN__IO_DONE;
+    kiln__text_free(&before);
+    if (result == KILN__IO_DONE)
+        result = kiln__child_send(&worker->child, message, deadline);
     if (result == KILN__IO_DONE)
         result = receive_message(worker, KILN__MESSAGE_RESULT, &body, &length, deadline);
     if (result == KILN__IO_DONE &&
-        !kiln__message_read_result(body, length, &outcome->status, &outcome->ns, &parts, &why, &passing))
+        !kiln__message_read_result(body, length, &outcome->status, &outcome->ns, &parts, &why, &passing, &outcome->pch))
         result = KILN__IO_MALFORMED;
     if (result != KILN__IO_DONE) {
         outcome->ns = kiln__now_ns() - begun;

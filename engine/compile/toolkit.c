@@ -27,7 +27,9 @@ typedef struct file {
     kiln__hash128 digest; /* of the text */
     size_t *children;     /* files that its includes may refer to */
     size_t child_count, child_room;
-    uint64_t seen; /* the last query that reached it */
+    uint64_t seen;   /* the last query that reached it */
+    uint32_t *words; /* hashes of the words in its directives, ascending */
+    size_t word_count, word_room;
 } file;
 
 struct kiln__toolkit {
@@ -42,6 +44,8 @@ struct kiln__toolkit {
     kiln__hash128 asked;
     uint64_t answered; /* time of kiln__now_ns(); 0: never */
     char answer[33];
+    kiln__hash128 asked_words; /* the same of kiln__nvrtc_mentions() */
+    uint64_t answered_words, answer_words;
 };
 
 /* ---- the table of files ---- */
@@ -144,6 +148,48 @@ static bool add_name(kiln__nvrtc *nvrtc, kiln__arena *arena, size_t parent, cons
     return good;
 }
 
+static bool is_word(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '$';
+}
+
+static uint32_t hash_word(const char *word, size_t length) { return (uint32_t)kiln__hash(word, length).low; }
+
+static int compare_words(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* From each '#' to the end of its line, and of the lines that continue it: more than the directives. */
+static bool read_words(const kiln__nvrtc *nvrtc, file *at, const char *text)
+{
+    at->word_count = 0;
+    for (const char *p = text; (p = strchr(p, '#')) != NULL;)
+        while (*p && *p != '\n') {
+            size_t length = 0;
+            while (is_word(p[length]))
+                length++;
+            if (length > 0) {
+                if (!kiln__grow(nvrtc->mem, &at->words, &at->word_room, at->word_count + 1, sizeof *at->words))
+                    return false;
+                at->words[at->word_count++] = hash_word(p, length);
+            }
+            p += length                                         ? length
+                 : p[0] == '\\' && p[1] == '\n'                 ? 2
+                 : p[0] == '\\' && p[1] == '\r' && p[2] == '\n' ? 3
+                                                                : 1;
+        }
+    if (at->word_count)
+        qsort(at->words, at->word_count, sizeof *at->words, compare_words);
+    size_t kept = 0;
+    for (size_t i = 0; i < at->word_count; i++)
+        if (kept == 0 || at->words[kept - 1] != at->words[i])
+            at->words[kept++] = at->words[i];
+    at->word_count = kept;
+    return true;
+}
+
 static bool read_file(kiln__nvrtc *nvrtc, kiln__arena *arena, size_t place)
 {
     kiln__toolkit *kit = nvrtc->toolkit;
@@ -160,7 +206,7 @@ static bool read_file(kiln__nvrtc *nvrtc, kiln__arena *arena, size_t place)
     kit->files[place].child_count = 0;
     kit->files[place].opaque = false;
     const char *at = text, *operand;
-    bool good = true;
+    bool good = read_words(nvrtc, &kit->files[place], text);
     while (good && (operand = kiln__include_next(text, &at)) != NULL) {
         size_t size = *operand == '"'   ? strcspn(operand + 1, "\"\n")
                       : *operand == '<' ? strcspn(operand + 1, ">\n")
@@ -299,6 +345,85 @@ static bool answer(kiln__nvrtc *nvrtc, const char *const *names, size_t count, b
     return good;
 }
 
+/* The names of macros that CUDA's headers may be set by. */
+static bool is_cudas(const char *word)
+{
+    static const char *const begins[] = {"_", "CUB_", "CUDA", "CCCL_", "LIBCUDACXX_", "THRUST_", "NV", "NDEBUG"};
+    for (size_t i = 0; i < KILN__COUNT(begins); i++)
+        if (strncmp(word, begins[i], strlen(begins[i])) == 0)
+            return true;
+    return false;
+}
+
+/* With the lock held. One bit for each word. */
+static bool find_words(kiln__nvrtc *nvrtc, kiln__arena *arena, const char *const *names, size_t count,
+                       const char *const *words, size_t word_count, uint64_t *found)
+{
+    kiln__toolkit *kit = nvrtc->toolkit;
+    kiln__text text = {.mem = nvrtc->mem};
+    bool good = ask(nvrtc, arena, names, count, &text);
+    kiln__text_free(&text);
+    *found = 0;
+    for (size_t i = 0; i < kit->count && good; i++) {
+        const file *at = &kit->files[i];
+        if (at->seen != kit->question || !at->there)
+            continue;
+        for (size_t w = 0; w < word_count; w++) {
+            uint32_t hash = hash_word(words[w], strlen(words[w]));
+            if (at->opaque && is_cudas(words[w])) /* a file that was not read may have it */
+                *found |= (uint64_t)1 << w;
+            if (at->word_count && bsearch(&hash, at->words, at->word_count, sizeof hash, compare_words))
+                *found |= (uint64_t)1 << w;
+        }
+    }
+    return good;
+}
+
+kiln_status kiln__nvrtc_mentions(kiln__nvrtc *nvrtc, const char *const *names, size_t count, const char *const *words,
+                                 size_t word_count, uint64_t *found, kiln_error **error)
+{
+    *found = UINT64_MAX;
+    if (count == 0 || !*nvrtc->include || word_count > 64)
+        return KILN_OK;
+    kiln__arena arena = {.mem = nvrtc->mem};
+    kiln__text text = {.mem = nvrtc->mem};
+    for (size_t i = 0; i < count; i++)
+        kiln__text_printf(&text, "%s\n", names[i]);
+    for (size_t i = 0; i < word_count; i++)
+        kiln__text_printf(&text, " %s\n", words[i]);
+    kiln__hash128 asked = kiln__hash(kiln__text_get(&text), text.length);
+    bool good = !text.failed;
+    pthread_mutex_lock(&nvrtc->lock);
+    if (good && !nvrtc->toolkit)
+        good = (nvrtc->toolkit = kiln__calloc(nvrtc->mem, 1, sizeof *nvrtc->toolkit)) != NULL;
+    kiln__toolkit *kit = nvrtc->toolkit;
+    uint64_t now = kiln__now_ns();
+    if (good && (!kit->answered_words || now - kit->answered_words > ANSWER_NS || asked.low != kit->asked_words.low ||
+                 asked.high != kit->asked_words.high)) {
+        good = find_words(nvrtc, &arena, names, count, words, word_count, &kit->answer_words) && !arena.failed;
+        kit->answered_words = good ? now : 0;
+        kit->asked_words = asked;
+    }
+    if (good)
+        *found = kit->answer_words;
+    pthread_mutex_unlock(&nvrtc->lock);
+    kiln__text_free(&text);
+    kiln__arena_free(&arena);
+    return good ? KILN_OK : kiln__fail_memory(error);
+}
+
+bool kiln__nvrtc_has(const kiln__nvrtc *nvrtc, const char *name)
+{
+    for (size_t i = 0; *nvrtc->include && i < KILN__COUNT(kiln__include_folders); i++) {
+        char path[4096];
+        struct stat info;
+        int length = snprintf(path, sizeof path, "%s/%s%s", nvrtc->include, kiln__include_folders[i], name);
+        if (length < (int)sizeof path && stat(path, &info) == 0 && S_ISREG(info.st_mode))
+            return true;
+    }
+    return false;
+}
+
 kiln_status kiln__nvrtc_headers(kiln__nvrtc *nvrtc, const char *const *names, size_t count, bool fresh, char digest[33],
                                 kiln_error **error)
 {
@@ -318,6 +443,7 @@ void kiln__toolkit_free(const kiln_allocator *mem, kiln__toolkit *kit)
     for (size_t i = 0; i < kit->count; i++) {
         kiln__free(mem, kit->files[i].path);
         kiln__free(mem, kit->files[i].children);
+        kiln__free(mem, kit->files[i].words);
     }
     kiln__free(mem, kit->files);
     kiln__free(mem, kit->slots);

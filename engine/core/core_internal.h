@@ -4,6 +4,8 @@
 
 #include "engine.h"
 
+#define KILN__PCH_FOLDER "pch" /* of precompiled headers, in the folder of the cache */
+
 /* To be called under the engine's lock; the functions without `_locked` take it. */
 kiln_status kiln__engine_nvrtc_locked(kiln_engine *engine, kiln_error **error);
 kiln_status kiln__engine_device_locked(kiln_engine *engine, kiln_error **error);

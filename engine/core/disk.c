@@ -58,6 +58,13 @@ kiln_status kiln_cache_gc(kiln_engine *engine, uint64_t max_bytes, uint64_t *rem
         status = kiln__cache_gc(cache, max_bytes, &gone, &kept, error);
     if (status != KILN_OK)
         return status;
+    kiln__arena arena = {.mem = engine->mem};
+    const char *headers = kiln__arena_printf(&arena, "%s/" KILN__PCH_FOLDER, engine->cache_dir);
+    if (headers)
+        kiln__pch_collect(headers, max_bytes > kept ? max_bytes - kept : 0);
+    kiln__arena_free(&arena);
+    if (!headers)
+        return kiln__fail_memory(error);
     if (removed)
         *removed = gone;
     if (kept_bytes)

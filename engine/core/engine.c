@@ -151,12 +151,18 @@ static kiln_status open_compiler(kiln_engine *engine, kiln_error **error)
         kiln__logf(&engine->log, KILN_LOG_WARNING,
                    "kiln-worker was not found, so kernels compile one at a time in "
                    "this process, without a time limit; set KILN_WORKER to its path");
-    kiln__compiler_options options = {.worker = engine->worker,
-                                      .nvrtc = kiln__nvrtc_path(engine->nvrtc),
-                                      .jobs = engine->jobs,
-                                      .timeout = engine->compile_timeout,
-                                      .log = &engine->log};
-    return kiln__compiler_open(engine->mem, &options, engine->nvrtc, &engine->compiler, error);
+    kiln__arena arena = {.mem = engine->mem};
+    kiln__compiler_options options = {
+        .worker = engine->worker,
+        .pch = engine->cache_dir ? kiln__arena_printf(&arena, "%s/" KILN__PCH_FOLDER, engine->cache_dir) : NULL,
+        .nvrtc = kiln__nvrtc_path(engine->nvrtc),
+        .jobs = engine->jobs,
+        .timeout = engine->compile_timeout,
+        .log = &engine->log};
+    status = arena.failed ? kiln__fail_memory(error)
+                          : kiln__compiler_open(engine->mem, &options, engine->nvrtc, &engine->compiler, error);
+    kiln__arena_free(&arena);
+    return status;
 }
 
 kiln_status kiln__engine_compiler(kiln_engine *engine, kiln_error **error)

@@ -307,26 +307,75 @@ static size_t all_texts(const kiln__code_job *job, const char **texts)
     return count;
 }
 
+/* True if a CUDA header is included behind the macros. */
+static bool cuda_comes_later(const kiln__code_job *job, const char *const *prelude, size_t count)
+{
+    for (size_t i = 0; i < job->includes.other_count; i++) {
+        size_t k = 0;
+        while (k < count && strcmp(prelude[k], job->includes.others[i]) != 0)
+            k++;
+        if (k == count && kiln__nvrtc_has(job->engine->nvrtc, job->includes.others[i]))
+            return true;
+    }
+    return false;
+}
+
+static void define(kiln__code_job *job, const macro *m)
+{
+    kiln__text_printf(&job->source, "#define %s %s\n", m->name, m->value);
+}
+
+/* The CUDA headers that the source begins with come before the macros, but for those macros that the headers' own
+ * directives name. */
+static kiln_status write_prelude(kiln__code_job *job, const char *const *prelude, size_t count, uint64_t *first,
+                                 kiln_error **error)
+{
+    const char **words = kiln__arena_alloc(&job->arena, (job->macro_count + 1) * sizeof *words);
+    for (size_t i = 0; words && i < job->macro_count; i++)
+        words[i] = job->macros[i].name;
+    kiln_status status = words ? kiln__nvrtc_mentions(job->engine->nvrtc, prelude, count, words, job->macro_count,
+                                                      first, error)
+                               : kiln__fail_memory(error);
+    if (status != KILN_OK || job->macro_count > 64)
+        return status;
+    for (size_t i = 0; i < job->macro_count; i++)
+        if (*first >> i & 1)
+            define(job, &job->macros[i]);
+    for (size_t i = 0; i < count; i++)
+        kiln__text_printf(&job->source, "#include <%s>\n", prelude[i]);
+    if (kiln__nvrtc_version(job->engine->nvrtc) >= 12080)
+        kiln__text_puts(&job->source, "#pragma nv_hdrstop\n");
+    job->request.prelude = job->source.length;
+    job->request.headers = job->headers;
+    job->request.header_names = job->includes.others;
+    job->request.header_name_count = job->includes.other_count;
+    return KILN_OK;
+}
+
 static kiln_status write_macros(kiln__code_job *job, kiln_error **error)
 {
     const kiln__compile_request *request = &job->request;
-    const char **texts = kiln__arena_alloc(
-        &job->arena,
-        (1 + request->include_count + request->option_count + request->name_count + job->macro_count) * sizeof *texts);
+    size_t most = 1 + request->include_count + request->option_count + request->name_count + job->macro_count;
+    const char **texts = kiln__arena_alloc(&job->arena, most * sizeof *texts), *const * prelude;
     if (!texts)
         return kiln__fail_memory(error);
-    size_t count = all_texts(job, texts);
-    bool any = *job->headers != '\0'; /* CUDA's headers may name any */
+    size_t count = all_texts(job, texts), prelude_count = 0;
+    uint64_t first = 0;
+    kiln_status status = kiln__prelude_find(job->engine->nvrtc, &job->arena, &job->includes, &prelude, &prelude_count,
+                                            error);
+    bool any = status == KILN_OK && cuda_comes_later(job, prelude, prelude_count); /* it may name any */
+    if (status == KILN_OK && prelude_count > 0 && *job->headers)
+        status = write_prelude(job, prelude, prelude_count, &first, error);
     for (size_t i = 0; i < count && !any; i++)
         any = makes_names(texts[i]);
     for (size_t i = 0; i < job->macro_count; i++) {
         bool named = any;
         for (size_t k = 0; k < count && !named; k++)
             named = names(texts[k], job->macros[i].name);
-        if (named)
-            kiln__text_printf(&job->source, "#define %s %s\n", job->macros[i].name, job->macros[i].value);
+        if (named && (request->prelude == 0 || !(first >> i & 1)))
+            define(job, &job->macros[i]);
     }
-    return KILN_OK;
+    return status;
 }
 
 /* ---- the source ---- */

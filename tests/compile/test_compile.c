@@ -326,6 +326,61 @@ static void test_digest(void)
     }
 }
 
+/* What a source includes first, and which words the directives of it have. */
+static void check_prelude(kiln__nvrtc *here, const char *text, const char *want)
+{
+    kiln__arena arena = {0};
+    kiln__include items[] = {{.name = "mine.h", .text = "#pragma once\n#include <b.h>\n", .path = "/mine.h"},
+                             {.name = "code.h", .text = "#include <b.h>\nint i;\n", .path = "/code.h"},
+                             {.name = "stdint.h", .text = "#if __has_include(<far.h>)\n#include <far.h>\n#endif\n"}};
+    const kiln__includes includes = {.source = text, .items = items, .count = 3};
+    const char *const *names = NULL;
+    size_t count = 0;
+    kiln_error *error = NULL;
+    kiln__text got = {0};
+    CHECK_OK(kiln__prelude_find(here, &arena, &includes, &names, &count, &error), error);
+    for (size_t i = 0; i < count; i++)
+        kiln__text_printf(&got, "%s%s", i ? " " : "", names[i]);
+    CHECK_TEXT(kiln__text_get(&got), want);
+    kiln__text_free(&got);
+    kiln__arena_free(&arena);
+}
+
+static void test_prelude(void)
+{
+    char folder[] = "/tmp/kiln-headers-XXXXXX", path[160];
+    kiln__nvrtc *here = NULL;
+    make_headers(folder);
+    put_header(folder, "words.h",
+               "int T;\n#ifdef FIRST\n#endif\n  # define X \\\n SECOND\n#include <b.h>\nint THIRD;\n");
+    CHECK(kiln__nvrtc_open_file(NULL, kiln__nvrtc_path(nvrtc), folder, &here, NULL) == KILN_OK);
+    check_prelude(here, "", "");
+    check_prelude(
+        here,
+        "// text\n\n/* more\n*/ #pragma once\n#include <a.h> // why\n # include \"other.h\"\nint i;\n#include <b.h>",
+        "a.h other.h");
+    check_prelude(here, "#include <a.h>\n#include <a.h>\n#include <none.h>\n#include <b.h>\n", "a.h");
+    check_prelude(here, "#include \"mine.h\"\n#include <a.h>\n", "b.h a.h");
+    check_prelude(here, "#include \"code.h\"\n#include <a.h>\n", "b.h");
+    check_prelude(here, "#include <stdint.h>\n#include <a.h>\n", "far.h a.h");
+    check_prelude(here, "#define X\n#include <a.h>\n", "");
+    check_prelude(here, "#ifdef X\n#include <a.h>\n#endif\n", "");
+    check_prelude(here, "// odd \\\n#include <b.h>\n#include <a.h>\n", "");
+    check_prelude(here, "/* open\n#include <a.h>\n", "");
+    check_prelude(here, "#include <a.h> int i;\n", "a.h");
+    const char *const names[] = {"words.h"}, *const words[] = {"T", "FIRST", "SECOND", "THIRD", "far", "h"};
+    uint64_t found = 0;
+    kiln_error *error = NULL;
+    CHECK_OK(kiln__nvrtc_mentions(here, names, 1, words, 6, &found, &error), error);
+    CHECK(found == (1u << 1 | 1u << 2 | 1u << 4 | 1u << 5)); /* `far` and `h`: in headers that it includes */
+    const char *const odd[] = {"macro.h"}, *const more[] = {"T", "CUB_STDERR", "M", "_X"};
+    CHECK_OK(kiln__nvrtc_mentions(here, odd, 1, more, 4, &found, &error), error);
+    CHECK(found == (1u << 1 | 1u << 2 | 1u << 3)); /* it may include anything, which names of CUDA's may change */
+    kiln__nvrtc_close(here);
+    snprintf(path, sizeof path, "rm -r '%s'", folder);
+    CHECK(system(path) == 0);
+}
+
 static void test_digest_oom(void)
 {
     char folder[] = "/tmp/kiln-headers-XXXXXX", path[160], digest[33];
@@ -357,6 +412,7 @@ static const check_case cases[] = {
     {"logs", test_log},
     {"out of memory", test_oom},
     {"CUDA's headers", test_digest},
+    {"what a source includes first", test_prelude},
     {"CUDA's headers, out of memory", test_digest_oom},
 };
 

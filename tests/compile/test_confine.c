@@ -28,7 +28,7 @@ static int what_is_possible(const char *kind)
     char how[256], beside[160];
     const char *readable[] = {NULL, "", inside, "/nonexistent/folder"};
     setenv("KILN_CONFINE", kind, 1);
-    bool confined = kiln__confine(readable, sizeof readable / sizeof *readable, how, sizeof how);
+    bool confined = kiln__confine(readable, sizeof readable / sizeof *readable, NULL, how, sizeof how);
     if (!confined) {
         fprintf(stderr, "%s: not confined: %s\n", *kind ? kind : "default", how);
         return NOT_CONFINED;
@@ -80,7 +80,7 @@ static void test_off(void)
 {
     char how[256];
     setenv("KILN_CONFINE", "none", 1);
-    CHECK(!kiln__confine(NULL, 0, how, sizeof how));
+    CHECK(!kiln__confine(NULL, 0, NULL, how, sizeof how));
     CHECK(strstr(how, "KILN_CONFINE") != NULL && opens("/etc/passwd", O_RDONLY));
     unsetenv("KILN_CONFINE");
 }

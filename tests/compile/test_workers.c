@@ -413,7 +413,7 @@ static void test_messages(void)
     kiln__unit unit = {.ptx = "ptx", .ptx_length = 3, .cubin = "cubin", .cubin_length = 5}, back;
     kiln__text messages[2] = {{0}};
     kiln__message_request(&messages[0], &request);
-    kiln__message_result(&messages[1], KILN_OK, 77, &unit, "why", true);
+    kiln__message_result(&messages[1], KILN_OK, 77, &unit, "why", true, true);
     const size_t skip = sizeof(kiln__message_header);
     for (int kind = 0; kind < 2; kind++) {
         size_t length = messages[kind].length - skip;
@@ -427,17 +427,17 @@ static void test_messages(void)
             kiln__compile_request copy;
             kiln_status status;
             uint64_t ns;
-            bool passing = false;
+            bool passing = false, pch = false;
             const char *why;
             bool good = kind == 0 ? kiln__message_read_request(body, size, &arena, &copy)
-                                  : kiln__message_read_result(body, size, &status, &ns, &back, &why, &passing);
+                                  : kiln__message_read_result(body, size, &status, &ns, &back, &why, &passing, &pch);
             CHECK(!good || at >= length);
             if (at == length && kind == 0) {
                 CHECK(good && copy.option_count == 2 && copy.name_count == 1 && copy.include_count == 1);
                 CHECK_TEXT(copy.options[1], "-w");
                 CHECK_TEXT(copy.includes[0].text, "#define A\n");
             } else if (at == length) {
-                CHECK(good && ns == 77 && passing && back.cubin_length == 5 && back.lowered_length == 0);
+                CHECK(good && ns == 77 && passing && pch && back.cubin_length == 5 && back.lowered_length == 0);
             }
             kiln__arena_free(&arena);
             free(body);
@@ -450,7 +450,7 @@ static void test_messages(void)
 static void *run_worker(void *user)
 {
     int fd = *(int *)user;
-    int status = kiln__worker_run(fd, kiln__nvrtc_path(nvrtc), kiln__nvrtc_include(nvrtc), false);
+    int status = kiln__worker_run(fd, kiln__nvrtc_path(nvrtc), kiln__nvrtc_include(nvrtc), NULL, false, false);
     close(fd);
     return (void *)(intptr_t)status;
 }
@@ -663,7 +663,8 @@ static int act_mortal(void)
         kiln_status status = kiln__compile_here(NULL, nvrtc, &request, NULL, 0, &unit, &ns, &error);
         usleep(20000); /* so that the compiles of several overlap */
         flock(busy, LOCK_UN);
-        kiln__message_result(&message, status, ns, &unit, kiln_error_message(error), kiln__error_is_passing(error));
+        kiln__message_result(&message, status, ns, &unit, kiln_error_message(error), kiln__error_is_passing(error),
+                             false);
         if (!kiln__socket_send(STDIN_FILENO, &message))
             return 6;
         kiln__unit_free(&unit);

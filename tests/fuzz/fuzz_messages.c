@@ -33,8 +33,8 @@ static void read_result(const char *body, size_t length)
     uint64_t ns;
     kiln__unit parts, unit = {0};
     const char *why = NULL;
-    bool passing;
-    if (kiln__message_read_result(body, length, &status, &ns, &parts, &why, &passing)) {
+    bool passing, pch;
+    if (kiln__message_read_result(body, length, &status, &ns, &parts, &why, &passing, &pch)) {
         WANT(strlen(why) < length);
         if (kiln__unit_make(NULL, &parts, &unit, NULL) == KILN_OK)
             WANT(unit.ptx_length == parts.ptx_length && unit.log_length == parts.log_length);

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -12,7 +13,7 @@
 #include "compile.h"
 #include "runner.h"
 
-enum { STACK_BYTES = 512 << 20, NICE = 5 };
+enum { STACK_BYTES = 512 << 20, NICE = 5, MOST_PCH = 1 << 30 };
 
 static void limit(__rlimit_resource_t resource, rlim_t most)
 {
@@ -33,10 +34,25 @@ static const char *option(int count, char **arguments, const char *name)
     return NULL;
 }
 
+/* Precompiled headers hold addresses, so the processes that share them must not have random ones. The system decides
+ * that at exec, so this program starts itself once more. False: it cannot. */
+static bool has_fixed_addresses(char **arguments)
+{
+    int now = personality(0xffffffff);
+    if (now < 0)
+        return false;
+    if (now & ADDR_NO_RANDOMIZE)
+        return true;
+    if (personality((unsigned long)now | ADDR_NO_RANDOMIZE) >= 0)
+        execv("/proc/self/exe", arguments);
+    return false;
+}
+
 int main(int count, char **arguments)
 {
     const char *library = option(count, arguments, "--nvrtc");
     const char *parent = option(count, arguments, "--parent");
+    const char *uses = option(count, arguments, "--pch"), *makes = option(count, arguments, "--pch-make");
     bool runs = option(count, arguments, "--run") != NULL;
     if ((!library && !runs) || !parent) {
         static const char usage[] = "kiln-worker: started by kiln itself, not by hand\n";
@@ -46,13 +62,15 @@ int main(int count, char **arguments)
     if (getppid() != (pid_t)strtol(parent, NULL, 10))
         return 0; /* it died before the line above */
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    if ((uses || makes) && !has_fixed_addresses(arguments))
+        uses = makes = NULL;
     if (close_range(3, ~0u, 0) != 0 && errno != ENOSYS) /* what the host forgot to mark close-on-exec */
         return 3;
     limit(RLIMIT_CORE, 0);
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error to report */
     if (runs)                 /* a driver reserves address space and keeps a cache as it likes */
         return kiln__runner_serve(STDIN_FILENO);
-    limit(RLIMIT_FSIZE, 0); /* no option of NVRTC can make it write a file */
+    limit(RLIMIT_FSIZE, uses || makes ? MOST_PCH : 0); /* 0: no option of NVRTC can make it write a file */
     limit(RLIMIT_STACK, STACK_BYTES);
     if (!KILN__SANITIZED) { /* their shadow memory takes terabytes of address space */
         const char *given = option(count, arguments, "--memory");
@@ -60,5 +78,6 @@ int main(int count, char **arguments)
         limit(RLIMIT_AS, memory ? memory : (uint64_t)4 << 30);
     }
     nice(NICE); /* whoever measures on this machine goes first */
-    return kiln__worker_run(STDIN_FILENO, library, option(count, arguments, "--include"), true);
+    return kiln__worker_run(STDIN_FILENO, library, option(count, arguments, "--include"), makes ? makes : uses,
+                            makes != NULL, true);
 }

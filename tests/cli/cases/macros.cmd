@@ -40,5 +40,6 @@ kernel BLOCK "TYPE(1)" >value.cu
 kiln run value.yaml -p TYPE=integer
 spec collides 'params: {T: [int], BLOCK: [32]}
 define: {GroupT: 3}'
-{ echo '#include <cooperative_groups.h>' && kernel BLOCK 'T(1)'; } >collides.cu
+{ echo '#define FIRST' && echo '#include <cooperative_groups.h>' && # behind the macros, as it is not the first line
+    kernel BLOCK 'T(1)'; } >collides.cu
 kiln run collides.yaml 2>&1 | grep '^('

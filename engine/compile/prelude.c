@@ -1,0 +1,127 @@
+/* prelude.c - the CUDA headers that a source includes before anything else. They can stand before the macros of a
+ * configuration, and then are the same for all: the macros do not disturb them, and they can be compiled ahead (pch.c).
+ *
+ * Only what is certain counts: an #include at the beginning, with nothing but comments, `#pragma once` and other such
+ * includes before it; in a project's header that is included so, too. */
+#include <string.h>
+
+#include "compile_internal.h"
+
+typedef struct reader {
+    const kiln__nvrtc *nvrtc;
+    kiln__arena *arena;
+    const kiln__includes *includes;
+    const char **names;
+    size_t count, room;
+    bool failed;
+} reader;
+
+static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
+
+/* NULL: a comment that goes on in an odd way, or has no end. */
+static const char *skip_comment(const char *at)
+{
+    if (at[1] == '*') {
+        const char *end = strstr(at + 2, "*/");
+        return end ? end + 2 : NULL;
+    }
+    size_t length = strcspn(at, "\n");
+    return memchr(at, '\\', length) || memchr(at, '?', length) ? NULL : at + length;
+}
+
+static const char *skip(const char *at, bool lines)
+{
+    while (at && *at) {
+        if (is_blank(*at) || (lines && *at == '\n'))
+            at++;
+        else if (at[0] == '/' && (at[1] == '/' || at[1] == '*'))
+            at = skip_comment(at);
+        else
+            break;
+    }
+    return at;
+}
+
+static void add(reader *r, const char *name)
+{
+    for (size_t i = 0; i < r->count; i++)
+        if (strcmp(r->names[i], name) == 0)
+            return;
+    if (!name || !kiln__grow(r->nvrtc->mem, &r->names, &r->room, r->count + 1, sizeof *r->names))
+        r->failed = true;
+    else
+        r->names[r->count++] = name;
+}
+
+/* The CUDA headers of a header that Kiln has itself; their conditions are only whether they are there. */
+static void add_of_own(reader *r, const char *text)
+{
+    const char *at = text, *operand;
+    while (!r->failed && (operand = kiln__include_next(text, &at)) != NULL) {
+        char *name = kiln__arena_strndup(r->arena, operand + 1, strcspn(operand + 1, ">\""));
+        if (!name)
+            r->failed = true;
+        else if (kiln__nvrtc_has(r->nvrtc, name))
+            add(r, name);
+    }
+}
+
+static bool read(reader *r, const char *text, int depth);
+
+/* True if what follows may count too. */
+static bool take(reader *r, const char *name, int depth)
+{
+    for (size_t i = 0; i < r->includes->count; i++)
+        if (strcmp(r->includes->items[i].name, name) == 0) {
+            if (r->includes->items[i].path)
+                return depth < 8 && read(r, r->includes->items[i].text, depth + 1);
+            add_of_own(r, r->includes->items[i].text);
+            return !r->failed;
+        }
+    if (!kiln__nvrtc_has(r->nvrtc, name))
+        return false;
+    add(r, name);
+    return !r->failed;
+}
+
+static bool read(reader *r, const char *text, int depth)
+{
+    const char *at = skip(text, true);
+    for (; at && *at == '#'; at = skip(at, true)) {
+        at = skip(at + 1, false);
+        if (at && strncmp(at, "pragma", 6) == 0 && is_blank(at[6])) {
+            at = skip(at + 6, false);
+            if (!at || strncmp(at, "once", 4) != 0)
+                return false;
+            at += 4;
+        } else if (at && strncmp(at, "include", 7) == 0 && (is_blank(at[7]) || at[7] == '<' || at[7] == '"')) {
+            at = skip(at + 7, false);
+            char close = at && *at == '<' ? '>' : '"';
+            size_t length = at && (*at == '<' || *at == '"') ? strcspn(at + 1, close == '>' ? ">\n" : "\"\n") : 0;
+            char *name = length && at[1 + length] == close ? kiln__arena_strndup(r->arena, at + 1, length) : NULL;
+            if (!name || !take(r, name, depth))
+                return false;
+            at += length + 2;
+        } else {
+            return false;
+        }
+        at = skip(at, false);
+        if (!at || (*at && *at != '\n'))
+            return false;
+    }
+    return at && *at == '\0'; /* nothing else is in it */
+}
+
+kiln_status kiln__prelude_find(const kiln__nvrtc *nvrtc, kiln__arena *arena, const kiln__includes *includes,
+                               const char *const **names, size_t *count, kiln_error **error)
+{
+    reader r = {.nvrtc = nvrtc, .arena = arena, .includes = includes};
+    read(&r, includes->source, 0);
+    const char **kept = kiln__arena_alloc(arena, (r.count + 1) * sizeof *kept);
+    if (kept && r.count)
+        memcpy(kept, r.names, r.count * sizeof *kept);
+    *names = kept;
+    *count = r.count;
+    kiln__free(nvrtc->mem, r.names);
+    return r.failed || arena->failed ? kiln__fail_memory(error) : KILN_OK;
+}
