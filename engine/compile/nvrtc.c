@@ -297,12 +297,13 @@ static kiln_status open_nvrtc(const kiln_allocator *mem, const char *path, const
                                 "unset it to search for one.",
                                 kiln__text_get(&found.tried));
     } else if (!look(&found)) {
-        status = kiln__fail(mem, error, KILN_ERROR_NO_COMPILER,
-                            "no NVRTC (libnvrtc.so, the CUDA run-time compiler) was found.\n%sSearched: the loader's "
-                            "path, $CUDA_HOME and /usr/local/cuda. Install the CUDA toolkit or the Python wheels "
-                            "nvidia-cuda-nvrtc and nvidia-cuda-runtime, run tools/setup.sh, or set KILN_NVRTC to the "
-                            "file.",
-                            kiln__text_get(&found.tried));
+        status = kiln__fail(
+            mem, error, KILN_ERROR_NO_COMPILER,
+            "no NVRTC (libnvrtc.so, the CUDA run-time compiler) was found.\n%sSearched: the loader's "
+            "path, $CUDA_HOME and /usr/local/cuda. Install the CUDA toolkit (Debian: nvidia-cuda-toolkit, of "
+            "non-free), or NVIDIA's Python wheels by " KILN__GET_NVRTC
+            " (no toolkit is needed then), or set KILN_NVRTC to the file.",
+            kiln__text_get(&found.tried));
     }
     if (status == KILN_OK)
         status = finish(&found, include, error);
