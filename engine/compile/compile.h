@@ -26,11 +26,12 @@
 
 /* ---- NVRTC by dlopen ---- */
 /* The command that gets NVRTC and the headers where this build looks for them, for messages. A build for packages names
- * the folder (KILN_WHEELS): whoever installs a package does not have the sources. */
+ * the folder (KILN_WHEELS): whoever installs a package does not have the sources. The version is that of
+ * tools/cuda-wheels.txt, which the tests run with. */
 #ifdef KILN_WHEELS
 #define KILN__GET_NVRTC                                                                                                \
-    "python3 -m pip install --target " KILN_WHEELS " nvidia-cuda-nvrtc~=13.0 nvidia-cuda-runtime~=13.0 "               \
-    "nvidia-cuda-crt~=13.0 nvidia-cuda-cccl~=13.0"
+    "python3 -m pip install --target " KILN_WHEELS " nvidia-cuda-nvrtc~=13.0.0 nvidia-cuda-runtime~=13.0.0 "           \
+    "nvidia-cuda-crt~=13.0.0 nvidia-cuda-cccl~=13.0.0"
 #else
 #define KILN__GET_NVRTC "tools/setup.sh"
 #endif

@@ -52,6 +52,7 @@ static const char *find_include(kiln__nvrtc *nvrtc, kiln__arena *arena)
         home && *home ? kiln__arena_printf(arena, "%s/include", home) : NULL,
         "/usr/local/cuda/include",
         "/usr/lib/cuda/include",
+        "/usr/include", /* Debian's package of the toolkit */
     };
     for (size_t i = 0; i < KILN__COUNT(candidates); i++)
         if (candidates[i] && has_headers(arena, candidates[i])) {
@@ -268,7 +269,8 @@ static kiln_status finish(search *found, const char *include, kiln_error **error
     struct stat info;
     nvrtc->cccl = kiln__strdup(nvrtc->mem, cccl && stat(cccl, &info) == 0 && S_ISDIR(info.st_mode) ? cccl : "");
     kiln__text text = {.mem = nvrtc->mem};
-    kiln__text_printf(&text, "nvrtc %d.%d, options " OPTION_SET, nvrtc->version / 1000, nvrtc->version % 1000 / 10);
+    kiln__text_printf(&text, "nvrtc %d.%d, options " OPTION_SET "%s", nvrtc->version / 1000, nvrtc->version % 1000 / 10,
+                      nvrtc->version < 12000 ? " C++17" : "");
     describe(&text, "library", nvrtc->path);
     describe(&text, "builtins", builtins_path(nvrtc, &found->arena));
     nvrtc->identity = text.data;

@@ -51,7 +51,7 @@ inside kiln --version
 say "kiln doctor without NVRTC says how to get it"
 inside kiln doctor >"$root/doctor" && fail "kiln doctor found a compiler on a bare system"
 grep -q '^MISSING  nvrtc' "$root/doctor" || { cat "$root/doctor"; fail "kiln doctor does not say that NVRTC is missing"; }
-get=$(inside kiln doctor --json | grep -o 'python3 -m pip install --target [^,(]*~=13.0' | head -n 1)
+get=$(inside kiln doctor --json | grep -o 'python3 -m pip install --target [^,(]*~=13[0-9.]*[0-9]' | head -n 1)
 [ -n "$get" ] || fail "kiln doctor does not say how to install the wheels"
 echo "$get"
 install python3-pip ca-certificates
@@ -98,7 +98,7 @@ assert cuda.cuDeviceGetName(name, 64, 0) == 0
 print(name.value.decode())"'
 
 say "removal"
-inside apt-get -q purge -y libkiln0 libkiln-dev kiln kiln-sim >/dev/null
-left=$(inside find /usr /etc /var -name '*kiln*' ! -path '/var/lib/apt/*' ! -path '/var/log/*' ! -path '/usr/local/lib/kiln*')
+inside apt-get -q purge -y libkiln0 libkiln-dev kiln kiln-sim >"$root/log" 2>&1 || { cat "$root/log"; exit 1; }
+left=$(inside find /usr /etc /var -name '*kiln*' ! -path '/var/lib/apt/*' ! -path '/var/cache/man/*' ! -path '/var/log/*' ! -path '/usr/local/lib/kiln*')
 [ -z "$left" ] || fail "left behind: $left"
 say "all of it worked"
