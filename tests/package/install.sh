@@ -22,7 +22,10 @@ trap end EXIT
 trap 'exit 1' HUP INT TERM
 say() { echo "== $*"; }
 fail() { echo "FAIL: $*" >&2; exit 1; }
-for name in $(env | sed -n 's/^\(KILN_[A-Z_]*\)=.*/\1/p') CUDA_HOME CUDA_PATH LD_LIBRARY_PATH TMPDIR; do unset "$name"; done
+# Nothing of this machine's settings goes in, but what its network may need (of pip, of proxies).
+for name in $(env | sed -n 's/^\(\(KILN\|CMAKE\|CUDA\)_[A-Za-z_]*\)=.*/\1/p') CC CFLAGS LDFLAGS LD_LIBRARY_PATH TMPDIR; do
+    unset "$name"
+done
 export HOME=/root DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8 PATH=/usr/sbin:/usr/bin:/sbin:/bin
 inside() { chroot "$root" "$@"; }
 install() { inside apt-get -q install -y --no-install-recommends "$@" >"$root/log" 2>&1 || { cat "$root/log" >&2; fail "$*"; }; }
