@@ -4,7 +4,7 @@
 #   tools/setup.sh           what building and running needs
 #   tools/setup.sh --test    also what the tests and tools/lint.py need (clang for the fuzz targets, gnuplot, zsh,
 #                            fish, abigail-tools, Python's jsonschema, yaml, cffi, numpy and headers, clang-format,
-#                            clang-tidy, cppcheck, gcovr)
+#                            clang-tidy, cppcheck, gcovr, lintian, dpkg-dev)
 #   tools/setup.sh --check   only says what is missing; exit 1 if something is
 #
 # Debian packages come through apt (as root, or through sudo). NVRTC and the CUDA headers are taken from an installed
@@ -62,6 +62,8 @@ if [ $test = 1 ]; then
     has clang-tidy || want clang-tidy
     has cppcheck || want cppcheck
     has gcovr || want gcovr # tools/coverage.sh
+    has lintian || want lintian # the Debian packages
+    has dpkg-shlibdeps || want dpkg-dev
     # libFuzzer and the sanitizers of clang are a package of their own.
     if ! has clang || [ ! -e "$(clang -print-runtime-dir 2>/dev/null)/libclang_rt.fuzzer-x86_64.a" ] &&
        [ ! -e "$(clang -print-runtime-dir 2>/dev/null)/libclang_rt.fuzzer-$(uname -m).a" ] &&

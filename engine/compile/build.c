@@ -82,11 +82,21 @@ static void add_option(option_list *list, const char *option)
     list->items[list->count++] = option;
 }
 
+static bool has_standard(const kiln__compile_request *request)
+{
+    for (size_t i = 0; i < request->option_count; i++)
+        if (strncmp(request->options[i], "--std", 5) == 0 || strncmp(request->options[i], "-std", 4) == 0)
+            return true;
+    return false;
+}
+
 static void add_options(const attempt *try, unsigned own, option_list *list)
 {
     const kiln__compile_request *request = try->request;
     add_option(list, kiln__arena_printf(&list->arena, "--gpu-architecture=%s_%d", request->cubin ? "sm" : "compute",
                                         request->arch));
+    if (try->nvrtc->version < 12000 && !has_standard(request)) /* 11 takes C++14 unasked, later ones C++17 */
+        add_option(list, "--std=c++17");
     for (size_t i = 0; i < request->option_count; i++)
         add_option(list, request->options[i]);
     if (*try->nvrtc->include) {

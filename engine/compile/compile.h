@@ -25,6 +25,16 @@
 #endif
 
 /* ---- NVRTC by dlopen ---- */
+/* The command that gets NVRTC and the headers where this build looks for them, for messages. A build for packages names
+ * the folder (KILN_WHEELS): whoever installs a package does not have the sources. The version is that of
+ * tools/cuda-wheels.txt, which the tests run with. */
+#ifdef KILN_WHEELS
+#define KILN__GET_NVRTC                                                                                                \
+    "python3 -m pip install --target " KILN_WHEELS " nvidia-cuda-nvrtc~=13.0.0 nvidia-cuda-runtime~=13.0.0 "           \
+    "nvidia-cuda-crt~=13.0.0 nvidia-cuda-cccl~=13.0.0"
+#else
+#define KILN__GET_NVRTC "tools/setup.sh"
+#endif
 typedef struct kiln__nvrtc kiln__nvrtc;
 /* Looks for libnvrtc: $KILN_NVRTC, the one of the build, the loader's path, the toolkit's folder ($CUDA_HOME,
  * /usr/local/cuda), and versioned sonames, newest first. The message of KILN_ERROR_NO_COMPILER says what was tried and

@@ -52,6 +52,7 @@ static const char *find_include(kiln__nvrtc *nvrtc, kiln__arena *arena)
         home && *home ? kiln__arena_printf(arena, "%s/include", home) : NULL,
         "/usr/local/cuda/include",
         "/usr/lib/cuda/include",
+        "/usr/include", /* Debian's package of the toolkit */
     };
     for (size_t i = 0; i < KILN__COUNT(candidates); i++)
         if (candidates[i] && has_headers(arena, candidates[i])) {
@@ -269,7 +270,8 @@ static kiln_status finish(search *found, const char *include, kiln_error **error
     struct stat info;
     nvrtc->cccl = kiln__strdup(nvrtc->mem, cccl && stat(cccl, &info) == 0 && S_ISDIR(info.st_mode) ? cccl : "");
     kiln__text text = {.mem = nvrtc->mem};
-    kiln__text_printf(&text, "nvrtc %d.%d, options " OPTION_SET, nvrtc->version / 1000, nvrtc->version % 1000 / 10);
+    kiln__text_printf(&text, "nvrtc %d.%d, options " OPTION_SET "%s", nvrtc->version / 1000, nvrtc->version % 1000 / 10,
+                      nvrtc->version < 12000 ? " C++17" : "");
     describe(&text, "library", nvrtc->path);
     describe(&text, "builtins", builtins_path(nvrtc, &found->arena));
     nvrtc->identity = text.data;
@@ -298,12 +300,13 @@ static kiln_status open_nvrtc(const kiln_allocator *mem, const char *path, const
                                 "unset it to search for one.",
                                 kiln__text_get(&found.tried));
     } else if (!look(&found)) {
-        status = kiln__fail(mem, error, KILN_ERROR_NO_COMPILER,
-                            "no NVRTC (libnvrtc.so, the CUDA run-time compiler) was found.\n%sSearched: the loader's "
-                            "path, $CUDA_HOME and /usr/local/cuda. Install the CUDA toolkit or the Python wheels "
-                            "nvidia-cuda-nvrtc and nvidia-cuda-runtime, run tools/setup.sh, or set KILN_NVRTC to the "
-                            "file.",
-                            kiln__text_get(&found.tried));
+        status = kiln__fail(
+            mem, error, KILN_ERROR_NO_COMPILER,
+            "no NVRTC (libnvrtc.so, the CUDA run-time compiler) was found.\n%sSearched: the loader's "
+            "path, $CUDA_HOME and /usr/local/cuda. Install the CUDA toolkit (Debian: nvidia-cuda-toolkit, of "
+            "non-free), or NVIDIA's Python wheels by " KILN__GET_NVRTC
+            " (no toolkit is needed then), or set KILN_NVRTC to the file.",
+            kiln__text_get(&found.tried));
     }
     if (status == KILN_OK)
         status = finish(&found, include, error);

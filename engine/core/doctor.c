@@ -160,7 +160,7 @@ static void look_at_builtins(doctor *check, kiln__nvrtc *nvrtc)
         const char *message = kiln_error_message(why);
         say(check, "compile", BROKEN,
             "Reinstall NVRTC completely (libnvrtc and libnvrtc-builtins of one version in one "
-            "folder), or run tools/setup.sh.",
+            "folder), or run " KILN__GET_NVRTC ".",
             "a small kernel does not compile: %.*s", (int)strcspn(message, "\n"), message);
     }
     kiln_error_free(why);
@@ -171,7 +171,8 @@ static void look_at_compiler(doctor *check)
     kiln__nvrtc *nvrtc = NULL;
     kiln_error *why = NULL;
     if (kiln__nvrtc_open(check->engine->mem, &nvrtc, &why) != KILN_OK) {
-        say_error(check, "nvrtc", BROKEN, why, "Run tools/setup.sh, or set KILN_NVRTC to the path of libnvrtc.so.");
+        say_error(check, "nvrtc", BROKEN, why,
+                  "Run " KILN__GET_NVRTC ", or set KILN_NVRTC to the path of libnvrtc.so.");
         kiln_error_free(why);
         return;
     }
@@ -187,7 +188,7 @@ static void look_at_compiler(doctor *check)
     if (*include)
         say(check, "headers", FINE, "", "%s", include);
     else
-        say(check, "headers", POORER, "Run tools/setup.sh, or set CUDA_HOME to the toolkit's folder.",
+        say(check, "headers", POORER, "Run " KILN__GET_NVRTC ", or set CUDA_HOME to the toolkit's folder.",
             "the CUDA headers were not found: sources that include them do not compile");
     kiln__nvrtc_close(nvrtc);
 }

@@ -1,10 +1,18 @@
 #!/bin/sh
 # run.sh BUILD_FOLDER SOURCE_FOLDER: installs Kiln from its build folder into a fresh prefix, builds the consumer
-# against it by find_package and by pkg-config, moves the prefix, and runs both on the simulated device.
+# against it by find_package and by pkg-config, moves the prefix, and runs both on the simulated device. Then `uninstall`
+# removes what was installed, and a file of the user's stays.
 set -eu
-build=$1 here=$2/tests/consumer
+build=$1 source=$2 here=$2/tests/consumer
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+# The list of what a person has installed from this build folder stays that of the person.
+list=$build/install_manifest.txt
+[ ! -e "$list" ] || cp "$list" "$work/list"
+end() {
+    if [ -e "$work/list" ]; then cp "$work/list" "$list"; else rm -f "$list"; fi
+    rm -rf "$work"
+}
+trap end EXIT
 export KILN_CACHE_DIR="$work/cache" KILN_DEVICE=sim
 unset KILN_PATH KILN_WORKER || true
 
@@ -29,3 +37,13 @@ cp "$here/known.yaml" .
 grep -q verified "$work/run.out"
 "$prefix/bin/kiln" spec --schema | cmp - "$(dirname "$(find "$prefix" -name matmul.yaml)")/kiln.schema.json"
 echo "consumer: installed command runs"
+
+mv "$prefix" "$work/first" # where the list says
+touch "$work/first/share/kiln/specs/mine.yaml"
+cmake -DMANIFEST="$list" -P "$source/tools/uninstall.cmake" >"$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }
+left=$(cd "$work/first" && find . ! -type d)
+[ "$left" = ./share/kiln/specs/mine.yaml ] || { echo "consumer: uninstall left $left" >&2; exit 1; }
+[ -z "$(find "$work/first/lib" "$work/first/share/doc" "$work/first/libexec" -path '*/kiln*')" ] ||
+    { echo "consumer: uninstall left empty folders" >&2; exit 1; }
+grep -q 'Uninstalled: [1-9][0-9]* files removed' "$work/log"
+echo "consumer: uninstalled"

@@ -1,0 +1,43 @@
+# uninstall.cmake: removes what the last installation of a build folder put down, and says what.
+#
+#   cmake -DMANIFEST=BUILD_FOLDER/install_manifest.txt -P uninstall.cmake      (ninja uninstall)
+#
+# Folders of Kiln's own that are empty afterwards go too; a file in them that is not of the list stays, and so do they.
+# $DESTDIR stands before every path, as it did when installing.
+if(NOT EXISTS "${MANIFEST}")
+  message(FATAL_ERROR "${MANIFEST} is not there: nothing was installed from this build folder. "
+                      "A Debian package is removed by: apt-get remove kiln")
+endif()
+file(STRINGS "${MANIFEST}" files)
+set(folders "")
+set(removed 0)
+foreach(file IN LISTS files)
+  set(path "$ENV{DESTDIR}${file}")
+  if(EXISTS "${path}" OR IS_SYMLINK "${path}")
+    file(REMOVE "${path}")
+    if(EXISTS "${path}" OR IS_SYMLINK "${path}")
+      message(FATAL_ERROR "${path} cannot be removed: run this as the user who installed it")
+    endif()
+    message(STATUS "Removed ${path}")
+    math(EXPR removed "${removed} + 1")
+  else()
+    message(STATUS "Was not there: ${path}")
+  endif()
+  get_filename_component(folder "${path}" DIRECTORY)
+  while(folder MATCHES "/(share|share/doc|libexec|lib|lib64|lib/[^/]+|cmake)/kiln(/.*)?$")
+    list(APPEND folders "${folder}")
+    get_filename_component(folder "${folder}" DIRECTORY)
+  endwhile()
+endforeach()
+list(REMOVE_DUPLICATES folders)
+list(SORT folders ORDER DESCENDING) # a folder after those inside it
+foreach(folder IN LISTS folders)
+  file(GLOB left "${folder}/*" "${folder}/.*")
+  list(FILTER left EXCLUDE REGEX "/\\.\\.?$")
+  if(left STREQUAL "")
+    file(REMOVE_RECURSE "${folder}")
+  else()
+    message(STATUS "Kept, not empty: ${folder}")
+  endif()
+endforeach()
+message(STATUS "Uninstalled: ${removed} files removed")
