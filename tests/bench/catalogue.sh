@@ -28,7 +28,7 @@ peer_built() {
     link=$(sed -n 's,^// link: ,,p' "$bench/peers/$1.cu")
     # shellcheck disable=SC2086  # a list of words
     if nvcc -O3 -std=c++17 -arch=native -o "$out/peer-$1" "$bench/peers/$1.cu" $link &&
-       "$out/peer-$1" >"$out/new.tsv"; then
+       "$out/peer-$1" ${PEER_WORKS:-} >"$out/new.tsv"; then
         mv "$out/new.tsv" "$out/peer-$1.tsv"
         rm "$out/peer-$1"
         return 0
