@@ -618,10 +618,9 @@ static void read_against_command(kiln__reader *r, kiln__spec_node *node, kiln__v
 static void read_against(kiln__reader *r, const kiln__spec_node *map, kiln__verify *verify)
 {
     static const char *const keys[] = {"host", "variant", "params", "command", "file", NULL};
-    KILN__KEYS_against(KILN__NODE)(void) ARGUMENT_;
-    if (map->kind != KILN__MAP || !host_)
-        if (!kiln__read_map_of(r, map, "'against'", keys))
-            return;
+    KILN__KEYS_against(KILN__NODE) if ((map->kind != KILN__MAP || !host_) &&
+                                       !kiln__read_map_of(r, map, "'against'", keys)) return;
+    (void)ARGUMENT_;
     if ((host_ != NULL) + (variant_ != NULL) + (file_ != NULL) + (command_ != NULL) != 1 ||
         (params_ && !variant_ && !host_)) {
         kiln__diag_add(r->diag, map->pos, "'against' names one of host, variant, command and file");
