@@ -26,16 +26,16 @@ for family; do
     case $family in
     dcs)
         classic=gather,gather_constant,coarsened,coarsened_coalesced,padded,prefetch
-        measure dcs "-t 8 -p OWN=0" "shared_root newton unrolled" dcs/default dcs/slices
-        measure dcs-small "-t 8 -p OWN=0" "$classic shared_root newton,unrolled" dcs/slice ;;
+        measure dcs "-t 8" "shared_root newton unrolled" dcs/default dcs/slices
+        measure dcs-small "-t 8" "$classic shared_root newton,unrolled" dcs/slice ;;
     mri)
         classic=gather,registers,constant_chunks,readonly,unrolled,coarsened
-        measure mri "-t 6 -p EXACT=1" "factored rotation fast_trig" mri/default mri/lines mri/q mri/q_lines
-        measure mri-small "-t 8 -p CHUNK=1024" "$classic factored rotation fast_trig" mri/small ;;
+        measure mri "-t 6" "factored fast_trig" mri/default mri/q # rotation is for samples on lines
+        measure mri-lines "-t 6" "factored rotation fast_trig" mri/lines mri/q_lines
+        measure mri-small "-t 8" "$classic factored rotation fast_trig" mri/small ;;
     cutoff)
-        one="-p TEST=2 -p FUSED=1 -p TEST_FIRST=1 -p DUMMIES=0 -p STAGED=1 -p POINTS_Y=2 -p POINTS_Z=4 -p RING=128 -p UNROLL=2"
-        measure cutoff "-t 12 $one" "lists dynamic constant_device" cutoff/default cutoff/clustered
-        measure cutoff-small "-t 8 $one" "lists constant_device,constant_walking,dynamic" cutoff/small ;;
+        measure cutoff "-t 12" "lists dynamic constant_device" cutoff/default cutoff/clustered
+        measure cutoff-small "-t 8" "lists constant_device,constant_walking,dynamic" cutoff/small ;;
     *) echo "sums.sh: there is no family $family here" >&2; exit 2 ;;
     esac
 done
