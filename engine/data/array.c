@@ -94,7 +94,7 @@ double kiln__narrow_to_double(kiln_type type, uint16_t given)
     const kiln__type_row *row = &kiln__types[type];
     int e = row->exponent, m = row->mantissa, bias = bias_of(row);
     uint64_t sign = (uint64_t)(given >> (e + m) & 1) << 63, all = (UINT64_C(1) << e) - 1, bits;
-    uint64_t exponent = given >> m & all, mantissa = given & ((UINT64_C(1) << m) - 1);
+    uint64_t exponent = (uint64_t)given >> m & all, mantissa = given & ((UINT64_C(1) << m) - 1);
     bool finite = row->kind == KILN__TYPE_FINITE;
     double value;
     if (exponent == 0) {

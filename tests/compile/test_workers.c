@@ -206,7 +206,7 @@ static void test_killed_once(void)
     kiln__compiler *compiler = open_pool(self, 3, 60);
     kiln__compile_job *jobs[JOBS];
     for (int i = 0; i < JOBS; i++) {
-        char option[16];
+        char option[24];
         snprintf(option, sizeof option, "-DNUMBER=%d", i);
         jobs[i] = start(compiler, "small.cu", source_small, i == 1 ? "-DDIES_ONCE" : option);
     }
