@@ -150,9 +150,11 @@ static kiln_status try_it(kiln_engine *engine, kiln__draft *draft, kiln_error **
 static kiln_status make(kiln_engine *engine, kiln__draft *draft, const char *text, size_t length,
                         const kiln_draft_options *options, kiln_error **error)
 {
-    kiln__scan scan;
-    KILN__TRY(kiln__scan_source(draft->arena, text, length, &scan, error));
-    draft->scan = &scan;
+    kiln__scan *scan = kiln__arena_alloc(draft->arena, sizeof *scan);
+    if (!scan)
+        return kiln__fail_memory(error);
+    KILN__TRY(kiln__scan_source(draft->arena, text, length, scan, error));
+    draft->scan = scan;
     KILN__TRY(choose(draft, options->kernel, error));
     draft->name = label(draft);
     kiln__take_values(draft, options->values, options->value_count);

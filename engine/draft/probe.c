@@ -112,7 +112,7 @@ bool kiln__probe_type(const char *mangled, size_t length, kiln__draft_argument *
     argument->type = "u8";
     argument->lanes = 1;
     argument->odd = true;
-    return pointer && *at != 'P';
+    return pointer && at < end && *at != 'P';
 }
 
 /* The mangled name of the probe for argument `number`: "_Z10kiln_probeIPKfEvv". */
