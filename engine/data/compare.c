@@ -9,7 +9,7 @@ enum { CHUNK = 1024, PART = 1 << 18, PARTS_MOST = 256 };
 
 /* The result of one part. Parts are combined in order, so the result does not depend on the threads. */
 typedef struct finding {
-    uint64_t wrong, unwritten, worst_index;
+    uint64_t wrong, unwritten, left, worst_index; /* left: not computed by a sampled reference */
     double worst_error, worst_distance; /* distance: used if the tolerance is 0, where every error is infinite */
 } finding;
 
@@ -109,9 +109,10 @@ static void compare_part(void *user, size_t part, size_t worker)
             kiln__to_doubles(type, c->got->data, first * c->parts, count * c->parts, got);
             kiln__to_doubles(type, c->want->data, first * c->parts, count * c->parts, want);
             for (size_t i = 0; i < count; i++)
-                if (c->sampled && is_poison(c->want, first + i))
+                if (c->sampled && is_poison(c->want, first + i)) {
+                    f.left++;
                     look_whether_written(c, &f, first + i);
-                else
+                } else
                     look(c, &f, first + i, got + i * c->parts, want + i * c->parts);
         }
         first += count;
@@ -189,6 +190,7 @@ static void compare(const char *name, comparison *c, kiln__difference *differenc
         const finding *f = &c->found[i];
         all.wrong += f->wrong;
         all.unwritten += f->unwritten;
+        all.left += f->left;
         if (f->worst_error > all.worst_error ||
             (f->worst_error == all.worst_error && f->worst_distance > all.worst_distance)) {
             all.worst_error = f->worst_error;
@@ -200,7 +202,11 @@ static void compare(const char *name, comparison *c, kiln__difference *differenc
     difference->unwritten = all.unwritten;
     difference->worst_index = all.worst_index;
     difference->worst_error = all.worst_error;
-    if (all.wrong)
+    if (c->count && all.left == c->count) { /* nothing was compared, so nothing was checked */
+        difference->wrong = c->count;
+        snprintf(difference->text, sizeof difference->text,
+                 "%.80s: the reference computed none of the %" PRIu64 " elements", name, c->count);
+    } else if (all.wrong)
         describe(name, c, &all, difference->text, sizeof difference->text);
     else
         snprintf(difference->text, sizeof difference->text, "%.80s: %" PRIu64 " elements are right", name, c->count);

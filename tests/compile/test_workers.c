@@ -1,5 +1,6 @@
 /* The pool: worker processes, order, threads, and what happens when a worker hangs, crashes or talks nonsense. This
- * program plays the bad workers itself: started as a worker it does what KILN_TEST_WORKER_ACTS says. */
+ * program plays the bad workers itself: started as a worker it does what KILN_TEST_WORKER_ACTS says.
+ * Long: the bad workers are this program too, and each has its case. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>

@@ -347,6 +347,10 @@ static void test_compare(void)
     g[5] = NAN; /* another NaN is an answer */
     kiln__array_compare_sample("P", &got, &want, false, 100, 0, &d);
     CHECK(d.wrong == 0);
+    kiln__array_poison(&want); /* one that has computed nothing checks nothing */
+    kiln__array_compare_sample("P", &got, &want, false, 100, 0, &d);
+    CHECK(d.wrong == 640);
+    CHECK_TEXT(d.text, "P: the reference computed none of the 640 elements");
     for (int i = 0; i < 640; i++)
         w[i] = 1;
     w[0] = -INFINITY;

@@ -1,4 +1,5 @@
-/* Matrices and graphs: how they are made and read, and each format against a dense product in double. */
+/* Matrices and graphs: how they are made and read, and each format against a dense product in double.
+ * Long: a format each, and all against the same products. */
 #include <math.h>
 #include <stdatomic.h>
 #include <unistd.h>
