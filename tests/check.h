@@ -4,6 +4,7 @@
 #define KILN_TESTS_CHECK_H
 
 #include <CUnit/Basic.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,11 +66,11 @@ static inline bool check_is_left_out(const check_case *one)
     } while (0)
 
 /* An allocator that fails the n-th allocation and counts what is live: for running each constructor with the 1st, 2nd,
- * ... allocation failing. */
+ * ... allocation failing. Atomic: an engine's threads allocate too, beside the test that reads `failed`. */
 typedef struct check_oom {
-    long countdown;
-    long live;
-    int failed;
+    _Atomic long countdown; /* below 0: none fails */
+    _Atomic long live;
+    _Atomic int failed;
 } check_oom;
 static inline void *check_oom_resize(void *user, void *pointer, size_t size)
 {
@@ -79,7 +80,7 @@ static inline void *check_oom_resize(void *user, void *pointer, size_t size)
         free(pointer);
         return NULL;
     }
-    if (oom->countdown >= 0 && oom->countdown-- == 0) {
+    if (oom->countdown >= 0 && atomic_fetch_sub(&oom->countdown, 1) == 0) {
         oom->failed = 1;
         return NULL;
     }

@@ -500,12 +500,14 @@ static void test_oom(void)
         kiln__compile_job *job = NULL;
         if (status == KILN_OK)
             status = kiln__compile_start(compiler, &request, &job, &error);
-        bool last = !oom.failed;
-        if (job && last)
-            kiln__compile_wait(job, -1);
-        kiln__compile_cancel(job);
+        kiln__unit unit = {0};
+        uint64_t ns = 0;
+        if (status == KILN_OK && kiln__compile_wait(job, -1))
+            status = kiln__compile_take(job, &unit, &ns, &error);
+        kiln__unit_free(&unit);
         kiln__compiler_close(compiler);
         kiln_error_free(error);
+        bool last = !oom.failed; /* now that no thread of the compiler is left */
         CHECK(last ? status == KILN_OK : status == KILN_ERROR_MEMORY);
         CHECK(oom.live == 0);
         if (last)
