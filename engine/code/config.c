@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "plan_internal.h"
+#include "config.h"
 
 /* ---- names and values of a choice ---- */
 

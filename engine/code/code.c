@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "plan.h"
+#include "config.h"
 
 #define SOURCE_LIMIT ((size_t)16 << 20) /* bytes of one source file */
 

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "plan.h"
+#include "config.h"
 
 struct kiln_inspection {
     const kiln_allocator *mem;
