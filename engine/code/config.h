@@ -39,6 +39,12 @@ const kiln__scope *kiln__config_scope(const kiln__config *config); /* innermost 
 /* "coarsened TILE_M=128 TILE_N=64" */
 void kiln__config_print(const kiln__config *config, kiln__text *out);
 
+/* ---- devices that a variant can run on (target.c) ---- */
+/* What to compile the variant for. KILN_ERROR_UNSUPPORTED: the engine's device lacks what it needs, and the message says
+ * what. */
+kiln_status kiln__variant_target(kiln_engine *engine, const kiln__variant *variant, kiln__target *target,
+                                 kiln_error **error);
+
 /* ---- code: filled source, from the cache or compiled (code.c) ---- */
 typedef struct kiln__code {
     kiln__unit unit;
@@ -46,13 +52,14 @@ typedef struct kiln__code {
     uint64_t compile_ns;
 } kiln__code;
 typedef struct kiln__code_job kiln__code_job;
-/* Reads and fills the source, searches the cache and, on a miss, starts a compile. Never waits for it. `arch` 0: that
- * of the engine's device; cubin: machine code is needed too. The config may be freed afterwards. */
-kiln_status kiln__code_start(kiln_engine *engine, const kiln__config *config, int arch, bool cubin,
+/* Reads and fills the source, searches the cache and, on a miss, starts a compile. Never waits for it. `target`
+ * NULL: that of the spec for the engine's device, which must be one that the variant can run on (kiln__variant_target()).
+ * cubin: machine code is needed too. The config may be freed afterwards. */
+kiln_status kiln__code_start(kiln_engine *engine, const kiln__config *config, const kiln__target *target, bool cubin,
                              kiln__code_job **job, kiln_error **error);
 /* The two halves of that: everything before the cache look-up; then the look-up and the compile. kiln__code_begin()
  * frees the job where it fails. Between them kiln__code_key() is the hash of all that determines the code. */
-kiln_status kiln__code_prepare(kiln_engine *engine, const kiln__config *config, int arch, bool cubin,
+kiln_status kiln__code_prepare(kiln_engine *engine, const kiln__config *config, const kiln__target *target, bool cubin,
                                kiln__code_job **job, kiln_error **error);
 kiln_status kiln__code_begin(kiln__code_job *job, kiln_error **error);
 kiln__hash128 kiln__code_key(const kiln__code_job *job);
