@@ -112,7 +112,14 @@ void kiln__read_argument(kiln__reader *r, kiln__spec_node *map, kiln__argument *
 kiln__step *kiln__read_steps(kiln__reader *r, kiln__spec_node *node, const char *what, size_t *count);
 kiln__step *kiln__read_launch_only(kiln__reader *r, const kiln__spec_node *node, size_t *count);
 
-/* `verify:`, of those of the buffers that are outputs (parse.c). */
+/* parse.c */
+kiln__named_expr *kiln__read_named(kiln__reader *r, const kiln__spec_node *map, const char *what, size_t inputs,
+                                   size_t *count);
+/* Whether it may differ from one configuration to another: it uses a param or the device. */
+bool kiln__varies(kiln__reader *r, const kiln__expr *expr);
+
+/* verify.c: a variant's `tolerance:`; then, behind the variants, `verify:`, of those of the buffers that are outputs. */
+void kiln__read_tolerances(kiln__reader *r, const kiln__spec_node *node, kiln__variant *variant);
 void kiln__read_verify(kiln__reader *r, const kiln__spec_node *map, const kiln__buffer *buffers, size_t buffer_count);
 
 /* The whole of a T1 file; `root` has been recognised as one. */

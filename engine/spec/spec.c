@@ -25,6 +25,18 @@ const kiln__named_expr *kiln__variant_let(const kiln__variant *variant, const ch
     return NULL;
 }
 
+void kiln__tolerance_of(const kiln__verify *verify, const kiln__variant *variant, const kiln__expr **rtol,
+                        const kiln__expr **atol)
+{
+    *rtol = verify->rtol;
+    *atol = verify->atol;
+    for (size_t i = 0; i < variant->tolerance_count; i++)
+        if (strcmp(variant->tolerances[i].buffer, verify->buffer) == 0) {
+            *rtol = variant->tolerances[i].rtol;
+            *atol = variant->tolerances[i].atol;
+        }
+}
+
 const kiln__buffer *kiln__variant_buffer(const kiln__variant *variant, const char *name)
 {
     for (size_t i = 0; i < variant->buffer_count; i++)

@@ -204,6 +204,12 @@ typedef struct kiln__for_device {
     size_t need_count;
     kiln__expr **needs; /* of device names alone */
 } kiln__for_device;
+/* What a variant has in place of rtol and atol of the `verify` of that buffer. */
+typedef struct kiln__tolerance {
+    const char *buffer;
+    kiln__pos pos;
+    kiln__expr *rtol, *atol; /* never NULL; 0 where not given; they may use params */
+} kiln__tolerance;
 
 typedef struct kiln__variant {
     const char *name, *about;
@@ -231,6 +237,8 @@ typedef struct kiln__variant {
     kiln__buffer *buffers; /* the spec's first, in its order */
     size_t before_count;
     kiln__step *before; /* before_each */
+    size_t tolerance_count;
+    kiln__tolerance *tolerances;
     size_t step_count;
     kiln__step *steps; /* at least 1, but for a T1 file without a CUDA kernel: 0 */
     size_t metric_count;
@@ -288,6 +296,9 @@ bool kiln__spec_describe(kiln_spec *spec);
 /* By name; NULL: the variant has none of it. */
 const kiln__param *kiln__variant_param(const kiln__variant *variant, const char *name);
 const kiln__named_expr *kiln__variant_let(const kiln__variant *variant, const char *name);
+/* The variant's own, or those of `verify`. */
+void kiln__tolerance_of(const kiln__verify *verify, const kiln__variant *variant, const kiln__expr **rtol,
+                        const kiln__expr **atol);
 const kiln__buffer *kiln__variant_buffer(const kiln__variant *variant, const char *name);
 
 /* A size that is an extent of a .npy file: "A.shape[1]", of a buffer with a `file`. False: the text is no such thing.

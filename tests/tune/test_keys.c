@@ -57,6 +57,7 @@ static const char whole[] =
     "    define: {DEFINED_HERE: 1}\n"
     "    bake: []\n"
     "    options: ['-DOF_VARIANT=1']\n"
+    "    tolerance: {o: {rtol: 2e-3, atol: 2e-4}}\n"
     "    metrics: {of_one: 1}\n"
     "    roofline: fp32\n"
     "    steps:\n"
@@ -134,6 +135,8 @@ static const struct {
     CHANGE(verification_atol, "atol: 1e-4", "atol: 1e-3"),
     CHANGE(verification_exact, "exact: false", "exact: true"),
     CHANGE(verification_sampled, "sampled: false", "sampled: true"),
+    CHANGE(tolerance_rtol, "rtol: 2e-3", "rtol: 2e-2"),
+    CHANGE(tolerance_atol, "atol: 2e-4", "atol: 2e-3"),
     CHANGE(against_host, "host: expect", "host: expect_more"),
     CHANGE(against_variant, "variant: other", "variant: third"),
     CHANGE(against_params, "variant: other}", "variant: other, params: {BLOCK: SHARED}}"),
