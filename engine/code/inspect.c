@@ -63,6 +63,26 @@ static kiln_status find_launch(const kiln__step *steps, size_t count, const kiln
     return status;
 }
 
+static void describe_launch(const kiln__step *step, const kiln__scope *scope, kiln_inspected_kernel *kernel)
+{
+    int64_t value;
+    kernel->cooperative = step->as.launch.cooperative;
+    kernel->overlap = step->as.launch.overlap;
+    if (step->as.launch.scheduling)
+        kernel->cluster_scheduling = kiln__schedulings[step->as.launch.scheduling];
+    for (int i = 0; i < 3; i++)
+        if (step->as.launch.cluster[i] &&
+            kiln__expr_eval_int(step->as.launch.cluster[i], scope, "cluster", &value, NULL) && value > 0 &&
+            value <= UINT16_MAX)
+            kernel->cluster[i] = (unsigned)value;
+    if (step->as.launch.priority && kiln__expr_eval_int(step->as.launch.priority, scope, "priority", &value, NULL) &&
+        value >= INT32_MIN && value <= INT32_MAX)
+        kernel->priority = (int)value;
+    if (step->as.launch.carveout && kiln__expr_eval_int(step->as.launch.carveout, scope, "carveout", &value, NULL) &&
+        value >= 0 && value <= 100)
+        kernel->carveout = (int)value;
+}
+
 static kiln_status describe(kiln_engine *engine, const kiln__config *config, int arch, const char *name,
                             const kiln__cubin_kernel *found, const char *log, kiln_inspected_kernel *kernel,
                             kiln_error **error)
@@ -74,7 +94,8 @@ static kiln_status describe(kiln_engine *engine, const kiln__config *config, int
     kernel->static_shared = found->static_shared;
     kernel->local_bytes = found->local_bytes;
     kernel->constant_bytes = found->constant_bytes;
-    kernel->limited_by = "";
+    kernel->limited_by = kernel->cluster_scheduling = "";
+    kernel->carveout = -1;
     kernel->spill_store_bytes = kernel->spill_load_bytes = -1;
     kiln__compile_log_spills(log, found->symbol, &kernel->spill_store_bytes, &kernel->spill_load_bytes);
     const kiln__step *step = NULL;
@@ -83,6 +104,8 @@ static kiln_status describe(kiln_engine *engine, const kiln__config *config, int
         status = find_launch(variant->before, variant->before_count, scope, engine->mem, name, &step, error);
     if (status != KILN_OK)
         return status;
+    if (step)
+        describe_launch(step, scope, kernel);
     int64_t shared = 0, threads = 1;
     for (int i = 0; step && i < 3; i++) { /* a block that needs an input's data is left at 0: not known here */
         int64_t extent = 0;

@@ -105,8 +105,11 @@ static bool read_param(scanner *s, named *param)
         if (is(s, ",") || is(s, ")"))
             return typed && param->name;
         if (is(s, ".align")) {
+            uint32_t align;
             if (!next(s))
                 return false;
+            if (!param->type.pointer && number(s, &align)) /* else that of what it points to */
+                param->type.align = align;
         } else if (is(s, ".ptr")) {
             param->type.pointer = true;
         } else if (is(s, "[")) {

@@ -6,6 +6,7 @@
 #include <cuda.h>
 
 #include "simulator.h"
+#include "tensor_map.h"
 
 /* X(name, signature, required). `name` is the API's, without a version suffix; the loader uses the version to which
  * cuda.h maps it. Optional functions are NULL if the driver lacks them. */
@@ -129,6 +130,9 @@ bool kiln__driver_uuid(const kiln__driver *driver, CUdevice device, char text[KI
 /* Fused multiply-adds x 2, a second, of one of KILN_UNIT_...; 0: the device has no such unit. Reads cc, sm_count and
  * clock_hz of `info`. */
 double kiln__peak_flops(const kiln_device_info *info, unsigned unit);
+
+/* True if the map keeps the rules that cuda.h states for cuTensorMapEncode*; else *fault is set. */
+bool kiln__driver_tensor_map_check(const kiln__tensor_map *map, kiln__tensor_fault *fault);
 
 CUresult kiln__driver_device_info(const kiln__driver *driver, CUdevice device, kiln_device_info *info);
 #endif

@@ -76,6 +76,11 @@ static const reason reasons[] = {
                                   "container check its device rules and seccomp profile."},
 };
 
+bool kiln__driver_tensor_map_check(const kiln__tensor_map *map, kiln__tensor_fault *fault)
+{
+    return kiln__tensor_map_check(map, fault);
+}
+
 /* 0: it can be opened; otherwise errno. */
 static int node_error(const char *node)
 {

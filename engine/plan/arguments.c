@@ -139,6 +139,15 @@ static kiln_status store_value(filling *f, const kiln__field *field, const kiln_
     return status;
 }
 
+static kiln_status store_tensor_map(filling *f, const kiln__argument *arg, void *to)
+{
+    CUdeviceptr address;
+    kiln_status status = address_of(f, arg, &address);
+    return status == KILN_OK
+               ? kiln__tensor_map_make(f->plan, arg, f->kernel, f->number, f->scope, address, to, f->error)
+               : status;
+}
+
 static kiln_status store_struct(filling *f, const kiln__argument *arg, char *to)
 {
     kiln_status status = KILN_OK;
@@ -154,6 +163,8 @@ static kiln_status store_struct(filling *f, const kiln__argument *arg, char *to)
             status = store_struct(f, inner, to + field->offset);
         } else if (inner && inner->kind == KILN__ARGUMENT_BYTES) {
             memcpy(to + field->offset, inner->bytes, (size_t)inner->size);
+        } else if (inner && inner->kind == KILN__ARGUMENT_TENSOR_MAP) {
+            status = store_tensor_map(f, inner, to + field->offset);
         } else if (inner) {
             status = pointer_of(f, inner, &address);
             if (status == KILN_OK)
@@ -216,6 +227,14 @@ static kiln_status set_one(filling *f, const kiln__argument *arg, uint64_t *slot
             return store_struct(f, arg, (char *)slot);
         memcpy(slot, arg->bytes, (size_t)arg->size);
         return KILN_OK;
+    }
+    if (arg->kind == KILN__ARGUMENT_TENSOR_MAP) {
+        if (type->array && type->bytes == arg->size && type->align >= arg->align)
+            return store_tensor_map(f, arg, slot);
+        return fail_at(f, arg->pos,
+                       "argument %zu of %s is a tensor map, but the kernel needs %s of %u bytes: declare it as 'const "
+                       "__grid_constant__ CUtensorMap'",
+                       f->number, f->kernel->name, kiln__param_type_text(type), type->bytes);
     }
     if (type->array || type->bytes != 8 || type->kind == 'f')
         return fail_at(f, arg->pos, "argument %zu of %s: '%s' is a %s, but the kernel needs %s", f->number,

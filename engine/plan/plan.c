@@ -535,10 +535,17 @@ const kiln_kernel_info *kiln_plan_kernel(kiln_plan *plan, size_t kernel)
     kiln__plan_kernel *k = &plan->kernels[kernel];
     if (!k->known)
         kiln__steps_geometry(plan);
-    k->info = (kiln_kernel_info){.name = k->name,
-                                 .function = k->function,
-                                 .dynamic_shared = k->dynamic_shared,
-                                 .from_cache = plan->code.from_cache};
+    k->info = (kiln_kernel_info){
+        .name = k->name,
+        .function = k->function,
+        .dynamic_shared = k->dynamic_shared,
+        .from_cache = plan->code.from_cache,
+        .cooperative = k->attributes.cooperative,
+        .overlap = k->attributes.overlap,
+        .priority = k->attributes.priority,
+        .carveout = k->known ? k->attributes.carveout : -1,
+        .cluster_scheduling = k->attributes.scheduling ? kiln__schedulings[k->attributes.scheduling] : ""};
+    memcpy(k->info.cluster, k->attributes.cluster, sizeof k->info.cluster);
     memcpy(k->info.grid, k->grid, sizeof k->info.grid);
     memcpy(k->info.block, k->block, sizeof k->info.block);
     return &k->info;

@@ -54,6 +54,15 @@ kiln__export *kiln__export_of(const kiln_allocator *mem, const char *name, const
 
 /* ---- the plan ---- */
 
+/* What a launch has beyond its geometry. */
+typedef struct kiln__launch_attributes {
+    unsigned cluster[3]; /* if clustered */
+    kiln__scheduling scheduling;
+    int policy, priority, carveout; /* policy: the driver's of scheduling; carveout -1: not given */
+    bool clustered, cooperative, overlap, prioritised;
+    bool any; /* something that cuLaunchKernel() and cuLaunchCooperativeKernel() cannot say */
+} kiln__launch_attributes;
+
 typedef struct kiln__plan_kernel {
     const char *name; /* filled */
     CUfunction function;
@@ -62,6 +71,7 @@ typedef struct kiln__plan_kernel {
     int max_threads;
     bool known; /* the launch below is set */
     unsigned grid[3], block[3], dynamic_shared;
+    kiln__launch_attributes attributes;
     kiln_kernel_info info; /* the last answer of kiln_plan_kernel() */
 } kiln__plan_kernel;
 
@@ -94,8 +104,8 @@ typedef struct kiln__plan_op {
     union {
         struct {
             CUfunction function;
-            unsigned grid[3], block[3], cluster[3], shared;
-            bool cooperative, clustered;
+            unsigned grid[3], block[3], shared;
+            kiln__launch_attributes attributes;
             void **args;
         } launch;
         struct {
@@ -254,6 +264,19 @@ size_t kiln__arguments_words(const kiln__step *step);
 kiln_status kiln__arguments_set(kiln_plan *plan, const kiln__step *step, const kiln__plan_kernel *kernel,
                                 const kiln__scope *scope, uint64_t *values, void **pointers, kiln_error **error);
 void kiln__arguments_free(kiln_plan *plan); /* lists of pointers; the context must be current */
+
+/* ---- tensor_map.c ---- */
+/* Makes the tensor map of an argument, which begins at `address`, in the 128 bytes at `to`. */
+kiln_status kiln__tensor_map_make(kiln_plan *plan, const kiln__argument *arg, const kiln__plan_kernel *kernel,
+                                  size_t number, const kiln__scope *scope, CUdeviceptr address, void *to,
+                                  kiln_error **error);
+
+/* ---- attributes.c ---- */
+/* Evaluates and checks the attributes of a launch; `cluster` is set already. */
+kiln_status kiln__attributes_set(kiln_plan *plan, const kiln__step *step, const kiln__plan_kernel *kernel,
+                                 const kiln__scope *scope, const unsigned grid[3], kiln__launch_attributes *attributes,
+                                 kiln_error **error);
+CUresult kiln__attributes_launch(const kiln__driver *driver, const kiln__plan_op *op, CUstream stream); /* with `any` */
 
 /* ---- command.c ---- */
 /* Runs the command of a reference. args: the buffers of the spec first; *outputs: arrays for its outputs, of which those

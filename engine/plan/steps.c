@@ -76,37 +76,13 @@ static kiln_status driver_failed(walk *w, CUresult result, const kiln__step *ste
 
 /* ---- one operation ---- */
 
-static CUresult run_clustered(const kiln__driver *driver, const kiln__plan_op *op, CUstream stream)
-{
-    CUlaunchAttribute attributes[2] = {
-        {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
-         .value.clusterDim = {op->as.launch.cluster[0], op->as.launch.cluster[1], op->as.launch.cluster[2]}},
-        {.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 1},
-    };
-    CUlaunchConfig config = {
-        .gridDimX = op->as.launch.grid[0],
-        .gridDimY = op->as.launch.grid[1],
-        .gridDimZ = op->as.launch.grid[2],
-        .blockDimX = op->as.launch.block[0],
-        .blockDimY = op->as.launch.block[1],
-        .blockDimZ = op->as.launch.block[2],
-        .sharedMemBytes = op->as.launch.shared,
-        .hStream = stream,
-        .attrs = attributes,
-        .numAttrs = op->as.launch.cooperative ? 2 : 1,
-    };
-    if (!driver->cuLaunchKernelEx_)
-        return CUDA_ERROR_NOT_SUPPORTED;
-    return driver->cuLaunchKernelEx_(&config, op->as.launch.function, op->as.launch.args, NULL);
-}
-
 static inline CUresult run_op(const kiln__driver *driver, const kiln__plan_op *op, CUstream stream)
 {
     switch (op->kind) {
     case KILN__OP_LAUNCH:
-        if (op->as.launch.clustered)
-            return run_clustered(driver, op, stream);
-        if (op->as.launch.cooperative)
+        if (op->as.launch.attributes.any)
+            return kiln__attributes_launch(driver, op, stream);
+        if (op->as.launch.attributes.cooperative)
             return driver->cuLaunchCooperativeKernel_(
                 op->as.launch.function, op->as.launch.grid[0], op->as.launch.grid[1], op->as.launch.grid[2],
                 op->as.launch.block[0], op->as.launch.block[1], op->as.launch.block[2], op->as.launch.shared, stream,
@@ -298,8 +274,8 @@ static kiln_status launch(walk *w, const kiln__step *step, const kiln__scope *sc
         return KILN_OK; /* nothing to do for an empty problem */
     status = set_dims(w, step->as.launch.block, scope, "block", block_most, op.as.launch.block);
     if (status == KILN_OK && step->as.launch.cluster[0]) {
-        op.as.launch.clustered = true;
-        status = set_dims(w, step->as.launch.cluster, scope, "cluster", cluster_most, op.as.launch.cluster);
+        op.as.launch.attributes.clustered = true;
+        status = set_dims(w, step->as.launch.cluster, scope, "cluster", cluster_most, op.as.launch.attributes.cluster);
     }
     if (status == KILN_OK && step->as.launch.shared) {
         kiln__diag diag = {.mem = w->plan->mem};
@@ -314,8 +290,10 @@ static kiln_status launch(walk *w, const kiln__step *step, const kiln__scope *sc
     op.kernel = kernel;
     op.as.launch.function = kernel->function;
     op.as.launch.shared = (unsigned)shared;
-    op.as.launch.cooperative = step->as.launch.cooperative;
     status = check_block(w, step, kernel, &op);
+    if (status == KILN_OK)
+        status = kiln__attributes_set(w->plan, step, kernel, scope, op.as.launch.grid, &op.as.launch.attributes,
+                                      w->error);
     if (status == KILN_OK)
         status = set_args(w, step, kernel, scope, &op);
     if (status != KILN_OK)
@@ -325,6 +303,7 @@ static kiln_status launch(walk *w, const kiln__step *step, const kiln__scope *sc
         memcpy(kernel->grid, op.as.launch.grid, sizeof kernel->grid);
         memcpy(kernel->block, op.as.launch.block, sizeof kernel->block);
         kernel->dynamic_shared = op.as.launch.shared;
+        kernel->attributes = op.as.launch.attributes;
     }
     return emit(w, &op);
 }

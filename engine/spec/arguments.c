@@ -8,8 +8,7 @@ static bool is_name_char(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-/* `x`, `x + 4 * N`, `null`. True if the text is one of them; what is wrong with it has then been said. */
-static bool read_pointer(kiln__reader *r, const kiln__spec_node *node, kiln__argument *arg)
+bool kiln__read_pointer(kiln__reader *r, const kiln__spec_node *node, kiln__argument *arg)
 {
     if (node->kind != KILN__SCALAR)
         return false;
@@ -165,7 +164,7 @@ static void read_pointers(kiln__reader *r, kiln__spec_node *node, kiln__argument
         kiln__argument *item = &arg->items[arg->count++];
         item->pos = items[i]->pos;
         item->text = items[i]->kind == KILN__SCALAR ? kiln__arena_strdup(r->arena, items[i]->text) : "";
-        if (!read_pointer(r, items[i], item))
+        if (!kiln__read_pointer(r, items[i], item))
             kiln__diag_add(r->diag, items[i]->pos, "'pointers' are buffers, places in them such as x + 4, and null");
     }
 }
@@ -175,10 +174,14 @@ void kiln__read_argument(kiln__reader *r, kiln__spec_node *map, kiln__argument *
     arg->pos = map->pos;
     arg->size = arg->align = sizeof(uint64_t);
     arg->text = map->kind == KILN__SCALAR ? kiln__arena_strdup(r->arena, map->text) : "{...}";
-    if (read_pointer(r, map, arg))
+    if (kiln__read_pointer(r, map, arg))
         return;
     if (map->kind != KILN__MAP) {
         arg->expr = kiln__read_arg(r, map, "an argument");
+        return;
+    }
+    if (kiln__spec_node_key(map, "tensor_map")) {
+        kiln__read_tensor_map(r, map, arg);
         return;
     }
     if (kiln__spec_node_key(map, "texture")) {
@@ -189,7 +192,7 @@ void kiln__read_argument(kiln__reader *r, kiln__spec_node *map, kiln__argument *
     }
     KILN__KEYS_argument(KILN__NODE) if (!kiln__read_map(r, map, KILN__MAPPING_argument)) return;
     if (map->count != 1) {
-        kiln__diag_add(r->diag, map->pos, "an argument is one of struct, bytes and pointers");
+        kiln__diag_add(r->diag, map->pos, "an argument is one of struct, bytes, pointers and tensor_map");
         return;
     }
     if (struct_)

@@ -29,9 +29,10 @@
     X(EXPRS, "list of expressions", SCALARS("0"))                                                                      \
     X(ARGS, "list of arguments",                                                                                       \
       EITHER(SCALAR, "{\"type\": \"array\", \"items\": {\"anyOf\": [" SCALAR                                           \
-                     ", {\"type\": \"null\"}, " REF("argument") "]}}"))                                                \
+                     ", {\"type\": \"null\"}, " REF("argument") ", " REF("tensor_map") "]}}"))                         \
     X(FIELDS, "NAME: field",                                                                                           \
-      BY_NAME("1", "{\"anyOf\": [" SCALAR ", {\"type\": \"null\"}, " SCALARS("2") ", " REF("argument") "]}"))          \
+      BY_NAME("1", "{\"anyOf\": [" SCALAR                                                                              \
+                   ", {\"type\": \"null\"}, " SCALARS("2") ", " REF("argument") ", " REF("tensor_map") "]}"))          \
     X(EXTENTS, "one to three expressions", SCALARS("1"))                                                               \
     X(NAMED_EXPRS, "NAME: expression", BY_NAME("0", SCALAR))                                                           \
     X(DEFINES, "list of lets, or NAME: expression", EITHER(SCALARS("0"), BY_NAME("0", SCALAR)))                        \
@@ -77,6 +78,8 @@ KILN__KEY_EFFECTS(KILN_X)
     "{\"anyOf\": [" HAS("\"type\", \"shape\"") ", " HAS("\"from\"") ", " HAS("\"file\"") "], \"not\": {\"anyOf\": [" HAS( \
         "\"fill\", \"from\"") ", " HAS("\"fill\", \"file\"") ", " HAS("\"from\", \"file\"") "]}}"
 #define RULE_TOLERANCE "{\"anyOf\": [" HAS("\"rtol\"") ", " HAS("\"atol\"") "]}"
+#define RULE_TENSOR_MAP /* a box, or im2col */                                                                         \
+    "{\"oneOf\": [" HAS("\"box\"") ", " HAS("\"lower\", \"upper\", \"channels\", \"pixels\"") "]}"
 #define RULE_VERIFICATION /* exact or with tolerances */                                                               \
     "{\"not\": {\"required\": [\"exact\"], \"properties\": {\"exact\": {\"const\": true}}, \"anyOf\": [" HAS(          \
         "\"rtol\"") ", " HAS("\"atol\"") "]}}"

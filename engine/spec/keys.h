@@ -25,6 +25,7 @@
     X(step, "a step", NONE, "What is done, one thing a step.")                                                         \
     X(launch, "a launch", NONE, "A launch of a kernel.")                                                               \
     X(argument, "an argument", NONE, "What is neither a number nor a buffer, by value or as a pointer.")               \
+    X(tensor_map, "a tensor map", TENSOR_MAP, "A `CUtensorMap` by value, of a buffer.")                                \
     X(fill_step, "a fill", NONE, "One value in all elements of a buffer.")                                             \
     X(copy, "a copy", NONE, "From one buffer to another; counts and offsets are in elements.")                         \
     X(symbol, "a symbol", NONE, "From a buffer to a variable of the source; counts and offsets are in elements.")      \
@@ -163,14 +164,45 @@
     X(launch, cluster, OPTIONAL, EXTENTS, RUN, "Blocks of a cluster.")                                                 \
     X(launch, shared, OPTIONAL, EXPR, RUN, "Bytes of dynamic shared memory.")                                          \
     X(launch, cooperative, OPTIONAL, BOOL, RUN, "`true`: the grid can synchronise.")                                   \
+    X(launch, cluster_scheduling, OPTIONAL, TEXT, RUN,                                                                 \
+      "`spread` the blocks of a cluster over the SMs, or `balance` them, or `default`.")                               \
+    X(launch, overlap, OPTIONAL, BOOL, RUN, "`true`: may begin before the step before it has ended (griddepcontrol).") \
+    X(launch, priority, OPTIONAL, EXPR, RUN, "Of the launch; lower numbers go first.")                                 \
+    X(launch, carveout, OPTIONAL, EXPR, RUN, "Percent of the L1 cache that shared memory should have.")                \
     X(launch, args, REQUIRED, ARGS, RUN,                                                                               \
-      "Each an expression, a buffer, a place in it (`x + 4`), `null`, or an argument.")
+      "Each an expression, a buffer, a place in it (`x + 4`), `null`, an argument, or a tensor map.")
 
 #define KILN__KEYS_argument(X)                                                                                         \
     X(argument, struct, ONE_OF, FIELDS, RUN,                                                                           \
-      "A structure by value. A field is [TYPE, NUMBER, ...], a buffer, `null` or an argument.")                        \
+      "A structure by value. A field is [TYPE, NUMBER, ...], a buffer, `null`, an argument, a tensor map.")            \
     X(argument, bytes, ONE_OF, TEXT, RUN, "A structure by value: pairs of hexadecimal digits.")                        \
     X(argument, pointers, ONE_OF, ARGS, RUN, "A pointer to pointers: buffers, places in them, `null`.")
+
+#define KILN__KEYS_tensor_map(X)                                                                                       \
+    X(tensor_map, tensor_map, REQUIRED, TEXT, RUN,                                                                     \
+      "The buffer, or a place in it such as `A + 64`. Lists are in the order of shapes.")                              \
+    X(tensor_map, type, OPTIONAL, TEXT, RUN,                                                                           \
+      "Of its elements, if not the buffer's: `tf32`, `f32_ftz`, `u4x16_align8`, ...")                                  \
+    X(tensor_map, shape, OPTIONAL, EXPRS, RUN, "1 to 5 extents, if not the buffer's.")                                 \
+    X(tensor_map, strides, OPTIONAL, EXPRS, RUN,                                                                       \
+      "Elements from one to the next, of all dimensions but the last; dense if not given.")                            \
+    X(tensor_map, box, OPTIONAL, EXPRS, RUN, "The extents that one copy takes.")                                       \
+    X(tensor_map, steps, OPTIONAL, EXPRS, RUN, "Every which element of each dimension is copied; 1 if not given.")     \
+    X(tensor_map, swizzle, OPTIONAL, EXPR, RUN, "0, 32, 64 or 128 bytes; 0 if not given.")                             \
+    X(tensor_map, atom, OPTIONAL, EXPR, RUN,                                                                           \
+      "16, 32 or 64 bytes that a swizzle of 128 moves together; 16 if not given.")                                     \
+    X(tensor_map, flip, OPTIONAL, BOOL, RUN,                                                                           \
+      "`true`: with an atom of 32, its halves of 8 bytes change places in every other row.")                           \
+    X(tensor_map, interleave, OPTIONAL, EXPR, RUN, "0, 16 or 32 bytes; 0 if not given.")                               \
+    X(tensor_map, l2_promotion, OPTIONAL, EXPR, RUN,                                                                   \
+      "0, 64, 128 or 256 bytes that the L2 fetches at once; 0 if not given.")                                          \
+    X(tensor_map, fill, OPTIONAL, TEXT, RUN,                                                                           \
+      "What elements outside of the shape read as: `zero` or `nan`; zero if not given.")                               \
+    X(tensor_map, lower, OPTIONAL, EXPRS, RUN,                                                                         \
+      "For im2col: the lower corner of the box, of all dimensions but the first and last.")                            \
+    X(tensor_map, upper, OPTIONAL, EXPRS, RUN, "For im2col: the upper corner.")                                        \
+    X(tensor_map, channels, OPTIONAL, EXPR, RUN, "For im2col: the channels of a pixel that one copy takes.")           \
+    X(tensor_map, pixels, OPTIONAL, EXPR, RUN, "For im2col: the pixels that one copy takes.")
 
 #define KILN__KEYS_fill_step(X)                                                                                        \
     X(fill_step, buffer, REQUIRED, TEXT, RUN, "The buffer.")                                                           \

@@ -108,6 +108,10 @@ void kiln__join_for_device(kiln__reader *r, const kiln__for_device *spec, const 
 kiln__buffer *kiln__read_buffers(kiln__reader *r, const kiln__spec_node *node, bool of_spec, size_t *count);
 /* arguments.c */
 void kiln__read_argument(kiln__reader *r, kiln__spec_node *map, kiln__argument *arg);
+/* `x`, `x + 4 * N`, `null`. True if the text is one of them; what is wrong with it has then been said. */
+bool kiln__read_pointer(kiln__reader *r, const kiln__spec_node *node, kiln__argument *arg);
+/* tensor_map.c: of a mapping that has the key `tensor_map` */
+void kiln__read_tensor_map(kiln__reader *r, const kiln__spec_node *map, kiln__argument *arg);
 /* steps.c */
 kiln__step *kiln__read_steps(kiln__reader *r, kiln__spec_node *node, const char *what, size_t *count);
 kiln__step *kiln__read_launch_only(kiln__reader *r, const kiln__spec_node *node, size_t *count);

@@ -72,17 +72,47 @@ typedef enum kiln__argument_kind {
     KILN__ARGUMENT_BUFFER, /* a buffer, or a place in it */
     KILN__ARGUMENT_NULL,
     KILN__ARGUMENT_STRUCT,
-    KILN__ARGUMENT_BYTES,   /* a structure as bytes */
-    KILN__ARGUMENT_POINTERS /* a pointer to a list of pointers */
+    KILN__ARGUMENT_BYTES,    /* a structure as bytes */
+    KILN__ARGUMENT_POINTERS, /* a pointer to a list of pointers */
+    KILN__ARGUMENT_TENSOR_MAP
 } kiln__argument_kind;
+enum { KILN__TENSOR_MOST = 5, KILN__TENSOR_SIZE = 128, KILN__TENSOR_ALIGN = 64 };
+/* Where the spec says what of a tensor map; where it does not, the place of the whole. */
+typedef enum kiln__tensor_at {
+    KILN__AT_TYPE,
+    KILN__AT_SHAPE,
+    KILN__AT_STRIDES,
+    KILN__AT_BOX,
+    KILN__AT_STEPS,
+    KILN__AT_INTERLEAVE,
+    KILN__AT_SWIZZLE,
+    KILN__AT_PROMOTION,
+    KILN__AT_FILL,
+    KILN__AT_LOWER,
+    KILN__AT_UPPER,
+    KILN__AT_CHANNELS,
+    KILN__AT_PIXELS,
+    KILN__AT_COUNT
+} kiln__tensor_at;
+/* A tensor map as written: lists outermost dimension first. It has a box, or all of lower, upper, channels, pixels. */
+typedef struct kiln__tensor {
+    const char *type;                                                                  /* NULL: the buffer's */
+    size_t shape_count, stride_count, box_count, step_count, lower_count, upper_count; /* 0: not given */
+    kiln__expr *shape[KILN__TENSOR_MOST], *strides[KILN__TENSOR_MOST], *box[KILN__TENSOR_MOST];
+    kiln__expr *steps[KILN__TENSOR_MOST], *lower[KILN__TENSOR_MOST], *upper[KILN__TENSOR_MOST];
+    kiln__expr *channels, *pixels, *swizzle, *atom, *interleave, *promotion;
+    bool flip, nan;
+    kiln__pos at[KILN__AT_COUNT];
+} kiln__tensor;
 typedef struct kiln__field kiln__field;
 typedef struct kiln__argument kiln__argument;
 struct kiln__argument {
     kiln__argument_kind kind;
     kiln__pos pos;
     const char *text;      /* as written, for messages */
-    kiln__expr *expr;      /* VALUE: never NULL; BUFFER: elements behind its first, NULL: 0 */
-    const char *buffer;    /* BUFFER */
+    kiln__expr *expr;      /* VALUE: never NULL; BUFFER, TENSOR_MAP: elements behind its first, NULL: 0 */
+    const char *buffer;    /* BUFFER, TENSOR_MAP */
+    kiln__tensor *tensor;  /* TENSOR_MAP */
     uint64_t size, align;  /* bytes, for STRUCT with those after its last field; 8 where it is a pointer */
     const void *bytes;     /* BYTES */
     size_t count;          /* STRUCT: of the fields, at least 1; POINTERS: of the items, at least 1 */
@@ -124,17 +154,28 @@ typedef struct kiln__read {
     kiln__pos pos;
 } kiln__read;
 
+/* How the blocks of a cluster are placed. X(name, as written) */
+#define KILN__SCHEDULING_MAP(X) X(DEFAULT, "default") X(SPREAD, "spread") X(BALANCE, "balance")
+typedef enum kiln__scheduling {
+#define KILN_X(name, text) KILN__SCHEDULING_##name,
+    KILN__SCHEDULING_MAP(KILN_X)
+#undef KILN_X
+} kiln__scheduling;
+extern const char *const kiln__schedulings[]; /* as written */
+
 typedef struct kiln__step kiln__step;
 struct kiln__step {
     kiln__step_kind kind;
     kiln__pos pos;
     union {
         struct {
-            kiln__template *kernel;         /* an extern "C" name or a C++ name expression */
-            kiln__expr *grid[3], *block[3]; /* never NULL; 1 where not given */
-            kiln__expr *cluster[3];         /* NULL: no clusters */
-            kiln__expr *shared;             /* dynamic bytes; NULL: 0 */
-            bool cooperative;
+            kiln__template *kernel;          /* an extern "C" name or a C++ name expression */
+            kiln__expr *grid[3], *block[3];  /* never NULL; 1 where not given */
+            kiln__expr *cluster[3];          /* NULL: no clusters */
+            kiln__expr *shared;              /* dynamic bytes; NULL: 0 */
+            kiln__expr *priority, *carveout; /* NULL: not given */
+            kiln__scheduling scheduling;
+            bool cooperative, overlap;
             size_t arg_count;
             kiln__argument *args;
         } launch;

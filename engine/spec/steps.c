@@ -34,6 +34,25 @@ static void read_extent(kiln__reader *r, kiln__spec_node *node, kiln__key key, k
         extent[i] = i < count ? kiln__read_expr(r, items[i], name, KILN__ALL_INPUTS) : one(r, node->pos);
 }
 
+const char *const kiln__schedulings[] = {
+#define KILN_X(name, text) text,
+    KILN__SCHEDULING_MAP(KILN_X)
+#undef KILN_X
+};
+
+static void read_scheduling(kiln__reader *r, const kiln__spec_node *node, kiln__scheduling *scheduling)
+{
+    const char *text = kiln__read_text(r, node, "'cluster_scheduling'");
+    enum { COUNT = KILN__SCHEDULING_BALANCE + 1 };
+    for (int i = 0; text && i < COUNT; i++)
+        if (strcmp(kiln__schedulings[i], text) == 0) {
+            *scheduling = (kiln__scheduling)i;
+            return;
+        }
+    if (text)
+        kiln__diag_add(r->diag, node->pos, "'cluster_scheduling' is default, spread or balance, not '%.40s'", text);
+}
+
 static void read_launch(kiln__reader *r, const kiln__spec_node *map, kiln__step *step)
 {
     KILN__KEYS_launch(KILN__NODE) step->kind = KILN__STEP_LAUNCH;
@@ -49,6 +68,12 @@ static void read_launch(kiln__reader *r, const kiln__spec_node *map, kiln__step 
     step->as.launch.shared = optional(r, shared_, KILN__KEY_launch_shared);
     if (cooperative_)
         kiln__read_bool(r, cooperative_, "'cooperative'", &step->as.launch.cooperative);
+    if (overlap_)
+        kiln__read_bool(r, overlap_, "'overlap'", &step->as.launch.overlap);
+    step->as.launch.priority = optional(r, priority_, KILN__KEY_launch_priority);
+    step->as.launch.carveout = optional(r, carveout_, KILN__KEY_launch_carveout);
+    if (cluster_scheduling_)
+        read_scheduling(r, cluster_scheduling_, &step->as.launch.scheduling);
     kiln__spec_node *const *items;
     if (!kiln__read_key(r, map, KILN__KEY_launch_args))
         return;

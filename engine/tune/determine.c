@@ -150,8 +150,33 @@ static void buffer_field(definition *d, const kiln__buffer *b)
 
 static void steps_field(definition *d, const kiln__step *steps, size_t count);
 
+static void exprs_field(definition *d, kiln__expr *const *exprs, size_t count)
+{
+    number_field(d->out, (int64_t)count);
+    for (size_t i = 0; i < count; i++)
+        expr_field(d->out, exprs[i]);
+}
+
+static void tensor_field(definition *d, const kiln__tensor *tensor)
+{
+    kiln__expr *const ones[] = {tensor->channels, tensor->pixels,     tensor->swizzle,
+                                tensor->atom,     tensor->interleave, tensor->promotion};
+    field(d->out, tensor->type);
+    exprs_field(d, tensor->shape, tensor->shape_count);
+    exprs_field(d, tensor->strides, tensor->stride_count);
+    exprs_field(d, tensor->box, tensor->box_count);
+    exprs_field(d, tensor->steps, tensor->step_count);
+    exprs_field(d, tensor->lower, tensor->lower_count);
+    exprs_field(d, tensor->upper, tensor->upper_count);
+    exprs_field(d, ones, KILN__COUNT(ones));
+    number_field(d->out, tensor->flip);
+    number_field(d->out, tensor->nan);
+}
+
 static void argument_field(definition *d, const kiln__argument *arg)
 {
+    if (arg->kind == KILN__ARGUMENT_TENSOR_MAP)
+        tensor_field(d, arg->tensor);
     number_field(d->out, (int64_t)arg->kind);
     expr_field(d->out, arg->expr);
     field(d->out, arg->buffer);
@@ -181,6 +206,10 @@ static void launch_field(definition *d, const kiln__step *step)
     }
     expr_field(d->out, step->as.launch.shared);
     number_field(d->out, step->as.launch.cooperative);
+    number_field(d->out, step->as.launch.overlap);
+    number_field(d->out, (int64_t)step->as.launch.scheduling);
+    expr_field(d->out, step->as.launch.priority);
+    expr_field(d->out, step->as.launch.carveout);
     number_field(d->out, (int64_t)step->as.launch.arg_count);
     for (size_t i = 0; i < step->as.launch.arg_count; i++)
         argument_field(d, &step->as.launch.args[i]);

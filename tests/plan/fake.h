@@ -84,6 +84,13 @@ static void fake_gather(void **args, const unsigned *grid, const unsigned *block
         fake_floats(args[1])[i] = sum;
     }
 }
+/* The test's cuTensorMapEncode* writes 0x5a everywhere. */
+static void fake_mapped(void **args, const unsigned *grid, const unsigned *block)
+{
+    (void)grid, (void)block;
+    for (int i = 0; i < 128; i++)
+        CHECK(((const unsigned char *)args[0])[i] == 0x5a);
+}
 static void fake_nothing(void **args, const unsigned *grid, const unsigned *block)
 {
     (void)args, (void)grid, (void)block;
@@ -92,7 +99,7 @@ static void fake_nothing(void **args, const unsigned *grid, const unsigned *bloc
 static const fake_kernel fake_kernels[] = {
     {"add_one", fake_add_one},       {"add_two", fake_add_two},       {"scale", fake_scale},
     {"count_down", fake_count_down}, {"symbol_out", fake_symbol_out}, {"nothing", fake_nothing},
-    {"gather", fake_gather},
+    {"gather", fake_gather},         {"mapped", fake_mapped},
 };
 static const char fake_ptx[] =
     ".version 9.0\n.target sm_80\n.address_size 64\n"
@@ -104,9 +111,11 @@ static const char fake_ptx[] =
     ".visible .entry count_down(.param .u64 a, .param .u64 b)\n{ ret; }\n"
     ".visible .entry symbol_out(.param .u64 a)\n{ ret; }\n"
     ".visible .entry gather(.param .align 8 .b8 a[16], .param .u64 b)\n{ ret; }\n"
+    ".visible .entry mapped(.param .align 64 .b8 a[128], .param .u64 b)\n{ ret; }\n"
     ".visible .entry nothing()\n{ ret; }\n";
-static const char fake_lowered[] = "add_one\0add_one\0add_two\0add_two\0scale\0scale\0count_down\0count_down\0"
-                                   "symbol_out\0symbol_out\0gather\0gather\0nothing\0nothing\0missing\0missing";
+static const char fake_lowered[] =
+    "add_one\0add_one\0add_two\0add_two\0scale\0scale\0count_down\0count_down\0"
+    "symbol_out\0symbol_out\0gather\0gather\0mapped\0mapped\0nothing\0nothing\0missing\0missing";
 
 static CUresult CUDAAPI fake_cuCtxGetCurrent(CUcontext *context)
 {

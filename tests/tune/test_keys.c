@@ -61,8 +61,8 @@ static const char whole[] =
     "    metrics: {of_one: 1}\n"
     "    roofline: fp32\n"
     "    steps:\n"
-    "      - launch: {kernel: k, grid: [M], block: [BLOCK], cluster: [1], shared: 16, cooperative: false, args: [o, M, "
-    "{struct: {n: [i32, M]}}, {bytes: '0a'}, {pointers: [o, p]}]}\n"
+    "      - launch: {kernel: k, grid: [M], block: [BLOCK], cluster: [1], cluster_scheduling: spread, overlap: false, priority: 1, carveout: 50, shared: 16, cooperative: false, args: [o, M, "
+    "{struct: {n: [i32, M]}}, {bytes: '0a'}, {pointers: [o, p]}, {tensor_map: o, type: f32, shape: [4, 64], strides: [64], box: [2, 8], steps: [1, 1], swizzle: 128, atom: 16, flip: false, interleave: 0, l2_promotion: 128, fill: zero}, {tensor_map: p, shape: [2, 9, 64], lower: [0], upper: [1], channels: 8, pixels: 16}]}\n"
     "      - fill: {buffer: o, value: 1}\n"
     "      - copy: {from: o, to: p, count: 4, from_offset: 1, to_offset: 2}\n"
     "      - symbol: {name: table, from: value, count: 3, offset: 1}\n"
@@ -154,7 +154,27 @@ static const struct {
     CHANGE(launch_args, "false, args: [o, M", "false, args: [o + 1, M"),
     CHANGE(argument_struct, "n: [i32, M]", "n: [u32, M]"),
     CHANGE(argument_bytes, "'0a'", "'0b'"),
-    CHANGE(argument_pointers, "[o, p]}]", "[o, p + 1]}]"),
+    CHANGE(argument_pointers, "[o, p]}", "[o, p + 1]}"),
+    CHANGE(launch_cluster_scheduling, "spread", "balance"),
+    CHANGE(launch_overlap, "overlap: false", "overlap: true"),
+    CHANGE(launch_priority, "priority: 1", "priority: 2"),
+    CHANGE(launch_carveout, "carveout: 50", "carveout: 51"),
+    CHANGE(tensor_map_tensor_map, "tensor_map: o", "tensor_map: o + 4"),
+    CHANGE(tensor_map_type, "type: f32, shape: [4", "type: tf32, shape: [4"),
+    CHANGE(tensor_map_shape, "[4, 64]", "[5, 64]"),
+    CHANGE(tensor_map_strides, "strides: [64]", "strides: [68]"),
+    CHANGE(tensor_map_box, "box: [2, 8]", "box: [1, 8]"),
+    CHANGE(tensor_map_steps, "steps: [1, 1]", "steps: [2, 1]"),
+    CHANGE(tensor_map_swizzle, "swizzle: 128", "swizzle: 64"),
+    CHANGE(tensor_map_atom, "atom: 16", "atom: 32"),
+    CHANGE(tensor_map_flip, "flip: false", "flip: true"),
+    CHANGE(tensor_map_interleave, "interleave: 0", "interleave: 16"),
+    CHANGE(tensor_map_l2_promotion, "l2_promotion: 128", "l2_promotion: 256"),
+    CHANGE(tensor_map_fill, "fill: zero", "fill: nan"),
+    CHANGE(tensor_map_lower, "lower: [0]", "lower: [-1]"),
+    CHANGE(tensor_map_upper, "upper: [1]", "upper: [2]"),
+    CHANGE(tensor_map_channels, "channels: 8", "channels: 4"),
+    CHANGE(tensor_map_pixels, "pixels: 16", "pixels: 17"),
     CHANGE(fill_step_buffer, "buffer: o", "buffer: p"),
     CHANGE(fill_step_value, "buffer: o, value: 1", "buffer: o, value: 2"),
     CHANGE(copy_from, "copy: {from: o", "copy: {from: q"),

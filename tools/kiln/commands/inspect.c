@@ -7,7 +7,7 @@
 
 static json_t *kernel_json(const kiln_inspected_kernel *kernel)
 {
-    json_t *object = js_object(), *block = js_array();
+    json_t *object = js_object(), *block = js_array(), *cluster = js_array();
     js_set(object, "name", js_text(kernel->name));
     js_set(object, "symbol", js_text(kernel->symbol));
     js_set(object, "registers", json_integer(kernel->registers));
@@ -22,6 +22,14 @@ static json_t *kernel_json(const kiln_inspected_kernel *kernel)
     for (size_t i = 0; i < 3; i++)
         js_add(block, js_whole(kernel->block[i]));
     js_set(object, "block", block);
+    for (size_t i = 0; i < 3; i++)
+        js_add(cluster, js_whole(kernel->cluster[i] ? kernel->cluster[i] : 1));
+    js_set(object, "cluster", cluster);
+    js_set(object, "cluster_scheduling", js_text(kernel->cluster_scheduling));
+    js_set(object, "cooperative", json_boolean(kernel->cooperative));
+    js_set(object, "overlap", json_boolean(kernel->overlap));
+    js_set(object, "priority", json_integer(kernel->priority));
+    js_set(object, "carveout", kernel->carveout < 0 ? json_null() : json_integer(kernel->carveout));
     js_set(object, "blocks_per_sm", json_integer(kernel->blocks_per_sm));
     js_set(object, "occupancy", js_real(kernel->occupancy));
     js_set(object, "limited_by", js_text(kernel->limited_by));

@@ -1,0 +1,96 @@
+/* A tensor map from the spec to the kernel, with code from NVRTC, on the simulated device: the bytes that arrive, and a
+ * matrix copied tile by tile where the device runs such copies. Skipped, visibly, where there is no NVRTC. */
+#include "check.h"
+#include "plan_internal.h"
+#include "vm_tensor_map.h"
+
+static char cache[] = "/tmp/kiln-tile-XXXXXX";
+static kiln_engine *engine;
+static kiln_spec *spec;
+
+static void begin(void)
+{
+    kiln_error *error = NULL;
+    kiln_options options = {.size = sizeof options, .device = "sim", .cache_dir = cache, .flags = KILN_NO_WORKERS};
+    CHECK_OK(kiln_engine_open(&options, &engine, &error), error);
+    CHECK_OK(kiln_spec_load(engine, KILN_TEST_DATA "/tile.yaml", &spec, &error), error);
+}
+
+static void end(void)
+{
+    kiln_spec_free(spec);
+    kiln_engine_close(engine);
+}
+
+static void words(void)
+{
+    kiln_plan *plan = NULL;
+    kiln_error *error = NULL;
+    CUdeviceptr a = 0;
+    static float got[50 * 36];
+    vm_tensor_map map;
+    begin();
+    CHECK_OK(kiln_plan_open(engine, spec, &(kiln_choice){.variant = "words"}, &plan, &error), error);
+    CHECK_OK(kiln_plan_buffer(plan, "a", &a, &error), error);
+    CHECK_OK(kiln_plan_launch(plan, NULL, &error), error);
+    CHECK_OK(kiln_plan_read(plan, "b", got, sizeof got, &error), error);
+    memcpy(&map, got, sizeof map);
+    CHECK(map.mark == VM_TENSOR_MAP_MARK && map.address == a && map.mode == VM_TENSOR_TILED && map.rank == 2);
+    CHECK(map.type == CU_TENSOR_MAP_DATA_TYPE_FLOAT32 && map.strides[0] == 36 * 4);
+    CHECK(map.last[0] == 35 && map.last[1] == 49 && map.box[0] == 4 && map.box[1] == 8 && map.steps[1] == 1);
+    CHECK(map.swizzle == CU_TENSOR_MAP_SWIZZLE_128B && map.interleave == 0 && map.promotion == 0);
+    CHECK(map.fill == CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA);
+    kiln_plan_close(plan);
+    end();
+}
+
+/* Where the device lacks the copies, the variant is left out; where it has them, the answer is checked. */
+static void tiles(void)
+{
+    const kiln_device_info *info = NULL;
+    kiln_error *error = NULL;
+    kiln_inspection *made = NULL;
+    begin();
+    CHECK_OK(kiln_engine_device(engine, &info, &error), error);
+    CHECK_OK(kiln_inspect(engine, spec, &(kiln_choice){.variant = "tma"}, "sm_90", &made, &error), error);
+    CHECK(strstr(kiln_inspection_ptx(made), "cp.async.bulk.tensor.2d") != NULL);
+    kiln_inspection_free(made);
+    for (int narrow = 0; narrow < 2; narrow++) {
+        kiln_plan *plan = NULL;
+        const kiln_result *result = NULL;
+        const kiln_setting width = {"TILE_X", {KILN_INT, {narrow ? 4 : 32}}};
+        kiln_choice choice = {.variant = "tma", .params = &width, .param_count = 1};
+        kiln_status status = kiln_plan_open(engine, spec, &choice, &plan, &error);
+        if (info->features & KILN_FEATURE_TMA) {
+            CHECK_OK(status, error);
+            CHECK_OK(kiln_plan_run(plan, NULL, &result, &error), error);
+            CHECK(result && result->verified);
+        } else {
+            CHECK(status == KILN_ERROR_UNSUPPORTED && strstr(kiln_error_message(error), "device.tma = false"));
+            kiln_error_free(error);
+            error = NULL;
+        }
+        kiln_plan_close(plan);
+    }
+    end();
+}
+
+static const check_case cases[] = {{"words", words}, {"tiles", tiles}};
+
+int main(int count, char **arguments)
+{
+    kiln__nvrtc *nvrtc = NULL;
+    kiln_error *error = NULL;
+    if (kiln__nvrtc_open(NULL, &nvrtc, &error) != KILN_OK) {
+        printf("SKIP: %s\n", kiln_error_message(error));
+        kiln_error_free(error);
+        return 77;
+    }
+    if (!mkdtemp(cache))
+        return 1;
+    int code = check_main(count, arguments, "plan.tile", cases, KILN__COUNT(cases));
+    kiln__nvrtc_close(nvrtc);
+    char remove[64];
+    snprintf(remove, sizeof remove, "rm -rf %s", cache);
+    return system(remove) == 0 ? code : 1;
+}
