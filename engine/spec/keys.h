@@ -49,6 +49,8 @@
 /* What the spec has for all variants, and a variant for itself. */
 #define KILN__KEYS_section(X, mapping)                                                                                 \
     X(mapping, include, OPTIONAL, TEXTS, CODE, "Folders of headers, below the spec's folder.")                         \
+    X(mapping, target, OPTIONAL, TEXTS, CODE, "What to compile for: `sm_90a`. The first that fits the device.")        \
+    X(mapping, needs, OPTIONAL, EXPRS, CHOICE, "Conditions on the device: `device.wgmma`. Elsewhere it is left out.")  \
     X(mapping, params, OPTIONAL, PARAMS, KEYS, "The tuning parameters. Each becomes a macro of the source.")           \
     X(mapping, let, OPTIONAL, NAMED_EXPRS, RUN, "Names for expressions, in any order, without cycles.")                \
     X(mapping, where, OPTIONAL, EXPRS, CHOICE, "Constraints: over sizes, params, lets and the device.")                \

@@ -1,11 +1,14 @@
 /* From a checked tree to a typed spec: the sections of the file and of each variant, in the order in which names become
- * known. All names of a scope are declared before any of its expressions is read, so the order in the file is free. */
+ * known. All names of a scope are declared before any of its expressions is read, so the order in the file is free.
+ *
+ * Long: each section is a few lines, and they share their scope. */
 #include <string.h>
 
 #include "read.h"
 
 /* The parts that a spec and its variants have alike. */
 typedef struct section {
+    kiln__for_device device;
     size_t include_count;
     const char **include;
     size_t param_count;
@@ -297,6 +300,7 @@ static void read_section(kiln__reader *r, const kiln__spec_node *map, bool of_sp
 {
     KILN__KEYS_section(KILN__NODE, section) KILN__KEYS_metrics(KILN__NODE, section) size_t inputs = r->input_count;
     read_include(r, include_, out);
+    kiln__read_for_device(r, target_, needs_, &out->device);
     out->params = kiln__read_params(r, params_, &out->param_count);
     declare_all(r, let_, "'let'", KILN__NAME_LET);
     declare_all(r, inputs_, "'inputs'", KILN__NAME_INPUT);
@@ -409,6 +413,7 @@ static void *joined(kiln__reader *r, const void *a, size_t a_count, const void *
 /* The spec's things first, then the variant's; of two metrics of one name the variant's holds. */
 static void join_sections(kiln__reader *r, const section *spec, const section *own, kiln__variant *variant)
 {
+    kiln__join_for_device(r, &spec->device, &own->device, &variant->device);
     JOIN(include, include_count);
     JOIN(params, param_count);
     JOIN(lets, let_count);

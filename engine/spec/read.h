@@ -98,6 +98,12 @@ bool kiln__unify(kiln__reader *r, kiln__pos pos, const char *what, kiln_value *v
 bool kiln__check_different(kiln__reader *r, kiln__pos pos, const char *name, const kiln_value *values, size_t count);
 kiln__template **kiln__read_options(kiln__reader *r, kiln__spec_node *const *node, size_t *count);
 
+/* device.c */
+void kiln__read_for_device(kiln__reader *r, kiln__spec_node *target, kiln__spec_node *needs, kiln__for_device *out);
+/* The targets of the variant, if it has any, else those of the spec; and all conditions. */
+void kiln__join_for_device(kiln__reader *r, const kiln__for_device *spec, const kiln__for_device *own,
+                           kiln__for_device *both);
+
 /* buffers.c */
 kiln__buffer *kiln__read_buffers(kiln__reader *r, const kiln__spec_node *node, bool of_spec, size_t *count);
 /* arguments.c */

@@ -176,6 +176,27 @@ const char *kiln_spec_constraint(const kiln_spec *spec, size_t variant, size_t c
                : NULL;
 }
 
+size_t kiln_spec_target_count(const kiln_spec *spec, size_t variant)
+{
+    return spec && variant < spec->variant_count ? spec->variants[variant].device.target_count : 0;
+}
+
+const char *kiln_spec_target(const kiln_spec *spec, size_t variant, size_t target)
+{
+    return target < kiln_spec_target_count(spec, variant) ? spec->variants[variant].device.target_texts[target] : NULL;
+}
+
+size_t kiln_spec_need_count(const kiln_spec *spec, size_t variant)
+{
+    return spec && variant < spec->variant_count ? spec->variants[variant].device.need_count : 0;
+}
+
+const char *kiln_spec_need(const kiln_spec *spec, size_t variant, size_t need)
+{
+    return need < kiln_spec_need_count(spec, variant) ? kiln__expr_text(spec->variants[variant].device.needs[need])
+                                                      : NULL;
+}
+
 size_t kiln_spec_size_set_count(const kiln_spec *spec) { return spec ? spec->size_set_count : 0; }
 
 const kiln_size_set *kiln_spec_size_set(const kiln_spec *spec, size_t set)

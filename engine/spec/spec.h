@@ -203,11 +203,21 @@ typedef struct kiln__tolerance {
     kiln__expr *rtol, *atol; /* never NULL; 0 where not given; they may use params */
 } kiln__tolerance;
 
+/* What a variant says of devices. */
+typedef struct kiln__for_device {
+    size_t target_count;
+    kiln__target *targets; /* the first that fits the device is compiled for; none: the device's own architecture */
+    const char **target_texts;
+    size_t need_count;
+    kiln__expr **needs; /* of device names alone */
+} kiln__for_device;
+
 typedef struct kiln__variant {
     const char *name, *about;
     kiln__pos pos;
     bool contender;     /* may be called the best: it does the spec's work, whatever the data */
     const char *source; /* as written; NULL: the spec's, which is then not NULL (unless step_count is 0) */
+    kiln__for_device device;
     size_t include_count;
     const char **include; /* folders of headers, as written */
     size_t param_count;
@@ -336,5 +346,11 @@ bool kiln__type_named(const char *text, kiln_type *type);
     X(l2_bytes)                                                                                                        \
     X(memory_bytes)                                                                                                    \
     X(cc)                                                                                                              \
+    X(async_copy)                                                                                                      \
+    X(fp8)                                                                                                             \
+    X(clusters)                                                                                                        \
+    X(tma)                                                                                                             \
+    X(wgmma)                                                                                                           \
+    X(tcgen05)                                                                                                         \
     X(simulated)
 #endif

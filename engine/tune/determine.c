@@ -302,7 +302,7 @@ static kiln_status reference_field(definition *d, const kiln__verify *verify, co
     const kiln__variant *variant = kiln__spec_variant(d->spec, name);
     kiln_status status = kiln__config_make(d->engine, d->spec, &choice, &config, error);
     if (status == KILN_OK)
-        status = kiln__code_prepare(d->engine, config, 0, d->engine->want_cubin, &code, error);
+        status = kiln__code_prepare(d->engine, config, NULL, d->engine->want_cubin, &code, error);
     if (status == KILN_OK) {
         char hash[33];
         kiln__hash_print(kiln__code_key(code), hash);

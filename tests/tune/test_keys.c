@@ -87,6 +87,10 @@ static const struct {
     CHANGE(spec_include, "spec-one", "spec-two"),
     CHANGE(spec_sizes, "{N: 1024, M: 7, F: 'web.mtx'}}",
            "{N: 2048, M: 8, F: 'web.mtx'}, more: {N: 1, M: 1, F: 'other.mtx'}}"),
+    CHANGE(spec_target, "include: [spec-one]", "target: sm_90a\ninclude: [spec-one]"),
+    CHANGE(spec_needs, "include: [spec-one]", "needs: device.cc >= 70\ninclude: [spec-one]"),
+    CHANGE(variant_target, "contender: true", "target: [sm_100a, sm_90a]"),
+    CHANGE(variant_needs, "contender: true", "needs: [device.cc >= 70, not device.tcgen05]"),
     CHANGE(spec_let, "of_spec: 1", "of_spec: 2"),
     CHANGE(spec_where, "SHARED < 2", "SHARED < 3"),
     CHANGE(spec_define, "{DEFINED: 1}", "{DEFINED: 2}"),
@@ -271,7 +275,7 @@ static bool identify(const fixture *f, const char *text, kiln__identity *identit
     if (status == KILN_OK)
         status = kiln__config_make(f->engine, spec, &choice, &config, &error);
     if (status == KILN_OK)
-        status = kiln__code_prepare(f->engine, config, 0, f->engine->want_cubin, &code, &error);
+        status = kiln__code_prepare(f->engine, config, NULL, f->engine->want_cubin, &code, &error);
     if (status == KILN_OK)
         status = kiln__recorder_open(f->engine, spec, &options, &recorder, &error);
     if (status == KILN_OK)
