@@ -211,6 +211,7 @@ kiln_status kiln__plan_fill(kiln_plan *plan, bool again, kiln_error **error); /*
 kiln_status kiln__plan_poison(kiln_plan *plan, kiln_error **error);           /* outputs and scratch without a fill */
 void kiln__plan_forget(kiln_plan *plan);                                      /* shapes, programs and keys */
 void kiln__plan_release(kiln_plan *plan, kiln__plan_buffer *buffer);          /* gives its memory back */
+void kiln__plan_name_memory(const kiln_plan *plan, const kiln__plan_buffer *buffer, bool on); /* for the simulator */
 kiln_status kiln__plan_input_make(kiln_plan *plan, kiln__plan_input *input, kiln_error **error);
 void kiln__plan_set_scope(kiln_plan *plan);   /* plan->scope; inputs are made when a name of theirs is looked up */
 bool kiln__plan_make_tables(kiln_plan *plan); /* plan.c: those of inputs, buffers and arguments. False: no memory */

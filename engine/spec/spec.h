@@ -58,6 +58,7 @@ typedef struct kiln__buffer {
     bool out;
     kiln__fill fill;
 } kiln__buffer;
+const char *kiln__buffer_role(const kiln__buffer *buffer); /* "an input", for messages */
 
 typedef struct kiln__arg { /* a host function's argument */
     const char *name;
