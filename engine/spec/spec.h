@@ -280,6 +280,8 @@ bool kiln__spec_describe(kiln_spec *spec);
 const kiln__param *kiln__variant_param(const kiln__variant *variant, const char *name);
 const kiln__named_expr *kiln__variant_let(const kiln__variant *variant, const char *name);
 const kiln__buffer *kiln__variant_buffer(const kiln__variant *variant, const char *name);
+/* Whether its kernels must not change the buffer: it has data, is no output, and no step but a launch writes it. */
+bool kiln__variant_keeps(const kiln__variant *variant, const kiln__buffer *buffer);
 
 /* A size that is an extent of a .npy file: "A.shape[1]", of a buffer with a `file`. False: the text is no such thing.
  * *length: of the buffer's name. */

@@ -36,6 +36,7 @@ static const char source[] =
     "    for (int i = threadIdx.x; i < n; i += blockDim.x) y[i] = N;\n"
     "}\n"
     "extern \"C\" __global__ void outside(float *y, long n) { y[n] = 1; }\n"
+    "extern \"C\" __global__ void spoil(float *x, float *y, int at) { y[0] = x[0]; x[at] = 9; }\n"
     "#ifdef SPAWN\n"
     "extern \"C\" __global__ void spawn(const float *x, float *y, int n)\n"
     "{\n"
@@ -254,6 +255,39 @@ static void test_names(void)
     }
 }
 
+/* ---- inputs that a kernel changes ---- */
+
+#define INPUT "x: {type: f32, shape: [N], fill: {iota: [1, 1]}}"
+#define LAUNCH "launch: {kernel: spoil, grid: [1], block: [1], args: [x, y, N - 1]}"
+
+static void spoil(const char *input, const char *steps, int elements, kiln_status want, const char *message)
+{
+    char text[1000];
+    snprintf(text, sizeof text,
+             "kiln: 1\nname: sim\nsource: sim.cu\nsizes:\n  tiny: {N: %d}\nbuffers:\n  %s\n"
+             "  y: {type: f32, shape: [N], out: true, fill: 0}\nvariants:\n  v:\n    define: {OFFSET: 1}\n    %s\n",
+             elements, input, steps);
+    run(text, NULL, want, message, NULL, 0);
+}
+
+static void test_inputs(void)
+{
+    spoil(
+        INPUT, LAUNCH, 40, KILN_ERROR_WRONG_ANSWER,
+        "x is an input, and the kernel changed it: x[39] was 40 and is 9; 1 of 40 elements changed. If it may, give it "
+        "`out: true`");
+    spoil(INPUT, LAUNCH, 9, KILN_OK, ""); /* the same value */
+    spoil("x: {type: f32, shape: [N], fill: {iota: [1, 1]}, out: true}", LAUNCH, 40, KILN_OK, "");
+    spoil("x: {type: f32, shape: [N], fill: 1}", LAUNCH, 40, KILN_OK, ""); /* a work area that begins with ones */
+    spoil("x: {type: f32, shape: [N]}", LAUNCH, 40, KILN_OK, "");
+    /* steps that change it themselves */
+    spoil(INPUT, "before_each: [{fill: {buffer: x, value: 3}}]\n    " LAUNCH, 40, KILN_OK, "");
+    spoil(INPUT, "before_each: [{copy: {from: y, to: x}}]\n    " LAUNCH, 40, KILN_OK, "");
+    spoil(INPUT, "steps: [{" LAUNCH "}, {repeat: {times: 1, steps: [{swap: [y, x]}]}}]", 40, KILN_OK, "");
+    /* in pieces: the last element is in the last of them */
+    spoil(INPUT, LAUNCH, 17 << 20, KILN_ERROR_WRONG_ANSWER, "in the pieces that were compared");
+}
+
 /* The device is lost after this one: it comes last. */
 static void test_out_of_bounds(void)
 {
@@ -359,6 +393,7 @@ static const check_case cases[] = {
     {"threads", test_threads},
     {"resize of a baked size", test_resize_baked},
     {"names of buffers in findings", test_names},
+    {"inputs that a kernel changes", test_inputs},
     {"out of bounds", test_out_of_bounds},
     {"clear", clear},
 };
