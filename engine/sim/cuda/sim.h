@@ -36,6 +36,10 @@ bool kiln__sim_has_context(const void *context);
  * and the launching call returns CUDA_ERROR_TIMEOUT. (0, NULL) switches both off. */
 void kiln__sim_limit(uint64_t deadline, const volatile int *stop);
 
+/* Messages and findings of the calling thread's current context call this memory `name`, and say what it is: "an input".
+ * NULL: no name. Nothing happens where it is not one whole allocation. */
+void kiln__sim_memory_name(uint64_t address, uint64_t bytes, const char *name, const char *role);
+
 /* ---- estimates of times. engine/sim/model/ESTIMATE.md ---- */
 
 /* From now on the kernels that the calling thread launches are timed by the model of the selected profile. False: it
