@@ -11,8 +11,8 @@ static void test_instructions(void)
         const char *text, *message;
         ptx_result result;
     } cases[] = {
-        {"wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1}, %rd1, %rd2, 1, 1, 1;",
-         "instruction 'wgmma.mma_async' is not supported by the simulated device", PTX_UNSUPPORTED},
+        {"tcgen05.mma.cta_group::1.kind::f16 [%r1], %rd1, %rd2, %r2, %p1;",
+         "instruction 'tcgen05.mma' is not supported by the simulated device", PTX_UNSUPPORTED},
         {"prefetch.tensormap [%rd1];", "instruction 'prefetch.tensormap' is not supported by the simulated device",
          PTX_UNSUPPORTED},
         {"mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.e4m3.e2m1.f32 %f1, %r1, %r2, %f2;",

@@ -229,6 +229,12 @@ typedef enum ptx_space {
     X(M8N32K16, "m8n32k16")                                                                                            \
     X(M32N8K16, "m32n8k16")                                                                                            \
     X(M16N16K8, "m16n16k8")                                                                                            \
+    /* of a warpgroup: m64n8k16 up to m64n256k16 are this one, with ptx_insn.tiles */                                  \
+    X(M64K8, "m64n8k8")                                                                                                \
+    X(M64K16, "m64n8k16")                                                                                              \
+    X(M64K32, "m64n8k32")                                                                                              \
+    X(M64K64, "m64n8k64")                                                                                              \
+    X(M64K256, "m64n8k256")                                                                                            \
     X(M8N8, "m8n8")                                                                                                    \
     X(M8N16, "m8n16")                                                                                                  \
     X(M16N8, "m16n8")                                                                                                  \
@@ -452,7 +458,7 @@ typedef struct ptx_operand {
 #define PTX_SELECT_DIGIT(select, n) ((select) >> (8 + 4 * (n)) & 7)
 
 #define PTX_NO_PRED UINT32_MAX
-#define PTX_MAX_OPERANDS 6
+#define PTX_MAX_OPERANDS 7
 
 typedef struct ptx_insn {
     uint16_t op; /* ptx_op */
@@ -461,6 +467,7 @@ typedef struct ptx_insn {
     uint8_t types[4]; /* dot-types in written order: cvt.f32.s64 has F32, S64 */
     uint8_t operand_count;
     uint8_t vector; /* 1, 2, 4 or 8 */
+    uint8_t tiles;  /* columns / 8 of a warpgroup's shape: 1 to 32 */
     uint32_t guard; /* predicate register, or PTX_NO_PRED */
     uint64_t mods[PTX_MOD_WORDS];
     uint32_t line;       /* of the PTX text */

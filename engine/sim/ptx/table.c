@@ -56,10 +56,6 @@ static const char *const ptx_later_ops[] = {
     "tcgen05.wait",
     "tensormap.cp_fenceproxy",
     "tensormap.replace",
-    "wgmma.commit_group",
-    "wgmma.fence",
-    "wgmma.mma_async",
-    "wgmma.wait_group",
 };
 
 static const char *const ptx_later_suffixes[] = {
