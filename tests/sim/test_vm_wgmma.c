@@ -546,13 +546,31 @@ static void refused(void)
            "%r6,%r7,%r0,%r1,%r2,%r3}, %d0, %d0, 1;",
            "columns");
     refuse("wgmma.mma_async.sp.sync.aligned.m64n8k64.s32.s8.s8 {%r0,%r1,%r2,%r3}, %d0, %d0, %r4, 1, 1;", "selector");
+    refuse("setmaxnreg.inc.sync.aligned.u32 100;", "multiple of 8");
+    refuse("setmaxnreg.dec.sync.aligned.u32 16;", "from 24 to 256");
     refuse("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {_,%f1,%f2,%f3}, %d0, %d0, 1, 1, 1, 0, 0;",
            "not in a register");
 #undef SUMS
 }
 
+/* What kernels of this kind have around it: hints, fences and counts that change nothing here. */
+static void around(void)
+{
+    char why[200];
+    CHECK(try_kernel(BODY("setmaxnreg.inc.sync.aligned.u32 240; setmaxnreg.dec.sync.aligned.u32 24;"
+                          "griddepcontrol.wait; griddepcontrol.launch_dependents;"
+                          "prefetch.tensormap [%d3]; prefetch.param.tensormap [%d3]; prefetch.const.tensormap [%d3];"
+                          "fence.proxy.async; fence.proxy.async.shared::cta; fence.proxy.async.global;"
+                          "fence.proxy.tensormap::generic.release.gpu; fence.mbarrier_init.release.cluster;"
+                          "fence.proxy.tensormap::generic.acquire.gpu [%d3], 128;"
+                          "createpolicy.fractional.L2::evict_last.L2::evict_unchanged.b64 %d2, 0.5;"
+                          "elect.sync %r1|%p, 0xffffffff; @%p st.shared.b32 [%r7], %r1; @%p bra A;\n"
+                          "bar.warp.sync 0xffffffff; A: ld.shared.L1::evict_last.L2::cache_hint.b32 %r2, [%r7], %d2;"),
+                     128, why) == VM_OK);
+}
+
 static const check_case cases[] = {
     {"shapes", shapes},     {"types", types},           {"layouts", layouts}, {"scales", scales},   {"sparse", sparse},
-    {"rounding", rounding}, {"saturation", saturation}, {"faults", faults},   {"refused", refused},
+    {"rounding", rounding}, {"saturation", saturation}, {"faults", faults},   {"refused", refused}, {"around", around},
 };
 KILN_SUITE("vm wgmma", cases)

@@ -254,6 +254,7 @@ typedef enum ptx_space {
     X(NO_COMPLETE, "noComplete")                                                                                       \
     X(EXPECT_TX, "expect_tx")                                                                                          \
     X(PARITY, "parity")                                                                                                \
+    X(TENSORMAP, "tensormap")                                                                                          \
     X(CP_MASK, "cp_mask")                                                                                              \
     X(ALIAS, "alias")                                                                                                  \
     X(ASYNC_GENERIC, "async::generic")                                                                                 \
@@ -550,6 +551,7 @@ typedef struct ptx_loc {
 typedef struct ptx_module {
     kiln__arena arena;
     int version_major, version_minor, target; /* 9, 0, 75 */
+    char target_kind;                         /* 'a' of sm_90a, 'f' of sm_100f, else 0 */
     uint32_t function_count;
     const ptx_function *functions;
     uint32_t symbol_count;
