@@ -358,5 +358,6 @@ void kiln__header_hints(kiln__text *text, const char *include, const char *log)
                           "#include <cuda/std/...>; min() and max() are there without std::)\n",
                           name, name);
     if (!told && (strstr(log, "is considered a host function") || strstr(log, "as a __host__ function")))
-        kiln__text_puts(text, "(only code for the device is compiled: put code for the host " OUT ")\n");
+        kiln__text_puts(text, "(only code for the device is compiled: put code for the host " OUT "; where functions "
+                              "that kernels call have no __device__, give the spec 'options: [-default-device]')\n");
 }
