@@ -338,7 +338,8 @@ static void test_headers(void)
     check_macros();
 
     /* Headers of the host that Kiln has itself: a project's own of that name comes first. */
-    check_headers("#include <cstdint>\n#include \"stdint.h\"\n#include <vector>\n", "cstdint stdint.h");
+    check_headers("#include <cstdint>\n#include \"stdint.h\"\n#include <vector>\n",
+                  "cstdint stdint.h vector bits/stl_algobase.h");
     put("project/sub/stdint.h", "int mine;\n");
     check_headers("#include \"sub/stdint.h\"\n#include <stdint.h>\n", "sub/stdint.h stdint.h");
     check_headers("#include <stdint.h>\n#include <math.h>\n#include \"sub/stdint.h\"\n",
