@@ -56,6 +56,7 @@ typedef void (*kiln__sim_access_fn)(void *user, const kiln__sim_access *access);
     X(void, limit, (uint64_t deadline, const volatile int *stop))                                                      \
     /* estimates of times */                                                                                           \
     X(bool, has_model, (void))                                                                                         \
+    X(int, model_at, (size_t index))                                                                                   \
     X(void, model_print, (kiln__text * out))                                                                           \
     X(bool, estimate_begin, (bool sampled))                                                                            \
     X(double, estimate_end, (uint64_t * launches))                                                                     \

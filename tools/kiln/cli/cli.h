@@ -162,6 +162,13 @@ extern const cli_group cli_choice_group, cli_run_group, cli_engine_group, cli_ou
             "Measure energy too, if the GPU has an energy counter: about one second more per configuration."           \
     }
 
+/* Of commands that run on a device; read by cli_take_arch(). */
+#define CLI_ARCH_OPTION                                                                                                \
+    {                                                                                                                  \
+        "arch", 'a', CLI_TEXT, CLI_OPTION_FIELD(arch), "ARCH", CLI_WORDS, "sm_75 sm_80 sm_89 sm_90",                   \
+            "Estimate for the simulated GPU that is nearest to this architecture: the same as --device sim:ARCH."      \
+    }
+
 #define CLI_TIMEOUT_OPTION(more)                                                                                       \
     {                                                                                                                  \
         "sample-timeout", 0, CLI_LIMIT, CLI_OPTION_FIELD(sample_timeout), "SECONDS", CLI_NOTHING, NULL,                \
@@ -219,6 +226,9 @@ typedef struct cli_devices {
     size_t count, room;
 } cli_devices;
 kiln_status cli_list_devices(cli *c, cli_devices *list, kiln_error **error);
+/* Makes a device's name of --arch, if that is given. False: both are; it was reported. */
+bool cli_take_arch(cli *c);
+const char *cli_usual_device(void);                        /* of KILN_DEVICE; NULL: none */
 const char *cli_device_name(const kiln_device_info *info); /* says where it is simulated */
 
 /* ---- output: standard output is written at the end, so that in JSON an error is the only output ---- */
