@@ -49,6 +49,8 @@ has_library cunit || want libcunit1-dev
 if [ $test = 1 ]; then
     has clang || want clang
     has gnuplot || want gnuplot-nox
+    has node || want nodejs # the charts of kiln report as files
+    has rsvg-convert || want librsvg2-bin
     has zsh || want zsh # the completions are typed into each shell
     has fish || want fish
     has abidiff || want abigail-tools # what changed for programs that were built against an earlier library

@@ -151,8 +151,10 @@ typedef void (*kiln_log_fn)(void *user, kiln_log_level level, const char *messag
 /* Zero-initialise and set `size`; every zero member means its default. Strings are copied. */
 typedef struct kiln_options {
     size_t size;             /* sizeof(kiln_options) */
-    const char *device;      /* "cuda:0", "sim", "sim:PROFILE", "sim:FILE.profile"; NULL: $KILN_DEVICE, else the first
-                                GPU, else "sim" */
+    const char *device;      /* "cuda:0", "sim", "sim:PROFILE", "sim:FILE.profile", "sim:sm_80" (the profile with
+                                estimated times whose compute capability is nearest); NULL: $KILN_DEVICE, else the
+                                first GPU, else "sim:h200", or "sim" where that profile is not found. If the simulated
+                                device of this process is in use already, NULL takes it as it is */
     CUcontext context;       /* the caller's context, on whose device the engine works; never destroyed, and must live
                                 until the engine is closed. `device` then only says whose it is: of the simulated
                                 driver ("sim") or of libcuda */

@@ -394,6 +394,7 @@ kiln_status kiln_plan_bind(kiln_plan *plan, const char *buffer, CUdeviceptr poin
         b->owner = KILN__OWNER_CALLER;
         b->pointer = pointer;
         b->custom = true;
+        kiln__plan_name_memory(plan, b, true);
     }
     kiln__engine_leave(plan->engine, previous);
     return status;

@@ -33,9 +33,5 @@ kiln_status kiln__features_of(kiln_engine *engine, const kiln_spec *spec, const 
                               kiln__settings *features, kiln_error **error);
 /* A result's time: measured or estimated seconds, else the simulator's wall time. */
 double kiln__result_seconds(const kiln_result *result);
-/* Sorts the samples; median and its 95 % interval (statistics.c). */
-void kiln__median(double *samples, unsigned count, double *median, double *low, double *high);
-/* The probability of at least `wins` heads in n (at most 1000) throws of a fair coin. */
-double kiln__sign_test(unsigned n, unsigned wins);
 void kiln__plan_share(kiln_plan *plan, kiln__shared *shared); /* before the plan's first run; shared outlives it */
 #endif

@@ -475,6 +475,8 @@ kiln_status kiln__plan_verify(kiln_plan *plan, kiln_result *result, kiln_error *
     for (size_t i = 0; i < plan->spec->buffer_count && status == KILN_OK; i++)
         if (plan->buffers[i].buffer->out)
             status = verify_output(plan, plan->buffers[i].buffer->name, &wrong, result, error);
+    if (status == KILN_OK)
+        status = kiln__plan_inputs_same(plan, &wrong, error);
     if (status == KILN_OK && (wrong.length || wrong.failed)) {
         kiln__text label = {.mem = plan->mem};
         kiln__config_print(plan->config, &label);

@@ -117,7 +117,8 @@
     X(buffer, fill, OPTIONAL, FILL, KEYS, "What it is filled with.")                                                   \
     X(buffer, from, OPTIONAL, TEXT, RUN, "Its content is what an input exports, such as A.csr.values.")                \
     X(buffer, file, OPTIONAL, TEXT, RUN, "Its content is a .npy file. The name may have sizes in it: `a-{N}.npy`.")    \
-    X(buffer, out, OPTIONAL, BOOL, RUN, "`true`: an output.")
+    X(buffer, out, OPTIONAL, BOOL, RUN,                                                                                \
+      "`true`: an output. With a content it is also an input; other inputs must stay as they are.")
 
 #define KILN__KEYS_fill(X)                                                                                             \
     X(fill, value, ONE_OF, EXPRS, RUN, "One number everywhere.")                                                       \

@@ -58,6 +58,7 @@ typedef struct kiln__buffer {
     bool out;
     kiln__fill fill;
 } kiln__buffer;
+const char *kiln__buffer_role(const kiln__buffer *buffer); /* "an input", for messages */
 
 typedef struct kiln__arg { /* a host function's argument */
     const char *name;
@@ -237,6 +238,13 @@ typedef struct kiln__verify {
     kiln__expr *rtol, *atol; /* never NULL; 0 where not given; both absent and not exact: by the type */
 } kiln__verify;
 
+/* What a variant has in place of rtol and atol of the `verify` of that buffer. */
+typedef struct kiln__tolerance {
+    const char *buffer;
+    kiln__pos pos;
+    kiln__expr *rtol, *atol; /* never NULL; 0 where not given; they may use params */
+} kiln__tolerance;
+
 /* What a variant says of devices. */
 typedef struct kiln__for_device {
     size_t target_count;
@@ -245,12 +253,6 @@ typedef struct kiln__for_device {
     size_t need_count;
     kiln__expr **needs; /* of device names alone */
 } kiln__for_device;
-/* What a variant has in place of rtol and atol of the `verify` of that buffer. */
-typedef struct kiln__tolerance {
-    const char *buffer;
-    kiln__pos pos;
-    kiln__expr *rtol, *atol; /* never NULL; 0 where not given; they may use params */
-} kiln__tolerance;
 
 typedef struct kiln__variant {
     const char *name, *about;
@@ -341,6 +343,8 @@ const kiln__named_expr *kiln__variant_let(const kiln__variant *variant, const ch
 void kiln__tolerance_of(const kiln__verify *verify, const kiln__variant *variant, const kiln__expr **rtol,
                         const kiln__expr **atol);
 const kiln__buffer *kiln__variant_buffer(const kiln__variant *variant, const char *name);
+/* Whether its kernels must not change the buffer: it has data, is no output, and no step but a launch writes it. */
+bool kiln__variant_keeps(const kiln__variant *variant, const kiln__buffer *buffer);
 
 /* A size that is an extent of a .npy file: "A.shape[1]", of a buffer with a `file`. False: the text is no such thing.
  * *length: of the buffer's name. */

@@ -173,6 +173,14 @@ int sim_profile_int(const sim_profile *profile, CUdevice_attribute attribute)
     return value;
 }
 
+int kiln__sim_model_at(size_t index)
+{
+    if (index >= __atomic_load_n(&sim_profile_count, __ATOMIC_ACQUIRE) || !sim_profiles[index].model)
+        return 0;
+    return sim_profile_int(&sim_profiles[index], CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) * 10 +
+           sim_profile_int(&sim_profiles[index], CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+}
+
 /* The size of device memory: half of the host's memory, at most that of the profile; or $KILN_SIM_MEMORY bytes. Device
  * memory is host memory here, and all of it is filled with a pattern when it is allocated. */
 bool sim_device_memory(const sim_profile *profile, uint64_t *bytes)

@@ -36,11 +36,16 @@ bool kiln__sim_has_context(const void *context);
  * and the launching call returns CUDA_ERROR_TIMEOUT. (0, NULL) switches both off. */
 void kiln__sim_limit(uint64_t deadline, const volatile int *stop);
 
+/* Messages and findings of the calling thread's current context call this memory `name`, and say what it is: "an input".
+ * NULL: no name. Nothing happens where it is not one whole allocation. */
+void kiln__sim_memory_name(uint64_t address, uint64_t bytes, const char *name, const char *role);
+
 /* ---- estimates of times. engine/sim/model/ESTIMATE.md ---- */
 
 /* From now on the kernels that the calling thread launches are timed by the model of the selected profile. False: it
  * has no model. `sampled`: only the blocks that are traced run, so the kernels' results are incomplete. */
-bool kiln__sim_has_model(void);              /* the selected profile */
+bool kiln__sim_has_model(void);       /* the selected profile */
+int kiln__sim_model_at(size_t index); /* 90: the capability of profile `index`; 0: it has none, or past the last */
 void kiln__sim_model_print(kiln__text *out); /* all inputs of its estimates; nothing if it has none */
 bool kiln__sim_estimate_begin(bool sampled);
 /* Ends it: seconds of all launches since, one after the other; negative if one of them could not be timed. */

@@ -200,16 +200,16 @@ static CUresult encode(CUtensorMap *out, const kiln__tensor_map *map)
 }
 
 /* What both kinds of map have; false: an array is missing, or there are more dimensions than room. */
-static bool gather(kiln__tensor_map *map, CUtensorMapDataType type, cuuint32_t rank, const void *address,
-                   const cuuint64_t *shape, const cuuint64_t *strides, const cuuint32_t *steps)
+static bool map_values(kiln__tensor_map *map, CUtensorMapDataType type, cuuint32_t rank, const void *address,
+                       const cuuint64_t *extents, const cuuint64_t *strides, const cuuint32_t *steps)
 {
-    if (rank < 1 || rank > KILN__TENSOR_DIMS || !shape || !steps || (rank > 1 && !strides))
+    if (rank < 1 || rank > KILN__TENSOR_DIMS || !extents || !steps || (rank > 1 && !strides))
         return false;
     map->type = (int)type;
     map->rank = rank;
     map->address = (uintptr_t)address;
     for (unsigned d = 0; d < rank; d++) {
-        map->shape[d] = shape[d];
+        map->shape[d] = extents[d];
         map->steps[d] = steps[d];
         if (d > 0)
             map->strides[d] = strides[d - 1];
@@ -220,21 +220,21 @@ static bool gather(kiln__tensor_map *map, CUtensorMapDataType type, cuuint32_t r
 }
 
 CUresult sim_cuTensorMapEncodeTiled(CUtensorMap *out, CUtensorMapDataType type, cuuint32_t rank, void *address,
-                                    const cuuint64_t *shape, const cuuint64_t *strides, const cuuint32_t *box,
+                                    const cuuint64_t *extents, const cuuint64_t *strides, const cuuint32_t *box,
                                     const cuuint32_t *steps, CUtensorMapInterleave interleave,
                                     CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion,
                                     CUtensorMapFloatOOBfill fill)
 {
     kiln__tensor_map map = {
         .interleave = (int)interleave, .swizzle = (int)swizzle, .promotion = (int)promotion, .fill = (int)fill};
-    if (!box || !gather(&map, type, rank, address, shape, strides, steps))
+    if (!box || !map_values(&map, type, rank, address, extents, strides, steps))
         return CUDA_ERROR_INVALID_VALUE;
     memcpy(map.box, box, rank * sizeof *box);
     return encode(out, &map);
 }
 
 CUresult sim_cuTensorMapEncodeIm2col(CUtensorMap *out, CUtensorMapDataType type, cuuint32_t rank, void *address,
-                                     const cuuint64_t *shape, const cuuint64_t *strides, const int *lower,
+                                     const cuuint64_t *extents, const cuuint64_t *strides, const int *lower,
                                      const int *upper, cuuint32_t channels, cuuint32_t pixels, const cuuint32_t *steps,
                                      CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
                                      CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill)
@@ -246,7 +246,7 @@ CUresult sim_cuTensorMapEncodeIm2col(CUtensorMap *out, CUtensorMapDataType type,
                             .im2col = true,
                             .channels = channels,
                             .pixels = pixels};
-    if (!lower || !upper || rank < 3 || !gather(&map, type, rank, address, shape, strides, steps))
+    if (!lower || !upper || rank < 3 || !map_values(&map, type, rank, address, extents, strides, steps))
         return CUDA_ERROR_INVALID_VALUE;
     memcpy(map.lower, lower, (rank - 2) * sizeof *lower);
     memcpy(map.upper, upper, (rank - 2) * sizeof *upper);
