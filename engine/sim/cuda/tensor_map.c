@@ -5,7 +5,6 @@
 
 #include "cu_objects.h"
 #include "sim.h"
-#include "vm_tensor_map.h"
 
 /* ---- the rules ---- */
 
@@ -172,23 +171,28 @@ static CUresult encode(CUtensorMap *out, const kiln__tensor_map *map)
         return sim_end(CUDA_ERROR_NOT_SUPPORTED);
     if (!kiln__tensor_map_check(map, &fault))
         return sim_end(CUDA_ERROR_INVALID_VALUE);
-    vm_tensor_map made = {.mark = VM_TENSOR_MAP_MARK,
+    /* What copies of the simulated device do not know; sm_100 has the packed types and the other swizzles. */
+    if (map->interleave != CU_TENSOR_MAP_INTERLEAVE_NONE || map->type >= VM_TENSOR_TYPES ||
+        map->swizzle > CU_TENSOR_MAP_SWIZZLE_128B)
+        return sim_end(CUDA_ERROR_NOT_SUPPORTED);
+    vm_tensor_map made = {.mark = VM_TENSOR_MAP,
                           .address = map->address,
-                          .mode = map->im2col ? VM_TENSOR_IM2COL : VM_TENSOR_TILED,
+                          .im2col = map->im2col,
                           .rank = (uint8_t)map->rank,
                           .type = (uint8_t)map->type,
-                          .interleave = (uint8_t)map->interleave,
                           .swizzle = (uint8_t)map->swizzle,
-                          .promotion = (uint8_t)map->promotion,
-                          .fill = (uint8_t)map->fill,
+                          .fill = map->fill != CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE,
                           .channels = (uint16_t)map->channels,
                           .pixels = (uint16_t)map->pixels};
+    for (unsigned d = 0; d < VM_TENSOR_RANK; d++)
+        made.box[d] = made.step[d] = 1;
     for (unsigned d = 0; d < map->rank; d++) {
         made.last[d] = (uint32_t)(map->shape[d] - 1);
-        made.box[d] = (uint16_t)map->box[d];
-        made.steps[d] = (uint8_t)map->steps[d];
+        made.step[d] = (uint8_t)map->steps[d];
+        if (!map->im2col)
+            made.box[d] = (uint16_t)map->box[d];
         if (d > 0)
-            made.strides[d - 1] = map->strides[d];
+            made.stride[d - 1] = map->strides[d];
         if (map->im2col && d + 2 < map->rank) {
             made.lower[d] = (int16_t)map->lower[d];
             made.upper[d] = (int16_t)map->upper[d];
@@ -262,8 +266,7 @@ CUresult sim_cuTensorMapReplaceAddress(CUtensorMap *map, void *address)
     if (!map || (uintptr_t)map % KILN__TENSOR_MAP_ALIGN)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     memcpy(&held, map, sizeof held);
-    const unsigned align = held.interleave == CU_TENSOR_MAP_INTERLEAVE_32B || is_spread(held.type) ? 32 : 16;
-    if (held.mark != VM_TENSOR_MAP_MARK || (uintptr_t)address % align)
+    if (held.mark != VM_TENSOR_MAP || (uintptr_t)address % 16)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     held.address = (uintptr_t)address;
     memcpy(map, &held, sizeof held);
