@@ -98,7 +98,7 @@ static int find_spec(cli *c, report *r)
     const char *dot = strrchr(word, '.');
     bool path = strchr(word, '/') || (dot && (strcmp(dot, ".yaml") == 0 || strcmp(dot, ".yml") == 0));
     kiln_error *error = NULL;
-    r->spec = word;
+    r->spec = r->word = word;
     if (kiln_spec_load(c->engine, word, &c->spec, &error) != KILN_OK) {
         if (path)
             return cli_error(c, error);
@@ -106,6 +106,7 @@ static int find_spec(cli *c, report *r)
         return 0;
     }
     r->spec = kiln_spec_name(c->spec);
+    r->word = cli_spec_word(c, word);
     r->title = kiln_spec_title(c->spec);
     for (size_t v = 0; v < kiln_spec_variant_count(c->spec); v++)
         if (!kiln_spec_variant_contender(c->spec, v))
