@@ -19,7 +19,7 @@ for file in from-sweep from-page; do
     sh ./$file | sed -n -E '1,3s/(BLOCK|ITEMS)=[0-9]+/\1=N/gp; 2,3p'
 done
 # By its name where that finds the same file.
-kiln tune add -s prime >/dev/null
+kiln tune add -v plain -s prime >/dev/null
 kiln report "$SPECS/add.yaml" -o named.html >/dev/null
 taken named.html | sed -E 's/(BLOCK|ITEMS)=[0-9]+/\1=N/g'
 # Several devices: the one that made the best sample.

@@ -336,6 +336,25 @@ const char *cli_shell_word(const char *word)
     return cli_printf("%s'", quoted);
 }
 
+int cli_stored_spec(cli *c, const char *word, const char **name)
+{
+    static const char *const endings[] = {".yaml", ".yml", ".json"};
+    const char *dot = strrchr(word, '.');
+    bool path = strchr(word, '/') != NULL;
+    kiln_error *error = NULL;
+    for (size_t i = 0; dot && i < CLI_COUNT(endings); i++)
+        path = path || strcmp(dot, endings[i]) == 0;
+    *name = word;
+    if (kiln_spec_load(c->engine, word, &c->spec, &error) == KILN_OK) {
+        *name = kiln_spec_name(c->spec);
+        return 0;
+    }
+    if (path)
+        return cli_error(c, error);
+    kiln_error_free(error);
+    return 0;
+}
+
 const char *cli_spec_word(cli *c, const char *word)
 {
     kiln_spec *found = NULL;
