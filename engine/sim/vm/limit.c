@@ -1,4 +1,5 @@
 /* limit.c - ends launches that do not end by themselves, and limits the host memory of their blocks. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -90,17 +91,65 @@ static bool find_loop(const vm_path *path, vm_loop *loop)
     return false;
 }
 
+/* The one instruction of the loop that can see what others do: a wait for an mbarrier, or else a read of memory that
+ * threads share. UINT32_MAX: there is none, or there are several. */
+static uint32_t find_wait(const ptx_function *f, const vm_loop *loop, bool *mbarrier)
+{
+    uint32_t waits = 0, reads = 0, wait = 0, read = 0;
+    for (uint32_t k = loop->first; k <= loop->last; k++) {
+        const ptx_insn *insn = &f->insns[k];
+        ptx_effect effect = ptx_effect_of(insn);
+        bool common = insn->space == PTX_SPACE_GLOBAL || insn->space == PTX_SPACE_SHARED ||
+                      insn->space == PTX_SPACE_GENERIC;
+        if (insn->op == PTX_OP_MBARRIER_TRY_WAIT || insn->op == PTX_OP_MBARRIER_TEST_WAIT)
+            waits++, wait = k;
+        else if (common && (effect == PTX_EFFECT_LOAD || effect == PTX_EFFECT_ATOMIC))
+            reads++, read = k;
+    }
+    *mbarrier = waits == 1;
+    return waits == 1 ? wait : waits == 0 && reads == 1 ? read : UINT32_MAX;
+}
+
+/* For what the path waits in the loop; w->frame is the path's. Where its address was not computed yet, it is that of an
+ * earlier round, or zero. */
+static void describe_wait(vm_warp *w, const vm_path *path, const vm_loop *loop, char *text, size_t size)
+{
+    const vm_function *function = path->frame->function;
+    bool mbarrier;
+    uint32_t at = loop->function == function ? find_wait(function->ptx, loop, &mbarrier) : UINT32_MAX;
+    text[0] = '\0';
+    if (at == UINT32_MAX || function->start[at + 1] - function->start[at] != 1)
+        return;
+    const vm_code *code = &function->code[function->start[at]];
+    uint64_t address = vm_lane_address(w, code, code->a, (uint32_t)__builtin_ctz(path->mask));
+    unsigned space = function->ptx->insns[at].space;
+    if (space == PTX_SPACE_GENERIC && address - VM_SHARED_BASE < VM_SHARED_WINDOW)
+        space = PTX_SPACE_SHARED, address -= VM_SHARED_BASE;
+    if (space == PTX_SPACE_SHARED) {
+        snprintf(text, size, ", which %s at shared address 0x%" PRIx64,
+                 mbarrier ? "waits for the mbarrier" : "reads memory", address);
+        return;
+    }
+    char where[200];
+    vm_describe(w->runner->run->device, address, where, sizeof where);
+    snprintf(text, size, ", which reads memory %s", where);
+}
+
 void vm_limit_raise(vm_warp *w, vm_fault_kind kind)
 {
     vm_family *family = w->runner->run->family;
     const vm_path *path = &w->paths[0];
     uint32_t lane = (uint32_t)__builtin_ctz(path->mask);
+    vm_loop loop = {0};
+    char waits[sizeof family->waits] = "";
     w->frame = path->frame;
+    if (kind != VM_FAULT_STOPPED && find_loop(path, &loop))
+        describe_wait(w, path, &loop, waits, sizeof waits);
     pthread_mutex_lock(&family->lock);
     if (family->fault->kind == VM_OK && kind != VM_FAULT_STOPPED) {
         family->stuck_in = w->runner->run;
-        if (!find_loop(path, &family->loop))
-            family->loop = (vm_loop){0};
+        family->loop = loop;
+        memcpy(family->waits, waits, sizeof waits);
     }
     pthread_mutex_unlock(&family->lock);
     if (kind == VM_FAULT_STOPPED)
@@ -161,6 +210,6 @@ void vm_limit_explain(vm_run_state *run)
                         : "line ",
                  file ? ":" : "", loc->line);
     }
-    snprintf(fault->message + used, left, "; %u of the %u running warps were in the loop at %s", inside, running,
-             place);
+    snprintf(fault->message + used, left, "; %u of the %u running warps were in the loop at %s%s", inside, running,
+             place, family->waits);
 }

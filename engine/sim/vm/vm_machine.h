@@ -208,6 +208,7 @@ typedef struct vm_family {
     atomic_ullong held;
     const struct vm_run_state *stuck_in; /* the grid that did not end (NULL: none), and the loop in which it was */
     vm_loop loop;
+    char waits[240];             /* for what the lanes wait in it; "": not known */
     atomic_uint running, inside; /* warps of that grid that were running; those of them in the loop */
     pthread_mutex_t lock;        /* fault, printing, counters, the grids' lists of tail launches */
     vm_fault *fault;

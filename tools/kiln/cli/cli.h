@@ -212,6 +212,13 @@ size_t cli_whole_params(const kiln_spec *spec, size_t variant, const kiln_choice
 size_t cli_whole_sizes(const kiln_spec *spec, const kiln_choice *choice, bool simulated, const char **set,
                        kiln_setting **sizes);
 const char *cli_value_text(kiln_value value);
+const char *cli_shell_word(const char *word); /* for a shell, quoted if needed */
+/* What a command takes for a spec that was loaded by `word`: its name if the same file is found by it, else `word`. */
+const char *cli_spec_word(cli *c, const char *word);
+/* By which name the store knows the spec that `word` means, a name or a path, for every command that reads samples. Loads
+ * c->spec; a spec that cannot be found any more (c->spec stays NULL) may still have samples under its name. Returns an
+ * exit code: a path that cannot be loaded is an error. */
+int cli_stored_spec(cli *c, const char *word, const char **name);
 const char *cli_settings_text(const kiln_setting *settings, size_t count); /* "A=1 B=2" */
 
 /* ---- the engine ---- */

@@ -343,6 +343,48 @@ const char *cli_value_text(kiln_value value)
     return cli_printf("%.17g", value.as.f);
 }
 
+const char *cli_shell_word(const char *word)
+{
+    if (*word && !word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=.,:/@%")])
+        return word;
+    char *quoted = cli_printf("%s", "'");
+    for (; *word; word++)
+        quoted = *word == '\'' ? cli_printf("%s'\\''", quoted) : cli_printf("%s%c", quoted, *word);
+    return cli_printf("%s'", quoted);
+}
+
+int cli_stored_spec(cli *c, const char *word, const char **name)
+{
+    static const char *const endings[] = {".yaml", ".yml", ".json"};
+    const char *dot = strrchr(word, '.');
+    bool path = strchr(word, '/') != NULL;
+    kiln_error *error = NULL;
+    for (size_t i = 0; dot && i < CLI_COUNT(endings); i++)
+        path = path || strcmp(dot, endings[i]) == 0;
+    *name = word;
+    if (kiln_spec_load(c->engine, word, &c->spec, &error) == KILN_OK) {
+        *name = kiln_spec_name(c->spec);
+        return 0;
+    }
+    if (path)
+        return cli_error(c, error);
+    kiln_error_free(error);
+    return 0;
+}
+
+const char *cli_spec_word(cli *c, const char *word)
+{
+    kiln_spec *found = NULL;
+    kiln_error *error = NULL;
+    const char *name = kiln_spec_name(c->spec);
+    bool same = kiln_spec_load(c->engine, name, &found, &error) == KILN_OK &&
+                strcmp(kiln_spec_path(found), kiln_spec_path(c->spec)) == 0;
+    const char *known = same ? cli_printf("%s", name) : word;
+    kiln_spec_free(found);
+    kiln_error_free(error);
+    return known;
+}
+
 const char *cli_settings_text(const kiln_setting *settings, size_t count)
 {
     char *text = cli_printf("%s", "");

@@ -195,6 +195,8 @@ static int export_known(cli *c)
         return cli_usage(c, "--export writes the contents of the store; --known cannot be used with it");
     c->args.device = NULL; /* it is a filter here, not the device to open */
     int code = cli_engine(c);
+    if (!code && filter.spec)
+        code = cli_stored_spec(c, filter.spec, &filter.spec);
     if (!code)
         code = open_sources(c, &s, false);
     if (code)

@@ -91,21 +91,14 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* The spec's name in the store; SPEC may be a path. A spec that cannot be loaded may still have samples. */
 static int find_spec(cli *c, report *r)
 {
     const char *word = c->args.words.items[0];
-    const char *dot = strrchr(word, '.');
-    bool path = strchr(word, '/') || (dot && (strcmp(dot, ".yaml") == 0 || strcmp(dot, ".yml") == 0));
-    kiln_error *error = NULL;
-    r->spec = word;
-    if (kiln_spec_load(c->engine, word, &c->spec, &error) != KILN_OK) {
-        if (path)
-            return cli_error(c, error);
-        kiln_error_free(error);
-        return 0;
-    }
-    r->spec = kiln_spec_name(c->spec);
+    int code = cli_stored_spec(c, word, &r->spec);
+    r->word = word;
+    if (!c->spec)
+        return code;
+    r->word = cli_spec_word(c, word);
     r->title = kiln_spec_title(c->spec);
     for (size_t v = 0; v < kiln_spec_variant_count(c->spec); v++)
         if (!kiln_spec_variant_contender(c->spec, v))

@@ -207,7 +207,7 @@ static int list_text(cli *c, kiln_store *store, const kiln_store_filter *filter)
         out_puts(cli_printf(
             "No samples of '%s' that fit are stored; 'kiln tune %s' makes some, 'kiln results' shows of what "
             "there are any.\n",
-            filter->spec, filter->spec));
+            filter->spec, cli_shell_word(c->spec ? cli_spec_word(c, kiln_spec_path(c->spec)) : filter->spec)));
     } else if (list.count == 0) {
         out_puts("No samples are stored; 'kiln tune SPEC' makes some.\n");
     }
@@ -487,6 +487,8 @@ static int results_run(cli *c)
     kiln_store *store = NULL;
     kiln_error *error = NULL;
     if (code)
+        return code;
+    if (filter.spec && (code = cli_stored_spec(c, filter.spec, &filter.spec)) != 0)
         return code;
     if (action == ACTION_convert) {
         kiln_status status = kiln_recording_convert(c->engine, words[0], words[1], format_of(c), &error);

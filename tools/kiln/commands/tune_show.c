@@ -20,36 +20,24 @@ static const kiln_sample *best_of(const kiln_tuning *tuning)
     return first && first->status == KILN_OK ? first : NULL;
 }
 
-/* A word for the shell, quoted if needed. */
-static const char *shell(const char *word)
-{
-    bool plain = *word != '\0';
-    for (const char *c = word; *c; c++)
-        plain &= isalnum((unsigned char)*c) || strchr("_-+./:=,@%", *c) != NULL;
-    if (plain)
-        return word;
-    char *quoted = cli_printf("%s", "'");
-    for (const char *c = word; *c; c++)
-        quoted = *c == '\'' ? cli_printf("%s'\\''", quoted) : cli_printf("%s%c", quoted, *c);
-    return cli_printf("%s'", quoted);
-}
-
 /* The command line that runs a sample again. */
 static const char *again(const cli *c, const kiln_sample *sample)
 {
-    char *line = cli_printf("kiln run %s -v %s", shell(c->args.words.items[0]), shell(sample->variant));
+    char *line = cli_printf("kiln run %s -v %s", cli_shell_word(c->args.words.items[0]),
+                            cli_shell_word(sample->variant));
     for (size_t i = 0; i < sample->param_count; i++)
-        line = cli_printf("%s -p %s", line,
-                          shell(cli_printf("%s=%s", sample->params[i].name, cli_value_text(sample->params[i].value))));
+        line = cli_printf(
+            "%s -p %s", line,
+            cli_shell_word(cli_printf("%s=%s", sample->params[i].name, cli_value_text(sample->params[i].value))));
     for (size_t i = 0; i < c->args.sizes.count; i++)
-        line = cli_printf("%s -s %s", line, shell(c->args.sizes.items[i]));
+        line = cli_printf("%s -s %s", line, cli_shell_word(c->args.sizes.items[i]));
     for (size_t i = 0; i < c->args.inputs.count; i++)
-        line = cli_printf("%s -i %s", line, shell(c->args.inputs.items[i]));
+        line = cli_printf("%s -i %s", line, cli_shell_word(c->args.inputs.items[i]));
     for (size_t i = 0; i < c->args.paths.count; i++)
-        line = cli_printf("%s -I %s", line, shell(c->args.paths.items[i]));
-    if (c->args.device)
-        line = cli_printf("%s -d %s", line, shell(c->args.device));
-    return line;
+        line = cli_printf("%s -I %s", line, cli_shell_word(c->args.paths.items[i]));
+    bool several = c->args.device && (strchr(c->args.device, ',') || strcmp(c->args.device, "all") == 0);
+    const char *device = several ? sample->device : c->args.device;
+    return device && *device ? cli_printf("%s -d %s", line, cli_shell_word(device)) : line;
 }
 
 /* ---- the ranked table ---- */

@@ -8,6 +8,7 @@
 #define LARGEST_PAGE (13u << 20) /* bytes of data, so that the whole stays below 15 MB */
 #define MOST_PROBLEMS 40
 #define MOST_ROWS 20
+#define MOST_COMMAND 16384
 #define MOST_MESSAGE 2000 /* bytes: a compiler's log can be long */
 
 /* ---- HTML ---- */
@@ -408,30 +409,21 @@ static void environment(FILE *to, const report *r, const report_problem *p)
     fputs("</dl></section>\n", to);
 }
 
-/* A word for the shell, quoted if needed. */
-static const char *quoted(const char *text)
-{
-    if (*text && !text[strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=.,:/@%")])
-        return text;
-    const char *made = "'";
-    for (; *text; text++)
-        made = *text == '\'' ? cli_printf("%s'\\''", made) : cli_printf("%s%c", made, *text);
-    return cli_printf("%s'", made);
-}
-
+/* What runs the best sample again. */
 static const char *command_line(const report *r, const report_problem *p)
 {
     const report_sample *s = p->best;
-    const char *line = cli_printf("kiln run %s", quoted(r->spec));
+    const char *line = cli_printf("kiln run %s", cli_shell_word(r->word));
     if (*s->variant)
-        line = cli_printf("%s -v %s", line, quoted(s->variant));
+        line = cli_printf("%s -v %s", line, cli_shell_word(s->variant));
     for (size_t i = 0; i < s->param_count; i++)
         line = cli_printf("%s -p %s", line,
-                          quoted(cli_printf("%s=%s", s->params[i].name, cli_value_text(s->params[i].value))));
+                          cli_shell_word(cli_printf("%s=%s", s->params[i].name, cli_value_text(s->params[i].value))));
     for (size_t i = 0; i < p->size_count; i++)
-        line = cli_printf("%s -s %s", line,
-                          quoted(cli_printf("%s=%s", p->size_list[i].name, cli_value_text(p->size_list[i].value))));
-    return *p->device_id ? cli_printf("%s -d %s", line, quoted(p->device_id)) : line;
+        line = cli_printf(
+            "%s -s %s", line,
+            cli_shell_word(cli_printf("%s=%s", p->size_list[i].name, cli_value_text(p->size_list[i].value))));
+    return *p->device_id ? cli_printf("%s -d %s", line, cli_shell_word(p->device_id)) : line;
 }
 
 static void summary(FILE *to, const report *r, const report_problem *p)
@@ -455,9 +447,10 @@ static void summary(FILE *to, const report *r, const report_problem *p)
     fputs("<code>", to);
     put(to, "%s", cut(report_configuration(s)));
     fputs("</code></p>\n", to);
-    if (!r->replayed) {
+    const char *command = r->replayed ? "" : command_line(r, p);
+    if (*command && strlen(command) <= MOST_COMMAND) { /* a part of it would run something else */
         fputs("<p class=run><code>", to);
-        put(to, "%s", cut(command_line(r, p)));
+        put(to, "%s", command);
         fputs("</code></p>\n", to);
     }
 }

@@ -95,6 +95,7 @@ typedef struct report_problem {
 
 typedef struct report {
     const char *spec, *title, *source; /* source: what was read, for people */
+    const char *word;                  /* what `kiln run` takes for the spec: its name, or a path */
     cli_list asides;                   /* variants that are no contenders */
     bool replayed;                     /* times of day mean nothing: `at` is a clock that began at 0 */
     report_problem *problems;
