@@ -12,7 +12,7 @@ kiln tune add $one --json | grep -E '"(ranked_by|limit_seconds|space)"'
 kiln tune add $one --all --json | grep limit_seconds
 kiln tune add $one --device sim:h200 --json | grep limit_seconds
 KILN_DEVICE=sim kiln tune add $one --json | grep -E '"(ranked_by|limit_seconds)"'
-kiln tune add $one -m 3 --json | grep limit_seconds
+kiln tune add $one -m 3 --json | grep -E '"(limit_seconds|space)"'
 kiln tune add --max-seconds 3 --all; echo "exit $?"
 # The time is over before the first is done: nothing is known about the time of the rest.
 kiln tune add --variants plain --max-seconds 1e-9 | tail -n 1
