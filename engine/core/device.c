@@ -12,12 +12,15 @@ static bool is_simulated(const char *name)
 
 static const char *profile_of(const char *name) { return name && strncmp(name, "sim:", 4) == 0 ? name + 4 : NULL; }
 
-/* 80 for "sm_80"; 0 for anything else. */
+/* 90 for "sm_90", "sm_90a" and "sm_90f"; 0 for anything else. */
 static int arch_of(const char *name)
 {
-    if (strncmp(name, "sm_", 3) != 0 || strspn(name + 3, "0123456789") != strlen(name + 3) || strlen(name) > 6)
+    if (strncmp(name, "sm_", 3) != 0)
         return 0;
-    return (int)strtol(name + 3, NULL, 10);
+    size_t digits = strspn(name + 3, "0123456789");
+    const char *rest = name + 3 + digits;
+    bool right = digits <= 3 && (!*rest || strcmp(rest, "a") == 0 || strcmp(rest, "f") == 0);
+    return right ? (int)strtol(name + 3, NULL, 10) : 0;
 }
 
 /* The profile with figures for estimates whose compute capability is nearest to `arch`; NULL: there is none. */

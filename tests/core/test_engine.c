@@ -212,10 +212,11 @@ static void test_estimating(void)
         const char *name, *id;
     } near[] = {{"sim:sm_50", "sim:t4"},      {"sim:sm_75", "sim:t4"},      {"sim:sm_80", "sim:a100"},
                 {"sim:sm_86", "sim:rtx4090"}, {"sim:sm_89", "sim:rtx4090"}, {"sim:sm_90", "sim:h200"},
-                {"sim:sm_120", "sim:h200"}};
+                {"sim:sm_90a", "sim:h200"},   {"sim:sm_120", "sim:h200"}};
     for (size_t i = 0; i < KILN__COUNT(near); i++)
         named(near[i].name, near[i].id);
-    static const char *const bad[] = {"sim:sm_", "sim:sm_x", "sim:sm_8000", "sim:sm_80x", "sim:sm-80"};
+    static const char *const bad[] = {"sim:sm_",     "sim:sm_a",   "sim:sm_90b", "sim:sm_x",
+                                      "sim:sm_8000", "sim:sm_80x", "sim:sm-80"};
     for (size_t i = 0; i < KILN__COUNT(bad); i++) {
         kiln_options options = options_for(bad[i]);
         kiln_engine *engine = NULL;

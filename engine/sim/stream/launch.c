@@ -155,11 +155,11 @@ static CUresult run(sim_context *context, const sim_function *function, const sh
     struct vm_watch watch = {0};
     if (!sim_count_launch(context, function, &what, &watch))
         return CUDA_ERROR_OUT_OF_MEMORY;
+    watch.checks = context->check ? &vm_check_hooks : NULL; /* before the estimate, which asks whether it is alone */
     sim_estimate estimate;
     uint64_t threads = (uint64_t)launch->block[0] * launch->block[1] * launch->block[2];
     sim_estimate_launch(function, (uint32_t)sim_blocks_per_sm(function, threads, launch->shared), &what, &watch,
                         &estimate);
-    watch.checks = context->check ? &vm_check_hooks : NULL;
     what.watch = watch.profile || watch.trace || watch.checks ? &watch : NULL;
     what.hooks = what.watch ? &vm_watch_hooks : NULL;
     vm_counters counters = {0};

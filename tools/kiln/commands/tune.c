@@ -36,7 +36,8 @@ static int on_progress(void *user, const kiln_progress *progress, const kiln_sam
 {
     tune_view *view = user;
     (void)sample;
-    view->space = progress->total;
+    if (!view->most)
+        view->space = progress->total; /* with a number of configurations the total is that number */
     if (cli_interrupted()) {
         progress_clear();
         return 1;
@@ -181,6 +182,7 @@ static int tune_run(cli *c)
     if (view.first)
         options.max_seconds = FIRST_LIMIT;
     view.limit = options.max_seconds;
+    view.most = options.max_configurations;
     if (!c->args.no_store && kiln_store_open(c->engine, c->args.store, 0, &store, &error) != KILN_OK) {
         code = cli_exit_code(kiln_error_status(error));
         cli_fail(c, kiln_error_status(error), "%s; use --store FILE for another file, or --no-store",

@@ -16,6 +16,7 @@ typedef struct tune_view {
     bool device_named;  /* by the user */
     double limit;       /* seconds; 0: none */
     bool first;         /* the limit is FIRST_LIMIT */
+    uint64_t most;      /* configurations; 0: no limit */
     uint64_t space;     /* configurations; UINT64_MAX: not known */
     bool progress;
     double shown; /* when the progress line was drawn last, in seconds of the sweep */

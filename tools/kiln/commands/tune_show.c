@@ -392,7 +392,7 @@ static void show_totals(const kiln_tuning *tuning)
 static void show_estimate(const cli *c, const tune_view *view)
 {
     out_puts("  estimated by the simulator's model, not measured\n");
-    if (!view->device_named)
+    if (!view->device_named && !c->args.arch)
         out_puts("  there is no GPU here: --arch sm_80, or --device, chooses another one to estimate\n");
     const kiln_size_set *set = kiln_spec_size_set(c->spec, 0); /* a GPU's default */
     if (c->args.sizes.count == 0 && strcmp(view->size_set, set->name) != 0)
@@ -409,9 +409,9 @@ static void show_rest(const cli *c, const tune_view *view, const kiln_tuning_tot
         return;
     out_printf("\nTried %s of %s configurations", cli_whole(t->configurations), cli_whole(view->space));
     if (view->first)
-        out_printf(" in %.0f s, the limit where there is no GPU", view->limit);
-    out_printf(". %s%s all of them%s.\n", c->args.no_store ? "" : "The same command tries more; ",
-               view->first ? "--all tries" : "without --max-seconds it tries",
+        out_printf(" in %.0f s, the default limit of a simulated device", view->limit);
+    out_printf(". %s%s tries all%s.\n", c->args.no_store ? "" : "The same command searches on; ",
+               view->first ? "--all" : "a sweep without --max-seconds",
                made ? cli_printf(", in about %s more",
                                  cli_duration(t->seconds / (double)made * (double)(view->space - t->configurations)))
                     : "");
