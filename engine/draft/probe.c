@@ -165,6 +165,29 @@ static kiln_status set_types(kiln__draft *draft, const kiln__unit *unit, const c
 
 /* ---- both ---- */
 
+/* Says with which guesses the source did not compile: they may be the reason. */
+static void fail(const kiln__draft *draft, kiln_status status, const char *why, kiln_error **error)
+{
+    kiln__text guesses = {.mem = draft->mem};
+    for (size_t i = 0; i < draft->tunable_count && status == KILN_ERROR_COMPILE; i++) {
+        const kiln__tunable *tunable = &draft->tunables[i];
+        kiln__text_printf(&guesses, "%s%s=", i ? " " : "", tunable->source);
+        if (tunable->size)
+            kiln__text_printf(&guesses, "%lld", (long long)tunable->number);
+        else
+            kiln__text_puts(&guesses, tunable->chosen);
+    }
+    if (guesses.length > 0)
+        kiln__fail(draft->mem, error, status,
+                   "%s does not compile for a spec:\n%s\n(with these guesses: %s. Give the values that are wrong with "
+                   "--param NAME=VALUE,VALUE)",
+                   draft->shown, why, kiln__text_get(&guesses));
+    else
+        kiln__fail(draft->mem, error, status,
+                   status == KILN_ERROR_COMPILE ? "%s does not compile for a spec:\n%s" : "%s: %s", draft->shown, why);
+    kiln__text_free(&guesses);
+}
+
 static kiln_status complete(kiln_engine *engine, kiln__draft *draft, const char *text, kiln_error **error)
 {
     for (int round = 0;; round++) {
@@ -180,9 +203,7 @@ static kiln_status complete(kiln_engine *engine, kiln__draft *draft, const char 
         kiln__text_free(&source);
         bool again = status == KILN_ERROR_COMPILE && round < MOST_ROUNDS && add_missing(draft, kiln_error_message(why));
         if (status != KILN_OK && !again && why)
-            kiln__fail(engine->mem, error, status,
-                       status == KILN_ERROR_COMPILE ? "%s does not compile for a spec:\n%s" : "%s: %s", draft->shown,
-                       kiln_error_message(why));
+            fail(draft, status, kiln_error_message(why), error);
         kiln_error_free(why);
         if (!again)
             return status;

@@ -209,13 +209,17 @@ static void write_launch(const kiln__draft *draft, kiln__text *out)
     }
     kiln__text_puts(out, "]\n");
     const kiln__scan *scan = draft->scan;
-    for (size_t i = draft->kernel->body_from; i + 1 < draft->kernel->body_to; i++)
-        if (kiln__word_is(scan, i, "extern") && kiln__word_is(scan, i + 1, "__shared__")) {
+    for (size_t i = draft->kernel->body_from; i + 3 < draft->kernel->body_to; i++)
+        if (kiln__word_is(scan, i, "extern") &&
+            (kiln__word_is(scan, i + 1, "__shared__") || kiln__word_is(scan, i + 2, "__shared__") ||
+             kiln__word_is(scan, i + 3, "__shared__"))) { /* extern unsigned int __shared__ x[] */
             kiln__text_printf(out, "  shared: 8 * %s%s%s # check: bytes of the extern __shared__ array\n",
                               draft->axes[0].block, draft->axes[1].used ? " * " : "",
                               draft->axes[1].used ? draft->axes[1].block : "");
             break;
         }
+    if (kiln__words_have(scan, draft->kernel->body_from, draft->kernel->body_to, "this_grid"))
+        kiln__text_puts(out, "  cooperative: true # the grid synchronises: check that all its blocks fit at once\n");
     kiln__text_puts(out, "  args: [");
     bool values = false;
     for (size_t i = 0; i < draft->argument_count; i++) {

@@ -11,3 +11,16 @@ kiln init nowhere.cu; echo $?
 kiln init gemm.json; echo $?
 echo 'int main() {}' > none.cu
 kiln init none.cu; echo $?
+# A guess that does not compile: the message says which ones there are, and how to give others.
+cat >wanted.cu <<'END'
+extern "C" __global__ void wanted(float *x, int n)
+{
+    int i = blockIdx.x * 64 + threadIdx.x;
+    float wide[DEEP - 4] = {0};
+    if (i < n)
+        x[i] = wide[0];
+}
+END
+kiln init wanted.cu 2>&1 | tail -1
+kiln init wanted.cu -p DEEP=6,8,10 | sed -n '/^params/,/^$/p'
+kiln init wanted.cu -p DEEP; echo $?
