@@ -50,7 +50,10 @@ static kiln_status compile(kiln_engine *engine, const kiln__draft *draft, const 
         return kiln__fail_memory(error);
     KILN__TRY(kiln__engine_include_paths(engine, folder, draft->path, NULL, 0, draft->arena, &where, error));
     KILN__TRY(kiln__includes_collect(engine->mem, draft->arena, draft->path, source, &where, &includes, error));
+    static const char *const device_too[] = {"-default-device"};
     kiln__compile_request request = {.name = draft->shown,
+                                     .options = device_too,
+                                     .option_count = draft->default_device ? 1 : 0,
                                      .source = includes.source,
                                      .includes = includes.items,
                                      .include_count = includes.count,
@@ -201,7 +204,10 @@ static kiln_status complete(kiln_engine *engine, kiln__draft *draft, const char 
             status = compile(engine, draft, source.data, &name, 1, &unit, &why);
         kiln__unit_free(&unit);
         kiln__text_free(&source);
-        bool again = status == KILN_ERROR_COMPILE && round < MOST_ROUNDS && add_missing(draft, kiln_error_message(why));
+        const char *log = why ? kiln_error_message(why) : "";
+        bool again = status == KILN_ERROR_COMPILE && round < MOST_ROUNDS && add_missing(draft, log);
+        if (status == KILN_ERROR_COMPILE && !again && !draft->default_device && strstr(log, "-default-device"))
+            again = draft->default_device = true; /* as the compiler says itself */
         if (status != KILN_OK && !again && why)
             fail(draft, status, kiln_error_message(why), error);
         kiln_error_free(why);

@@ -27,7 +27,10 @@ static void write_head(const kiln__draft *draft, kiln__text *out)
     }
     if (draft->trouble)
         kiln__text_printf(out, "# check: a trial run on the simulated device ended with: %s\n", draft->trouble);
-    kiln__text_printf(out, "kiln: 1\nname: %s\nsource: %s\n\n", draft->name, draft->source);
+    kiln__text_printf(out, "kiln: 1\nname: %s\nsource: %s\n%s\n", draft->name, draft->source,
+                      draft->default_device
+                          ? "options: [-default-device] # it has functions without __device__, that kernels may call\n"
+                          : "");
 }
 
 static void write_sizes(const kiln__draft *draft, kiln__text *out)

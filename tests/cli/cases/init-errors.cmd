@@ -24,3 +24,14 @@ END
 kiln init wanted.cu 2>&1 | tail -1
 kiln init wanted.cu -p DEEP=6,8,10 | sed -n '/^params/,/^$/p'
 kiln init wanted.cu -p DEEP; echo $?
+# Functions without __device__ that a kernel calls.
+cat >plain.cu <<'END'
+constexpr float half_of(float x) { return x / 2; }
+extern "C" __global__ void plain(float *x, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n)
+        x[i] = half_of(i);
+}
+END
+kiln init plain.cu | grep -E '^options|check: a trial'
