@@ -148,6 +148,14 @@ static const char *compared_with(const kiln__draft *draft, const char *name)
     return list;
 }
 
+static bool in_list(const char *list, int64_t value)
+{
+    for (const char *at = list; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
+        if (strtoll(at, NULL, 10) == value)
+            return true;
+    return false;
+}
+
 /* A size of the problem, and not of what a block or a thread does at once. */
 static bool is_problem_size(const kiln__draft *draft, const char *name)
 {
@@ -220,13 +228,17 @@ void kiln__guess_tunable(kiln__draft *draft, const char *name)
     draft->tunable_count++;
 }
 
-/* Half, the value and twice it; of what is not a power of two the value alone. */
+/* The values that #if has code for, if there are more than 0 and 1; else half, the value and twice it; of what is not a
+ * power of two the value alone. */
 static void set_around(const kiln__draft *draft, kiln__tunable *tunable, int64_t value)
 {
     int64_t most = kiln__name_is_block(tunable->source) ? 1024 : INT64_C(1) << 30;
     tunable->number = value;
     tunable->chosen = kiln__arena_printf(draft->arena, "%lld", (long long)value);
-    if (value <= 1 && is_tested(draft->scan, tunable->source)) {
+    const char *compared = compared_with(draft, tunable->source);
+    if (compared && in_list(compared, value)) {
+        tunable->values = compared;
+    } else if (value <= 1 && is_tested(draft->scan, tunable->source)) {
         tunable->values = "0, 1";
     } else if (value > 0 && (value & (value - 1)) == 0 && value <= most) {
         const char *less = value > 1 ? kiln__arena_printf(draft->arena, "%lld, ", (long long)value / 2) : "";

@@ -147,10 +147,11 @@ static kiln_status set_types(kiln__draft *draft, const kiln__unit *unit, const c
             continue;
         bool fits = kiln__probe_type(mangled, length, &made);
         if (!fits)
-            return kiln__fail(draft->mem, error, KILN_ERROR_UNSUPPORTED,
-                              "%s:%u: kernel %s: its parameter '%s' is neither a number nor a pointer to numbers, and "
-                              "cannot be given in a spec",
-                              draft->shown, draft->kernel->line, draft->kernel->name, argument->declared);
+            return kiln__fail(
+                draft->mem, error, KILN_ERROR_UNSUPPORTED,
+                "%s:%u: kernel %s: its parameter '%s' is neither a number nor a pointer to numbers; write the "
+                "spec by hand, with {struct: ...}, {bytes: ...} or {pointers: ...} for it (kiln spec)",
+                draft->shown, draft->kernel->line, draft->kernel->name, argument->declared);
         bool pointer = *mangled == 'P';
         bool chosen = false; /* its type is a param */
         for (size_t k = 0; k < draft->tunable_count; k++)

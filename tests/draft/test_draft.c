@@ -166,6 +166,10 @@ static void test_values(void)
         "1, 2, 4 | 1");
     check_values("#if FAST == 1\n#endif\n" KERNEL(""), "FAST", "0, 1 | 0");
     check_values("#if VECTOR_SIZE == 8\n#endif\n" KERNEL(""), "VECTOR_SIZE", "8 | 8");
+    check_values(
+        "#ifndef METHOD\n#define METHOD 0\n#endif\n#if METHOD == 0\n#elif METHOD == 1\n#elif METHOD == 2\n#endif\n" KERNEL(
+            ""),
+        "METHOD", "0, 1, 2 | 0");
     /* What is calculated with is no type, and is no switch. */
     check_values(KERNEL("n / (REAL * n); REAL y;"), "REAL", "float | float");
     check_values(KERNEL("int a = n / STEP_DONE; for (int i = (STEP_DONE * a); i < n; i++) x[i] = 0;"), "STEP_DONE",
