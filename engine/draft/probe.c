@@ -173,7 +173,8 @@ static kiln_status set_types(kiln__draft *draft, const kiln__unit *unit, const c
 static void fail(const kiln__draft *draft, kiln_status status, const char *why, kiln_error **error)
 {
     kiln__text guesses = {.mem = draft->mem};
-    for (size_t i = 0; i < draft->tunable_count && status == KILN_ERROR_COMPILE; i++) {
+    bool guessed = status == KILN_ERROR_COMPILE && !strstr(why, "cannot open source file");
+    for (size_t i = 0; i < draft->tunable_count && guessed; i++) {
         const kiln__tunable *tunable = &draft->tunables[i];
         kiln__text_printf(&guesses, "%s%s=", i ? " " : "", tunable->source);
         if (tunable->size)

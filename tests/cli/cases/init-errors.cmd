@@ -35,3 +35,6 @@ extern "C" __global__ void plain(float *x, int n)
 }
 END
 kiln init plain.cu | grep -E '^options|check: a trial'
+# Where a header is missing, no guess is the reason.
+printf '#include "absent.h"\nextern "C" __global__ void absent(float *x) { x[threadIdx.x] = WIDE; }\n' >absent.cu
+kiln init absent.cu -p WIDE=1 2>&1 | grep -c guesses || true
