@@ -187,7 +187,8 @@ static const struct {
     /* NVRTC has these functions, and the macro assert. */
     {"stdio.h", ONCE},
     {"cstdio", STD("stdio.h", USING(printf))},
-    {"stdlib.h", ONCE},
+    {"sys/types.h", ONCE "typedef unsigned short ushort;\ntypedef unsigned int uint;\n"},
+    {"stdlib.h", ONCE "#include <sys/types.h>\n"}, /* as glibc's does */
     {"cstdlib", STD("stdlib.h", USING(size_t) USING(abs) USING(malloc) USING(free))},
     {"string.h", ONCE},
     {"cstring", STD("string.h", USING(size_t) USING(memcpy) USING(memset))},
@@ -253,6 +254,8 @@ static const char *const declared_in[][2] = {
     {"intptr_t", "stdint.h"},
     {"uintptr_t", "stdint.h"},
     {"UINT32_MAX", "stdint.h"},
+    {"uint", "sys/types.h"},
+    {"ushort", "sys/types.h"},
     {"half", "cuda_fp16.h"},
     {"__half", "cuda_fp16.h"},
     {"half2", "cuda_fp16.h"},

@@ -109,10 +109,15 @@ static kiln_status run(kiln_engine *engine, const kiln_spec *spec, kiln_error **
     return status;
 }
 
-/* Of a message, what fits into a comment. */
+/* Of a message, what fits into a comment: its first line, and the next where that only says what follows. */
 static const char *first_line(const kiln__draft *draft, const char *message)
 {
-    const char *line = kiln__arena_strndup(draft->arena, message, strcspn(message, "\n"));
+    size_t length = strcspn(message, "\n");
+    const char *line = kiln__arena_strndup(draft->arena, message, length);
+    if (line && length > 0 && message[length - 1] == ':' && message[length]) {
+        const char *next = message + length + 1 + strspn(message + length + 1, " ");
+        line = kiln__arena_printf(draft->arena, "%s %.*s", line, (int)strcspn(next, "\n"), next);
+    }
     return line ? line : "out of memory";
 }
 

@@ -123,6 +123,7 @@ typedef struct kiln__draft {
     kiln__axis axes[3];
     const char *trouble; /* of the trial, or NULL */
     bool tried;
+    bool default_device; /* functions without __device__ are the device's, or it does not compile */
 } kiln__draft;
 
 /* ---- guesses (guess.c) ---- */

@@ -1,5 +1,6 @@
 /* guess.c - what the words of a source suggest: its tuning parameters, what its arguments are, and its shapes. */
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "draft.h"
@@ -29,7 +30,8 @@ static bool has_one_of(const char *name, const char *const *parts, size_t count)
 
 bool kiln__name_is_block(const char *name)
 {
-    return HAS(name, "block", "thread", "tile", "group", "tpb", "dim") && !HAS(name, "per_thread", "perthread");
+    return HAS(name, "block", "thread", "tile", "group", "tpb", "dim", "local_size") &&
+           !HAS(name, "per_thread", "perthread");
 }
 
 static bool is_size_name(const char *name)
@@ -78,9 +80,21 @@ static const char *free_name(const kiln__draft *draft, const char *name)
 
 /* ---- tuning parameters ---- */
 
-/* Whether the source uses a name as a type: `REAL x`, `const REAL *x`. */
+/* Whether the source calculates with a name, or has an array of so many elements: `n / TILE`, `x[TILE]`. */
+static bool is_number(const kiln__scan *scan, const char *name)
+{
+    for (size_t i = 1; i + 1 < scan->count; i++)
+        if (!scan->words[i].directive && kiln__word_is(scan, i, name) &&
+            (strchr("*/%+[", scan->words[i - 1].kind) || strchr("/%+]", scan->words[i + 1].kind)))
+            return true;
+    return false;
+}
+
+/* Whether the source uses a name as a type: `REAL x`, `const REAL *x`. `(A * B)` may be either. */
 static bool is_type(const kiln__scan *scan, const char *name)
 {
+    if (is_number(scan, name))
+        return false;
     for (size_t i = 1; i + 2 < scan->count; i++) {
         if (scan->words[i].directive || !kiln__word_is(scan, i, name))
             continue;
@@ -108,6 +122,46 @@ static bool is_tested(const kiln__scan *scan, const char *name) /* by #if or #el
     return false;
 }
 
+/* The numbers that #if compares a name with, as "1, 2, 4": the source has code for each. NULL: none, or only 0 and 1. */
+static const char *compared_with(const kiln__draft *draft, const char *name)
+{
+    const kiln__scan *scan = draft->scan;
+    int64_t found[16], value;
+    size_t count = 0;
+    bool more = false;
+    for (size_t i = 1; i + 3 < scan->count && count < KILN__COUNT(found); i++) {
+        if (!scan->words[i].directive || !kiln__word_is(scan, i, name) || scan->words[i + 1].kind != '=' ||
+            scan->words[i + 2].kind != '=' || !kiln__word_whole(scan, i + 3, &value))
+            continue;
+        size_t at = 0;
+        while (at < count && found[at] < value)
+            at++;
+        if (at < count && found[at] == value)
+            continue;
+        memmove(found + at + 1, found + at, (count++ - at) * sizeof *found);
+        found[at] = value;
+        more |= value > 1;
+    }
+    const char *list = NULL;
+    for (size_t i = 0; i < count && more; i++)
+        list = kiln__arena_printf(draft->arena, "%s%s%lld", list ? list : "", list ? ", " : "", (long long)found[i]);
+    return list;
+}
+
+static bool in_list(const char *list, int64_t value)
+{
+    for (const char *at = list; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
+        if (strtoll(at, NULL, 10) == value)
+            return true;
+    return false;
+}
+
+/* A size of the problem, and not of what a block or a thread does at once. */
+static bool is_problem_size(const kiln__draft *draft, const char *name)
+{
+    return is_size_name(name) && !is_tested(draft->scan, name) && !HAS(name, "local", "vec", "chunk", "warp");
+}
+
 static bool uses_axis(const kiln__draft *draft, const char *axis)
 {
     const kiln__scan *scan = draft->scan;
@@ -119,18 +173,25 @@ static bool uses_axis(const kiln__draft *draft, const char *axis)
 
 static void set_values(const kiln__draft *draft, kiln__tunable *tunable)
 {
-    const char *name = tunable->source;
+    const char *name = tunable->source, *compared = compared_with(draft, name);
     tunable->number = 1;
-    if (is_type(draft->scan, name)) {
+    if (compared) {
+        tunable->values = compared;
+        tunable->chosen = kiln__arena_strndup(draft->arena, compared, strcspn(compared, ","));
+        tunable->number = tunable->chosen ? strtoll(tunable->chosen, NULL, 10) : 0;
+        tunable->why = "those that #if has code for";
+    } else if (is_type(draft->scan, name)) {
         tunable->values = tunable->chosen = "float";
         tunable->number = 0;
         tunable->why = "a type: float, double, half";
-    } else if (HAS(name, "use_", "enable", "with_") || is_tested(draft->scan, name)) {
+    } else if (HAS(name, "use_", "enable", "with_") ||
+               (is_tested(draft->scan, name) && !is_number(draft->scan, name))) {
         tunable->values = "0, 1";
         tunable->chosen = "0";
         tunable->number = 0;
         tunable->why = "off or on";
-    } else if (HAS(name, "unroll", "items", "per_thread", "perthread", "coarse", "vec", "work", "ept")) {
+    } else if (HAS(name, "unroll", "items", "per_thread", "perthread", "coarse", "vec", "ept") ||
+               (HAS(name, "work") && !kiln__name_is_block(name))) {
         tunable->values = "1, 2, 4";
         tunable->chosen = "1";
     } else if (kiln__name_is_block(name)) {
@@ -159,7 +220,7 @@ void kiln__guess_tunable(kiln__draft *draft, const char *name)
     kiln__tunable *tunable = kiln__tunable_find(draft, name) ? NULL : add_tunable(draft, KILN__TUNABLE_MACRO, name);
     if (!tunable)
         return;
-    tunable->size = !is_type(draft->scan, name) && is_size_name(name);
+    tunable->size = !is_type(draft->scan, name) && is_problem_size(draft, name);
     if (tunable->size)
         tunable->number = 64;
     else
@@ -167,13 +228,17 @@ void kiln__guess_tunable(kiln__draft *draft, const char *name)
     draft->tunable_count++;
 }
 
-/* Half, the value and twice it; of what is not a power of two the value alone. */
+/* The values that #if has code for, if there are more than 0 and 1; else half, the value and twice it; of what is not a
+ * power of two the value alone. */
 static void set_around(const kiln__draft *draft, kiln__tunable *tunable, int64_t value)
 {
     int64_t most = kiln__name_is_block(tunable->source) ? 1024 : INT64_C(1) << 30;
     tunable->number = value;
     tunable->chosen = kiln__arena_printf(draft->arena, "%lld", (long long)value);
-    if (value <= 1 && is_tested(draft->scan, tunable->source)) {
+    const char *compared = compared_with(draft, tunable->source);
+    if (compared && in_list(compared, value)) {
+        tunable->values = compared;
+    } else if (value <= 1 && is_tested(draft->scan, tunable->source)) {
         tunable->values = "0, 1";
     } else if (value > 0 && (value & (value - 1)) == 0 && value <= most) {
         const char *less = value > 1 ? kiln__arena_printf(draft->arena, "%lld, ", (long long)value / 2) : "";
@@ -257,7 +322,7 @@ static void add_guarded(kiln__draft *draft, const kiln__macro *macro)
     kiln__tunable *tunable = add_tunable(draft, KILN__TUNABLE_MACRO, macro->name);
     if (!tunable)
         return;
-    if (whole && is_size_name(macro->name)) {
+    if (whole && is_problem_size(draft, macro->name)) {
         tunable->size = true;
         tunable->number = value;
     } else if (whole) {

@@ -50,7 +50,10 @@ static kiln_status compile(kiln_engine *engine, const kiln__draft *draft, const 
         return kiln__fail_memory(error);
     KILN__TRY(kiln__engine_include_paths(engine, folder, draft->path, NULL, 0, draft->arena, &where, error));
     KILN__TRY(kiln__includes_collect(engine->mem, draft->arena, draft->path, source, &where, &includes, error));
+    static const char *const device_too[] = {"-default-device"};
     kiln__compile_request request = {.name = draft->shown,
+                                     .options = device_too,
+                                     .option_count = draft->default_device ? 1 : 0,
                                      .source = includes.source,
                                      .includes = includes.items,
                                      .include_count = includes.count,
@@ -144,10 +147,11 @@ static kiln_status set_types(kiln__draft *draft, const kiln__unit *unit, const c
             continue;
         bool fits = kiln__probe_type(mangled, length, &made);
         if (!fits)
-            return kiln__fail(draft->mem, error, KILN_ERROR_UNSUPPORTED,
-                              "%s:%u: kernel %s: its parameter '%s' is neither a number nor a pointer to numbers, and "
-                              "cannot be given in a spec",
-                              draft->shown, draft->kernel->line, draft->kernel->name, argument->declared);
+            return kiln__fail(
+                draft->mem, error, KILN_ERROR_UNSUPPORTED,
+                "%s:%u: kernel %s: its parameter '%s' is neither a number nor a pointer to numbers; write the "
+                "spec by hand, with {struct: ...}, {bytes: ...} or {pointers: ...} for it (kiln spec)",
+                draft->shown, draft->kernel->line, draft->kernel->name, argument->declared);
         bool pointer = *mangled == 'P';
         bool chosen = false; /* its type is a param */
         for (size_t k = 0; k < draft->tunable_count; k++)
@@ -165,6 +169,30 @@ static kiln_status set_types(kiln__draft *draft, const kiln__unit *unit, const c
 
 /* ---- both ---- */
 
+/* Says with which guesses the source did not compile: they may be the reason. */
+static void fail(const kiln__draft *draft, kiln_status status, const char *why, kiln_error **error)
+{
+    kiln__text guesses = {.mem = draft->mem};
+    bool guessed = status == KILN_ERROR_COMPILE && !strstr(why, "cannot open source file");
+    for (size_t i = 0; i < draft->tunable_count && guessed; i++) {
+        const kiln__tunable *tunable = &draft->tunables[i];
+        kiln__text_printf(&guesses, "%s%s=", i ? " " : "", tunable->source);
+        if (tunable->size)
+            kiln__text_printf(&guesses, "%lld", (long long)tunable->number);
+        else
+            kiln__text_puts(&guesses, tunable->chosen);
+    }
+    if (guesses.length > 0)
+        kiln__fail(draft->mem, error, status,
+                   "%s does not compile for a spec:\n%s\n(with these guesses: %s. Give the values that are wrong with "
+                   "--param NAME=VALUE,VALUE)",
+                   draft->shown, why, kiln__text_get(&guesses));
+    else
+        kiln__fail(draft->mem, error, status,
+                   status == KILN_ERROR_COMPILE ? "%s does not compile for a spec:\n%s" : "%s: %s", draft->shown, why);
+    kiln__text_free(&guesses);
+}
+
 static kiln_status complete(kiln_engine *engine, kiln__draft *draft, const char *text, kiln_error **error)
 {
     for (int round = 0;; round++) {
@@ -178,11 +206,12 @@ static kiln_status complete(kiln_engine *engine, kiln__draft *draft, const char 
             status = compile(engine, draft, source.data, &name, 1, &unit, &why);
         kiln__unit_free(&unit);
         kiln__text_free(&source);
-        bool again = status == KILN_ERROR_COMPILE && round < MOST_ROUNDS && add_missing(draft, kiln_error_message(why));
+        const char *log = why ? kiln_error_message(why) : "";
+        bool again = status == KILN_ERROR_COMPILE && round < MOST_ROUNDS && add_missing(draft, log);
+        if (status == KILN_ERROR_COMPILE && !again && !draft->default_device && strstr(log, "-default-device"))
+            again = draft->default_device = true; /* as the compiler says itself */
         if (status != KILN_OK && !again && why)
-            kiln__fail(engine->mem, error, status,
-                       status == KILN_ERROR_COMPILE ? "%s does not compile for a spec:\n%s" : "%s: %s", draft->shown,
-                       kiln_error_message(why));
+            fail(draft, status, kiln_error_message(why), error);
         kiln_error_free(why);
         if (!again)
             return status;

@@ -27,7 +27,10 @@ static void write_head(const kiln__draft *draft, kiln__text *out)
     }
     if (draft->trouble)
         kiln__text_printf(out, "# check: a trial run on the simulated device ended with: %s\n", draft->trouble);
-    kiln__text_printf(out, "kiln: 1\nname: %s\nsource: %s\n\n", draft->name, draft->source);
+    kiln__text_printf(out, "kiln: 1\nname: %s\nsource: %s\n%s\n", draft->name, draft->source,
+                      draft->default_device
+                          ? "options: [-default-device] # it has functions without __device__, that kernels may call\n"
+                          : "");
 }
 
 static void write_sizes(const kiln__draft *draft, kiln__text *out)
@@ -209,13 +212,17 @@ static void write_launch(const kiln__draft *draft, kiln__text *out)
     }
     kiln__text_puts(out, "]\n");
     const kiln__scan *scan = draft->scan;
-    for (size_t i = draft->kernel->body_from; i + 1 < draft->kernel->body_to; i++)
-        if (kiln__word_is(scan, i, "extern") && kiln__word_is(scan, i + 1, "__shared__")) {
+    for (size_t i = draft->kernel->body_from; i + 3 < draft->kernel->body_to; i++)
+        if (kiln__word_is(scan, i, "extern") &&
+            (kiln__word_is(scan, i + 1, "__shared__") || kiln__word_is(scan, i + 2, "__shared__") ||
+             kiln__word_is(scan, i + 3, "__shared__"))) { /* extern unsigned int __shared__ x[] */
             kiln__text_printf(out, "  shared: 8 * %s%s%s # check: bytes of the extern __shared__ array\n",
                               draft->axes[0].block, draft->axes[1].used ? " * " : "",
                               draft->axes[1].used ? draft->axes[1].block : "");
             break;
         }
+    if (kiln__words_have(scan, draft->kernel->body_from, draft->kernel->body_to, "this_grid"))
+        kiln__text_puts(out, "  cooperative: true # the grid synchronises: check that all its blocks fit at once\n");
     kiln__text_puts(out, "  args: [");
     bool values = false;
     for (size_t i = 0; i < draft->argument_count; i++) {

@@ -139,6 +139,63 @@ static void test_launch(void)
                  "int i = blockIdx.x * blockDim.x + threadIdx.x; x[i] = n;", "ceil_div(n, THREADS_) | THREADS_");
 }
 
+/* The values of a name that the compiler misses, "VALUES | DEFAULT"; a size: "size". */
+static void check_values(const char *text, const char *name, const char *want)
+{
+    kiln__arena arena = {0};
+    kiln__scan scan;
+    kiln__draft draft;
+    guess(&arena, text, 0, &scan, &draft);
+    kiln__guess_tunable(&draft, name);
+    const kiln__tunable *tunable = kiln__tunable_find(&draft, name);
+    char got[256] = "none";
+    if (tunable)
+        snprintf(got, sizeof got, "%s | %s", tunable->size ? "size" : tunable->values,
+                 tunable->size ? "" : tunable->chosen);
+    CHECK_TEXT(got, want);
+    kiln__arena_free(&arena);
+}
+
+#define KERNEL(body) "__global__ void k(float *x, int n) { " body " }\n"
+
+static void test_values(void)
+{
+    /* What #if compares with is what the source has code for; 0 and 1 are off and on. */
+    check_values(
+        "#if V == 1\ntypedef float vec;\n#elif V == 4 || V == 2\ntypedef float4 vec;\n#endif\n" KERNEL("vec y;"), "V",
+        "1, 2, 4 | 1");
+    check_values("#if FAST == 1\n#endif\n" KERNEL(""), "FAST", "0, 1 | 0");
+    check_values("#if VECTOR_SIZE == 8\n#endif\n" KERNEL(""), "VECTOR_SIZE", "8 | 8");
+    check_values(
+        "#ifndef METHOD\n#define METHOD 0\n#endif\n#if METHOD == 0\n#elif METHOD == 1\n#elif METHOD == 2\n#endif\n" KERNEL(
+            ""),
+        "METHOD", "0, 1, 2 | 0");
+    /* What is calculated with is no type, and is no switch. */
+    check_values(KERNEL("n / (REAL * n); REAL y;"), "REAL", "float | float");
+    check_values(KERNEL("int a = n / STEP_DONE; for (int i = (STEP_DONE * a); i < n; i++) x[i] = 0;"), "STEP_DONE",
+                 "2 | 2");
+    check_values("#if WORK_GROUP_X > 32\n#endif\n" KERNEL("__shared__ float s[WORK_GROUP_X];"), "WORK_GROUP_X",
+                 "64, 128, 256, 512 | 256");
+    check_values(KERNEL("__shared__ float s[LOCAL_SIZE];"), "LOCAL_SIZE", "64, 128, 256, 512 | 256");
+    check_values(KERNEL("for (int i = 0; i < ROW_COUNT; i++) x[i] = 0;"), "ROW_COUNT", "size | ");
+    check_values(KERNEL("for (int i = 0; i < WORK_PER_ITEM; i++) x[i] = 0;"), "WORK_PER_ITEM", "1, 2, 4 | 1");
+}
+
+static void test_written(void)
+{
+    kiln__arena arena = {0};
+    kiln__scan scan;
+    kiln__draft draft;
+    kiln__text out = {0};
+    guess(&arena, KERNEL("extern unsigned int __shared__ s[]; s[threadIdx.x] = n; auto all = cg::this_grid();"), 0,
+          &scan, &draft);
+    kiln__draft_write(&draft, &out);
+    CHECK(strstr(kiln__text_get(&out), "\n  shared: 8 * 256 ") &&
+          strstr(kiln__text_get(&out), "\n  cooperative: true "));
+    kiln__text_free(&out);
+    kiln__arena_free(&arena);
+}
+
 static void test_memory(void)
 {
     for (long k = 0; k < 400; k++) {
@@ -165,5 +222,7 @@ static void test_memory(void)
 static const check_case tests[] = {{"kernels and macros", test_kernels},
                                    {"types of parameters", test_types},
                                    {"grid and block", test_launch},
+                                   {"values of params", test_values},
+                                   {"shared memory and grids that synchronise", test_written},
                                    {"out of memory", test_memory}};
 KILN_SUITE("draft", tests)

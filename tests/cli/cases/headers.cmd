@@ -24,6 +24,8 @@ try b "cstdint cmath cstdio cassert cstdlib cstring cfloat climits cstddef" "siz
 try c "cuda.h cuda_runtime.h cuda_fp16.h" "sizeof(CUtensorMap)"
 try d "" "INFINITY"
 try e "" "sizeof(uint32_t)"
+try e "" "sizeof(uint)"
+try e "stdlib.h" "sizeof(uint) + sizeof(ushort)"
 try f "" "std::max(1, 2)"
 try g "vector string iostream" "std::max(1, 2)"
 try l "type_traits tuple utility cmath" \

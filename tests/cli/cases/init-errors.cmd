@@ -11,3 +11,30 @@ kiln init nowhere.cu; echo $?
 kiln init gemm.json; echo $?
 echo 'int main() {}' > none.cu
 kiln init none.cu; echo $?
+# A guess that does not compile: the message says which ones there are, and how to give others.
+cat >wanted.cu <<'END'
+extern "C" __global__ void wanted(float *x, int n)
+{
+    int i = blockIdx.x * 64 + threadIdx.x;
+    float wide[DEEP - 4] = {0};
+    if (i < n)
+        x[i] = wide[0];
+}
+END
+kiln init wanted.cu 2>&1 | tail -1
+kiln init wanted.cu -p DEEP=6,8,10 | sed -n '/^params/,/^$/p'
+kiln init wanted.cu -p DEEP; echo $?
+# Functions without __device__ that a kernel calls.
+cat >plain.cu <<'END'
+constexpr float half_of(float x) { return x / 2; }
+extern "C" __global__ void plain(float *x, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n)
+        x[i] = half_of(i);
+}
+END
+kiln init plain.cu | grep -E '^options|check: a trial'
+# Where a header is missing, no guess is the reason.
+printf '#include "absent.h"\nextern "C" __global__ void absent(float *x) { x[threadIdx.x] = WIDE; }\n' >absent.cu
+kiln init absent.cu -p WIDE=1 2>&1 | grep -c guesses || true

@@ -71,6 +71,32 @@ static int read_space(cli *c, value_list *list)
     return 0;
 }
 
+/* ---- --param: values that the user knows ---- */
+
+static kiln_value value_of(const char *text)
+{
+    char *end = NULL;
+    errno = 0;
+    long long whole = strtoll(text, &end, 10);
+    if (*text && !*end && errno == 0)
+        return (kiln_value){.kind = KILN_INT, .as.i = whole};
+    return (kiln_value){.kind = KILN_TEXT, .as.text = text};
+}
+
+/* "BLOCK=64,128". 0, or the exit code. */
+static int read_params(cli *c, value_list *list)
+{
+    for (size_t i = 0; i < c->args.params.count; i++) {
+        const char *name = c->args.params.items[i], *equals = strchr(name, '=');
+        if (!equals || equals == name || !equals[1])
+            return cli_usage(c, "--param needs NAME=VALUE,VALUE,... and got '%s'", name);
+        name = cli_strndup(name, (size_t)(equals - name));
+        for (const char *at = equals; at; at = strchr(at + 1, ','))
+            add_value(list, (kiln_setting){name, value_of(cli_strndup(at + 1, strcspn(at + 1, ",")))});
+    }
+    return 0;
+}
+
 /* ---- the spec ---- */
 
 /* How a spec in `folder` names the source. A spec may read what lies below its folder. */
@@ -121,7 +147,9 @@ static int init_run(cli *c)
         folder = cli_strndup(to, (size_t)(strrchr(to, '/') - to) + 1);
     if (!c->args.device)
         c->args.device = "sim";
-    int code = cli_engine(c);
+    int code = read_params(c, &values);
+    if (!code)
+        code = cli_engine(c);
     if (!code && c->args.space)
         code = read_space(c, &values);
     if (code)
@@ -154,6 +182,9 @@ static const cli_option options[] = {
      "The kernel, where the source has several. Default: the first."},
     {"output", 'o', CLI_TEXT, CLI_OPTION_FIELD(output_to), "FILE", CLI_FILES, NULL,
      "Write the spec to this file, which must not exist. Default: standard output."},
+    {"param", 'p', CLI_LIST, CLI_OPTION_FIELD(params), "NAME=VALUES", CLI_NOTHING, NULL,
+     "The values of a macro or of a template's parameter, separated by commas; the one in the middle is the default. "
+     "Repeatable. Default: a guess."},
     {"space", 0, CLI_TEXT, CLI_OPTION_FIELD(space), "FILE", CLI_FILES, NULL,
      "Take params and their values from a recorded space: Kernel Tuner's cache file or T4 results, gzipped or not."},
 };
@@ -175,12 +206,13 @@ const cli_command cli_init_command = {
     .max_words = 1,
     .completes = CLI_FILES,
     .groups = (const cli_group *const[]){&group, &cli_engine_group, NULL},
-    .examples = (const cli_example[]){{"kiln init saxpy.cu > saxpy.yaml && kiln tune saxpy.yaml",
-                                       "From a kernel to its best "
-                                       "configuration."},
-                                      {"kiln init kernels.cu --kernel gemm -o gemm.yaml", "One kernel of several."},
-                                      {"kiln init gemm.cu --space gemm_cache.json -o gemm.yaml",
-                                       "With the values that Kernel Tuner tried."},
-                                      {0}},
+    .examples =
+        (const cli_example[]){
+            {"kiln init saxpy.cu > saxpy.yaml && kiln tune saxpy.yaml", "From a kernel to its best "
+                                                                        "configuration."},
+            {"kiln init kernels.cu --kernel gemm -o gemm.yaml", "One kernel of several."},
+            {"kiln init sort.cu -p VECTOR=1,2,4 -p TYPE=uint", "Where a guess would not compile."},
+            {"kiln init gemm.cu --space gemm_cache.json -o gemm.yaml", "With the values that Kernel Tuner tried."},
+            {0}},
     .run = init_run,
 };
