@@ -33,8 +33,8 @@ typedef struct section {
 
 /* ---- lets ---- */
 
-static kiln__named_expr *read_named(kiln__reader *r, const kiln__spec_node *map, const char *what, size_t inputs,
-                                    size_t *count)
+kiln__named_expr *kiln__read_named(kiln__reader *r, const kiln__spec_node *map, const char *what, size_t inputs,
+                                   size_t *count)
 {
     *count = kiln__read_entries(r, map, what);
     kiln__named_expr *named = *count ? kiln__read_array(r, *count, sizeof *named) : NULL;
@@ -117,7 +117,7 @@ static void read_lets(kiln__reader *r, const kiln__spec_node *map, section *out)
     sorter s = {.r = r};
     if (!map || map->kind != KILN__MAP || map->count > KILN__MOST) /* said when the names were declared */
         return;
-    s.lets = read_named(r, map, "'let'", KILN__ALL_INPUTS, &s.count);
+    s.lets = kiln__read_named(r, map, "'let'", KILN__ALL_INPUTS, &s.count);
     s.state = kiln__arena_alloc(r->scratch, s.count + 1);
     s.sorted = kiln__read_array(r, s.count, sizeof *s.sorted);
     if (!s.state || !s.sorted)
@@ -158,7 +158,7 @@ static void read_defines(kiln__reader *r, kiln__spec_node *node, section *out)
     if (!node)
         return;
     if (node->kind == KILN__MAP) {
-        out->defines = read_named(r, node, "'define'", 0, &out->define_count);
+        out->defines = kiln__read_named(r, node, "'define'", 0, &out->define_count);
         for (size_t i = 0; i < out->define_count; i++) {
             const char *name = out->defines[i].name;
             const kiln__name *taken = kiln__find_name(r, name);
@@ -293,7 +293,8 @@ static unsigned read_unit(kiln__reader *r, const kiln__spec_node *node)
     return 0;
 }
 
-static void read_section(kiln__reader *r, const kiln__spec_node *map, bool of_spec, section *out)
+/* `shared`: the spec's section, when a variant's is read. */
+static void read_section(kiln__reader *r, const kiln__spec_node *map, const section *shared, section *out)
 {
     KILN__KEYS_section(KILN__NODE, section) KILN__KEYS_metrics(KILN__NODE, section) size_t inputs = r->input_count;
     read_include(r, include_, out);
@@ -314,10 +315,11 @@ static void read_section(kiln__reader *r, const kiln__spec_node *map, bool of_sp
     read_bake(r, bake_, out);
     out->options = kiln__read_options(r, &options_, &out->option_count);
     read_inputs(r, inputs_, out, inputs);
-    out->buffers = kiln__read_buffers(r, buffers_, of_spec, &out->buffer_count);
+    out->buffers = kiln__read_buffers(r, buffers_, !shared, &out->buffer_count);
     if (before_each_)
         out->before = kiln__read_steps(r, before_each_, "'before_each'", &out->before_count);
-    out->metrics = read_named(r, metrics_, "'metrics'", KILN__ALL_INPUTS, &out->metric_count);
+    out->metrics = kiln__read_metrics(r, metrics_, shared ? shared->metrics : NULL, shared ? shared->metric_count : 0,
+                                      &out->metric_count);
     out->unit = read_unit(r, roofline_);
 }
 
@@ -372,7 +374,7 @@ static void read_features(kiln__reader *r, const kiln__spec_node *map)
     kiln_spec *spec = r->spec;
     if (!map)
         return;
-    spec->features = read_named(r, map, "'features'", KILN__ALL_INPUTS, &spec->feature_count);
+    spec->features = kiln__read_named(r, map, "'features'", KILN__ALL_INPUTS, &spec->feature_count);
     for (size_t i = 0; i < spec->feature_count; i++) {
         const kiln__named_expr *feature = &spec->features[i];
         if (!kiln__name_valid(feature->name))
@@ -419,16 +421,7 @@ static void join_sections(kiln__reader *r, const section *spec, const section *o
     JOIN(inputs, input_count);
     JOIN(buffers, buffer_count);
     JOIN(before, before_count);
-    variant->metrics = kiln__read_array(r, spec->metric_count + own->metric_count, sizeof *variant->metrics);
-    for (size_t i = 0; variant->metrics && i < spec->metric_count; i++) {
-        size_t k = 0;
-        while (k < own->metric_count && strcmp(own->metrics[k].name, spec->metrics[i].name) != 0)
-            k++;
-        if (k == own->metric_count)
-            variant->metrics[variant->metric_count++] = spec->metrics[i];
-    }
-    for (size_t i = 0; variant->metrics && i < own->metric_count; i++)
-        variant->metrics[variant->metric_count++] = own->metrics[i];
+    kiln__join_metrics(r, spec->metrics, spec->metric_count, own->metrics, own->metric_count, variant);
     variant->unit = own->unit ? own->unit : spec->unit;
     for (size_t i = 0; i < variant->define_count; i++)
         for (size_t k = 0; k < variant->bake_count; k++)
@@ -481,7 +474,7 @@ static void read_variant(kiln__reader *r, const kiln__spec_node *key, const kiln
         kiln__diag_add(r->diag, key->pos, "variant '%s' has no 'source', and the spec has none either", variant->name);
     size_t names = r->name_count, inputs = r->input_count;
     section own = {0};
-    read_section(r, map, false, &own);
+    read_section(r, map, shared, &own);
     read_steps_or_launch(r, map, variant);
     join_sections(r, shared, &own, variant);
     r->name_count = names;
@@ -572,7 +565,7 @@ static void read_against_host(kiln__reader *r, const kiln__spec_node *map, const
 static void read_against_params(kiln__reader *r, const kiln__spec_node *map, kiln__verify *verify)
 {
     const kiln__variant *variant = kiln__spec_variant(r->spec, verify->name);
-    verify->params = read_named(r, map, "'params'", 0, &verify->param_count);
+    verify->params = kiln__read_named(r, map, "'params'", 0, &verify->param_count);
     for (size_t i = 0; variant && i < verify->param_count; i++) {
         const char *names[KILN__MOST], *name = verify->params[i].name;
         size_t count = 0;
@@ -733,7 +726,7 @@ void kiln__read_spec(kiln__reader *r, const kiln__spec_node *map)
     spec->source = source_ ? kiln__read_text(r, source_, "'source'") : NULL;
     spec->prefix = prefix_ ? read_prefix(r, prefix_) : "";
     kiln__read_sizes(r, sizes_);
-    read_section(r, map, true, &shared);
+    read_section(r, map, NULL, &shared);
     spec->buffer_count = shared.buffer_count;
     spec->input_count = shared.input_count;
     kiln__check_sizes(r, sizes_, shared.buffers, shared.buffer_count);

@@ -408,30 +408,20 @@ static void environment(FILE *to, const report *r, const report_problem *p)
     fputs("</dl></section>\n", to);
 }
 
-/* A word for the shell, quoted if needed. */
-static const char *quoted(const char *text)
-{
-    if (*text && !text[strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=.,:/@%")])
-        return text;
-    const char *made = "'";
-    for (; *text; text++)
-        made = *text == '\'' ? cli_printf("%s'\\''", made) : cli_printf("%s%c", made, *text);
-    return cli_printf("%s'", made);
-}
-
 static const char *command_line(const report *r, const report_problem *p)
 {
     const report_sample *s = p->best;
-    const char *line = cli_printf("kiln run %s", quoted(r->spec));
+    const char *line = cli_printf("kiln run %s", cli_shell_word(r->spec));
     if (*s->variant)
-        line = cli_printf("%s -v %s", line, quoted(s->variant));
+        line = cli_printf("%s -v %s", line, cli_shell_word(s->variant));
     for (size_t i = 0; i < s->param_count; i++)
         line = cli_printf("%s -p %s", line,
-                          quoted(cli_printf("%s=%s", s->params[i].name, cli_value_text(s->params[i].value))));
+                          cli_shell_word(cli_printf("%s=%s", s->params[i].name, cli_value_text(s->params[i].value))));
     for (size_t i = 0; i < p->size_count; i++)
-        line = cli_printf("%s -s %s", line,
-                          quoted(cli_printf("%s=%s", p->size_list[i].name, cli_value_text(p->size_list[i].value))));
-    return *p->device_id ? cli_printf("%s -d %s", line, quoted(p->device_id)) : line;
+        line = cli_printf(
+            "%s -s %s", line,
+            cli_shell_word(cli_printf("%s=%s", p->size_list[i].name, cli_value_text(p->size_list[i].value))));
+    return *p->device_id ? cli_printf("%s -d %s", line, cli_shell_word(p->device_id)) : line;
 }
 
 static void summary(FILE *to, const report *r, const report_problem *p)
