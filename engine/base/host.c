@@ -2,6 +2,7 @@
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "base.h"
@@ -13,6 +14,21 @@ unsigned kiln__cpu_count(void)
         return (unsigned)CPU_COUNT(&set);
     long online = sysconf(_SC_NPROCESSORS_ONLN);
     return online > 0 ? (unsigned)online : 1;
+}
+
+void kiln__host_describe(kiln__text *out)
+{
+    struct utsname system;
+    char line[256], model[200] = "";
+    FILE *file = fopen("/proc/cpuinfo", "re");
+    while (file && !*model && fgets(line, sizeof line, file))
+        if (strncmp(line, "model name", 10) == 0)
+            sscanf(line, "model name%*[ \t]: %199[^\n]", model);
+    if (file)
+        fclose(file);
+    if (uname(&system) == 0)
+        kiln__text_printf(out, "%s, %s %s %s, ", system.nodename, system.sysname, system.release, system.machine);
+    kiln__text_printf(out, "%u x %s", kiln__cpu_count(), *model ? model : "CPU");
 }
 
 static uint64_t read_limit(const char *path)

@@ -515,8 +515,9 @@ KILN_API size_t kiln_plan_kernel_count(const kiln_plan *plan);
 KILN_API const kiln_kernel_info *kiln_plan_kernel(kiln_plan *plan, size_t kernel);
 
 /* The metrics of the plan's variant, `flops` and `bytes` among them. kiln_plan_metric() gives the value of one for the
- * plan's params, sizes and inputs, which it makes if they are not made yet; *name lives as long as the spec.
- * KILN_ERROR_NOT_FOUND: past the last. */
+ * plan's params, sizes and inputs, which it makes if they are not made yet; *name lives as long as the spec. Metrics that
+ * use measurements have those of the plan's last run. KILN_ERROR_NOT_FOUND: past the last. KILN_ERROR_UNSUPPORTED: it
+ * needs what was not measured; *name is set. */
 KILN_API size_t kiln_plan_metric_count(const kiln_plan *plan);
 KILN_API kiln_status kiln_plan_metric(kiln_plan *plan, size_t metric, const char **name, double *value,
                                       kiln_error **error);
@@ -632,12 +633,13 @@ enum {
 /* The fields of a result, each once. The struct, a runner's answer, the columns of stores and CSV files and the keys of
  * JSON follow from these rows. X(kind, name, unit, text); unit "": none. KILN_FIELD_<kind>: its C type. FLAG is 0 or 1;
  * SECONDS is valid only where measured or estimated is 1; KNOWN is 0 where it is not known.
- * A store keeps MAP_1 since version 1 of its schema, MAP_2 since version 2, MAP_3 since version 3; it does not keep
- * MAP_NOT_KEPT and MAP_NOT_KEPT_2. A new field goes into a list at the end, or into a list of its own with a new version of the schema
+ * A store keeps MAP_1 since version 1 of its schema, MAP_2 since version 2, and so on; it does not keep MAP_NOT_KEPT and
+ * MAP_NOT_KEPT_2. A new field goes into a list of its own at the end, with a new version of the schema
  * (engine/store/store.h). */
 #define KILN_RESULT_MAP(X)                                                                                             \
     KILN_RESULT_MAP_1(X)                                                                                               \
-    KILN_RESULT_MAP_NOT_KEPT(X) KILN_RESULT_MAP_2(X) KILN_RESULT_MAP_3(X) KILN_RESULT_MAP_NOT_KEPT_2(X)
+    KILN_RESULT_MAP_NOT_KEPT(X)                                                                                        \
+    KILN_RESULT_MAP_2(X) KILN_RESULT_MAP_3(X) KILN_RESULT_MAP_NOT_KEPT_2(X) KILN_RESULT_MAP_4(X)
 #define KILN_RESULT_MAP_1(X)                                                                                           \
     X(FLAG, verified, "", "1: compared and right; 0: nothing to compare with, or told not to")                         \
     X(FLAG, measured, "", "1: seconds is a measurement on a GPU")                                                      \
@@ -685,6 +687,8 @@ enum {
       "whose peak `roofline` takes: the spec's `roofline`, else the fastest one that the compiled code uses; 0: not "  \
       "known, because the sample is from a store")
 
+#define KILN_RESULT_MAP_4(X) X(METRICS, metrics, "", "the spec's metrics besides flops and bytes: \"NAME=VALUE ...\"")
+
 #define KILN_FIELD_UNIT unsigned
 #define KILN_FIELD_FLAG int
 #define KILN_FIELD_COUNT unsigned
@@ -701,6 +705,12 @@ enum {
 typedef struct kiln_host_times {
     char text[160];
 } kiln_host_times;
+/* "NAME=VALUE ...", in the spec's order; "" if there are none. Those are left out that need what was not measured, and
+ * those that do not fit. kiln_plan_metric() gives each. */
+#define KILN_FIELD_METRICS kiln_metric_values
+typedef struct kiln_metric_values {
+    char text[256];
+} kiln_metric_values;
 typedef struct kiln_result {
 #define KILN_X(kind, name, unit, text) KILN_FIELD_##kind name;
     KILN_RESULT_MAP(KILN_X)

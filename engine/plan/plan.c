@@ -565,9 +565,16 @@ kiln_status kiln_plan_metric(kiln_plan *plan, size_t metric, const char **name, 
         return kiln__fail(plan->mem, error, KILN_ERROR_NOT_FOUND, "%s has %zu metrics", plan->variant->name,
                           plan->variant->metric_count);
     KILN__TRY(lay_out(plan, error));
-    const kiln__named_expr *found = &plan->variant->metrics[metric];
+    *name = plan->variant->metrics[metric].name;
+    const char *missing;
     kiln__diag diag = {.mem = plan->mem};
-    *name = found->name;
-    kiln__expr_eval_float(found->expr, &plan->scope, found->name, value, &diag);
-    return kiln__plan_diag(plan, &diag, KILN_ERROR_SPEC, error);
+    const kiln__metered of = {plan->mem, plan->variant, &plan->scope, &plan->result,
+                              kiln__result_seconds(&plan->result)};
+    bool ready = kiln__metrics_one(&of, metric, value, &missing, &diag);
+    KILN__TRY(kiln__plan_diag(plan, &diag, KILN_ERROR_SPEC, error));
+    if (!ready)
+        return kiln__fail_memory(error);
+    return !missing ? KILN_OK
+                    : kiln__fail(plan->mem, error, KILN_ERROR_UNSUPPORTED,
+                                 "the metric '%s' needs '%s', which the last run did not measure", *name, missing);
 }

@@ -36,18 +36,15 @@ static kiln_status write_outputs(kiln_plan *plan, const kiln_run_options *option
     return status;
 }
 
-static kiln_status set_metrics(kiln_plan *plan, kiln_result *result, kiln_error **error)
+/* flops and bytes before the run, all others behind it. */
+static kiln_status set_metrics(kiln_plan *plan, kiln_result *result, bool ran, kiln_error **error)
 {
     kiln__diag diag = {.mem = plan->mem};
-    for (size_t i = 0; i < plan->variant->metric_count; i++) {
-        const kiln__named_expr *metric = &plan->variant->metrics[i];
-        double *to = strcmp(metric->name, "flops") == 0   ? &result->flops
-                     : strcmp(metric->name, "bytes") == 0 ? &result->bytes
-                                                          : NULL;
-        if (to)
-            kiln__expr_eval_float(metric->expr, &plan->scope, metric->name, to, &diag);
-    }
-    return kiln__plan_diag(plan, &diag, KILN_ERROR_SPEC, error);
+    const kiln__metered of = {plan->mem, plan->variant, &plan->scope, ran ? result : NULL,
+                              ran ? kiln__result_seconds(result) : 0};
+    bool ready = ran ? kiln__metrics_print(&of, &result->metrics, &diag) : kiln__metrics_count(&of, result, &diag);
+    kiln_status status = kiln__plan_diag(plan, &diag, KILN_ERROR_SPEC, error);
+    return status == KILN_OK && !ready ? kiln__fail_memory(error) : status;
 }
 
 /* ---- the time of inputs ---- */
@@ -176,7 +173,7 @@ static kiln_status run_inside(kiln_plan *plan, const kiln_run_options *options, 
     first.sampled = !check && options->output_count == 0 && !plan->dynamic && !plan->capture_folder;
     kiln_status status = kiln__plan_fill(plan, true, error);
     if (status == KILN_OK)
-        status = set_metrics(plan, result, error);
+        status = set_metrics(plan, result, false, error);
     /* References come first: the steps may overwrite the data that they depend on. */
     if (status == KILN_OK && check)
         status = kiln__plan_references(plan, error);
@@ -212,7 +209,7 @@ static kiln_status run_inside(kiln_plan *plan, const kiln_run_options *options, 
     kiln__limit_end(plan);
     if (plan->work.runs)
         result->host_step_seconds = plan->work.seconds / (double)plan->work.runs;
-    return status;
+    return status == KILN_OK ? set_metrics(plan, result, true, error) : status;
 }
 
 /* Only one run at a time can be checked in a context. */

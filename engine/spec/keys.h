@@ -61,10 +61,11 @@
     X(mapping, inputs, OPTIONAL, INPUTS, KEYS, "Data that host functions make.")                                       \
     X(mapping, buffers, OPTIONAL, BUFFERS, KEYS, "The arrays on the device.")                                          \
     X(mapping, before_each, OPTIONAL, STEPS, KEYS, "Steps that each run needs and that are not part of its time.")
-#define KILN__KEYS_metrics(X, mapping)                                                                                 \
-    X(mapping, metrics, OPTIONAL, NAMED_EXPRS, RUN,                                                                    \
-      "`flops`, `bytes` (for the roofline) and any others. Of two of one name the variant's holds.")                   \
-    X(mapping, roofline, OPTIONAL, UNIT, RUN,                                                                          \
+#define KILN__KEYS_metrics(X, mapping)                                                                                     \
+    X(mapping, metrics, OPTIONAL, NAMED_EXPRS, RUN,                                                                        \
+      "`flops`, `bytes` (for the roofline) and any others, of each other and of what is measured. Of two of one name the " \
+      "variant's holds.")                                                                                                  \
+    X(mapping, roofline, OPTIONAL, UNIT, RUN,                                                                              \
       "The unit whose peak bounds the `flops`. Without it, the fastest one whose instructions the code has.")
 #define KILN__KEYS_work(X, mapping)                                                                                    \
     X(mapping, launch, ONE_OF, LAUNCH, KEYS, "The one launch that does the work.")                                     \

@@ -11,7 +11,8 @@ static const char *const device_names[] = {
 
 static const char *kind_text(kiln__name_kind kind)
 {
-    static const char *const texts[] = {"a size", "a param", "a let", "an input", "a buffer", "a loop's name"};
+    static const char *const texts[] = {"a size",   "a param",       "a let",   "an input",
+                                        "a buffer", "a loop's name", "a metric"};
     return texts[kind];
 }
 
@@ -77,7 +78,10 @@ void kiln__declare_text(kiln__reader *r, const char *text, kiln__pos pos, kiln__
 
 /* ---- names in expressions ---- */
 
-enum { VALUES = 1u << KILN__NAME_SIZE | 1u << KILN__NAME_PARAM | 1u << KILN__NAME_LET | 1u << KILN__NAME_LOOP };
+enum {
+    VALUES = 1u << KILN__NAME_SIZE | 1u << KILN__NAME_PARAM | 1u << KILN__NAME_LET | 1u << KILN__NAME_LOOP |
+             1u << KILN__NAME_METRIC
+};
 
 /* A text that is a value of some param was probably meant as one. */
 static bool is_param_value(const kiln__reader *r, const char *text)

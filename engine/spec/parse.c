@@ -294,7 +294,8 @@ static unsigned read_unit(kiln__reader *r, const kiln__spec_node *node)
     return 0;
 }
 
-static void read_section(kiln__reader *r, const kiln__spec_node *map, bool of_spec, section *out)
+/* `shared`: the spec's section, when a variant's is read. */
+static void read_section(kiln__reader *r, const kiln__spec_node *map, const section *shared, section *out)
 {
     KILN__KEYS_section(KILN__NODE, section) KILN__KEYS_metrics(KILN__NODE, section) size_t inputs = r->input_count;
     read_include(r, include_, out);
@@ -316,10 +317,11 @@ static void read_section(kiln__reader *r, const kiln__spec_node *map, bool of_sp
     read_bake(r, bake_, out);
     out->options = kiln__read_options(r, &options_, &out->option_count);
     read_inputs(r, inputs_, out, inputs);
-    out->buffers = kiln__read_buffers(r, buffers_, of_spec, &out->buffer_count);
+    out->buffers = kiln__read_buffers(r, buffers_, !shared, &out->buffer_count);
     if (before_each_)
         out->before = kiln__read_steps(r, before_each_, "'before_each'", &out->before_count);
-    out->metrics = kiln__read_named(r, metrics_, "'metrics'", KILN__ALL_INPUTS, &out->metric_count);
+    out->metrics = kiln__read_metrics(r, metrics_, shared ? shared->metrics : NULL, shared ? shared->metric_count : 0,
+                                      &out->metric_count);
     out->unit = read_unit(r, roofline_);
 }
 
@@ -422,16 +424,7 @@ static void join_sections(kiln__reader *r, const section *spec, const section *o
     JOIN(inputs, input_count);
     JOIN(buffers, buffer_count);
     JOIN(before, before_count);
-    variant->metrics = kiln__read_array(r, spec->metric_count + own->metric_count, sizeof *variant->metrics);
-    for (size_t i = 0; variant->metrics && i < spec->metric_count; i++) {
-        size_t k = 0;
-        while (k < own->metric_count && strcmp(own->metrics[k].name, spec->metrics[i].name) != 0)
-            k++;
-        if (k == own->metric_count)
-            variant->metrics[variant->metric_count++] = spec->metrics[i];
-    }
-    for (size_t i = 0; variant->metrics && i < own->metric_count; i++)
-        variant->metrics[variant->metric_count++] = own->metrics[i];
+    kiln__join_metrics(r, spec->metrics, spec->metric_count, own->metrics, own->metric_count, variant);
     variant->unit = own->unit ? own->unit : spec->unit;
     for (size_t i = 0; i < variant->define_count; i++)
         for (size_t k = 0; k < variant->bake_count; k++)
@@ -484,7 +477,7 @@ static void read_variant(kiln__reader *r, const kiln__spec_node *key, const kiln
         kiln__diag_add(r->diag, key->pos, "variant '%s' has no 'source', and the spec has none either", variant->name);
     size_t names = r->name_count, inputs = r->input_count;
     section own = {0};
-    read_section(r, map, false, &own);
+    read_section(r, map, shared, &own);
     kiln__read_tolerances(r, tolerance_, variant);
     read_steps_or_launch(r, map, variant);
     join_sections(r, shared, &own, variant);
@@ -586,7 +579,7 @@ void kiln__read_spec(kiln__reader *r, const kiln__spec_node *map)
     spec->source = source_ ? kiln__read_text(r, source_, "'source'") : NULL;
     spec->prefix = prefix_ ? read_prefix(r, prefix_) : "";
     kiln__read_sizes(r, sizes_);
-    read_section(r, map, true, &shared);
+    read_section(r, map, NULL, &shared);
     spec->buffer_count = shared.buffer_count;
     spec->input_count = shared.input_count;
     kiln__check_sizes(r, sizes_, shared.buffers, shared.buffer_count);

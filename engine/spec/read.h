@@ -15,7 +15,8 @@ typedef enum kiln__name_kind {
     KILN__NAME_LET,
     KILN__NAME_INPUT,
     KILN__NAME_BUFFER,
-    KILN__NAME_LOOP
+    KILN__NAME_LOOP,
+    KILN__NAME_METRIC /* also of a measurement; only while metrics are read */
 } kiln__name_kind;
 
 /* One name of the namespace that all expressions share. */
@@ -40,6 +41,7 @@ typedef struct kiln__reader {
     size_t name_count, name_capacity;
     size_t input_count; /* declared so far */
     bool for_input;     /* what is read is an input's argument; only for the wording of messages */
+    bool metrics_wrong; /* it was said that they depend on themselves, or on what they may not */
     size_t value_count; /* of all params, against KILN__MOST_VALUES */
 } kiln__reader;
 
@@ -104,6 +106,11 @@ void kiln__read_for_device(kiln__reader *r, kiln__spec_node *target, kiln__spec_
 void kiln__join_for_device(kiln__reader *r, const kiln__for_device *spec, const kiln__for_device *own,
                            kiln__for_device *both);
 
+/* metrics.c. Those of the spec come first, then the variant's; of two of one name the variant's holds. */
+kiln__named_expr *kiln__read_metrics(kiln__reader *r, const kiln__spec_node *map, const kiln__named_expr *shared,
+                                     size_t shared_count, size_t *count);
+void kiln__join_metrics(kiln__reader *r, const kiln__named_expr *shared, size_t shared_count,
+                        const kiln__named_expr *own, size_t own_count, kiln__variant *variant);
 /* buffers.c */
 kiln__buffer *kiln__read_buffers(kiln__reader *r, const kiln__spec_node *node, bool of_spec, size_t *count);
 /* arguments.c */

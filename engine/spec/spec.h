@@ -290,6 +290,32 @@ typedef struct kiln__variant {
     const kiln_param_info *param_infos; /* what kiln_spec_param() returns */
 } kiln__variant;
 
+/* What is measured, for the expressions of metrics and objectives, of a kiln_result *r and its `seconds`.
+ * X(name, more is better, is known, value, why it may be missing) */
+#define KILN__MEASUREMENTS(X)                                                                                          \
+    X(time, false, true, seconds, "it was not measured")                                                               \
+    X(gflops, true, r->flops > 0 && seconds > 0, r->flops / seconds / 1e9, "the spec has no metric `flops`")           \
+    X(gbs, true, r->bytes > 0 && seconds > 0, r->bytes / seconds / 1e9, "the spec has no metric `bytes`")              \
+    X(roofline, true, r->roofline > 0, r->roofline, "neither `flops` and `bytes` nor the device's peaks give one")     \
+    X(energy, false, r->energy_joules > 0, r->energy_joules, "the device does not report its energy")                  \
+    X(power, false, r->power_watts > 0, r->power_watts, "the device does not report its power")                        \
+    X(error, false, r->verified, r->worst_error, "the answer is not verified")
+
+/* What the values of metrics are made of (meter.c). */
+typedef struct kiln__metered {
+    const kiln_allocator *mem;
+    const kiln__variant *variant;
+    const kiln__scope *scope;
+    const kiln_result *result; /* NULL: before the run */
+    double seconds;            /* the result's time; 0: none */
+} kiln__metered;
+/* Each is false where there is no memory; errors of expressions go to `diag`. Sets to->flops and bytes. */
+bool kiln__metrics_count(const kiln__metered *of, kiln_result *to, kiln__diag *diag);
+/* All others, without those that need what was not measured. */
+bool kiln__metrics_print(const kiln__metered *of, kiln_metric_values *to, kiln__diag *diag);
+/* One of all; *missing: the measurement that it lacks, or NULL. */
+bool kiln__metrics_one(const kiln__metered *of, size_t metric, double *value, const char **missing, kiln__diag *diag);
+
 typedef struct kiln__sizes {
     const char *name;
     kiln__pos pos;

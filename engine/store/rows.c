@@ -253,10 +253,18 @@ kiln_status kiln__store_query(kiln_store *store, const char *head, const kiln_st
 _Static_assert(0 KILN_RESULT_MAP(ONE) == 0 KILN__STORE_RESULT(ONE) KILN_RESULT_MAP_NOT_KEPT(ONE)
                                              KILN_RESULT_MAP_NOT_KEPT_2(ONE),
                "a list of KILN_RESULT_MAP is neither in KILN__STORE_RESULT nor KILN_RESULT_MAP_NOT_KEPT");
-_Static_assert(0 KILN__STORE_COLUMNS_3(ONE) == 6 && 0 KILN__STORE_COLUMNS_2(ONE) == 9 &&
-                   0 KILN__STORE_COLUMNS_1(ONE) == 32,
+_Static_assert(0 KILN__STORE_COLUMNS_4(ONE) == 3 && 0 KILN__STORE_COLUMNS_3(ONE) == 6 &&
+                   0 KILN__STORE_COLUMNS_2(ONE) == 9 && 0 KILN__STORE_COLUMNS_1(ONE) == 32,
                "a version of the schema never changes: new columns need a new version (KILN__STORE_VERSION)");
 #undef ONE
+
+static kiln_metric_values metric_values(const char *text)
+{
+    kiln_metric_values values = {{0}};
+    size_t length = strlen(text);
+    memcpy(values.text, text, length < sizeof values.text ? length : sizeof values.text - 1);
+    return values;
+}
 
 static kiln_host_times host_times(const char *text)
 {
@@ -279,6 +287,7 @@ void kiln__store_row_result(const kiln__store_row *row, kiln_result *result)
 #define GET_SECONDS(value) value
 #define GET_KNOWN(value) value
 #define GET_HOSTS(value) host_times(value)
+#define GET_METRICS(value) metric_values(value)
     KILN__STORE_RESULT(GET)
 }
 
@@ -308,6 +317,8 @@ static kiln_status show(kiln_store *store, const kiln__store_row *row, kiln_reco
                           .times = row->times,
                           .time_count = row->time_count,
                           .made = row->made,
+                          .host = row->host,
+                          .command = row->command,
                           KILN_RECORD_SUBJECT_MAP(COPY) KILN_RECORD_ORIGIN_MAP(COPY)};
 #undef COPY
     bool read = kiln__settings_read(&arena, row->params, &params) && kiln__settings_read(&arena, row->sizes, &sizes) &&

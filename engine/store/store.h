@@ -10,9 +10,11 @@
 /* The columns of the table, of CSV files and of a row, in this order; those of a result are from KILN_RESULT_MAP. A new
  * column needs a new version of the schema, with a list of its own: older databases get its columns when they are
  * opened, and older CSV files are read without them; their values are 0 or "". X(kind, name, unit, text) */
-#define KILN__STORE_COLUMNS(X) KILN__STORE_COLUMNS_1(X) KILN__STORE_COLUMNS_2(X) KILN__STORE_COLUMNS_3(X)
+#define KILN__STORE_COLUMNS(X)                                                                                         \
+    KILN__STORE_COLUMNS_1(X) KILN__STORE_COLUMNS_2(X) KILN__STORE_COLUMNS_3(X) KILN__STORE_COLUMNS_4(X)
 #define KILN__STORE_COLUMNS_2(X) KILN_RESULT_MAP_2(X)
 #define KILN__STORE_COLUMNS_3(X) KILN_RESULT_MAP_3(X) X(TEXT, features, "", "")
+#define KILN__STORE_COLUMNS_4(X) KILN_RESULT_MAP_4(X) X(TEXT, host, "", "") X(TEXT, command, "", "")
 #define KILN__STORE_COLUMNS_1(X)                                                                                       \
     KILN_RECORD_SUBJECT_MAP(X)                                                                                         \
     X(TEXT, params, "", "")                                                                                            \
@@ -23,13 +25,14 @@
     X(FLAG, reusable, "", "")                                                                                          \
     KILN_RESULT_MAP_1(X)                                                                                               \
     X(MICROSECONDS, made, "", "")
-#define KILN__STORE_RESULT(X) KILN_RESULT_MAP_1(X) KILN_RESULT_MAP_2(X) KILN_RESULT_MAP_3(X)
+#define KILN__STORE_RESULT(X) KILN_RESULT_MAP_1(X) KILN_RESULT_MAP_2(X) KILN_RESULT_MAP_3(X) KILN_RESULT_MAP_4(X)
 
 /* An X for users that only distinguish texts, integers and floats: they define TEXT(name), WHOLE(name) and
  * REAL(name). */
 #define KILN__COLUMN(kind, name, unit, text) KILN__COLUMN_##kind(name)
 #define KILN__COLUMN_TEXT(name) TEXT(name)
 #define KILN__COLUMN_HOSTS(name) TEXT(name)
+#define KILN__COLUMN_METRICS(name) TEXT(name)
 #define KILN__COLUMN_FLAG(name) WHOLE(name)
 #define KILN__COLUMN_COUNT(name) WHOLE(name)
 #define KILN__COLUMN_THROTTLE(name) WHOLE(name)

@@ -535,7 +535,10 @@ static kiln_status read_foreign(reader *r, const json_t *result, kiln__store_row
                              .source_key = "",
                              .message = "",
                              .features = "",
-                             .input_functions = ""};
+                             .input_functions = "",
+                             .metrics = "",
+                             .host = "",
+                             .command = ""};
     row->spec = text_or(r->header, "kernel_name", NULL);
     row->spec = row->spec ? row->spec : stem(r);
     row->device = text_or(r->header, "device_name", "");

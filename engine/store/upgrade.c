@@ -8,7 +8,8 @@
 #define WHOLE(name) "ALTER TABLE sample ADD COLUMN " #name " INTEGER NOT NULL DEFAULT 0;"
 #define REAL(name) "ALTER TABLE sample ADD COLUMN " #name " REAL DEFAULT 0;"
 static const char *const upgrades[] = {"", KILN__STORE_COLUMNS_2(KILN__COLUMN) "PRAGMA user_version=2;",
-                                       KILN__STORE_COLUMNS_3(KILN__COLUMN) "PRAGMA user_version=3;"};
+                                       KILN__STORE_COLUMNS_3(KILN__COLUMN) "PRAGMA user_version=3;",
+                                       KILN__STORE_COLUMNS_4(KILN__COLUMN) "PRAGMA user_version=4;"};
 #undef TEXT
 #undef WHOLE
 #undef REAL
@@ -16,9 +17,12 @@ static const char *const upgrades[] = {"", KILN__STORE_COLUMNS_2(KILN__COLUMN) "
 #define WHOLE(name) ", 0 AS " #name
 #define REAL(name) ", 0.0 AS " #name
 #define VIEW "CREATE TEMP VIEW sample AS SELECT *"
-static const char *const views[] = {
-    "", VIEW KILN__STORE_COLUMNS_2(KILN__COLUMN) KILN__STORE_COLUMNS_3(KILN__COLUMN) " FROM main.sample",
-    VIEW KILN__STORE_COLUMNS_3(KILN__COLUMN) " FROM main.sample"};
+static const char *const views[] = {"",
+                                    VIEW KILN__STORE_COLUMNS_2(KILN__COLUMN) KILN__STORE_COLUMNS_3(KILN__COLUMN)
+                                        KILN__STORE_COLUMNS_4(KILN__COLUMN) " FROM main.sample",
+                                    VIEW KILN__STORE_COLUMNS_3(KILN__COLUMN)
+                                        KILN__STORE_COLUMNS_4(KILN__COLUMN) " FROM main.sample",
+                                    VIEW KILN__STORE_COLUMNS_4(KILN__COLUMN) " FROM main.sample"};
 #undef VIEW
 #undef TEXT
 #undef WHOLE

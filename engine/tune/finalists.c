@@ -24,6 +24,7 @@ typedef struct finalist {
     kiln_sample *sample;
     kiln_result last;
     double rounds[ROUNDS]; /* the median of each visit */
+    kiln_metric_values metrics[ROUNDS];
     unsigned count, throttle;
     double cost; /* seconds that a visit took */
     bool out;    /* it failed this time */
@@ -109,6 +110,7 @@ static kiln_status visit(finals *f, finalist *one, bool *ends, kiln_error **erro
     kiln_status status = f->again->measure(f->again->user, one->sample, &trial, &one->last, ends, &why);
     one->cost = kiln__seconds_since(start);
     if (status == KILN_OK) {
+        one->metrics[one->count] = one->last.metrics;
         one->rounds[one->count++] = kiln__result_seconds(&one->last);
         one->throttle |= one->last.throttle;
         return KILN_OK;
@@ -172,6 +174,16 @@ static unsigned affordable(finals *f, double left)
     return 0;
 }
 
+/* Metrics that use the time: those of the visit whose time is nearest to the median. */
+static const kiln_metric_values *metrics_of(const finalist *one, double median)
+{
+    unsigned nearest = 0;
+    for (unsigned k = 1; k < one->count; k++)
+        if (fabs(one->rounds[k] - median) < fabs(one->rounds[nearest] - median))
+            nearest = k;
+    return &one->metrics[nearest];
+}
+
 /* The median of the rounds becomes the sample's time. */
 static void conclude(finals *f, int64_t held)
 {
@@ -184,6 +196,7 @@ static void conclude(finals *f, int64_t held)
         kiln__median(sorted, one->count, &median, &low, &high);
         result->first_seconds = first_seconds(one->sample);
         *(result->measured ? &result->seconds : &result->host_seconds) = median;
+        result->metrics = *metrics_of(one, median);
         if (result->measured) {
             result->seconds_low = low;
             result->seconds_high = high;

@@ -5,16 +5,10 @@
 
 #include "tune_internal.h"
 
-/* The fields of a result. X(name, more is better, is known, value, why it may be missing) */
+/* The fields of a result; X as in KILN__MEASUREMENTS. */
 #define FIELDS(X)                                                                                                      \
-    X(time, false, true, seconds, "")                                                                                  \
-    X(gflops, true, r->flops > 0 && seconds > 0, r->flops / seconds / 1e9, "the spec has no metric `flops`")           \
-    X(gbs, true, r->bytes > 0 && seconds > 0, r->bytes / seconds / 1e9, "the spec has no metric `bytes`")              \
-    X(roofline, true, r->roofline > 0, r->roofline, "neither `flops` and `bytes` nor the device's peaks give one")     \
-    X(energy, false, r->energy_joules > 0, r->energy_joules, "the device does not report its energy")                  \
-    X(power, false, r->power_watts > 0, r->power_watts, "the device does not report its power")                        \
-    X(compile, false, true, (double)r->compile_ns / 1e9, "")                                                           \
-    X(error, false, r->verified, r->worst_error, "the answer is not verified")
+    KILN__MEASUREMENTS(X)                                                                                              \
+    X(compile, false, true, (double)r->compile_ns / 1e9, "")
 
 typedef struct field {
     const char *name;
@@ -191,7 +185,28 @@ typedef struct judged {
     const kiln__config *config;
 } judged;
 
-/* A field of the result, else a metric of the variant. */
+/* The value of a metric in "NAME=VALUE ...". */
+static bool find_kept(const char *text, const char *name, kiln_value *value)
+{
+    size_t length = strlen(name);
+    for (; *text; text += strcspn(text, " "), text += *text == ' ')
+        if (strncmp(text, name, length) == 0 && text[length] == '=') {
+            *value = (kiln_value){.kind = KILN_FLOAT, .as.f = kiln__parse_double(text + length + 1, NULL)};
+            return true;
+        }
+    return false;
+}
+
+static bool find_name(void *user, const char *name, kiln_value *value);
+
+/* In a metric's expression the spec's own names come first. */
+static bool find_in_metric(void *user, const char *name, kiln_value *value)
+{
+    const judged *j = user;
+    return kiln__scope_find(kiln__config_scope(j->config), name, value) || find_name(user, name, value);
+}
+
+/* A field of the result, else a metric of the variant: as it was kept (it may need inputs), else computed. */
 static bool find_name(void *user, const char *name, kiln_value *value)
 {
     const judged *j = user;
@@ -200,10 +215,13 @@ static bool find_name(void *user, const char *name, kiln_value *value)
         value->kind = KILN_FLOAT;
         return field_value(j->result, wanted, &value->as.f);
     }
+    if (find_kept(j->result->metrics.text, name, value))
+        return true;
     const kiln__variant *variant = j->config ? j->config->variant : NULL;
+    const kiln__scope scope = {.find = find_in_metric, .user = user};
     for (size_t i = 0; variant && i < variant->metric_count; i++)
         if (strcmp(variant->metrics[i].name, name) == 0)
-            return kiln__expr_eval(variant->metrics[i].expr, kiln__config_scope(j->config), value, NULL);
+            return kiln__expr_eval(variant->metrics[i].expr, &scope, value, NULL);
     return false;
 }
 

@@ -15,9 +15,9 @@ struct kiln__recorder {
     const kiln_tune_options *options;
     kiln__arena arena;
     kiln_store *store;
-    bool told;       /* it was logged that the store cannot be used */
-    uint64_t lost;   /* samples that could not be stored */
-    const char *run; /* how samples are made */
+    bool told;              /* it was logged that the store cannot be used */
+    uint64_t lost;          /* samples that could not be stored */
+    const char *run, *host; /* how samples are made, and where */
     recorder_device *devices;
     size_t device_count;
     const char *sizes;      /* as a text; "" until a configuration is seen */
@@ -126,9 +126,12 @@ kiln_status kiln__recorder_open(kiln_engine *engine, const kiln_spec *spec, cons
     kiln__text run = {.mem = engine->mem};
     describe_run(kiln__tune_run(options), &run);
     r->run = keep_text(&r->arena, &run);
+    kiln__text host = {.mem = engine->mem};
+    kiln__host_describe(&host);
+    r->host = keep_text(&r->arena, &host);
     r->variants = kiln__arena_alloc(&r->arena, (spec->variant_count + 1) * sizeof *r->variants);
     r->known = kiln__arena_alloc(&r->arena, (spec->variant_count + 1) * sizeof *r->known);
-    status = !r->run || !r->variants || !r->known ? kiln__fail_memory(error) : make_devices(r, error);
+    status = !r->run || !r->host || !r->variants || !r->known ? kiln__fail_memory(error) : make_devices(r, error);
     if (status != KILN_OK) {
         kiln__recorder_free(r);
         return status;
@@ -355,6 +358,8 @@ static void fill_row(const kiln__recorder *r, const kiln__identity *identity, co
         .status = sample->status,
         .message = sample->message,
         .features = r->features,
+        .host = r->host,
+        .command = r->options->command ? r->options->command : "",
         .reusable = *identity->source && is_reusable(sample->status, why),
         .made = kiln__today_ns() / 1000,
         .times = r->times,

@@ -109,6 +109,9 @@ static void write_some(kiln_store *store)
                            .message = "",
                            .features = "",
                            .input_functions = "",
+                           .metrics = "",
+                           .host = "",
+                           .command = "",
                            .made = INT64_MAX,
                            .times = times,
                            .time_count = 2};

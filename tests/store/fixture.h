@@ -98,6 +98,9 @@ static inline kiln__store_row row_of(unsigned number, char key[33], double times
         .power_watts = 600.5 + number,
         .energy_joules = 0.25 * number,
         .features = number % 2 ? "rows=300 mean=2.5" : "",
+        .metrics = number % 2 ? "edges=12.0 rate=0.5" : "",
+        .host = "a1, Linux",
+        .command = "kiln tune \"matmul\", twice",
         .times = times,
         .time_count = 3,
     };

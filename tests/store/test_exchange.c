@@ -76,6 +76,9 @@ static void add(kiln_store *store, unsigned number)
         .reusable = 1,
         .inputs_seconds = number == 4 ? 0.5 : 0,
         .input_functions = number == 4 ? "make=0.375 convert=0.125" : "",
+        .metrics = number == 4 ? "edges=12.0 rate=0.5" : "",
+        .host = "a1, Linux",
+        .command = number == 4 ? "kiln tune 'a, \"b\"'" : "",
         .copy_seconds = number == 4 ? 0.0625 : 0,
         .rounds = number,
         .verified = 1,
@@ -184,6 +187,9 @@ static void no_formulas(void)
                                .message = cases[i].text,
                                .features = "",
                                .input_functions = "",
+                               .metrics = "",
+                               .host = "",
+                               .command = "",
                                .seconds = -1.5,
                                .made = 1};
         CHECK_OK(kiln__store_add(f.store, &row, NULL, &error), error);
@@ -284,6 +290,9 @@ static void one_problem_a_file(void)
                            .message = "",
                            .features = "",
                            .input_functions = "",
+                           .metrics = "",
+                           .host = "",
+                           .command = "",
                            .seconds = 1,
                            .measured = 1};
     CHECK_OK(kiln__store_add(f.store, &row, NULL, &error), error);

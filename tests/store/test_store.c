@@ -261,6 +261,24 @@ static const char csv_2[] =
     "00000000000000000000000000000abe,add,plain,BLOCK=64,N=8,i,verify,GPU,cuda:0,,9.0,13.0,13.0,0.1.0,s,0,,1,1,1,0,0.5,"
     "0.25,0.75,2,0,0,0,0,0,5,1000,0,0,0,7,0,0,0,0,0,0.25 0.75\n";
 
+/* What version 3 added to the database. */
+static const char to_version_3[] =
+    "ALTER TABLE sample ADD COLUMN inputs_seconds REAL DEFAULT 0;"
+    "ALTER TABLE sample ADD COLUMN input_functions TEXT NOT NULL DEFAULT '';"
+    "ALTER TABLE sample ADD COLUMN copy_seconds REAL DEFAULT 0;"
+    "ALTER TABLE sample ADD COLUMN host_step_seconds REAL DEFAULT 0;"
+    "ALTER TABLE sample ADD COLUMN rounds INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE sample ADD COLUMN features TEXT NOT NULL DEFAULT '';UPDATE sample SET rounds=9, features='rows=3';"
+    "PRAGMA user_version=3;";
+
+static int check_version_3(void *user, const kiln_record *record)
+{
+    CHECK(record->result->rounds == 9 && record->feature_count == 1);
+    CHECK(!*record->result->metrics.text && !*record->host && !*record->command);
+    ++*(unsigned *)user;
+    return 0;
+}
+
 static int check_version_2(void *user, const kiln_record *record)
 {
     const kiln_result *result = record->result;
@@ -344,6 +362,28 @@ static void databases_and_files_of_version_2(void)
     teardown(&f);
 }
 
+static void databases_of_version_3(void)
+{
+    fixture f;
+    setup(&f);
+    close_store(&f);
+    unsigned seen = 0;
+    kiln_error *error = NULL;
+    CU_ASSERT_EQUAL(unlink(f.path), 0);
+    run_sql(f.path, version_1);
+    run_sql(f.path, to_version_2);
+    run_sql(f.path, to_version_3);
+    for (unsigned flags = KILN_STORE_READ; flags + 1 > 0; flags--) { /* as a view, then upgraded */
+        open_store(&f, flags);
+        CHECK_OK(kiln_store_list(f.store, NULL, check_version_3, &seen, &error), error);
+        if (flags)
+            close_store(&f);
+    }
+    CHECK(seen == 2);
+    CHECK(add_number(f.store, 3));
+    teardown(&f);
+}
+
 /* What describes an input is listed, and comes back from a file as it was. */
 static int check_features(void *user, const kiln_record *record)
 {
@@ -394,7 +434,7 @@ static void others_databases_are_left_alone(void)
     kiln_store *store = NULL;
     kiln_error *error = NULL;
     close_store(&f);
-    run_sql(f.path, "PRAGMA user_version=4");
+    run_sql(f.path, "PRAGMA user_version=5");
     CHECK(kiln__store_open(NULL, NULL, f.path, 0, &store, &error) == KILN_ERROR_UNSUPPORTED);
     kiln_error_free(error);
     error = NULL;
@@ -772,6 +812,7 @@ static const check_case cases[] = {
     {"CSV that is damaged", csv_that_is_damaged},
     {"older databases and files", older_databases_and_files},
     {"databases and files of version 2", databases_and_files_of_version_2},
+    {"databases of version 3", databases_of_version_3},
     {"features are kept", features_are_kept},
     {"damage is moved aside", damage_is_moved_aside},
     {"damage that comes later", damage_that_comes_later},

@@ -148,6 +148,7 @@ static kiln_result numbered_result(void)
             (char)('a' + (n) % 26)                                                                                     \
         }                                                                                                              \
     }
+#define NUMBER_METRICS(n) NUMBER_HOSTS(n)
     KILN_RESULT_MAP(NUMBER)
     return result;
 }

@@ -60,7 +60,9 @@ int main(int argc, char **argv)
     signal(SIGPIPE, SIG_IGN); /* a dead compile worker must be reported and not end the command; see out_finish() */
     signal(SIGXFSZ, SIG_IGN); /* the same for a limit on file sizes: writing fails, the old file stays */
     out_start();
-    cli c = {0};
+    cli c = {.line = "kiln"};
+    for (int i = 1; i < argc; i++)
+        c.line = cli_printf("%s %s", c.line, cli_shell_word(argv[i]));
     int code = out_finish(dispatch(&c, argc, argv));
     leave_device(&c, code);
     kiln_spec_free(c.spec);

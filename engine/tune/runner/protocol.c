@@ -194,6 +194,7 @@ void kiln__runner_write_launching(kiln__text *message)
 #define WRITE_SECONDS(value) kiln__wire_real(message, value)
 #define WRITE_KNOWN(value) kiln__wire_real(message, value)
 #define WRITE_HOSTS(value) kiln__wire_string(message, value.text)
+#define WRITE_METRICS(value) kiln__wire_string(message, value.text)
 
 #define READ(kind, name, unit, text) answer->result.name = READ_##kind;
 #define READ_FLAG read_small(&in, 1) == 1
@@ -206,17 +207,30 @@ void kiln__runner_write_launching(kiln__text *message)
 #define READ_SECONDS kiln__wire_read_real(&in)
 #define READ_KNOWN kiln__wire_read_real(&in)
 #define READ_HOSTS read_hosts(&in)
+#define READ_METRICS read_metrics(&in)
+
+static void read_text(kiln__wire *in, char *to, size_t room)
+{
+    const char *text = kiln__wire_read_string(in);
+    size_t length = strlen(text);
+    if (length >= room)
+        in->failed = true;
+    else
+        memcpy(to, text, length);
+}
 
 static kiln_host_times read_hosts(kiln__wire *in)
 {
     kiln_host_times times = {{0}};
-    const char *text = kiln__wire_read_string(in);
-    size_t length = strlen(text);
-    if (length >= sizeof times.text)
-        in->failed = true;
-    else
-        memcpy(times.text, text, length);
+    read_text(in, times.text, sizeof times.text);
     return times;
+}
+
+static kiln_metric_values read_metrics(kiln__wire *in)
+{
+    kiln_metric_values values = {{0}};
+    read_text(in, values.text, sizeof values.text);
+    return values;
 }
 
 void kiln__runner_write_result(kiln__text *message, const kiln__runner_answer *answer)

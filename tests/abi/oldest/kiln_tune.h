@@ -135,6 +135,7 @@ typedef struct kiln_tune_options {
                                       maximised and all others minimised. The ranking goes by the first. A strategy
                                       minimises their geometric mean, with 1 / value for those that are maximised */
     size_t objective_count;
+    const char *command; /* how the sweep was asked for, such as a command line: kept with each sample; NULL: none */
 } kiln_tune_options;
 
 typedef struct kiln_tuning kiln_tuning;
@@ -269,6 +270,8 @@ typedef struct kiln_record {
     int64_t made;                 /* microseconds since 1970 */
     const kiln_setting *features; /* numbers that describe the input, as the spec's `features` has them */
     size_t feature_count;         /* 0: the spec has none, or the inputs were not made */
+    const char *host;             /* the machine: its name, system and processor; "": not known */
+    const char *command;          /* `command` of kiln_tune_options; "": none */
 } kiln_record;
 /* Return nonzero to be shown no more. */
 typedef int (*kiln_record_fn)(void *user, const kiln_record *record);

@@ -11,7 +11,8 @@ with open("all.csv", newline="") as file:
 bad = '</script><script>alert(1)</script><!-- <img src=x onerror=alert(1)> ]]> " \' & \\u003c &lt; \x7f'
 for number, row in enumerate(rows):
     row["spec"] = "<img src=x onerror=alert(1)>"
-    row["variant"] = row["device"] = row["driver"] = row["run"] = bad
+    row["nvrtc"] = "\\input{/etc/passwd}} %~^$ @string"
+    row["variant"] = row["device"] = row["driver"] = row["run"] = row["host"] = row["command"] = bad
     if number == 0:
         row["status"], row["message"] = "9", bad
 with open("bad.csv", "w", newline="") as file:
@@ -22,6 +23,7 @@ END
 kiln results import bad.csv --store bad.db
 spec='<img src=x onerror=alert(1)>'
 kiln report "$spec" --store bad.db -o bad.html >/dev/null && python3 "$TOOLS/page.py" bad.html
+grep -A 8 '@misc' bad.html | grep -E '^ +(title|note)' # no brace, backslash or % of theirs is TeX's
 kiln report "$spec" --store bad.db --gnuplot bad && grep -h 'set title' bad/*.gp
 cat > space.json <<'END'
 {"kernel_name": "</script><b>", "device_name": "<i>&", "tune_params_keys": ["</td><script>", "y"], "cache": {

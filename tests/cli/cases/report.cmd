@@ -6,6 +6,8 @@ kiln tune add >/dev/null
 kiln tune add -s prime >/dev/null
 kiln report add
 python3 "$TOOLS/page.py" report.html
+grep -A 3 '<dt>command' report.html | sed 's/>kiln tune add/>COMMAND&/' | grep -c COMMAND
+sed -n '/@misc/,/^}/p' report.html | sed 's/[0-9][0-9.]*/N/g'
 kiln report add -s N=127 -v wide -o small.html --json | grep -v bytes
 python3 "$TOOLS/page.py" small.html | tail -2
 kiln report "$SPECS/add.yaml" -o - --device sim > same.html && cmp report.html same.html

@@ -107,6 +107,7 @@ typedef struct cli_command cli_command;
 typedef struct cli { /* one run of the command */
     const cli_command *command;
     cli_args args;
+    const char *line;    /* the whole command, as a shell takes it */
     kiln_engine *engine; /* from cli_engine(); closed by main */
     kiln_spec *spec;     /* from cli_spec(); freed by main */
 } cli;
@@ -272,8 +273,9 @@ bool cli_is_control(uint32_t code); /* C0, C1, DEL, bidirectional marks */
 /* Escapes control characters except those in `as_is` ("\n\t"), and bytes that are not UTF-8, as \x1b or \u202e. From
  * malloc(), for any thread; NULL: out of memory. */
 char *cli_escape(const char *text, size_t length, const char *as_is);
-const char *cli_visible(const char *text); /* the same as one line, in memory of cli_alloc() */
-bool cli_is_plain(const char *text);       /* nothing in it would be escaped */
+const char *cli_visible(const char *text);    /* the same as one line, in memory of cli_alloc() */
+bool cli_is_plain(const char *text);          /* nothing in it would be escaped */
+const char *cli_shell_word(const char *text); /* quoted for a shell if needed */
 /* Bytes of the first character of an escaped text, and its columns. */
 size_t cli_character(const char *text, size_t *columns);
 
@@ -294,6 +296,9 @@ const char *cli_duration(double seconds);               /* "1 min 20 s" */
 const char *cli_bytes(uint64_t bytes);                  /* "1.5 MiB" */
 const char *cli_whole(uint64_t number);                 /* "116,928" */
 const char *cli_significant(double number, int digits); /* never with an exponent */
+/* The next name of "NAME=NUMBER ..." (metrics, host functions), and its number; NULL at the end. */
+const char *cli_named_number(const char **text, double *number);
+bool cli_find_number(const char *text, const char *name, double *number); /* false: it is not there */
 /* A suitable unit of time for `seconds`, and its length in seconds. */
 const char *cli_time_unit(double seconds, double *length);
 double cli_ratio(uint64_t a, uint64_t b);             /* 0 if b is 0 */

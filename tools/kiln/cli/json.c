@@ -106,12 +106,9 @@ static json_t *js_unit(unsigned unit)
 json_t *js_host_times(const char *text)
 {
     json_t *object = js_object();
-    while (*text) {
-        size_t name = strcspn(text, "= ");
-        js_set(object, cli_strndup(text, name), js_real(text[name] == '=' ? strtod(text + name + 1, NULL) : 0));
-        text += strcspn(text, " ");
-        text += *text == ' ';
-    }
+    double number;
+    for (const char *name; (name = cli_named_number(&text, &number));)
+        js_set(object, name, js_real(number));
     return object;
 }
 
@@ -126,6 +123,7 @@ json_t *js_host_times(const char *text)
 #define SET_KNOWN(name) js_set(object, #name, js_known(result->name));
 #define SET_SECONDS(name) js_set(object, #name, timed ? js_real(result->name) : json_null());
 #define SET_HOSTS(name) js_set(object, #name, js_host_times(result->name.text));
+#define SET_METRICS(name) js_set(object, #name, js_host_times(result->name.text));
 #define SET_NANOSECONDS(name)                                                                                          \
     js_set(object, cli_printf("%.*s_seconds", (int)strlen(#name) - (int)strlen("_ns"), #name),                         \
            js_real((double)result->name / 1e9));

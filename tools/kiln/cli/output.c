@@ -419,3 +419,24 @@ const char *cli_share(uint64_t part, uint64_t whole)
 }
 
 const char *cli_per(uint64_t a, uint64_t b) { return b ? cli_significant(cli_ratio(a, b), 4) : ""; }
+
+/* ---- numbers with names ---- */
+
+const char *cli_named_number(const char **text, double *number)
+{
+    const char *from = *text + strspn(*text, " ");
+    size_t name = strcspn(from, "= ");
+    if (name == 0)
+        return NULL;
+    *number = from[name] == '=' ? strtod(from + name + 1, NULL) : 0;
+    *text = from + strcspn(from, " ");
+    return cli_strndup(from, name);
+}
+
+bool cli_find_number(const char *text, const char *name, double *number)
+{
+    for (const char *found; (found = cli_named_number(&text, number));)
+        if (strcmp(found, name) == 0)
+            return true;
+    return false;
+}

@@ -90,3 +90,13 @@ size_t cli_character(const char *text, size_t *columns)
     *columns = wide < 0 ? 1 : (size_t)wide;
     return size ? size : 1;
 }
+
+const char *cli_shell_word(const char *text)
+{
+    if (*text && !text[strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=.,:/@%")])
+        return text;
+    const char *made = "'";
+    for (; *text; text++)
+        made = *text == '\'' ? cli_printf("%s'\\''", made) : cli_printf("%s%c", made, *text);
+    return cli_printf("%s'", made);
+}

@@ -1,4 +1,5 @@
 /* metrics.c - the spec's metrics for one configuration, as `kiln run` and `kiln show` print them. */
+#include <math.h>
 #include <string.h>
 
 #include "commands.h"
@@ -9,8 +10,18 @@ kiln_status metrics_read(kiln_plan *plan, metric_list *metrics, kiln_error **err
     metrics->count = kiln_plan_metric_count(plan);
     metrics->names = cli_alloc(metrics->count * sizeof *metrics->names);
     metrics->values = cli_alloc(metrics->count * sizeof *metrics->values);
-    for (size_t i = 0; i < metrics->count && status == KILN_OK; i++)
-        status = kiln_plan_metric(plan, i, &metrics->names[i], &metrics->values[i], error);
+    for (size_t i = 0; i < metrics->count && status == KILN_OK; i++) {
+        kiln_error *why = NULL;
+        status = kiln_plan_metric(plan, i, &metrics->names[i], &metrics->values[i], &why);
+        if (status == KILN_ERROR_UNSUPPORTED) { /* it needs what was not measured */
+            metrics->values[i] = NAN;
+            status = KILN_OK;
+        }
+        if (status == KILN_OK)
+            kiln_error_free(why);
+        else
+            *error = why;
+    }
     return status;
 }
 
@@ -18,7 +29,8 @@ const char *metrics_text(const metric_list *metrics, bool all)
 {
     const char *text = "";
     for (size_t i = 0; i < metrics->count; i++)
-        if (all || (strcmp(metrics->names[i], "flops") != 0 && strcmp(metrics->names[i], "bytes") != 0))
+        if (!isnan(metrics->values[i]) &&
+            (all || (strcmp(metrics->names[i], "flops") != 0 && strcmp(metrics->names[i], "bytes") != 0)))
             text = cli_printf("%s%s%s %s", text, *text ? ", " : "", metrics->names[i],
                               metrics->values[i] == 0 ? "0" : cli_significant(metrics->values[i], 4));
     return text;

@@ -72,6 +72,10 @@ static int add_record(void *user, const kiln_record *record)
         p->throttled += (record->result->throttle &
                          (KILN_THROTTLE_POWER | KILN_THROTTLE_THERMAL | KILN_THROTTLE_HARDWARE)) != 0;
         p->compile_seconds += (double)record->result->compile_ns / 1e9;
+        report_observe(&p->clock, record->result->clock_hz);
+        report_observe(&p->memory_clock, record->result->memory_clock_hz);
+        report_observe(&p->temperature, record->result->temperature);
+        report_observe(&p->power, record->result->power_watts);
     }
     p->device_id = report_intern(r, record->device_id);
     report_add_once(&p->ids, p->device_id);
@@ -81,6 +85,8 @@ static int add_record(void *user, const kiln_record *record)
     report_add_once(&p->nvrtcs, report_intern(r, record->nvrtc));
     report_add_once(&p->kilns, report_intern(r, record->kiln));
     report_add_once(&p->runs, report_intern(r, record->run));
+    report_add_once(&p->hosts, report_intern(r, record->host));
+    report_add_once(&p->commands, report_intern(r, record->command));
     report_add(p, &sample);
     return cli_interrupted();
 }

@@ -1,4 +1,5 @@
 /* show.c - kiln show */
+#include <math.h>
 #include <string.h>
 #include <time.h>
 
@@ -305,7 +306,10 @@ static int show_metrics(cli *c)
     table_start(&table, "lr");
     for (size_t i = 0; i < metrics.count; i++) {
         table_cell(&table, "%s", metrics.names[i]);
-        table_cell(&table, "%s", metrics.values[i] == 0 ? "0" : cli_significant(metrics.values[i], 4));
+        table_cell(&table, "%s",
+                   isnan(metrics.values[i]) ? "needs a run"
+                   : metrics.values[i] == 0 ? "0"
+                                            : cli_significant(metrics.values[i], 4));
     }
     table_print(&table, false);
     return 0;

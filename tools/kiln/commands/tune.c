@@ -80,6 +80,7 @@ static int make_options(cli *c, tune_view *view, kiln_run_options *run, kiln_tun
         .improvement = args->improvement,
         .objectives = args->objectives.items,
         .objective_count = args->objectives.count,
+        .command = c->line,
     };
     options->isolation = args->no_isolate ? KILN_ISOLATE_NEVER : args->isolate ? KILN_ISOLATE_ALWAYS : KILN_ISOLATE_GPU;
     options->sample_timeout = args->sample_timeout;

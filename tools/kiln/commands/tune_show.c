@@ -51,6 +51,13 @@ static const char *time_heading(const kiln_result *result, const char *unit)
     return result->host_seconds > 0 ? cli_printf("simulated %s", unit) : "";
 }
 
+#define MOST_METRICS 4 /* columns; --json and --csv have all */
+
+static const char *bare_objective(const char *text)
+{
+    return strncmp(text, "min:", 4) == 0 || strncmp(text, "max:", 4) == 0 ? text + 4 : text;
+}
+
 /* Whether an objective has a column of its own: time has one in any case. */
 static bool has_column(const char *objective)
 {
@@ -62,6 +69,7 @@ typedef struct rows {
     double unit;
     bool timed, flops, bytes, roofline, rank, ties;
     const cli_list *objectives;
+    cli_list metrics; /* of the spec's own, those that have a column */
 } rows;
 
 static void start_rows(rows *r, const cli *c, const kiln_tuning *tuning, const kiln_sample *best, bool rank)
@@ -82,6 +90,17 @@ static void start_rows(rows *r, const cli *c, const kiln_tuning *tuning, const k
     char *align = cli_printf("r");
     for (size_t i = 0; i < r->objectives->count; i++)
         align = cli_printf("%s%s", align, has_column(r->objectives->items[i]) ? "r" : "");
+    const char *text = best->result->metrics.text;
+    r->metrics = (cli_list){0};
+    for (const char *name; r->metrics.count < MOST_METRICS && (name = cli_named_number(&text, &(double){0}));) {
+        bool shown = false;
+        for (size_t i = 0; i < r->objectives->count && !shown; i++)
+            shown = strcmp(bare_objective(r->objectives->items[i]), name) == 0;
+        if (!shown) {
+            cli_list_add(&r->metrics, name);
+            align = cli_printf("%sr", align);
+        }
+    }
     table_start(&r->table, cli_printf("%srrrrll", align));
     r->table.indent = 2;
     table_cell(&r->table, "%s", rank ? "rank" : "");
@@ -92,6 +111,8 @@ static void start_rows(rows *r, const cli *c, const kiln_tuning *tuning, const k
     table_cell(&r->table, "%s", r->flops ? "GFLOP/s" : "");
     table_cell(&r->table, "%s", r->bytes ? "GB/s" : "");
     table_cell(&r->table, "%s", r->roofline ? "roofline" : "");
+    for (size_t i = 0; i < r->metrics.count; i++)
+        table_cell(&r->table, "%s", r->metrics.items[i]);
     table_cell(&r->table, "variant");
     table_cell(&r->table, "configuration");
 }
@@ -108,6 +129,11 @@ static void add_row(rows *r, const kiln_sample *sample, size_t rank)
     table_cell(&r->table, "%s", r->flops && result->flops > 0 ? cli_printf("%.1f", result->flops / seconds / 1e9) : "");
     table_cell(&r->table, "%s", r->bytes && result->bytes > 0 ? cli_printf("%.1f", result->bytes / seconds / 1e9) : "");
     table_cell(&r->table, "%s", r->roofline ? cli_printf("%.1f %%", 100 * result->roofline) : "");
+    for (size_t i = 0; i < r->metrics.count; i++) {
+        double value;
+        bool known = cli_find_number(result->metrics.text, r->metrics.items[i], &value);
+        table_cell(&r->table, "%s", !known ? "" : value == 0 ? "0" : cli_significant(value, 4));
+    }
     table_cell(&r->table, sample->contender ? "%s" : "(%s)", sample->variant);
     table_cell(&r->table, "%s", cli_settings_text(sample->params, sample->param_count));
 }
@@ -584,7 +610,8 @@ static void csv_text(FILE *file, const char *text)
     X(input_functions)                                                                                                 \
     X(copy_seconds)                                                                                                    \
     X(host_step_seconds)                                                                                               \
-    X(rounds)
+    X(rounds)                                                                                                          \
+    X(metrics)
 #define CSV_NONE(X)                                                                                                    \
     X(measured)                                                                                                        \
     X(estimated)                                                                                                       \
@@ -607,7 +634,8 @@ enum csv_kind {
     CSV_KNOWN,
     CSV_NANOSECONDS,
     CSV_MICROSECONDS,
-    CSV_HOSTS
+    CSV_HOSTS,
+    CSV_METRICS
 };
 enum { KILN_RESULT_MAP(CSV_X) };
 #undef CSV_X
@@ -635,6 +663,10 @@ static void csv_field(FILE *file, const struct csv_column *column, const kiln_re
     case CSV_HOSTS:
         fputc(',', file);
         csv_text(file, ((const kiln_host_times *)at)->text);
+        return;
+    case CSV_METRICS:
+        fputc(',', file);
+        csv_text(file, ((const kiln_metric_values *)at)->text);
         return;
     case CSV_FLAG: fprintf(file, ",%d", *(const int *)at); return;
     case CSV_COUNT:

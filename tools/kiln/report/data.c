@@ -73,6 +73,7 @@ report_problem *report_find_problem(report *r, const char *device, const kiln_se
     *made = (report_problem){.device = report_intern(r, device),
                              .sizes = text,
                              .device_id = "",
+                             .from = r->source,
                              .size_list = report_settings(r, sizes, size_count),
                              .size_count = size_count};
     return made;
@@ -93,6 +94,15 @@ void report_add_once(cli_list *list, const char *text)
             return;
     if (*text)
         cli_list_add(list, text);
+}
+
+void report_observe(report_range *range, double value)
+{
+    if (!(value > 0) || !isfinite(value))
+        return;
+    range->least = range->count && range->least < value ? range->least : value;
+    range->most = range->count && range->most > value ? range->most : value;
+    range->count++;
 }
 
 static void leave(void *text) { (void)text; /* freed with the command's memory */ }

@@ -31,7 +31,7 @@ void report_escape(FILE *to, const char *text)
     free(shown);
 }
 
-static void CLI_PRINTF(2, 3) put(FILE *to, const char *format, ...)
+void report_put(FILE *to, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -40,14 +40,14 @@ static void CLI_PRINTF(2, 3) put(FILE *to, const char *format, ...)
     report_escape(to, text);
 }
 
-static void cell(FILE *to, bool number, const char *text)
+void report_cell(FILE *to, bool number, const char *text)
 {
     fputs(number ? "<td class=n>" : "<td>", to);
     report_escape(to, text);
     fputs("</td>", to);
 }
 
-static void head(FILE *to, const char *const *texts, size_t count, const char *numbers)
+void report_head(FILE *to, const char *const *texts, size_t count, const char *numbers)
 {
     fputs("<thead><tr>", to);
     for (size_t i = 0; i < count; i++) {
@@ -58,7 +58,7 @@ static void head(FILE *to, const char *const *texts, size_t count, const char *n
     fputs("</tr></thead>\n", to);
 }
 
-static const char *cut(const char *text)
+const char *report_cut(const char *text)
 {
     size_t length = strlen(text);
     if (length <= MOST_MESSAGE)
@@ -192,18 +192,18 @@ static columns find_columns(const report_problem *p)
 static void sample_row(FILE *to, columns has, const report_sample *s, const char *rank, double unit)
 {
     fputs("<tr>", to);
-    cell(to, true, rank);
-    cell(to, true, cli_significant(s->seconds / unit, 4));
+    report_cell(to, true, rank);
+    report_cell(to, true, cli_significant(s->seconds / unit, 4));
     if (has.flops)
-        cell(to, true, rate(s->flops, s->seconds));
+        report_cell(to, true, rate(s->flops, s->seconds));
     if (has.bytes)
-        cell(to, true, rate(s->bytes, s->seconds));
+        report_cell(to, true, rate(s->bytes, s->seconds));
     if (has.share)
-        cell(to, true, share(s->share));
+        report_cell(to, true, share(s->share));
     if (has.variant)
-        cell(to, false, s->variant);
+        report_cell(to, false, s->variant);
     fputs("<td class=c>", to);
-    report_escape(to, cut(report_configuration(s)));
+    report_escape(to, report_cut(report_configuration(s)));
     fputs("</td></tr>\n", to);
 }
 
@@ -227,7 +227,7 @@ static void samples_head(FILE *to, columns has, const char *first, const char *u
             align[count++] = *all[i].align;
         }
     fputs("<div class=scroll tabindex=0><table>", to);
-    head(to, heads, count, align);
+    report_head(to, heads, count, align);
     fputs("<tbody>\n", to);
 }
 
@@ -279,17 +279,17 @@ static void end_to_end_table(FILE *to, const report_problem *p)
     const bool timed = p->time == REPORT_MEASURED || p->time == REPORT_ESTIMATED;
     const whole_cost *plain = whole_cost_plain(costs, count);
     fputs("<section><h3>Made by the host, end to end</h3>\n<div class=scroll tabindex=0><table>", to);
-    head(to, heads, CLI_COUNT(heads), "lrrrrrl");
+    report_head(to, heads, CLI_COUNT(heads), "lrrrrrl");
     fputs("<tbody>\n", to);
     for (size_t i = 0; i < count; i++) {
         fputs("<tr>", to);
-        cell(to, false, costs[i].variant);
-        cell(to, true, cli_seconds(costs[i].inputs));
-        cell(to, true, cli_seconds(costs[i].copy));
-        cell(to, true, cli_seconds(costs[i].repetition));
-        cell(to, true, timed ? cli_seconds(whole_cost_sum(&costs[i], 1000)) : "");
-        cell(to, true, timed ? whole_cost_pays_text(&costs[i], plain) : "");
-        cell(to, false, whole_cost_functions(costs[i].functions));
+        report_cell(to, false, costs[i].variant);
+        report_cell(to, true, cli_seconds(costs[i].inputs));
+        report_cell(to, true, cli_seconds(costs[i].copy));
+        report_cell(to, true, cli_seconds(costs[i].repetition));
+        report_cell(to, true, timed ? cli_seconds(whole_cost_sum(&costs[i], 1000)) : "");
+        report_cell(to, true, timed ? whole_cost_pays_text(&costs[i], plain) : "");
+        report_cell(to, false, whole_cost_functions(costs[i].functions));
         fputs("</tr>\n", to);
     }
     fputs("</tbody></table></div></section>\n", to);
@@ -303,7 +303,7 @@ static void param_tables(FILE *to, const report_problem *p)
     fputs("<details><summary>Numbers: time by value of each param</summary>\n<div class=scroll tabindex=0><table>", to);
     const char *const heads[] = {"variant", "param", "value", "ran", "failed", cli_printf("best (%s)", name),
                                  "median",  "worst"};
-    head(to, heads, CLI_COUNT(heads), "lllrrrrr");
+    report_head(to, heads, CLI_COUNT(heads), "lllrrrrr");
     fputs("<tbody>\n", to);
     for (size_t v = 0; v < p->variant_count; v++)
         for (size_t k = 0; k < p->variants[v].param_count; k++) {
@@ -311,14 +311,14 @@ static void param_tables(FILE *to, const report_problem *p)
             for (size_t i = 0; i < param->bin_count; i++) {
                 const report_spread *s = &param->spreads[i];
                 fputs("<tr>", to);
-                cell(to, false, p->variants[v].name);
-                cell(to, false, param->name);
-                cell(to, false, cut(param->labels[i]));
-                cell(to, true, cli_whole(s->ran));
-                cell(to, true, cli_whole(s->failed));
-                cell(to, true, s->ran ? cli_significant(s->least / unit, 4) : "");
-                cell(to, true, s->ran ? cli_significant(s->median / unit, 4) : "");
-                cell(to, true, s->ran ? cli_significant(s->most / unit, 4) : "");
+                report_cell(to, false, p->variants[v].name);
+                report_cell(to, false, param->name);
+                report_cell(to, false, report_cut(param->labels[i]));
+                report_cell(to, true, cli_whole(s->ran));
+                report_cell(to, true, cli_whole(s->failed));
+                report_cell(to, true, s->ran ? cli_significant(s->least / unit, 4) : "");
+                report_cell(to, true, s->ran ? cli_significant(s->median / unit, 4) : "");
+                report_cell(to, true, s->ran ? cli_significant(s->most / unit, 4) : "");
                 fputs("</tr>\n", to);
             }
         }
@@ -334,79 +334,23 @@ static void failure_table(FILE *to, const report_problem *p)
     }
     static const char *const heads[] = {"count", "failure", "first of them", "its message"};
     fputs("<div class=scroll tabindex=0><table>", to);
-    head(to, heads, CLI_COUNT(heads), "rlll");
+    report_head(to, heads, CLI_COUNT(heads), "rlll");
     fputs("<tbody>\n", to);
     for (size_t i = 0; i < p->reason_count && i < MOST_ROWS; i++) {
         const report_reason *reason = &p->reasons[i];
         fputs("<tr>", to);
-        cell(to, true, cli_whole(reason->count));
-        cell(to, false, reason->reason);
-        cell(to, false, cut(cli_printf("%s %s", reason->first->variant, report_configuration(reason->first))));
+        report_cell(to, true, cli_whole(reason->count));
+        report_cell(to, false, reason->reason);
+        report_cell(to, false,
+                    report_cut(cli_printf("%s %s", reason->first->variant, report_configuration(reason->first))));
         fputs("<td class=m><pre>", to);
-        report_escape(to, cut(reason->message));
+        report_escape(to, report_cut(reason->message));
         fputs("</pre></td></tr>\n", to);
     }
     fputs("</tbody></table></div>", to);
     if (p->reason_count > MOST_ROWS)
-        put(to, "%s more kinds of failure are left out.", cli_whole(p->reason_count - MOST_ROWS));
+        report_put(to, "%s more kinds of failure are left out.", cli_whole(p->reason_count - MOST_ROWS));
     fputs("</section>\n", to);
-}
-
-static void fact(FILE *to, const char *name, const char *text)
-{
-    if (!text || !*text)
-        return;
-    fputs("<dt>", to);
-    report_escape(to, name);
-    fputs("</dt><dd>", to);
-    report_escape(to, text);
-    fputs("</dd>\n", to);
-}
-
-static const char *joined(const cli_list *list)
-{
-    const char *text = "";
-    for (size_t i = 0; i < list->count && i < 8; i++)
-        text = cli_printf("%s%s%s", text, i ? ", " : "", list->items[i]);
-    return list->count > 8 ? cli_printf("%s and %s more", text, cli_whole(list->count - 8)) : text;
-}
-
-static void environment(FILE *to, const report *r, const report_problem *p)
-{
-    fputs("<section><h3>Environment</h3>\n<dl>\n", to);
-    fact(to, "spec", r->title && *r->title ? cli_printf("%s: %s", r->spec, r->title) : r->spec);
-    fact(to, "device", p->device);
-    fact(to, p->ids.count > 1 ? "ids" : "id", joined(&p->ids));
-    fact(to, "compute capability", joined(&p->capabilities));
-    fact(to, "driver", joined(&p->drivers));
-    fact(to, "NVRTC", joined(&p->nvrtcs));
-    fact(to, "kiln", joined(&p->kilns));
-    fact(to, "sizes", p->sizes);
-    fact(to, "how it was run", joined(&p->runs));
-    fact(to, "peaks",
-         p->peak_flops > 0 ? cli_printf("%s GFLOP/s (fp32), %s GB/s, by %s", cli_significant(p->peak_flops / 1e9, 5),
-                                        cli_significant(p->peak_bandwidth / 1e9, 4), p->peaks_from)
-                           : "");
-    fact(to, "samples",
-         cli_printf("%s: %s ran, %s failed", cli_whole(p->count), cli_whole(p->ran), cli_whole(p->count - p->ran)));
-    fact(to, "left out",
-         p->older + p->other == 0
-             ? ""
-             : cli_printf("%s of configurations sampled again later, %s with another kind of time or none",
-                          cli_whole(p->older), cli_whole(p->other)));
-    fact(to, "stopped early",
-         p->stopped_early == 0
-             ? ""
-             : cli_printf("%s, clearly slower: their times are of fewer repetitions", cli_whole(p->stopped_early)));
-    fact(to, "throttled", p->throttled == 0 ? "" : cli_printf("while %s were measured", cli_whole(p->throttled)));
-    if (!r->replayed) {
-        fact(to, "made (UTC)", cli_printf("%s to %s", report_day(p->first), report_day(p->last)));
-        fact(to, "compiling", p->compile_seconds > 0 ? cli_duration(p->compile_seconds) : "");
-    }
-    if (p->count)
-        fact(to, r->replayed ? "search time" : "time without pauses", cli_duration(p->samples[p->count - 1]->clock));
-    fact(to, "read from", r->source);
-    fputs("</dl></section>\n", to);
 }
 
 /* What runs the best sample again. */
@@ -432,25 +376,26 @@ static void summary(FILE *to, const report *r, const report_problem *p)
     fputs("<p class=best><b>", to);
     double unit;
     const char *name = report_unit(s->seconds, &unit);
-    put(to, "%s %s", cli_significant(s->seconds / unit, 4), name);
+    report_put(to, "%s %s", cli_significant(s->seconds / unit, 4), name);
     fputs("</b> ", to);
     if (p->time != REPORT_MEASURED)
-        put(to, "(%s)", report_time_text(p->time));
+        report_put(to, "(%s)", report_time_text(p->time));
     if (s->flops > 0)
-        put(to, " \u00b7 %s GFLOP/s", rate(s->flops, s->seconds));
+        report_put(to, " \u00b7 %s GFLOP/s", rate(s->flops, s->seconds));
     if (s->bytes > 0)
-        put(to, " \u00b7 %s GB/s", rate(s->bytes, s->seconds));
+        report_put(to, " \u00b7 %s GB/s", rate(s->bytes, s->seconds));
     if (s->share > 0)
-        put(to, " \u00b7 %s of the roofline", share(s->share));
+        report_put(to, " \u00b7 %s of the roofline", share(s->share));
     fputs("<br>", to);
-    put(to, "%s ", s->variant);
+    report_put(to, "%s ", s->variant);
     fputs("<code>", to);
-    put(to, "%s", cut(report_configuration(s)));
+    report_put(to, "%s", report_cut(report_configuration(s)));
     fputs("</code></p>\n", to);
     const char *command = r->replayed ? "" : command_line(r, p);
     if (*command && strlen(command) <= MOST_COMMAND) { /* a part of it would run something else */
         fputs("<p class=run><code>", to);
-        put(to, "%s", command);
+/* What runs the best sample again. */
+        report_put(to, "%s", report_cut(command_line(r, p)));
         fputs("</code></p>\n", to);
     }
 }
@@ -465,9 +410,9 @@ static void put_problem(FILE *to, const report *r, size_t number)
 {
     const report_problem *p = &r->problems[number];
     fprintf(to, "<article class=problem id=problem-%zu>\n<h2>", number);
-    put(to, "%s", p->device);
+    report_put(to, "%s", p->device);
     fputs(" <span>", to);
-    put(to, "%s", p->sizes);
+    report_put(to, "%s", p->sizes);
     fputs("</span></h2>\n", to);
     if (p->best) {
         summary(to, r, p);
@@ -484,7 +429,7 @@ static void put_problem(FILE *to, const report *r, size_t number)
         fputs("<p>No configuration ran.</p>\n", to);
     }
     failure_table(to, p);
-    environment(to, r, p);
+    report_environment(to, r, p);
     fputs("</article>\n", to);
 }
 
@@ -492,23 +437,24 @@ static void put_problems(FILE *to, const report *r)
 {
     static const char *const heads[] = {"device", "sizes", "samples", "failed", "best", "", "variant", "configuration"};
     fputs("<section id=problems><div class=scroll tabindex=0><table>", to);
-    head(to, heads, CLI_COUNT(heads), "llrrrlll");
+    report_head(to, heads, CLI_COUNT(heads), "llrrrlll");
     fputs("<tbody>\n", to);
     for (size_t i = 0; i < r->problem_count; i++) {
         const report_problem *p = &r->problems[i];
         fprintf(to, "<tr><td><a href=\"#problem-%zu\">", i);
-        put(to, "%s", p->device);
+        report_put(to, "%s", p->device);
         fputs("</a></td>", to);
-        cell(to, false, p->sizes);
-        cell(to, true, cli_whole(p->count));
-        cell(to, true, cli_whole(p->count - p->ran));
+        report_cell(to, false, p->sizes);
+        report_cell(to, true, cli_whole(p->count));
+        report_cell(to, true, cli_whole(p->count - p->ran));
         double unit;
         const char *name = p->best ? report_unit(p->best->seconds, &unit) : "";
-        cell(to, true, p->best ? cli_printf("%s %s", cli_significant(p->best->seconds / unit, 4), name) : "none");
-        cell(to, false, p->time == REPORT_MEASURED ? "" : report_time_text(p->time));
-        cell(to, false, p->best ? p->best->variant : "");
+        report_cell(to, true,
+                    p->best ? cli_printf("%s %s", cli_significant(p->best->seconds / unit, 4), name) : "none");
+        report_cell(to, false, p->time == REPORT_MEASURED ? "" : report_time_text(p->time));
+        report_cell(to, false, p->best ? p->best->variant : "");
         fputs("<td class=c>", to);
-        put(to, "%s", p->best ? cut(report_configuration(p->best)) : "");
+        report_put(to, "%s", p->best ? report_cut(report_configuration(p->best)) : "");
         fputs("</td></tr>\n", to);
     }
     fputs("</tbody></table></div></section>\n", to);
@@ -521,21 +467,22 @@ static void put_page(FILE *to, const report *r, const report_library *library, c
         failed += r->problems[i].count - r->problems[i].ran;
     report_page_start(to, cli_printf("%s: tuning report", r->spec), library);
     fputs("<header><h1>", to);
-    put(to, "%s", r->spec);
+    report_put(to, "%s", r->spec);
     fputs("</h1>\n<p>", to);
     if (r->title && *r->title)
-        put(to, "%s. ", r->title);
-    put(to, "%s samples, %s failed", cli_whole(r->count), cli_whole(failed));
+        report_put(to, "%s. ", r->title);
+    report_put(to, "%s samples, %s failed", cli_whole(r->count), cli_whole(failed));
     if (r->problem_count > 1)
-        put(to, ", of %s devices and sizes", cli_whole(r->problem_count));
+        report_put(to, ", of %s devices and sizes", cli_whole(r->problem_count));
     fputs(".</p>\n<noscript><p>The charts need scripts; the tables do not.</p></noscript>\n", to);
     if (left_out)
-        put(to, "%s more devices and sizes are left out; --device and --size choose.", cli_whole(left_out));
+        report_put(to, "%s more devices and sizes are left out; --device and --size choose.", cli_whole(left_out));
     fputs("</header>\n<main>\n", to);
     if (r->problem_count > 1)
         put_problems(to, r);
     for (size_t i = 0; i < r->problem_count; i++)
         put_problem(to, r, i);
+    report_citation(to, r);
     fputs("</main>\n", to);
     report_page_end(to, data, library);
 }

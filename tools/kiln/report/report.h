@@ -1,7 +1,7 @@
 /* report.h - what the files of `kiln report` share: ordered samples and their figures.
  *
  * commands/report.c reads samples, data.c orders them and computes the figures, json.c writes the data of the charts,
- * page.c writes the page, export.c each chart as a file, scores.c the page of kiln compare-strategies, vega.c finds the
+ * page.c writes the page, environment.c what the samples were made with, export.c each chart as a file, scores.c the page of kiln compare-strategies, vega.c finds the
  * charting library, gnuplot.c writes scripts for papers. */
 #ifndef KILN_CLI_REPORT_H
 #define KILN_CLI_REPORT_H
@@ -45,6 +45,12 @@ typedef struct report_spread {
     double least, low, median, high, most;
 } report_spread;
 
+/* Of what was observed while samples were measured. */
+typedef struct report_range {
+    size_t count; /* 0: not known */
+    double least, most;
+} report_range;
+
 /* A param's values in order. If there are many, neighbours share a bin; charts and tables show bins. */
 #define REPORT_BINS 24
 typedef struct report_param {
@@ -76,7 +82,9 @@ typedef struct report_problem {
     const char *device, *device_id, *sizes;
     const kiln_setting *size_list;
     size_t size_count;
-    cli_list ids, capabilities, drivers, nvrtcs, kilns, runs; /* each once */
+    const char *from;                                                          /* the store, or the recorded file */
+    cli_list ids, capabilities, drivers, nvrtcs, kilns, runs, hosts, commands; /* each once */
+    report_range clock, memory_clock, temperature, power;                      /* Hz, degrees, W */
     report_time time;
     report_sample **samples; /* in order of time */
     size_t count, ran, room;
@@ -109,6 +117,7 @@ kiln_setting *report_settings(report *r, const kiln_setting *settings, size_t co
 report_problem *report_find_problem(report *r, const char *device, const kiln_setting *sizes, size_t size_count);
 void report_add(report_problem *problem, const report_sample *sample);
 void report_add_once(cli_list *list, const char *text);
+void report_observe(report_range *range, double value); /* 0 and less: not known */
 void report_finish(report *r);
 void report_free(report *r);
 
@@ -145,6 +154,13 @@ typedef struct report_library {
 int report_load_library(cli *c, report_library *library);
 
 void report_escape(FILE *to, const char *text); /* as the text of HTML, or in an attribute's quotes */
+void report_put(FILE *to, const char *format, ...) CLI_PRINTF(2, 3); /* escaped */
+void report_cell(FILE *to, bool number, const char *text);
+/* The heading of a table; in `numbers`, r is a column of numbers. */
+void report_head(FILE *to, const char *const *texts, size_t count, const char *numbers);
+const char *report_cut(const char *text); /* at a limit, with "..." */
+void report_environment(FILE *to, const report *r, const report_problem *p);
+void report_citation(FILE *to, const report *r);
 void report_page_start(FILE *to, const char *title, const report_library *library);
 void report_page_end(FILE *to, const json_t *data, const report_library *library);
 /* The whole page of a report. 0, or the exit code. `size`: of the file. */
