@@ -213,7 +213,6 @@ size_t cli_whole_params(const kiln_spec *spec, size_t variant, const kiln_choice
 size_t cli_whole_sizes(const kiln_spec *spec, const kiln_choice *choice, bool simulated, const char **set,
                        kiln_setting **sizes);
 const char *cli_value_text(kiln_value value);
-const char *cli_shell_word(const char *word); /* for a shell, quoted if needed */
 /* What a command takes for a spec that was loaded by `word`: its name if the same file is found by it, else `word`. */
 const char *cli_spec_word(cli *c, const char *word);
 /* By which name the store knows the spec that `word` means, a name or a path, for every command that reads samples. Loads

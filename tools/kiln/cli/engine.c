@@ -343,16 +343,6 @@ const char *cli_value_text(kiln_value value)
     return cli_printf("%.17g", value.as.f);
 }
 
-const char *cli_shell_word(const char *word)
-{
-    if (*word && !word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=.,:/@%")])
-        return word;
-    char *quoted = cli_printf("%s", "'");
-    for (; *word; word++)
-        quoted = *word == '\'' ? cli_printf("%s'\\''", quoted) : cli_printf("%s%c", quoted, *word);
-    return cli_printf("%s'", quoted);
-}
-
 int cli_stored_spec(cli *c, const char *word, const char **name)
 {
     static const char *const endings[] = {".yaml", ".yml", ".json"};

@@ -394,7 +394,7 @@ static void summary(FILE *to, const report *r, const report_problem *p)
     const char *command = r->replayed ? "" : command_line(r, p);
     if (*command && strlen(command) <= MOST_COMMAND) { /* a part of it would run something else */
         fputs("<p class=run><code>", to);
-/* What runs the best sample again. */
+        /* What runs the best sample again. */
         report_put(to, "%s", report_cut(command_line(r, p)));
         fputs("</code></p>\n", to);
     }
