@@ -157,9 +157,9 @@ static void test_store(void)
     store('u', 4, (kiln_value){KILN_TEXT, {.text = "x"}}, "a text cannot be passed to a kernel", 0);
     store('b', 16, INT(1), "integers of more than 64 bits cannot be passed", 0);
     uint64_t slot;
-    CHECK_TEXT(kiln__param_store(&(kiln__param_type){'u', 8, false, true}, INT(0), &slot),
+    CHECK_TEXT(kiln__param_store(&(kiln__param_type){.kind = 'u', .bytes = 8, .pointer = true}, INT(0), &slot),
                "this parameter is a pointer: name a buffer");
-    CHECK_TEXT(kiln__param_store(&(kiln__param_type){'b', 8, true, false}, INT(0), &slot),
+    CHECK_TEXT(kiln__param_store(&(kiln__param_type){.kind = 'b', .bytes = 8, .array = true}, INT(0), &slot),
                "this parameter is a structure: write {struct: ...} or {bytes: ...}");
 }
 

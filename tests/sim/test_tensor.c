@@ -375,6 +375,7 @@ static void test_maps(void)
                       .step = {1, 1}};
     CUtensorMap map;
     box b = good;
+    open_device();
     OK(encode(&map, &b, 0x100));
     FAILS(INVALID_VALUE, encode(NULL, &b, 0x100));
     FAILS(INVALID_VALUE, encode(&map, &b, 0x108));
@@ -402,6 +403,7 @@ static void test_maps(void)
     FAILS(INVALID_VALUE, call_cuTensorMapReplaceAddress(&map, (void *)0x208));
     memset(&map, 0, sizeof map);
     FAILS(INVALID_VALUE, call_cuTensorMapReplaceAddress(&map, (void *)0x200));
+    close_device();
 }
 
 /* Copies that are faults; each leaves its context lost. */

@@ -25,7 +25,8 @@ UNSEEN = set("""
     define-unknown duplicate-key duplicate-variant expression-constant-fails expression-equals expression-function
     expression-multi-line expression-syntax expression-unclosed feature-unknown feature-varies fill-count grid-four
     input-buffer input-later input-near kernel-from-input kernel-template kernel-template-open let-cycle let-itself
-    let-variant-name many-errors merge-key metrics-unknown name-is-function needs-size no-source options-unknown param-True
+    let-variant-name many-errors merge-key metric-cycle metric-elsewhere metric-flops-measured metric-override-cycle
+    metric-unknown metrics-unknown name-is-function needs-size no-source options-unknown param-True
     param-default param-duplicate-value param-expression-name param-macro param-mixed param-shadows-size range-empty
     size-extent
     range-huge range-step-zero range-text range-times sizes-boolean sizes-differ sizes-text symbol-step tag
