@@ -41,11 +41,15 @@ static bool read_map(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t addre
         memcpy(bytes + at, from, PIECE);
     }
     memcpy(map, bytes, sizeof *map);
-    if (map->mark != VM_TENSOR_MAP || map->type >= VM_TENSOR_TYPES || map->swizzle > SWIZZLE_MOST || map->rank == 0 ||
-        map->rank > VM_TENSOR_RANK)
+    if (map->mark != VM_TENSOR_MAP_MARK || map->rank == 0 || map->rank > VM_TENSOR_RANK || map->mode > VM_TENSOR_IM2COL)
         return wrong(w, i, lane, address, "there is no tensor map at the address");
+    if (map->type >= VM_TENSOR_TYPES || map->swizzle > SWIZZLE_MOST || map->interleave)
+        return wrong(w, i, lane, address,
+                     "packed types, interleaved layouts and swizzles of other atoms than 16 bytes are not supported by "
+                     "the simulated device");
     for (unsigned k = 0; k < map->rank; k++)
-        if (map->step[k] == 0 || map->step[k] > STEP_MOST || map->box[k] == 0 || map->box[k] > BOX_MOST)
+        if (map->steps[k] == 0 || map->steps[k] > STEP_MOST ||
+            (map->mode == VM_TENSOR_TILED && (map->box[k] == 0 || map->box[k] > BOX_MOST)))
             return wrong(w, i, lane, address, "the tensor map has no valid box");
     return true;
 }
@@ -64,7 +68,7 @@ static void look(vm_box *box)
     box->count = high > low ? (uint32_t)(high - low) : 0;
     box->address = map->address + (uint64_t)(box->at[0] + low) * box->bytes;
     for (unsigned k = 1; k < map->rank; k++)
-        box->address += (uint64_t)(box->at[k] + box->offset[k]) * map->stride[k - 1];
+        box->address += (uint64_t)(box->at[k] + box->offset[k]) * map->strides[k - 1];
 }
 
 bool vm_box_next(vm_box *box)
@@ -73,8 +77,8 @@ bool vm_box_next(vm_box *box)
     if (++box->row >= box->rows)
         return false;
     for (unsigned k = 1; k < map->rank; k++) {
-        box->at[k] += map->step[k];
-        if (map->im2col) { /* pixels in a box around the image, then those of the next image */
+        box->at[k] += map->steps[k];
+        if (map->mode == VM_TENSOR_IM2COL) { /* pixels in a box around the image, then those of the next image */
             if (k + 1 == map->rank || box->at[k] <= (int64_t)map->last[k] + map->upper[k - 1])
                 break;
             box->at[k] = map->lower[k - 1];
@@ -96,7 +100,7 @@ bool vm_box_open(vm_warp *w, const vm_code *i, uint32_t lane, vm_box *box)
     if (!read_map(w, i, lane, at, &box->map))
         return false;
     const vm_tensor_map *map = &box->map;
-    if (map->rank != x->rank || (map->im2col != 0) != x->im2col)
+    if (map->rank != x->rank || (map->mode == VM_TENSOR_IM2COL) != x->im2col)
         return wrong(w, i, lane, at, "the tensor map has other dimensions, or another mode, than the instruction");
     box->bytes = elements[map->type].bytes;
     box->inner = x->im2col ? map->channels : map->box[0];
@@ -104,7 +108,7 @@ bool vm_box_open(vm_warp *w, const vm_code *i, uint32_t lane, vm_box *box)
     for (unsigned k = 0; k < map->rank; k++) {
         box->at[k] = box->first[k] = (int32_t)vm_r32(w, x->at[k])[lane];
         if (k && !x->im2col)
-            box->rows *= (map->box[k] + map->step[k] - 1u) / map->step[k];
+            box->rows *= (map->box[k] + map->steps[k] - 1u) / map->steps[k];
         if (k && k + 1 < map->rank && x->im2col && x->bar.space)
             box->offset[k] = (uint16_t)vm_r32(w, x->offset[k - 1])[lane];
     }

@@ -3,6 +3,9 @@
 #define KILN_SIM_VM_TENSOR_H
 
 #include "vm_async.h"
+#include "vm_tensor_map.h"
+
+enum { VM_TENSOR_RANK = 5, VM_TENSOR_TYPES = 13, VM_TENSOR_BYTES = 128 };
 
 typedef struct vm_tensor {
     vm_side shared, bar; /* bar.space 0: a store */

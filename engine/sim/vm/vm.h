@@ -74,24 +74,11 @@ bool vm_overlaps(vm_device *device, uint64_t address, uint64_t bytes); /* with a
 void vm_set_owner(vm_device *device, uint64_t address, uint64_t owner);
 /* The allocation is the driver's own: never reported as leaked. */
 void vm_set_internal(vm_device *device, uint64_t address);
+/* Messages call the allocation [address, address + bytes) by this name, with what it is for ("an input"); NULL: by none.
+ * Both are copied. False: there is no such allocation, or no memory. */
+bool vm_set_label(vm_device *device, uint64_t address, uint64_t bytes, const char *name, const char *role);
 uint64_t vm_memory_used(const vm_device *device);
 bool vm_heap_used(vm_device *device); /* a kernel has called malloc() */
-
-/* A tensor map as kernels have it in memory: these bytes, in the 128 that cuda.h gives it. Kernels can write any bytes
- * there, so that each use checks it. */
-typedef struct vm_tensor_map {
-    uint32_t mark;                     /* VM_TENSOR_MAP */
-    uint8_t rank, type, swizzle, fill; /* type: as in cuda.h; swizzle: of 16 << swizzle bytes, 0 none; fill: NaNs */
-    uint64_t address;
-    uint64_t stride[4];      /* bytes, of the dimensions after the first */
-    uint32_t last[5];        /* the greatest coordinate */
-    uint16_t box[5];         /* elements */
-    uint8_t step[5], im2col; /* im2col: below instead of `box` */
-    int16_t lower[3], upper[3];
-    uint16_t channels, pixels;
-} vm_tensor_map;
-enum { VM_TENSOR_MAP = 0x70616d74, VM_TENSOR_TYPES = 13, VM_TENSOR_BYTES = 128, VM_TENSOR_RANK = 5 };
-_Static_assert(sizeof(vm_tensor_map) <= VM_TENSOR_BYTES, "a tensor map fits where it is kept");
 
 /* Textures and surfaces. Kernels refer to one by a handle that the caller chose: bits 8 to 31 are small (the index in a
  * table), and a handle is never reused, so that a stale one is recognised. They, and the memory that they show, may

@@ -266,6 +266,8 @@ typedef struct vm_allocation {
     unsigned char *host;
     void *raw;
     const char *name;           /* of a module variable, in the module's arena; NULL: vm_alloc() */
+    char *label;                /* what the host calls it, for messages; NULL: nothing */
+    const char *role;           /* "an input", with a label and in its memory */
     bool constant;              /* a .const variable, which kernels must not write */
     bool read_only;             /* also not writable, but in global memory */
     bool shared;                /* with the host, which may write it at any time; base is its pointer */
@@ -391,6 +393,13 @@ bool vm_was_freed(vm_device *device, uint64_t address);
 /* Releases freed memory that no runner can still have in its caches. Under the lock. */
 void vm_bury(vm_device *device);
 void vm_describe(vm_device *device, uint64_t address, char *text, size_t size);
+/* The allocation with a label in which an address lies, or beside which. */
+typedef struct vm_labelled {
+    char name[128], role[32];
+    int64_t offset; /* of the address from its beginning; negative: before it */
+    uint64_t bytes;
+} vm_labelled;
+bool vm_labelled_at(vm_device *device, uint64_t address, vm_labelled *found);
 /* A runner may use cached spans until its generation is later than that of the free. */
 void vm_runner_enter(vm_device *device, vm_runner *runner);
 void vm_runner_leave(vm_device *device, vm_runner *runner);
