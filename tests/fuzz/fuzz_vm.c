@@ -51,6 +51,8 @@ static void run(vm_device *device, const vm_module *module, int kernel, const ui
     WANT(profile || !turn || !checked);
     {
         uint32_t threads = turn ? 33 + (uint32_t)(bytes / 8 + function->insn_count) % 32 : 32;
+        if (function->max_threads[0] == 128) /* it wants a warpgroup */
+            threads = 128;
         vm_launch launch = {.module = module,
                             .kernel = kernel,
                             .grid = {turn + 1, 1, 1},

@@ -362,9 +362,10 @@ static void test_im2col(void)
     close_device();
 }
 
-/* What the manual forbids, and what is not there. */
+/* Some of what the manual forbids, and what is not there. */
 static void test_maps(void)
 {
+    open_device();
     const box good = {.rank = 2,
                       .bytes = 2,
                       .swizzle = 3,
@@ -375,7 +376,6 @@ static void test_maps(void)
                       .step = {1, 1}};
     CUtensorMap map;
     box b = good;
-    open_device();
     OK(encode(&map, &b, 0x100));
     FAILS(INVALID_VALUE, encode(NULL, &b, 0x100));
     FAILS(INVALID_VALUE, encode(&map, &b, 0x108));
@@ -446,8 +446,76 @@ static void test_faults(void)
     fails(&far, "%h7, 1", "%h7, 1", CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
+/* ---- a kernel as people write them ---- */
+
+static uint16_t half_of(int x) /* of -8 to 8 */
+{
+    const uint32_t size = (uint32_t)(x < 0 ? -x : x), top = size >= 8 ? 3 : size >= 4 ? 2 : size >= 2 ? 1 : 0;
+    return (uint16_t)(x == 0 ? 0 : (x < 0 ? 0x8000u : 0) | (15 + top) << 10 | (size << (10 - top) & 1023));
+}
+
+/* 5 steps through a ring of 3 stages. A stage is released by one thread of each warpgroup that multiplies. */
+static void test_product(void)
+{
+    enum { M = 256, N = 128, K = 320, ROOM = 3 * (128 + 64) * 64 * 2 + 1024 };
+    static int a[M][K], b[N][K];
+    static uint16_t halves[M][K];
+    static float got[M][N];
+    const box maps[2] = {{.rank = 2,
+                          .swizzle = 3,
+                          .type = CU_TENSOR_MAP_DATA_TYPE_FLOAT16,
+                          .size = {K, M},
+                          .stride = {K * 2},
+                          .box = {64, 128},
+                          .step = {1, 1}},
+                         {.rank = 2,
+                          .swizzle = 3,
+                          .type = CU_TENSOR_MAP_DATA_TYPE_FLOAT16,
+                          .size = {K, N},
+                          .stride = {K * 2},
+                          .box = {64, 64},
+                          .step = {1, 1}}};
+    char *text;
+    size_t length;
+    CUdeviceptr at[3];
+    CUtensorMap map[2];
+    kiln_error *error = NULL;
+    CHECK_OK(kiln__file_read(NULL, KILN_TEST_DATA "/vm/gemm_wgmma.ptx", 0, &text, &length, &error), error);
+    open_device();
+    CUmodule module = load(text);
+    kiln__free(NULL, text);
+    for (int k = 0; k < 3; k++)
+        OK(call_cuMemAlloc(&at[k], sizeof got + sizeof halves));
+    for (int i = 0; i < M; i++)
+        for (int l = 0; l < K; l++)
+            halves[i][l] = half_of(a[i][l] = (int)draw(17) - 8);
+    OK(call_cuMemcpyHtoD(at[0], halves, sizeof halves));
+    for (int i = 0; i < N; i++)
+        for (int l = 0; l < K; l++)
+            halves[i][l] = half_of(b[i][l] = (int)draw(17) - 8);
+    OK(call_cuMemcpyHtoD(at[1], halves, sizeof halves));
+    OK(encode(&map[0], &maps[0], at[0]));
+    OK(encode(&map[1], &maps[1], at[1]));
+    CUfunction gemm = kernel(module, "gemm");
+    OK(call_cuFuncSetAttribute(gemm, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, ROOM));
+    OK(call_cuLaunchKernel(gemm, N / 64, M / 128, 1, 384, 1, 1, ROOM, NULL,
+                           (void *[]){&map[0], &map[1], &at[2], &(int){N}, &(int){K}}, NULL));
+    OK(call_cuMemcpyDtoH(got, at[2], sizeof got));
+    int wrong = 0;
+    for (int i = 0; i < M; i++)
+        for (int j = 0; j < N; j++) {
+            int sum = 0;
+            for (int l = 0; l < K; l++)
+                sum += a[i][l] * b[j][l];
+            wrong += got[i][j] != (float)sum;
+        }
+    CHECK(wrong == 0);
+    OK(call_cuModuleUnload(module));
+    close_device();
+}
+
 static const check_case cases[] = {
     {"maps", test_maps},     {"loads", test_loads},   {"stores", test_stores},
-    {"im2col", test_im2col}, {"faults", test_faults},
+    {"im2col", test_im2col}, {"faults", test_faults}, {"product", test_product},
 };
 CU_SUITE("sim.tensor", cases)
