@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "vm_async.h"
+#include "vm_tensor.h"
 #include "vm_checks_internal.h"
 
 /* What one lane does to `bytes` of memory, in pieces of at most 16. False: an access that must not be made. */
@@ -77,6 +78,44 @@ static uint32_t see_bulk(vm_warp *w, const vm_code *i, uint32_t m, ptx_effect ef
     return good;
 }
 
+/* The part of a row in global memory, which begins at any element. */
+static bool see_row(vm_warp *w, const vm_code *i, uint32_t lane, const vm_box *box, unsigned kind)
+{
+    enum { PIECE = 16 };
+    const uint64_t end = box->address + (uint64_t)box->count * box->bytes;
+    bool good = true;
+    for (uint64_t at = box->address, bytes; good && at < end; at += bytes) {
+        bytes = at % PIECE == 0 && end - at >= PIECE ? PIECE : box->bytes;
+        good = stretch(w, i, lane, PTX_SPACE_GLOBAL, at, bytes, kind);
+    }
+    return good;
+}
+
+/* A box between global and shared memory, whose tensor map is a fault where it is not one. What a load reads is not
+ * looked at. */
+static uint32_t see_tensor(vm_warp *w, const vm_code *i, uint32_t m)
+{
+    const vm_tensor *x = i->extra;
+    const unsigned kind = x->op ? VM_READS | VM_WRITE | VM_ATOMIC | VM_ORDERED : VM_WRITE;
+    uint32_t good = m;
+    VM_EACH(lane, m) {
+        vm_box box;
+        if (!vm_box_open(w, i, lane, &box))
+            return 0;
+        const bool load = x->bar.space != 0;
+        bool fine = true;
+        do {
+            for (uint32_t k = 0; fine && k < vm_box_pieces(&box); k++)
+                fine = stretch(w, i, lane, PTX_SPACE_SHARED, vm_box_piece(&box, k), VM_BOX_PIECE,
+                               load ? VM_WRITE : VM_READS);
+            fine = fine && (load || see_row(w, i, lane, &box, kind));
+        } while (fine && vm_box_next(&box));
+        fine = fine && (!load || barrier(w, i, lane, x->bar.space, address_of(w, &x->bar, lane)));
+        good &= fine ? VM_ALL : ~(1u << lane);
+    }
+    return good;
+}
+
 uint32_t vm_check_async(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t m)
 {
     switch (ptx_effect_of(in)) {
@@ -91,6 +130,7 @@ uint32_t vm_check_async(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32
     case PTX_EFFECT_BULK:
     case PTX_EFFECT_BULK_STORE:
     case PTX_EFFECT_REMOTE: return see_bulk(w, i, m, ptx_effect_of(in));
+    case PTX_EFFECT_TENSOR: return see_tensor(w, i, m);
     default: /* MBARRIER: see_of() says what comes here */
         return i->masked == vm_op_mbarrier ? see_mbarrier(w, i, m) : m;
     }

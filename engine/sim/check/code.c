@@ -26,6 +26,7 @@ static enum vm_check_see see_of(const ptx_insn *in)
     case PTX_EFFECT_MBARRIER:
     case PTX_EFFECT_COPY_ARRIVE:
     case PTX_EFFECT_BULK:
+    case PTX_EFFECT_TENSOR:
     case PTX_EFFECT_BULK_STORE:
     case PTX_EFFECT_REMOTE:
     case PTX_EFFECT_CLUSTER_ARRIVE:

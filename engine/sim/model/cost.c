@@ -56,6 +56,7 @@ static bool has_result(const ptx_insn *in)
     case PTX_EFFECT_WAIT:
     case PTX_EFFECT_COPY_ARRIVE:
     case PTX_EFFECT_BULK:
+    case PTX_EFFECT_TENSOR:
     case PTX_EFFECT_BULK_STORE:
     case PTX_EFFECT_REMOTE:
     case PTX_EFFECT_BULK_GROUP:
@@ -347,6 +348,7 @@ static vm_act act_of(const ptx_insn *in)
     case PTX_EFFECT_FRAGMENT_STORE:
     case PTX_EFFECT_COPY_ARRIVE:
     case PTX_EFFECT_BULK:
+    case PTX_EFFECT_TENSOR:
     case PTX_EFFECT_BULK_STORE:
     case PTX_EFFECT_REMOTE:
     case PTX_EFFECT_BULK_GROUP:

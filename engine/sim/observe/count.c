@@ -354,6 +354,7 @@ static void count_flow(kiln_counters *c, const vm_warp *w, const vm_code *i, con
     case PTX_EFFECT_WAIT:
     case PTX_EFFECT_COPY_ARRIVE:
     case PTX_EFFECT_BULK:
+    case PTX_EFFECT_TENSOR:
     case PTX_EFFECT_BULK_STORE:
     case PTX_EFFECT_REMOTE:
     case PTX_EFFECT_BULK_GROUP:

@@ -158,6 +158,7 @@ unsigned vm_accesses(const vm_warp *w, const vm_code *i, uint32_t m, vm_access o
     case PTX_EFFECT_FRAGMENT_STORE: return fragment(w, i, m, VM_WRITE, out);
     case PTX_EFFECT_TEXTURE:
     case PTX_EFFECT_BULK:
+    case PTX_EFFECT_TENSOR:
     case PTX_EFFECT_BULK_STORE:
     case PTX_EFFECT_REMOTE:
     case PTX_EFFECT_MBARRIER:

@@ -50,8 +50,8 @@ static unsigned char *bar_at(vm_warp *w, const vm_code *i, uint32_t lane, uint32
 }
 
 /* Counts arrivals and bytes; false with a fault. */
-static bool update(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t space, uint64_t address, uint32_t arrive,
-                   uint32_t drop, int64_t tx, uint64_t *before)
+bool vm_mbarrier_count(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t space, uint64_t address, uint32_t arrive,
+                       uint32_t drop, int64_t tx, uint64_t *before)
 {
     uint64_t bar;
     unsigned char *p = bar_at(w, i, lane, space, address, &bar);
@@ -101,12 +101,12 @@ void vm_op_mbarrier(vm_warp *w, const vm_code *i, uint32_t m)
             memset(p, 0, 8);
             break;
         }
-        case VM_BAR_EXPECT: good = update(w, i, lane, i->space, address, 0, 0, n, &bar); break;
-        case VM_BAR_COMPLETE: good = update(w, i, lane, i->space, address, 0, 0, -(int64_t)n, &bar); break;
-        case VM_BAR_ARRIVE: good = update(w, i, lane, i->space, address, n, 0, 0, &bar); break;
-        case VM_BAR_DROP: good = update(w, i, lane, i->space, address, n, n, 0, &bar); break;
-        case VM_BAR_ARRIVE_EXPECT: good = update(w, i, lane, i->space, address, 1, 0, n, &bar); break;
-        case VM_BAR_DROP_EXPECT: good = update(w, i, lane, i->space, address, 1, 1, n, &bar); break;
+        case VM_BAR_EXPECT: good = vm_mbarrier_count(w, i, lane, i->space, address, 0, 0, n, &bar); break;
+        case VM_BAR_COMPLETE: good = vm_mbarrier_count(w, i, lane, i->space, address, 0, 0, -(int64_t)n, &bar); break;
+        case VM_BAR_ARRIVE: good = vm_mbarrier_count(w, i, lane, i->space, address, n, 0, 0, &bar); break;
+        case VM_BAR_DROP: good = vm_mbarrier_count(w, i, lane, i->space, address, n, n, 0, &bar); break;
+        case VM_BAR_ARRIVE_EXPECT: good = vm_mbarrier_count(w, i, lane, i->space, address, 1, 0, n, &bar); break;
+        case VM_BAR_DROP_EXPECT: good = vm_mbarrier_count(w, i, lane, i->space, address, 1, 1, n, &bar); break;
         default:
             if (!bar_at(w, i, lane, i->space, address, &bar))
                 return;
@@ -194,7 +194,7 @@ void vm_op_bulk(vm_warp *w, const vm_code *i, uint32_t m)
                     d[at] = s[at];
         }
         if (b->bar.space &&
-            !update(w, i, lane, b->bar.space, address_of(w, &b->bar, lane), 0, 0, -(int64_t)bytes, &before))
+            !vm_mbarrier_count(w, i, lane, b->bar.space, address_of(w, &b->bar, lane), 0, 0, -(int64_t)bytes, &before))
             return;
         vm_charge(w, bytes / 256);
     }
@@ -218,7 +218,8 @@ void vm_op_remote(vm_warp *w, const vm_code *i, uint32_t m)
             else
                 memcpy(p + k * size, &value, size);
         }
-        if (!update(w, i, lane, b->bar.space, address_of(w, &b->bar, lane), 0, 0, -(int64_t)(size * b->count), &before))
+        if (!vm_mbarrier_count(w, i, lane, b->bar.space, address_of(w, &b->bar, lane), 0, 0,
+                               -(int64_t)(size * b->count), &before))
             return;
     }
 }

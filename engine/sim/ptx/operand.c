@@ -306,11 +306,20 @@ static bool ptx_layered(const ptx_insn *insn)
     return ptx_has(insn, PTX_MOD_A1D) || ptx_has(insn, PTX_MOD_A2D) || ptx_has(insn, PTX_MOD_ACUBE);
 }
 
+/* Dimensions of a tensor. */
+static unsigned ptx_rank(const ptx_insn *insn)
+{
+    static const ptx_mod ranks[] = {PTX_MOD_1D, PTX_MOD_2D, PTX_MOD_3D, PTX_MOD_4D, PTX_MOD_5D};
+    for (unsigned k = 0; k < KILN__COUNT(ranks); k++)
+        if (ptx_has(insn, ranks[k]))
+            return k + 1;
+    return 0;
+}
+
 /* [object] or [object, {coordinates}]: a vector of the object's register and the coordinates. */
-static bool ptx_match_object(ptx_parser *p, const ptx_raw *raw, ptx_type type, const ptx_insn *insn,
+static bool ptx_match_object(ptx_parser *p, const ptx_raw *raw, ptx_type type, const ptx_insn *insn, unsigned wanted,
                              ptx_operand *operand)
 {
-    const unsigned wanted = ptx_coordinates(insn);
     if (raw->kind != PTX_RAW_ADDRESS_NAME || raw->offset)
         return ptx_mismatch(p, "expected a texture or surface object in []");
     if (raw->count != wanted)
@@ -380,7 +389,8 @@ static bool ptx_match_address(ptx_parser *p, const ptx_raw *raw, ptx_type type, 
     if (binding->kind != PTX_BIND_SYMBOL)
         return ptx_mismatch(p, "'%.100s' is neither a register nor a variable", raw->name->text);
     const ptx_symbol *symbol = &p->symbols[binding->index];
-    bool several = insn->op == PTX_OP_CP_ASYNC || insn->op == PTX_OP_CP_BULK || insn->op == PTX_OP_CP_REDUCE_BULK;
+    bool several = insn->op == PTX_OP_CP_ASYNC || insn->op == PTX_OP_CP_BULK || insn->op == PTX_OP_CP_REDUCE_BULK ||
+                   ptx_effect_of(insn) == PTX_EFFECT_TENSOR;
     if (!several && symbol->space != insn->space &&
         !(insn->space == PTX_SPACE_GENERIC && symbol->space == PTX_SPACE_GLOBAL))
         return ptx_mismatch(p, "variable '%.100s' is in another state space", raw->name->text);
@@ -494,7 +504,9 @@ static bool ptx_match_operand(ptx_parser *p, ptx_insn *insn, ptx_pattern pattern
     case 'm': return ptx_match_movable(p, raw, type, operand);
     case 'X':
     case 'x': return ptx_match_split(p, raw, type, pattern, operand);
-    case 'o': return ptx_match_object(p, raw, type, insn, operand);
+    case 'o': return ptx_match_object(p, raw, type, insn, ptx_coordinates(insn), operand);
+    case 'T': return ptx_match_object(p, raw, PTX_S32, insn, ptx_rank(insn), operand);
+    case 'f': return ptx_match_vector(p, raw, ptx_rank(insn) - 2, type, pattern, operand);
     case 'g': { /* without the array's index */
         const unsigned count = ptx_coordinates(insn) - (ptx_has(insn, PTX_MOD_A1D)   ? 1
                                                         : ptx_has(insn, PTX_MOD_A2D) ? 2

@@ -254,6 +254,12 @@ typedef enum ptx_space {
     X(NO_COMPLETE, "noComplete")                                                                                       \
     X(EXPECT_TX, "expect_tx")                                                                                          \
     X(PARITY, "parity")                                                                                                \
+    X(4D, "4d")                                                                                                        \
+    X(5D, "5d")                                                                                                        \
+    X(TILE, "tile")                                                                                                    \
+    X(IM2COL, "im2col")                                                                                                \
+    X(IM2COL_NO_OFFS, "im2col_no_offs")                                                                                \
+    X(MULTICAST, "multicast::cluster")                                                                                 \
     X(TENSORMAP, "tensormap")                                                                                          \
     X(CP_MASK, "cp_mask")                                                                                              \
     X(ALIAS, "alias")                                                                                                  \

@@ -91,6 +91,7 @@ typedef enum ptx_effect {
     PTX_EFFECT_WAIT,        /* cp.async and its groups */
     PTX_EFFECT_COPY_ARRIVE, /* ... that arrive at an mbarrier */
     PTX_EFFECT_BULK,        /* memory to memory; done when issued, only the checks see its accesses */
+    PTX_EFFECT_TENSOR,      /* by a tensor map: the same */
     PTX_EFFECT_BULK_STORE,  /* st.bulk: the same */
     PTX_EFFECT_REMOTE,      /* st.async, red.async: the same */
     PTX_EFFECT_BULK_GROUP,  /* nothing to wait for here */

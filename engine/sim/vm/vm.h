@@ -80,6 +80,22 @@ bool vm_set_label(vm_device *device, uint64_t address, uint64_t bytes, const cha
 uint64_t vm_memory_used(const vm_device *device);
 bool vm_heap_used(vm_device *device); /* a kernel has called malloc() */
 
+/* A tensor map as kernels have it in memory: these bytes, in the 128 that cuda.h gives it. Kernels can write any bytes
+ * there, so that each use checks it. */
+typedef struct vm_tensor_map {
+    uint32_t mark;                     /* VM_TENSOR_MAP */
+    uint8_t rank, type, swizzle, fill; /* type: as in cuda.h; swizzle: of 16 << swizzle bytes, 0 none; fill: NaNs */
+    uint64_t address;
+    uint64_t stride[4];      /* bytes, of the dimensions after the first */
+    uint32_t last[5];        /* the greatest coordinate */
+    uint16_t box[5];         /* elements */
+    uint8_t step[5], im2col; /* im2col: below instead of `box` */
+    int16_t lower[3], upper[3];
+    uint16_t channels, pixels;
+} vm_tensor_map;
+enum { VM_TENSOR_MAP = 0x70616d74, VM_TENSOR_TYPES = 13, VM_TENSOR_BYTES = 128, VM_TENSOR_RANK = 5 };
+_Static_assert(sizeof(vm_tensor_map) <= VM_TENSOR_BYTES, "a tensor map fits where it is kept");
+
 /* Textures and surfaces. Kernels refer to one by a handle that the caller chose: bits 8 to 31 are small (the index in a
  * table), and a handle is never reused, so that a stale one is recognised. They, and the memory that they show, may
  * only change while nothing runs on the device. */

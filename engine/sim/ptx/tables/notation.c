@@ -31,7 +31,7 @@ static bool compile_operand(const char *text, size_t length, ptx_pattern *patter
 {
     const char *end = text + length;
     pattern->kind = *text++;
-    if (!strchr("dDsripmvVXxaltcogyYI", pattern->kind))
+    if (!strchr("dDsripmvVXxaltcogyYITf", pattern->kind))
         return false;
     if (end > text && end[-1] == '?' && !memchr(text, '|', (size_t)(end - text))) {
         pattern->optional = true;
@@ -60,7 +60,7 @@ static bool compile_operand(const char *text, size_t length, ptx_pattern *patter
     }
     if (text == end) {
         pattern->type = PTX_PRED; /* p, and the kinds that have none */
-        return strchr("pltco", pattern->kind) != NULL;
+        return strchr("pltcoT", pattern->kind) != NULL;
     }
     if (*text == 'w') {
         pattern->width = PTX_WIDENED;

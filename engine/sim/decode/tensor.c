@@ -1,0 +1,52 @@
+/* tensor.c - copies by tensor maps. */
+#include "vm_decode.h"
+#include "vm_tensor.h"
+
+#define OPERAND(n) (&d->in->operands[n])
+#define HAS(mod) ptx_has(d->in, PTX_MOD_##mod)
+
+static vm_side side(vm_decoder *d, const ptx_operand *o)
+{
+    vm_place place = vm_address(d, o, 0);
+    return (vm_side){.slot = place.slot, .space = PTX_SPACE_SHARED, .addr32 = place.addr32, .offset = place.offset};
+}
+
+static unsigned operation(const vm_decoder *d)
+{
+    static const ptx_mod operations[] = {PTX_MOD_ADD, PTX_MOD_MIN, PTX_MOD_MAX, PTX_MOD_AND,
+                                         PTX_MOD_OR,  PTX_MOD_XOR, PTX_MOD_INC, PTX_MOD_DEC};
+    for (unsigned k = 0; k < KILN__COUNT(operations); k++)
+        if (ptx_has(d->in, operations[k]))
+            return operations[k];
+    return 0;
+}
+
+void vm_decode_tensor(vm_decoder *d)
+{
+    const bool store = HAS(BULK_GROUP);
+    const ptx_operand *map = OPERAND(store ? 0 : 1), *part = &d->f->elements[map->index];
+    vm_tensor *x = vm_keep(d, sizeof *x);
+    if (!x)
+        return;
+    *x = (vm_tensor){.rank = (uint8_t)(map->count - 1), .im2col = HAS(IM2COL) || HAS(IM2COL_NO_OFFS)};
+    x->map = vm_source(d, part, 8);
+    for (unsigned k = 0; k < x->rank && k < KILN__COUNT(x->at); k++)
+        x->at[k] = vm_source(d, part + 1 + k, 4);
+    x->shared = side(d, OPERAND(store ? 1 : 0));
+    if (store) {
+        x->op = (uint8_t)(d->in->op == PTX_OP_CP_REDUCE_TENSOR ? operation(d) : 0);
+    } else {
+        unsigned next = 3;
+        x->bar = side(d, OPERAND(2));
+        if (x->im2col) {
+            const ptx_operand *offsets = OPERAND(next++);
+            for (unsigned k = 0; k < offsets->count && k < KILN__COUNT(x->offset); k++)
+                x->offset[k] = vm_source(d, &d->f->elements[offsets->index + k], 4);
+        }
+        if (HAS(MULTICAST))
+            x->multicast = vm_source(d, OPERAND(next), 4);
+    }
+    vm_code *i = vm_emit_op(d, vm_op_tensor);
+    i->e = vm_cache_slot(d);
+    i->extra = x;
+}

@@ -1,0 +1,228 @@
+/* tensor.c - copies by tensor maps, complete when they are issued. README.md, "Tensor maps". */
+#include <inttypes.h>
+#include <string.h>
+
+#include "vm_tensor.h"
+
+enum { PIECE = VM_BOX_PIECE, BOX_MOST = 256, PIXELS_MOST = 1024, STEP_MOST = 8, ALIGNED = 128, SWIZZLE_MOST = 3 };
+
+typedef struct element {
+    uint8_t bytes, type; /* ptx_type, for reductions */
+    uint64_t nan;        /* what fills outside, where it is not zero */
+} element;
+static const element elements[VM_TENSOR_TYPES] = {
+    {1, PTX_U8, 0},          {2, PTX_U16, 0},       {4, PTX_U32, 0},          {4, PTX_S32, 0},
+    {8, PTX_U64, 0},         {8, PTX_S64, 0},       {2, PTX_F16, 0x7fff},     {4, PTX_F32, 0x7fffffff},
+    {8, PTX_F64, INT64_MAX}, {2, PTX_BF16, 0x7fff}, {4, PTX_F32, 0x7fffffff}, {4, PTX_F32, 0x7fffffff},
+    {4, PTX_F32, 0x7fffffff}};
+
+static bool wrong(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t address, const char *what)
+{
+    vm_fault_raise(w, i, lane, VM_FAULT_INSTRUCTION, address, 0, "copy of a tensor: %s", what);
+    return false;
+}
+
+static uint64_t address_of(const vm_warp *w, const vm_side *side, uint32_t lane)
+{
+    uint64_t address = side->addr32 ? vm_r32(w, side->slot)[lane] : vm_r64(w, side->slot)[lane];
+    address += (uint64_t)side->offset;
+    return side->addr32 ? (uint32_t)address : address;
+}
+
+static bool read_map(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t address, vm_tensor_map *map)
+{
+    unsigned char bytes[VM_TENSOR_BYTES];
+    if (address % 64)
+        return wrong(w, i, lane, address, "the tensor map's address is not a multiple of 64");
+    for (unsigned at = 0; at < sizeof bytes; at += PIECE) {
+        const unsigned char *from = vm_reach(w, i, lane, PTX_SPACE_GENERIC, address + at, PIECE, false);
+        if (!from)
+            return false;
+        memcpy(bytes + at, from, PIECE);
+    }
+    memcpy(map, bytes, sizeof *map);
+    if (map->mark != VM_TENSOR_MAP || map->type >= VM_TENSOR_TYPES || map->swizzle > SWIZZLE_MOST || map->rank == 0 ||
+        map->rank > VM_TENSOR_RANK)
+        return wrong(w, i, lane, address, "there is no tensor map at the address");
+    for (unsigned k = 0; k < map->rank; k++)
+        if (map->step[k] == 0 || map->step[k] > STEP_MOST || map->box[k] == 0 || map->box[k] > BOX_MOST)
+            return wrong(w, i, lane, address, "the tensor map has no valid box");
+    return true;
+}
+
+/* The part of the row that is inside. Elements that are not are zeros, or NaNs. */
+static void look(vm_box *box)
+{
+    const vm_tensor_map *map = &box->map;
+    int64_t low = -box->at[0], high = (int64_t)map->last[0] + 1 - box->at[0];
+    low = low < 0 ? 0 : low;
+    high = high > box->inner ? box->inner : high;
+    for (unsigned k = 1; k < map->rank; k++)
+        if (box->at[k] + box->offset[k] < 0 || box->at[k] + box->offset[k] > map->last[k])
+            high = low;
+    box->from = high > low ? (uint32_t)low : 0;
+    box->count = high > low ? (uint32_t)(high - low) : 0;
+    box->address = map->address + (uint64_t)(box->at[0] + low) * box->bytes;
+    for (unsigned k = 1; k < map->rank; k++)
+        box->address += (uint64_t)(box->at[k] + box->offset[k]) * map->stride[k - 1];
+}
+
+bool vm_box_next(vm_box *box)
+{
+    const vm_tensor_map *map = &box->map;
+    if (++box->row >= box->rows)
+        return false;
+    for (unsigned k = 1; k < map->rank; k++) {
+        box->at[k] += map->step[k];
+        if (map->im2col) { /* pixels in a box around the image, then those of the next image */
+            if (k + 1 == map->rank || box->at[k] <= (int64_t)map->last[k] + map->upper[k - 1])
+                break;
+            box->at[k] = map->lower[k - 1];
+        } else {
+            if (box->at[k] < box->first[k] + map->box[k])
+                break;
+            box->at[k] = box->first[k];
+        }
+    }
+    look(box);
+    return true;
+}
+
+bool vm_box_open(vm_warp *w, const vm_code *i, uint32_t lane, vm_box *box)
+{
+    const vm_tensor *x = i->extra;
+    uint64_t at = vm_r64(w, x->map)[lane];
+    *box = (vm_box){.shared = address_of(w, &x->shared, lane)};
+    if (!read_map(w, i, lane, at, &box->map))
+        return false;
+    const vm_tensor_map *map = &box->map;
+    if (map->rank != x->rank || (map->im2col != 0) != x->im2col)
+        return wrong(w, i, lane, at, "the tensor map has other dimensions, or another mode, than the instruction");
+    box->bytes = elements[map->type].bytes;
+    box->inner = x->im2col ? map->channels : map->box[0];
+    box->rows = 1;
+    for (unsigned k = 0; k < map->rank; k++) {
+        box->at[k] = box->first[k] = (int32_t)vm_r32(w, x->at[k])[lane];
+        if (k && !x->im2col)
+            box->rows *= (map->box[k] + map->step[k] - 1u) / map->step[k];
+        if (k && k + 1 < map->rank && x->im2col && x->bar.space)
+            box->offset[k] = (uint16_t)vm_r32(w, x->offset[k - 1])[lane];
+    }
+    if (x->im2col)
+        box->rows = map->pixels;
+    const uint32_t bytes = box->inner * box->bytes;
+    box->pitch = map->swizzle ? (uint32_t)PIECE << map->swizzle : bytes;
+    if (bytes == 0 || bytes % PIECE || bytes > BOX_MOST * 8 || bytes > box->pitch || box->rows == 0 ||
+        (x->im2col && box->rows > PIXELS_MOST))
+        return wrong(w, i, lane, at, "the tensor map has no valid box");
+    if (box->rows * box->pitch > VM_SHARED_WINDOW)
+        return wrong(w, i, lane, at, "the box is larger than shared memory");
+    if (box->shared % ALIGNED) {
+        vm_fault_raise(w, i, lane, VM_FAULT_MISALIGNED, box->shared, ALIGNED,
+                       "copy of a tensor at shared address 0x%" PRIx64 ", not a multiple of 128", box->shared);
+        return false;
+    }
+    look(box);
+    return true;
+}
+
+/* The elements of the row in global memory, or NULL with a fault. */
+static unsigned char *reach_row(vm_warp *w, const vm_code *i, uint32_t lane, const vm_box *box, bool write)
+{
+    uint64_t bytes = (uint64_t)box->count * box->bytes;
+    unsigned char *first = vm_reach(w, i, lane, PTX_SPACE_GLOBAL, box->address, box->bytes, write);
+    unsigned char *last =
+        first ? vm_reach(w, i, lane, PTX_SPACE_GLOBAL, box->address + bytes - box->bytes, box->bytes, write) : NULL;
+    if (last && (uint64_t)(last - first) != bytes - box->bytes) {
+        wrong(w, i, lane, box->address, "a row goes beyond its allocation");
+        return NULL;
+    }
+    return last ? first : NULL;
+}
+
+/* Is the reduction one of elements of that type? */
+static bool reduces(unsigned op, unsigned type)
+{
+    switch (op) {
+    case PTX_MOD_ADD:
+        return type == PTX_U32 || type == PTX_S32 || type == PTX_U64 || type == PTX_F32 || type == PTX_F64 ||
+               type == PTX_F16 || type == PTX_BF16;
+    case PTX_MOD_MIN:
+    case PTX_MOD_MAX:
+        return type == PTX_U32 || type == PTX_S32 || type == PTX_U64 || type == PTX_S64 || type == PTX_F16 ||
+               type == PTX_BF16;
+    case PTX_MOD_INC:
+    case PTX_MOD_DEC: return type == PTX_U32;
+    default: return type == PTX_U32 || type == PTX_S32 || type == PTX_U64 || type == PTX_S64;
+    }
+}
+
+static void store_row(const vm_box *box, unsigned op, unsigned char *to, const unsigned char *row)
+{
+    const unsigned type = elements[box->map.type].type;
+    const vm_code one = {.size = (uint8_t)box->bytes, .flags = type == PTX_F32 ? VM_SIGNED : 0};
+    row += (size_t)box->from * box->bytes;
+    if (!op)
+        memcpy(to, row, (size_t)box->count * box->bytes);
+    for (uint32_t k = 0; op && k < box->count; k++) {
+        uint64_t value = 0;
+        memcpy(&value, row + (size_t)k * box->bytes, box->bytes);
+        vm_atomic_update(&one, to + (size_t)k * box->bytes, type, op, value, 0);
+    }
+}
+
+static bool copy(vm_warp *w, const vm_code *i, uint32_t lane, vm_box *box)
+{
+    const vm_tensor *x = i->extra;
+    const bool load = x->bar.space != 0;
+    const uint64_t span = box->rows * box->pitch;
+    unsigned char *shared = vm_reach(w, i, lane, PTX_SPACE_SHARED, box->shared, PIECE, load);
+    if (!shared || !vm_reach(w, i, lane, PTX_SPACE_SHARED, box->shared + span - PIECE, PIECE, load))
+        return false;
+    do {
+        unsigned char row[BOX_MOST * 8], *global = NULL;
+        const uint32_t pieces = vm_box_pieces(box);
+        if (box->count && !(global = reach_row(w, i, lane, box, !load)))
+            return false;
+        if (load) {
+            uint64_t fill = box->map.fill ? elements[box->map.type].nan : 0;
+            for (uint32_t k = 0; k < box->inner; k++)
+                memcpy(row + (size_t)k * box->bytes, &fill, box->bytes);
+            if (global)
+                memcpy(row + (size_t)box->from * box->bytes, global, (size_t)box->count * box->bytes);
+            for (uint32_t k = 0; k < pieces; k++)
+                memcpy(shared + (vm_box_piece(box, k) - box->shared), row + (size_t)k * PIECE, PIECE);
+        } else if (global) {
+            for (uint32_t k = 0; k < pieces; k++)
+                memcpy(row + (size_t)k * PIECE, shared + (vm_box_piece(box, k) - box->shared), PIECE);
+            store_row(box, x->op, global, row);
+        }
+    } while (vm_box_next(box));
+    return true;
+}
+
+/* extra: the copy. A cluster is one block, so that the only mask is 1. */
+void vm_op_tensor(vm_warp *w, const vm_code *i, uint32_t m)
+{
+    const vm_tensor *x = i->extra;
+    VM_EACH(lane, m) {
+        vm_box box;
+        uint64_t before;
+        if (!vm_box_open(w, i, lane, &box))
+            return;
+        if (x->multicast && (vm_r32(w, x->multicast)[lane] & 0xffff) != 1) {
+            wrong(w, i, lane, box.shared, "multicast to other blocks than the only one of its cluster");
+            return;
+        }
+        if (x->op && !reduces(x->op, elements[box.map.type].type)) {
+            wrong(w, i, lane, box.shared, "a reduction that the elements' type does not have");
+            return;
+        }
+        if (!copy(w, i, lane, &box))
+            return;
+        if (x->bar.space && !vm_mbarrier_count(w, i, lane, x->bar.space, address_of(w, &x->bar, lane), 0, 0,
+                                               -(int64_t)vm_box_bytes(&box), &before))
+            return;
+        vm_charge(w, box.rows + vm_box_bytes(&box) / 256);
+    }
+}

@@ -1,0 +1,43 @@
+/* vm_tensor.h - copies by tensor maps: the decoder's data, and the boxes that they copy. */
+#ifndef KILN_SIM_VM_TENSOR_H
+#define KILN_SIM_VM_TENSOR_H
+
+#include "vm_async.h"
+
+typedef struct vm_tensor {
+    vm_side shared, bar; /* bar.space 0: a store */
+    uint32_t map, at[VM_TENSOR_RANK], offset[3];
+    uint32_t multicast; /* slot of the mask, 0: none */
+    uint8_t rank, op;   /* op: ptx_mod of a reduction, 0: a copy */
+    bool im2col;
+} vm_tensor;
+
+/* A box of a tensor, row by row: rows lie one after the other in shared memory, `pitch` bytes apart. */
+typedef struct vm_box {
+    vm_tensor_map map;
+    uint64_t shared;            /* address */
+    uint32_t bytes;             /* of an element */
+    uint32_t inner, pitch;      /* elements of a row; bytes */
+    uint64_t rows, row;         /* row: the current one */
+    int64_t at[VM_TENSOR_RANK]; /* of the current row */
+    int64_t first[VM_TENSOR_RANK], offset[VM_TENSOR_RANK];
+    /* The part of the current row that is inside the tensor: elements, and the address of the first one. */
+    uint32_t from, count;
+    uint64_t address;
+} vm_box;
+/* The box of one lane at its first row. False: a fault is raised. */
+bool vm_box_open(vm_warp *w, const vm_code *i, uint32_t lane, vm_box *box);
+bool vm_box_next(vm_box *box); /* false: that was the last row */
+/* The current row in shared memory: pieces of 16 bytes, and the address of one. */
+enum { VM_BOX_PIECE = 16 };
+static inline uint32_t vm_box_pieces(const vm_box *box) { return box->inner * box->bytes / VM_BOX_PIECE; }
+static inline uint64_t vm_box_piece(const vm_box *box, uint32_t piece)
+{
+    uint64_t address = box->shared + box->row * box->pitch + (uint64_t)piece * VM_BOX_PIECE;
+    return address ^ (address >> 7 & ((1u << box->map.swizzle) - 1)) << 4;
+}
+static inline uint64_t vm_box_bytes(const vm_box *box) { return box->rows * box->inner * box->bytes; }
+
+void vm_op_tensor(vm_warp *w, const vm_code *i, uint32_t m);
+
+#endif

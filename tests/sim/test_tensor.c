@@ -1,0 +1,453 @@
+/* Tensor maps: what the driver takes, and what copies by them do, against loops over coordinates. A kernel is a load of
+ * one box and a copy of shared memory to `out`, or the way back. */
+#include "cu_check.h"
+
+enum { SHARED = 32768, GLOBAL = 1 << 16, MOST = 5 };
+
+typedef struct box {
+    unsigned rank, bytes, swizzle; /* swizzle: of 16 << swizzle bytes */
+    CUtensorMapDataType type;
+    cuuint64_t size[MOST], stride[MOST - 1];
+    cuuint32_t box[MOST], step[MOST];
+    int at[MOST];
+    bool im2col, nan;
+    int lower[3], upper[3];
+    unsigned offset[3], channels, pixels;
+} box;
+
+static unsigned char tensor[GLOBAL], shared[SHARED], want[SHARED], out[SHARED];
+
+static uint32_t seed = 3;
+static uint32_t draw(uint32_t below)
+{
+    seed = seed * 1664525 + 1013904223;
+    return (seed >> 16) % below; /* lower bits repeat early */
+}
+static void noise(unsigned char *to, size_t bytes)
+{
+    for (size_t k = 0; k < bytes; k++)
+        to[k] = (unsigned char)draw(256);
+}
+
+/* The place in shared memory of byte `at` of a row: the pieces of 128 bytes' lines are exchanged by the line's number. */
+static unsigned place(const box *b, unsigned row, unsigned at, unsigned row_bytes)
+{
+    switch (b->swizzle) {
+    case 1: return row * 32 + ((at / 16) ^ (row >> 2 & 1)) * 16 + at % 16;
+    case 2: return row * 64 + ((at / 16) ^ (row >> 1 & 3)) * 16 + at % 16;
+    case 3: return row * 128 + ((at / 16) ^ (row & 7)) * 16 + at % 16;
+    default: return row * row_bytes + at;
+    }
+}
+
+/* The bytes of the element at these coordinates; NULL: outside. */
+static unsigned char *element(const box *b, const long at[MOST])
+{
+    size_t where = 0;
+    for (unsigned k = 0; k < b->rank; k++) {
+        if (at[k] < 0 || (cuuint64_t)at[k] >= b->size[k])
+            return NULL;
+        where += (size_t)at[k] * (k ? b->stride[k - 1] : b->bytes);
+    }
+    return tensor + where;
+}
+
+/* All rows of the box: f(row, coordinates of its first element). Returns how many. */
+typedef void row_function(const box *b, unsigned row, const long at[MOST], void *user);
+static unsigned rows_of(const box *b, row_function *f, void *user)
+{
+    unsigned row = 0;
+    if (b->im2col) {
+        long c[MOST] = {0};
+        for (unsigned k = 0; k < b->rank; k++)
+            c[k] = b->at[k];
+        while (row < b->pixels) { /* w first, then h, d, and images without end */
+            long at[MOST] = {c[0], c[1], c[2], c[3], c[4]};
+            for (unsigned k = 1; k + 1 < b->rank; k++)
+                at[k] += b->offset[k - 1];
+            f(b, row++, at, user);
+            unsigned k = 1;
+            while (k + 1 < b->rank && c[k] + (long)b->step[k] > (long)b->size[k] - 1 + b->upper[k - 1]) {
+                c[k] = b->lower[k - 1];
+                k++;
+            }
+            c[k] += b->step[k];
+        }
+        return row;
+    }
+    unsigned count[MOST] = {1, 1, 1, 1, 1};
+    for (unsigned k = 1; k < b->rank; k++)
+        count[k] = (b->box[k] + b->step[k] - 1) / b->step[k];
+    for (unsigned e = 0; e < count[4]; e++)
+        for (unsigned d = 0; d < count[3]; d++)
+            for (unsigned c = 0; c < count[2]; c++)
+                for (unsigned r = 0; r < count[1]; r++) {
+                    const unsigned n[MOST] = {0, r, c, d, e};
+                    long at[MOST] = {b->at[0]};
+                    for (unsigned k = 1; k < b->rank; k++)
+                        at[k] = b->at[k] + (long)(n[k] * b->step[k]);
+                    f(b, row++, at, user);
+                }
+    return row;
+}
+
+static unsigned inner_of(const box *b) { return b->im2col ? b->channels : b->box[0]; }
+
+static void load_row(const box *b, unsigned row, const long at[MOST], void *user)
+{
+    static const unsigned char nan[] = {0xff, 0x7f};
+    (void)user;
+    for (unsigned k = 0; k < inner_of(b); k++) {
+        long c[MOST] = {at[0] + k, at[1], at[2], at[3], at[4]};
+        const unsigned char *from = element(b, c);
+        unsigned char *to = want + place(b, row, k * b->bytes, inner_of(b) * b->bytes);
+        memset(to, 0, b->bytes);
+        if (from)
+            memcpy(to, from, b->bytes);
+        else if (b->nan) /* of halves */
+            memcpy(to, nan, b->bytes);
+    }
+}
+
+static void store_row(const box *b, unsigned row, const long at[MOST], void *user)
+{
+    const char *operation = user;
+    for (unsigned k = 0; k < inner_of(b); k++) {
+        long c[MOST] = {at[0] + k, at[1], at[2], at[3], at[4]};
+        unsigned char *to = element(b, c);
+        const unsigned char *from = shared + place(b, row, k * b->bytes, inner_of(b) * b->bytes);
+        uint32_t old, new;
+        if (!to)
+            continue;
+        if (!*operation) {
+            memcpy(to, from, b->bytes);
+            continue;
+        }
+        memcpy(&old, to, 4); /* of 32 bits */
+        memcpy(&new, from, 4);
+        old = strcmp(operation, "add") == 0   ? old + new
+              : strcmp(operation, "max") == 0 ? (old > new ? old : new)
+              : strcmp(operation, "and") == 0 ? old &new
+                                              : old ^ new;
+        memcpy(to, &old, 4);
+    }
+}
+
+static CUresult encode(CUtensorMap *map, const box *b, CUdeviceptr at)
+{
+    const CUtensorMapFloatOOBfill fill = b->nan ? CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA
+                                                : CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE;
+    if (b->im2col)
+        return call_cuTensorMapEncodeIm2col(map, b->type, b->rank, (void *)(uintptr_t)at, b->size, b->stride, b->lower,
+                                            b->upper, b->channels, b->pixels, b->step, CU_TENSOR_MAP_INTERLEAVE_NONE,
+                                            (CUtensorMapSwizzle)b->swizzle, CU_TENSOR_MAP_L2_PROMOTION_L2_128B, fill);
+    return call_cuTensorMapEncodeTiled(map, b->type, b->rank, (void *)(uintptr_t)at, b->size, b->stride, b->box,
+                                       b->step, CU_TENSOR_MAP_INTERLEAVE_NONE, (CUtensorMapSwizzle)b->swizzle,
+                                       CU_TENSOR_MAP_L2_PROMOTION_NONE, fill);
+}
+
+#define START                                                                                                             \
+    ".version 8.8\n.target sm_90a\n.address_size 64\n"                                                                    \
+    ".visible .entry k(.param .align 64 .b8 map[128], .param .u64 data) {\n"                                              \
+    ".shared .align 1024 .b8 sh[%d];\n.shared .align 8 .b64 bar;\n.reg .b32 %%r<16>; .reg .b16 %%h<8>;"                   \
+    ".reg .b64 %%d<16>; .reg .pred %%p<4>;\n"                                                                             \
+    "mov.b64 %%d0, map; cvta.param.u64 %%d1, %%d0; ld.param.u64 %%d2, [data]; mov.u32 %%r0, %%tid.x; mov.u32 %%r1, sh;\n" \
+    "mov.u32 %%r2, bar; setp.ne.u32 %%p0, %%r0, 0; mov.b16 %%h7, 1;\n"
+/* All of shared memory, by 128 threads; first and second: where from and where to. */
+#define ALL(name, first, second)                                                                                       \
+    "shl.b32 %%r3, %%r0, 2;\n" name                                                                                    \
+    ": cvt.u64.u32 %%d3, %%r3; add.u64 %%d3, %%d3, %%d2; add.u32 %%r4, %%r1, %%r3;\n" first " " second                 \
+    "\nadd.u32 %%r3, %%r3, 512; setp.lt.u32 %%p1, %%r3, %d; @%%p1 bra " name ";\n"
+
+static void coordinates(kiln__text *text, const box *b)
+{
+    kiln__text_printf(text, "[%%d1, {");
+    for (unsigned k = 0; k < b->rank; k++)
+        kiln__text_printf(text, "%s%d", k ? ", " : "", b->at[k]);
+    kiln__text_printf(text, "}]");
+}
+
+static void load_text(kiln__text *text, const box *b, unsigned bytes, bool multicast)
+{
+    kiln__text_printf(text, START ALL("F", "mov.b32 %%r5, 0xa5a5a5a5;", "st.shared.b32 [%%r4], %%r5;"), SHARED, SHARED);
+    kiln__text_printf(text,
+                      "@%%p0 bra W;\nmbarrier.init.shared::cta.b64 [%%r2], 1; fence.mbarrier_init.release.cluster;\n"
+                      "fence.proxy.async; W: bar.sync 0;\n@%%p0 bra V;\n"
+                      "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%%r2], %u;\n"
+                      "cp.async.bulk.prefetch.tensor.%ud.L2.global",
+                      bytes, b->rank);
+    if (b->im2col)
+        kiln__text_printf(text, ".im2col");
+    kiln__text_printf(text, " ");
+    coordinates(text, b);
+    for (unsigned k = 0; b->im2col && k + 2 < b->rank; k++)
+        kiln__text_printf(text, "%s%u%s", k ? ", " : ", {", b->offset[k], k + 3 == b->rank ? "}" : "");
+    kiln__text_printf(text,
+                      ";\ncp.async.bulk.tensor.%ud.shared::cluster.global%s.mbarrier::complete_tx::bytes%s [%%r1], ",
+                      b->rank, b->im2col ? ".im2col" : "", multicast ? ".multicast::cluster" : "");
+    coordinates(text, b);
+    kiln__text_printf(text, ", [%%r2]");
+    for (unsigned k = 0; b->im2col && k + 2 < b->rank; k++)
+        kiln__text_printf(text, "%s%u%s", k ? ", " : ", {", b->offset[k], k + 3 == b->rank ? "}" : "");
+    kiln__text_printf(text,
+                      "%s;\nV: mbarrier.try_wait.parity.shared::cta.b64 %%p2, [%%r2], 0; @!%%p2 bra V;\n" ALL(
+                          "G", "ld.shared.b32 %%r5, [%%r4];", "st.global.b32 [%%d3], %%r5;") "ret;\n}\n",
+                      multicast ? ", %h7" : "", SHARED);
+}
+
+static void store_text(kiln__text *text, const box *b, const char *operation)
+{
+    kiln__text_printf(text, START ALL("F", "ld.global.b32 %%r5, [%%d3];", "st.shared.b32 [%%r4], %%r5;"), SHARED,
+                      SHARED);
+    kiln__text_printf(text,
+                      "fence.proxy.async.shared::cta; bar.sync 0; @%%p0 exit;\n%s.async.bulk.tensor.%ud.global."
+                      "shared::cta%s%s%s.bulk_group ",
+                      *operation ? "cp.reduce" : "cp", b->rank, *operation ? "." : "", operation,
+                      b->im2col ? ".im2col_no_offs" : "");
+    coordinates(text, b);
+    kiln__text_printf(text, ", [%%r1];\ncp.async.bulk.commit_group; cp.async.bulk.wait_group 0;\nret;\n}\n");
+}
+
+/* Runs the text on a tensor and `data`, and brings both back. */
+static CUresult run(const kiln__text *text, const box *b, unsigned char *data)
+{
+    CUtensorMap map;
+    CUdeviceptr at, other;
+    OK(call_cuMemAlloc(&at, GLOBAL));
+    OK(call_cuMemAlloc(&other, SHARED));
+    OK(call_cuMemcpyHtoD(at, tensor, GLOBAL));
+    OK(call_cuMemcpyHtoD(other, data, SHARED));
+    OK(encode(&map, b, at));
+    CUmodule module = load(kiln__text_get((kiln__text *)(uintptr_t)text));
+    CUresult result = launch(kernel(module, "k"), 1, 128, 0, (void *[]){&map, &other});
+    result = result ? result : call_cuCtxSynchronize();
+    if (result == CUDA_SUCCESS) {
+        OK(call_cuMemcpyDtoH(tensor, at, GLOBAL));
+        OK(call_cuMemcpyDtoH(data, other, SHARED));
+        OK(call_cuModuleUnload(module));
+        OK(call_cuMemFree(at));
+        OK(call_cuMemFree(other));
+    }
+    return result;
+}
+
+static void load_box(const box *b, bool multicast)
+{
+    kiln__text text = {0};
+    noise(tensor, sizeof tensor);
+    memset(want, 0xa5, sizeof want);
+    unsigned rows = rows_of(b, load_row, NULL);
+    load_text(&text, b, rows * inner_of(b) * b->bytes, multicast);
+    OK(run(&text, b, out));
+    kiln__text_free(&text);
+    size_t wrong = 0;
+    for (size_t k = 0; k < SHARED; k++)
+        wrong += out[k] != want[k];
+    if (wrong)
+        fprintf(stderr, "load: rank %u bytes %u swizzle %u im2col %d: %zu bytes wrong\n", b->rank, b->bytes, b->swizzle,
+                b->im2col, wrong);
+    CHECK(wrong == 0);
+}
+
+static void store_box(const box *b, const char *operation)
+{
+    static unsigned char before[GLOBAL], wanted[GLOBAL];
+    kiln__text text = {0};
+    noise(tensor, sizeof tensor);
+    noise(shared, sizeof shared);
+    memcpy(before, tensor, sizeof before);
+    rows_of(b, store_row, (void *)(uintptr_t)operation);
+    memcpy(wanted, tensor, sizeof wanted);
+    memcpy(tensor, before, sizeof tensor);
+    store_text(&text, b, operation);
+    OK(run(&text, b, shared));
+    kiln__text_free(&text);
+    CHECK(memcmp(tensor, wanted, sizeof tensor) == 0);
+    CHECK(*operation || memcmp(wanted, before, sizeof wanted) != 0);
+}
+
+/* A tensor of `rank` dimensions in GLOBAL bytes, and a box that is partly outside. */
+static box draw_box(unsigned rank, unsigned bytes, unsigned swizzle)
+{
+    static const CUtensorMapDataType types[] = {[1] = CU_TENSOR_MAP_DATA_TYPE_UINT8,
+                                                [2] = CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
+                                                [4] = CU_TENSOR_MAP_DATA_TYPE_UINT32,
+                                                [8] = CU_TENSOR_MAP_DATA_TYPE_FLOAT64};
+    static const unsigned sizes[] = {0, 200, 40, 11, 6, 4};
+    box b = {.rank = rank, .bytes = bytes, .swizzle = swizzle, .type = types[bytes]};
+    cuuint64_t stride = 0;
+    for (unsigned k = 0; k < MOST; k++)
+        b.step[k] = b.box[k] = 1;
+    for (unsigned k = 0; k < rank; k++) {
+        b.size[k] = 1 + draw(sizes[rank]);
+        b.box[k] = 1 + draw(6);
+        b.step[k] = k ? 1 + draw(3) : 1;
+        b.at[k] = (int)draw((uint32_t)b.size[k] + 4) - 3;
+        stride = k ? stride * b.size[k] : (b.size[0] * bytes + 31) / 16 * 16;
+        if (k + 1 < rank)
+            b.stride[k] = stride;
+    }
+    b.box[0] = 16 / bytes * (1 + draw(swizzle ? 1u << swizzle : 8));
+    return b;
+}
+
+static void test_loads(void)
+{
+    open_device();
+    for (unsigned rank = 1; rank <= MOST; rank++)
+        for (unsigned bytes = 1; bytes <= 8; bytes *= 2)
+            for (unsigned swizzle = 0; swizzle < 4; swizzle++) {
+                box b = draw_box(rank, bytes, swizzle);
+                b.nan = bytes == 2 && swizzle & 1;
+                load_box(&b, rank == 2);
+            }
+    /* whole rows of a line, as products want them: 64 rows of 128 bytes */
+    load_box(&(box){.rank = 2,
+                    .bytes = 2,
+                    .swizzle = 3,
+                    .type = CU_TENSOR_MAP_DATA_TYPE_FLOAT16,
+                    .size = {100, 100},
+                    .stride = {208},
+                    .box = {64, 64},
+                    .step = {1, 1},
+                    .at = {50, 60}},
+             false);
+    close_device();
+}
+
+static void test_stores(void)
+{
+    open_device();
+    for (unsigned rank = 1; rank <= MOST; rank++)
+        for (unsigned bytes = 1; bytes <= 8; bytes *= 2)
+            for (unsigned swizzle = 0; swizzle < 4; swizzle++) {
+                box b = draw_box(rank, bytes, swizzle);
+                for (unsigned k = 0; k < rank; k++)
+                    b.at[k] = b.at[k] < 0 ? 0 : b.at[k] % (int)b.size[k]; /* something of it is inside */
+                store_box(&b, "");
+                static const char *const operations[] = {"add", "max", "and", "xor"};
+                if (bytes == 4)
+                    store_box(&b, operations[swizzle]);
+            }
+    close_device();
+}
+
+static void test_im2col(void)
+{
+    open_device();
+    for (unsigned rank = 3; rank <= MOST; rank++)
+        for (unsigned n = 0; n < 12; n++) {
+            box b = draw_box(rank, 2, n & 3);
+            b.im2col = true;
+            b.channels = b.box[0];
+            b.pixels = 1 + draw(60);
+            for (unsigned k = 1; k + 1 < rank; k++) {
+                b.lower[k - 1] = -(int)draw(3);
+                b.upper[k - 1] = -b.lower[k - 1] - (int)draw(3);
+                if ((int)b.size[k] - 1 + b.upper[k - 1] < b.lower[k - 1])
+                    b.upper[k - 1] = 1;
+                b.offset[k - 1] = draw(3);
+                b.at[k] = b.lower[k - 1];
+            }
+            b.step[rank - 1] = 1;
+            b.at[rank - 1] = 0;
+            load_box(&b, n & 1);
+            for (unsigned k = 0; k < 3; k++)
+                b.offset[k] = 0;
+            b.at[0] = 0;
+            for (unsigned k = 1; k + 1 < rank; k++)
+                b.at[k] = 0;
+            store_box(&b, "");
+        }
+    close_device();
+}
+
+/* What the manual forbids, and what is not there. */
+static void test_maps(void)
+{
+    const box good = {.rank = 2,
+                      .bytes = 2,
+                      .swizzle = 3,
+                      .type = CU_TENSOR_MAP_DATA_TYPE_FLOAT16,
+                      .size = {64, 64},
+                      .stride = {128},
+                      .box = {64, 64},
+                      .step = {1, 1}};
+    CUtensorMap map;
+    box b = good;
+    open_device();
+    OK(encode(&map, &b, 0x100));
+    FAILS(INVALID_VALUE, encode(NULL, &b, 0x100));
+    FAILS(INVALID_VALUE, encode(&map, &b, 0x108));
+#define BAD(error, change) FAILS(error, (b = good, change, encode(&map, &b, 0x100)))
+    BAD(INVALID_VALUE, b.rank = 0);
+    BAD(INVALID_VALUE, b.rank = 6);
+    BAD(INVALID_VALUE, b.size[1] = 0);
+    BAD(INVALID_VALUE, b.size[1] = ((cuuint64_t)1 << 32) + 1);
+    BAD(INVALID_VALUE, b.stride[0] = 136);
+    BAD(INVALID_VALUE, b.stride[0] = (cuuint64_t)1 << 40);
+    BAD(INVALID_VALUE, b.box[1] = 257);
+    BAD(INVALID_VALUE, b.box[1] = 0);
+    BAD(INVALID_VALUE, b.box[0] = 65); /* no multiple of 16 bytes */
+    BAD(INVALID_VALUE, b.box[0] = 72); /* more than 128 bytes */
+    BAD(INVALID_VALUE, b.step[1] = 9);
+    BAD(INVALID_VALUE, b.step[1] = 0);
+    BAD(INVALID_VALUE, (b.type = CU_TENSOR_MAP_DATA_TYPE_UINT16, b.nan = true));
+    BAD(NOT_SUPPORTED, b.type = CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN8B);
+    BAD(NOT_SUPPORTED, b.swizzle = CU_TENSOR_MAP_SWIZZLE_128B_ATOM_32B);
+    BAD(INVALID_VALUE, (b.im2col = true, b.channels = 8, b.pixels = 8));
+    b = good;
+    b.step[0] = 0; /* ignored */
+    OK(encode(&map, &b, 0x100));
+    OK(call_cuTensorMapReplaceAddress(&map, (void *)0x200));
+    FAILS(INVALID_VALUE, call_cuTensorMapReplaceAddress(&map, (void *)0x208));
+    memset(&map, 0, sizeof map);
+    FAILS(INVALID_VALUE, call_cuTensorMapReplaceAddress(&map, (void *)0x200));
+    close_device();
+}
+
+/* Copies that are faults; each leaves its context lost. */
+static void fails(const box *b, const char *from, const char *to, CUresult error)
+{
+    open_device();
+    kiln__text text = {0}, changed = {0};
+    load_text(&text, b, 64, true);
+    const char *all = kiln__text_get(&text), *found = *from ? strstr(all, from) : NULL;
+    CU_ASSERT_PTR_NOT_NULL_FATAL(found);
+    kiln__text_add(&changed, all, (size_t)(found - all));
+    kiln__text_puts(&changed, to);
+    kiln__text_puts(&changed, found + strlen(from));
+    CUresult got = run(&changed, b, out);
+    if (got != error)
+        fprintf(stderr, "%s for %s: %d, want %d\n", to, from, (int)got, (int)error);
+    CHECK(got == error);
+    kiln__text_free(&text);
+    kiln__text_free(&changed);
+    close_device();
+}
+
+static void test_faults(void)
+{
+    const box b = {.rank = 2,
+                   .bytes = 2,
+                   .type = CU_TENSOR_MAP_DATA_TYPE_FLOAT16,
+                   .size = {64, 64},
+                   .stride = {128},
+                   .box = {16, 2},
+                   .step = {1, 1}};
+    box far = b;
+    fails(&b, "%h7, 1", "%h7, 1", CUDA_SUCCESS);
+    fails(&b, "%h7, 1", "%h7, 3", CUDA_ERROR_ILLEGAL_INSTRUCTION);
+    fails(&b, "[data];", "[data]; mov.b64 %d1, %d2;", CUDA_ERROR_ILLEGAL_INSTRUCTION); /* no map */
+    fails(&b, "cluster [%r1]", "cluster [%r1+64]", CUDA_ERROR_MISALIGNED_ADDRESS);
+    fails(&b, "cluster [%r1]", "cluster [%r1+1048576]", CUDA_ERROR_ILLEGAL_ADDRESS);
+    far.size[1] = 100000; /* beyond the allocation */
+    far.at[1] = 90000;
+    fails(&far, "%h7, 1", "%h7, 1", CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
+static const check_case cases[] = {
+    {"maps", test_maps},     {"loads", test_loads},   {"stores", test_stores},
+    {"im2col", test_im2col}, {"faults", test_faults},
+};
+CU_SUITE("sim.tensor", cases)
