@@ -728,6 +728,10 @@ typedef struct kiln_inspected_kernel {
     int blocks_per_sm;
     double occupancy;       /* resident warps over the most an SM holds */
     const char *limited_by; /* "registers", "shared memory", "threads", "blocks" */
+    /* attributes of its first launch, as of kiln_kernel_info; one that needs an input's data is left out */
+    unsigned cluster[3];
+    int cooperative, overlap, priority, carveout;
+    const char *cluster_scheduling;
 } kiln_inspected_kernel;
 
 /* Compiles `choice` for `arch` ("sm_90"; NULL: that of the engine's device). With `arch` no device is needed. Free
