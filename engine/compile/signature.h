@@ -7,9 +7,9 @@
 typedef struct kiln__param_type {
     char kind;      /* 'u', 's', 'f' or 'b' as in .u64, .s32, .f32, .b8 */
     uint32_t bytes; /* of the whole argument */
-    uint32_t align; /* as declared; 0: not */
     bool array;     /* a structure by value: .b8 NAME[bytes] */
     bool pointer;   /* certainly a pointer: marked .ptr, or converted with cvta in the body. False: not known */
+    uint32_t align; /* in bytes, as declared; 0: not */
 } kiln__param_type;
 
 typedef struct kiln__signature {

@@ -324,8 +324,9 @@ static kiln_status encode(making *m, void *to)
     return result == CUDA_SUCCESS ? KILN_OK
            : result == CUDA_ERROR_NOT_SUPPORTED
                ? kiln__plan_fail_at(m->plan, m->error, KILN_ERROR_UNSUPPORTED, m->arg->pos,
-                                    "argument %zu of %s: %s, or its driver, has no tensor maps "
-                                    "(compute capability 9.0 and CUDA 12 have)",
+                                    "argument %zu of %s: %s, or its driver, has no such tensor maps: they need compute "
+                                    "capability 9.0 and CUDA 12, and the simulated device has no interleave, no "
+                                    "packed types and no atoms but 16",
                                     m->number, m->kernel, m->plan->engine->info.name)
                : kiln__driver_fail(driver, m->plan->mem, result, m->error, "making the tensor map of '%s'",
                                    m->arg->text);

@@ -219,7 +219,7 @@ static void wrong_kernel_or_driver(void)
     open_maps(MAPS MAPPED("a, box: [2, 8]"));
     engine->driver.cuTensorMapEncodeTiled_ = NULL; /* CUDA 11 */
     CHECK(kiln_plan_launch(plan, NULL, &error) == KILN_ERROR_UNSUPPORTED);
-    CHECK(strstr(kiln_error_message(error), "fake, or its driver, has no tensor maps"));
+    CHECK(strstr(kiln_error_message(error), "fake, or its driver, has no such tensor maps"));
     kiln_error_free(error);
     error = NULL;
     engine->driver.cuTensorMapEncodeTiled_ = take_tiled;

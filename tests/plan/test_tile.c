@@ -38,7 +38,8 @@ static void words(void)
     CHECK(map.mark == VM_TENSOR_MAP && map.address == a && !map.im2col && map.rank == 2);
     CHECK(map.type == CU_TENSOR_MAP_DATA_TYPE_FLOAT32 && map.stride[0] == 36 * 4);
     CHECK(map.last[0] == 35 && map.last[1] == 49 && map.box[0] == 4 && map.box[1] == 8 && map.step[1] == 1);
-    CHECK(map.swizzle == CU_TENSOR_MAP_SWIZZLE_128B && map.fill);
+    CHECK(map.swizzle == CU_TENSOR_MAP_SWIZZLE_128B);
+    CHECK(map.fill == 1);
     kiln_plan_close(plan);
     end();
 }
@@ -74,7 +75,39 @@ static void tiles(void)
     end();
 }
 
-static const check_case cases[] = {{"words", words}, {"tiles", tiles}};
+/* A captured launch has the map, its needs and the attributes: it loads again and passes on the same map. */
+static void captured(void)
+{
+    kiln_plan *plan = NULL, *again = NULL;
+    kiln_spec *copy = NULL;
+    kiln_error *error = NULL;
+    static float got[50 * 36];
+    char path[200];
+    vm_tensor_map map;
+    begin();
+    const kiln_setting params[] = {{"TILE_X", {KILN_INT, {32}}}, {"TILE_Y", {KILN_INT, {16}}}};
+    kiln_choice choice = {.variant = "words", .params = params, .param_count = 2};
+    CHECK_OK(kiln_plan_open(engine, spec, &choice, &plan, &error), error);
+    CHECK_OK(kiln_plan_capture(plan, cache, &error), error);
+    CHECK_OK(kiln_plan_launch(plan, NULL, &error), error);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(kiln_plan_captured(plan));
+    snprintf(path, sizeof path, "%s/tile.yaml", kiln_plan_captured(plan));
+    CHECK_OK(kiln_spec_load(engine, path, &copy, &error), error);
+    int words = kiln_spec_variant_find(copy, "words");
+    CHECK(words >= 0 && kiln_spec_need_count(copy, (size_t)words) == 1);
+    CHECK_OK(kiln_plan_open(engine, copy, &(kiln_choice){.variant = "words"}, &again, &error), error);
+    CHECK_OK(kiln_plan_launch(again, NULL, &error), error);
+    CHECK(kiln_plan_kernel(again, 0)->priority == -1 && kiln_plan_kernel(again, 0)->carveout == 25);
+    CHECK_OK(kiln_plan_read(again, "b", got, sizeof got, &error), error);
+    memcpy(&map, got, sizeof map);
+    CHECK(map.mark == VM_TENSOR_MAP && map.box[0] == 32 && map.box[1] == 16 && map.fill == 1); /* the params' values */
+    kiln_plan_close(again);
+    kiln_plan_close(plan);
+    kiln_spec_free(copy);
+    end();
+}
+
+static const check_case cases[] = {{"words", words}, {"tiles", tiles}, {"captured", captured}};
 
 int main(int count, char **arguments)
 {

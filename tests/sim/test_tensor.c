@@ -376,6 +376,7 @@ static void test_maps(void)
                       .step = {1, 1}};
     CUtensorMap map;
     box b = good;
+    open_device();
     OK(encode(&map, &b, 0x100));
     FAILS(INVALID_VALUE, encode(NULL, &b, 0x100));
     FAILS(INVALID_VALUE, encode(&map, &b, 0x108));

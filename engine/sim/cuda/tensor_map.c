@@ -104,7 +104,7 @@ static bool check_inner(const kiln__tensor_map *map, kiln__tensor_field field, u
     const unsigned bytes = is_spread(map->type) ? count : count * element_bits[map->type] / 8;
     if (map->interleave != CU_TENSOR_MAP_INTERLEAVE_NONE)
         return true;
-    if (field == KILN__TENSOR_BOX && bytes % 16)
+    if (bytes % 16)
         return wrong(fault, field, 0, "the inner extent must be a multiple of 16 bytes; %u elements are %u bytes",
                      count, bytes);
     if (spans[map->swizzle] && bytes > spans[map->swizzle])
@@ -159,6 +159,16 @@ bool kiln__tensor_map_check(const kiln__tensor_map *map, kiln__tensor_fault *fau
 
 /* ---- the functions ---- */
 
+/* Interleaved layouts, and the types and swizzles of devices after 9.0, are not simulated. */
+static bool is_simulated(const kiln__tensor_map *map)
+{
+    const bool apart = map->interleave == CU_TENSOR_MAP_INTERLEAVE_16B ||
+                       map->interleave == CU_TENSOR_MAP_INTERLEAVE_32B;
+    const bool packed = map->type >= VM_TENSOR_TYPES && map->type < (int)KILN__COUNT(element_bits);
+    const bool later = map->swizzle > CU_TENSOR_MAP_SWIZZLE_128B && map->swizzle <= CU_TENSOR_MAP_SWIZZLE_128B_ATOM_64B;
+    return !apart && !packed && !later;
+}
+
 static CUresult encode(CUtensorMap *out, const kiln__tensor_map *map)
 {
     kiln__tensor_fault fault;
@@ -167,31 +177,25 @@ static CUresult encode(CUtensorMap *out, const kiln__tensor_map *map)
         return result;
     if (!out || (uintptr_t)out % KILN__TENSOR_MAP_ALIGN)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
-    if (sim_profile_int(sim_current_profile(), CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) < 9)
+    if (sim_profile_int(sim_current_profile(), CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) < 9 || !is_simulated(map))
         return sim_end(CUDA_ERROR_NOT_SUPPORTED);
     if (!kiln__tensor_map_check(map, &fault))
         return sim_end(CUDA_ERROR_INVALID_VALUE);
-    /* What copies of the simulated device do not know; sm_100 has the packed types and the other swizzles. */
-    if (map->interleave != CU_TENSOR_MAP_INTERLEAVE_NONE || map->type >= VM_TENSOR_TYPES ||
-        map->swizzle > CU_TENSOR_MAP_SWIZZLE_128B)
-        return sim_end(CUDA_ERROR_NOT_SUPPORTED);
     vm_tensor_map made = {.mark = VM_TENSOR_MAP,
                           .address = map->address,
                           .im2col = map->im2col,
                           .rank = (uint8_t)map->rank,
                           .type = (uint8_t)map->type,
                           .swizzle = (uint8_t)map->swizzle,
-                          .fill = map->fill != CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE,
+                          .fill = map->fill == CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA,
                           .channels = (uint16_t)map->channels,
                           .pixels = (uint16_t)map->pixels};
-    for (unsigned d = 0; d < VM_TENSOR_RANK; d++)
-        made.box[d] = made.step[d] = 1;
-    for (unsigned d = 0; d < map->rank; d++) {
-        made.last[d] = (uint32_t)(map->shape[d] - 1);
-        made.step[d] = (uint8_t)map->steps[d];
-        if (!map->im2col)
-            made.box[d] = (uint16_t)map->box[d];
-        if (d > 0)
+    for (unsigned d = 0; d < VM_TENSOR_RANK; d++) {
+        const bool used = d < map->rank;
+        made.last[d] = used ? (uint32_t)(map->shape[d] - 1) : 0;
+        made.box[d] = used && !map->im2col ? (uint16_t)map->box[d] : 1;
+        made.step[d] = used ? (uint8_t)map->steps[d] : 1;
+        if (used && d > 0)
             made.stride[d - 1] = map->strides[d];
         if (map->im2col && d + 2 < map->rank) {
             made.lower[d] = (int16_t)map->lower[d];
