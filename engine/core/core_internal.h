@@ -10,8 +10,10 @@
 kiln_status kiln__engine_nvrtc_locked(kiln_engine *engine, kiln_error **error);
 kiln_status kiln__engine_device_locked(kiln_engine *engine, kiln_error **error);
 
+#define KILN__DEFAULT_PROFILE "h200" /* the simulated device's where there is no GPU and none is named */
 /* KILN_OK if the engine's device name is "cuda", "cuda:N", "sim" or "sim:PROFILE" with an existing profile. If PROFILE
- * is a file, it is read, and the device name becomes the profile's name. */
+ * is a file, it is read, and the device name becomes the profile's name; of an architecture it becomes the nearest
+ * profile's name. */
 kiln_status kiln__device_name_check(kiln_engine *engine, kiln_error **error);
 
 /* ---- device profiles (profiles.c) ---- */

@@ -12,6 +12,31 @@ static bool is_simulated(const char *name)
 
 static const char *profile_of(const char *name) { return name && strncmp(name, "sim:", 4) == 0 ? name + 4 : NULL; }
 
+/* 80 for "sm_80"; 0 for anything else. */
+static int arch_of(const char *name)
+{
+    if (strncmp(name, "sm_", 3) != 0 || strspn(name + 3, "0123456789") != strlen(name + 3) || strlen(name) > 6)
+        return 0;
+    return (int)strtol(name + 3, NULL, 10);
+}
+
+/* The profile with figures for estimates whose compute capability is nearest to `arch`; NULL: there is none. */
+static const char *nearest_estimate(const kiln_engine *engine, int arch)
+{
+    const kiln__simulator *simulator = kiln__driver_simulator();
+    const char *nearest = NULL, *at;
+    int least = 0;
+    kiln__profile_find_all(engine);
+    for (size_t i = 0; (at = simulator->profile_at(i)); i++) {
+        int distance = simulator->model_at(i) ? abs(simulator->model_at(i) - arch) : -1;
+        if (distance < 0 || (nearest && distance >= least))
+            continue;
+        nearest = at;
+        least = distance;
+    }
+    return nearest;
+}
+
 /* The N of "cuda:N"; 0 for "cuda"; -1 for anything else. */
 static int ordinal_of(const char *name)
 {
@@ -35,8 +60,8 @@ kiln_status kiln__device_name_check(kiln_engine *engine, kiln_error **error)
     const char *wanted = profile_of(name), *known[64];
     if (!wanted)
         return KILN_OK;
-    const char *found = NULL;
-    kiln_status status = kiln__profile_find(engine, wanted, &engine->arena, &found, error);
+    const char *found = arch_of(wanted) ? nearest_estimate(engine, arch_of(wanted)) : NULL;
+    kiln_status status = found ? KILN_OK : kiln__profile_find(engine, wanted, &engine->arena, &found, error);
     if (status != KILN_OK)
         return status;
     size_t count = 0;
@@ -72,6 +97,27 @@ static kiln_status open_simulated(kiln_engine *engine, const char *profile, kiln
     return KILN_OK;
 }
 
+/* Without a GPU the device is one whose times can be estimated. Without that profile (a library installed without its
+ * data), or where the simulated device of this process is in use as another, it is that one: who named no device can
+ * take any. `why`: there is no GPU. */
+static kiln_status open_default_simulated(kiln_engine *engine, const char *why, kiln_error **error)
+{
+    const char *found = NULL;
+    kiln_error *unreadable = NULL;
+    kiln_status status = kiln__driver_open_sim(engine->mem, &engine->driver, error);
+    if (status != KILN_OK)
+        return status;
+    const kiln__simulator *simulator = kiln__driver_simulator();
+    if (kiln__profile_find(engine, KILN__DEFAULT_PROFILE, &engine->arena, &found, &unreadable) != KILN_OK)
+        kiln__logf(&engine->log, KILN_LOG_WARNING, "%s", kiln_error_message(unreadable));
+    kiln_error_free(unreadable);
+    if (!simulator->profile(KILN__DEFAULT_PROFILE))
+        simulator->profile(NULL);
+    kiln__logf(&engine->log, KILN_LOG_INFO, "running on the simulated device, as sim:%s%s: %s",
+               simulator->profile_name(), simulator->has_model() ? ", with estimated times" : "", why);
+    return KILN_OK;
+}
+
 /* Fills engine->driver for the device's name. Without a name it is a working GPU, or else the simulated device. */
 static kiln_status open_driver(kiln_engine *engine, kiln_error **error)
 {
@@ -84,9 +130,9 @@ static kiln_status open_driver(kiln_engine *engine, kiln_error **error)
     kiln_status status = kiln__driver_open_cuda(engine->mem, &engine->driver, &why);
     if (status == KILN_OK)
         return KILN_OK;
-    kiln__logf(&engine->log, KILN_LOG_INFO, "running on the simulated device: %s", kiln_error_message(why));
+    status = open_default_simulated(engine, kiln_error_message(why), error);
     kiln_error_free(why);
-    return open_simulated(engine, NULL, error);
+    return status;
 }
 
 /* The device that the caller's context belongs to. */
@@ -162,8 +208,14 @@ static void name_settings(kiln_engine *engine)
         {"device.l2_bytes", info->l2_bytes},
         {"device.memory_bytes", info->memory_bytes},
         {"device.cc", (uint64_t)(info->cc_major * 10 + info->cc_minor)},
-        {"device.simulated", (uint64_t)(info->simulated != 0)},
+#define KILN_X(name, value, key, text) {"device." key, (info->features & value) != 0},
+        KILN_FEATURE_MAP(KILN_X)
+#undef KILN_X
+            {"device.simulated", (uint64_t)(info->simulated != 0)},
     };
+#define KILN_X(name, value, key, text) +1
+    const size_t truths = 1 KILN_FEATURE_MAP(KILN_X); /* the last ones */
+#undef KILN_X
 #define KILN_X(name) +1
     _Static_assert(KILN__COUNT(values) == 0 KILN__DEVICE_NAMES(KILN_X), "every name of a device has a value");
 #undef KILN_X
@@ -171,7 +223,7 @@ static void name_settings(kiln_engine *engine)
     for (size_t i = 0; i < KILN__COUNT(values); i++) {
         kiln_setting *setting = &engine->device_settings[i];
         setting->name = values[i].name;
-        setting->value.kind = i + 1 == KILN__COUNT(values) ? KILN_BOOL : KILN_INT; /* simulated is the last */
+        setting->value.kind = i + truths >= KILN__COUNT(values) ? KILN_BOOL : KILN_INT;
         setting->value.as.i = (int64_t)values[i].value;
     }
     engine->device_setting_count = KILN__COUNT(values);
@@ -324,6 +376,8 @@ static kiln_status find_simulated(kiln_engine *engine, const char *name, kiln__a
                                   kiln_error **error)
 {
     const char *found = profile_of(name), *at;
+    if (found && arch_of(found))
+        found = nearest_estimate(engine, arch_of(found));
     kiln_status status = found ? kiln__profile_find(engine, found, arena, &found, error) : KILN_OK;
     for (size_t i = 0; status == KILN_OK && (at = kiln__driver_simulator()->profile_at(i)); i++)
         if (strcmp(at, found ? found : "generic") == 0) {

@@ -108,10 +108,14 @@ static void look_at_simulator(doctor *check)
         return;
     }
     kiln_device_info info;
-    for (size_t i = 0; kiln__driver_simulator()->profile_at(i); i++) {
+    const kiln__simulator *simulator = kiln__driver_simulator();
+    kiln__profile_find_all(check->engine);
+    for (size_t i = 0; simulator->profile_at(i); i++) {
         kiln__driver_device_info(&driver, (CUdevice)i, &info);
-        say(check, "device", FINE, "", "%s: compute capability %d.%d, %.1f GB of host memory", info.id, info.cc_major,
-            info.cc_minor, (double)info.memory_bytes * 1e-9);
+        const bool usual = !check->gpu && strcmp(simulator->profile_at(i), KILN__DEFAULT_PROFILE) == 0;
+        say(check, "device", FINE, "", "%s: compute capability %d.%d, %.1f GB of host memory%s%s", info.id,
+            info.cc_major, info.cc_minor, (double)info.memory_bytes * 1e-9,
+            simulator->model_at(i) ? ", estimated times" : "", usual ? "; the default without a GPU" : "");
     }
     kiln__driver_close(&driver);
 }

@@ -52,11 +52,6 @@ void *kiln__shared_staging(kiln__shared *shared, uint64_t bytes);
 void kiln__shared_drop_device(kiln__shared *shared); /* copies and spare memory */
 kiln__export *kiln__export_of(const kiln_allocator *mem, const char *name, const kiln_array *array); /* takes array */
 
-/* KILN_ERROR_NOT_FOUND: "OWNER has no WHAT 'NAME'", with the nearest of `count` names or all of them. The names lie
- * `stride` bytes apart, each the first member of a struct. */
-kiln_status kiln__plan_unknown(const kiln_allocator *mem, const char *owner, const char *what, const char *name,
-                               const void *names, size_t stride, size_t count, kiln_error **error);
-
 /* ---- the plan ---- */
 
 typedef struct kiln__plan_kernel {

@@ -168,8 +168,8 @@ static void test_choice(void)
     kiln_error *error = NULL;
     CHECK_OK(kiln__engine_device(engine, &error), error);
     CHECK(engine->info.simulated && got.count == 1);
-    CHECK(strncmp(got.text, "running on the simulated device: The CUDA driver library /nowhere/libcuda.so.1 was not",
-                  80) == 0);
+    CHECK(strncmp(got.text, "running on the simulated device, as sim:", 40) == 0);
+    CHECK(strstr(got.text, ": The CUDA driver library /nowhere/libcuda.so.1 was not") != NULL);
     kiln_engine_close(engine);
     /* Asked for, a GPU is not replaced by the simulated device. */
     setenv("KILN_DEVICE", "cuda:0", 1);
@@ -187,6 +187,48 @@ static void test_choice(void)
                                           "devices` lists them");
     kiln_error_free(error);
     kiln_engine_close(engine);
+}
+
+static void named(const char *device, const char *id)
+{
+    kiln_options options = options_for(device);
+    options.search_path = KILN_SOURCE_DIR "/specs";
+    kiln_engine *engine = open_engine(&options);
+    const kiln_device_info *info = NULL;
+    kiln_error *error = NULL;
+    CHECK_OK(kiln_engine_device(engine, &info, &error), error);
+    CHECK_TEXT(info ? info->id : "", id);
+    kiln_engine_close(engine);
+}
+
+/* Without a GPU: the profile whose times are estimated; of an architecture the nearest of these. */
+static void test_estimating(void)
+{
+    reset();
+    named(NULL, "sim:h200");
+    setenv("KILN_DEVICE", "", 1);
+    named(NULL, "sim:h200");
+    static const struct {
+        const char *name, *id;
+    } near[] = {{"sim:sm_50", "sim:t4"},      {"sim:sm_75", "sim:t4"},      {"sim:sm_80", "sim:a100"},
+                {"sim:sm_86", "sim:rtx4090"}, {"sim:sm_89", "sim:rtx4090"}, {"sim:sm_90", "sim:h200"},
+                {"sim:sm_120", "sim:h200"}};
+    for (size_t i = 0; i < KILN__COUNT(near); i++)
+        named(near[i].name, near[i].id);
+    static const char *const bad[] = {"sim:sm_", "sim:sm_x", "sim:sm_8000", "sim:sm_80x", "sim:sm-80"};
+    for (size_t i = 0; i < KILN__COUNT(bad); i++) {
+        kiln_options options = options_for(bad[i]);
+        kiln_engine *engine = NULL;
+        CHECK(kiln_engine_open(&options, &engine, NULL) == KILN_ERROR_ARGUMENT);
+    }
+    /* Who names no device takes the simulated one as it is in use. */
+    kiln_options options = options_for("sim:ampere");
+    kiln_engine *engine = open_engine(&options);
+    kiln_error *error = NULL;
+    CHECK_OK(kiln__engine_device(engine, &error), error);
+    named(NULL, "sim:ampere");
+    kiln_engine_close(engine);
+    named(NULL, "sim:h200");
 }
 
 static void test_context(void)
@@ -526,6 +568,7 @@ static void test_oom(void)
 static const check_case cases[] = {{"options", test_options},
                                    {"device names", test_device_names},
                                    {"simulated device", test_simulated},
+                                   {"estimated times by default", test_estimating},
                                    {"choice of a device", test_choice},
                                    {"the caller's context", test_context},
                                    {"list of devices", test_devices},

@@ -5,6 +5,7 @@
 #define KILN_SIM_CUDA_H
 
 #include "simulator.h"
+#include "tensor_map.h"
 
 /* The function of that name ("cuMemAlloc"), or NULL. */
 void *kiln__sim_symbol(const char *name);
@@ -21,6 +22,9 @@ bool kiln__sim_profile(const char *name);
 const char *kiln__sim_profile_name(void); /* the selected one */
 /* Adds a profile from a text (profile.c); errors go to `log`. The first text of a name is kept. */
 kiln__sim_added kiln__sim_profile_add(const char *name, const char *text, size_t length, kiln__text *log);
+/* True if the map keeps all rules of cuTensorMapEncode*; else *fault is set. */
+bool kiln__tensor_map_check(const kiln__tensor_map *map, kiln__tensor_fault *fault);
+bool kiln__sim_runs(const char *instruction);   /* "wgmma.mma_async": it is not refused at load */
 const char *kiln__sim_profile_at(size_t index); /* of CUdevice `index`; NULL past the last */
 /* True for a CUcontext of the simulated device (its value cannot be a pointer from libcuda). */
 bool kiln__sim_has_context(const void *context);
@@ -40,7 +44,8 @@ void kiln__sim_memory_name(uint64_t address, uint64_t bytes, const char *name, c
 
 /* From now on the kernels that the calling thread launches are timed by the model of the selected profile. False: it
  * has no model. `sampled`: only the blocks that are traced run, so the kernels' results are incomplete. */
-bool kiln__sim_has_model(void);              /* the selected profile */
+bool kiln__sim_has_model(void);       /* the selected profile */
+int kiln__sim_model_at(size_t index); /* 90: the capability of profile `index`; 0: it has none, or past the last */
 void kiln__sim_model_print(kiln__text *out); /* all inputs of its estimates; nothing if it has none */
 bool kiln__sim_estimate_begin(bool sampled);
 /* Ends it: seconds of all launches since, one after the other; negative if one of them could not be timed. */

@@ -18,6 +18,7 @@
 #define VM_POISON 0xA5
 #define VM_DEPTH_MAX 512u /* nested calls */
 #define VM_BARRIERS 16u
+#define VM_WARPGROUPS 8u /* of a block: four warps each */
 #define VM_PATHS VM_LANES
 #define VM_LIKELY(x) __builtin_expect(!!(x), 1)
 #define VM_UNLIKELY(x) __builtin_expect(!!(x), 0)
@@ -170,8 +171,9 @@ struct vm_block {
     uint64_t held; /* host memory taken of the launch's limit */
     uint64_t number;
     uint32_t next_warp;
-    vm_barrier barriers[VM_BARRIERS + 1]; /* the last one is the cluster's; a cluster is one block */
-    struct vm_children *children;         /* child.c; NULL until it launches something */
+    /* The last ones are the cluster's, which is one block, and those of the warpgroups. */
+    vm_barrier barriers[VM_BARRIERS + 1 + VM_WARPGROUPS];
+    struct vm_children *children; /* child.c; NULL until it launches something */
     /* Of the observers. */
     struct vm_trace_warp *trace;  /* of its warps; NULL: not traced */
     struct vm_check_block *check; /* NULL: not checked */
@@ -468,6 +470,10 @@ void vm_op_redux(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_activemask(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_elect(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_warp_sync(vm_warp *w, const vm_code *i, uint32_t m);
+/* Waits until all 128 threads of the warpgroup are at the instruction. True for the lanes that came last: they do its
+ * work for the four warps, whose base[] is that of their frames, and call vm_warpgroup_open(). */
+bool vm_warpgroup_meet(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_warpgroup_open(vm_warp *w);
 
 /* ---- builtin.c ---- */
 typedef enum vm_builtin {

@@ -88,7 +88,7 @@ typedef struct cli_args {
     const char *variant, *arch, *device, *cache_dir, *worker, *log_level, *only, *csv;
     const char *over, *at_block, *store, *known, *export_to, *format;
     const char *replay, *strategy, *plot;
-    const char *report_to, *gnuplot, *vega;
+    const char *report_to, *gnuplot, *charts, *vega;
     const char *capture;
     const char *kernel, *output_to, *space; /* of init */
     const char *source, *ptx, *cubin;       /* files to write; NULL: none, "-": standard output */
@@ -96,7 +96,7 @@ typedef struct cli_args {
     bool no_verify, no_measure, flush_l2, keep_l2, no_cache, no_workers, read_anywhere, allow_commands, isolate,
         no_isolate;
     bool check, notes, json, quiet, help, names, metrics, all, show_source, show_ptx, page, schema, lines;
-    bool strict, no_store, fresh, failed, energy, no_early_stop, no_finals;
+    bool strict, no_store, fresh, failed, energy, no_early_stop, no_finals, png;
     uint64_t jobs, top, repetitions, max_configurations, max_size, memory_limit, seed, seeds, finalists, stagnation;
     bool has_max_size;
     double budget, precision, max_seconds, compile_timeout, sample_timeout, older, tune_seconds;
@@ -160,6 +160,13 @@ extern const cli_group cli_choice_group, cli_run_group, cli_engine_group, cli_ou
     {                                                                                                                  \
         "energy", 0, CLI_FLAG, CLI_OPTION_FIELD(energy), NULL, CLI_NOTHING, NULL,                                      \
             "Measure energy too, if the GPU has an energy counter: about one second more per configuration."           \
+    }
+
+/* Of commands that run on a device; read by cli_take_arch(). */
+#define CLI_ARCH_OPTION                                                                                                \
+    {                                                                                                                  \
+        "arch", 'a', CLI_TEXT, CLI_OPTION_FIELD(arch), "ARCH", CLI_WORDS, "sm_75 sm_80 sm_89 sm_90",                   \
+            "Estimate for the simulated GPU that is nearest to this architecture: the same as --device sim:ARCH."      \
     }
 
 #define CLI_TIMEOUT_OPTION(more)                                                                                       \
@@ -226,6 +233,9 @@ typedef struct cli_devices {
     size_t count, room;
 } cli_devices;
 kiln_status cli_list_devices(cli *c, cli_devices *list, kiln_error **error);
+/* Makes a device's name of --arch, if that is given. False: both are; it was reported. */
+bool cli_take_arch(cli *c);
+const char *cli_usual_device(void);                        /* of KILN_DEVICE; NULL: none */
 const char *cli_device_name(const kiln_device_info *info); /* says where it is simulated */
 
 /* ---- output: standard output is written at the end, so that in JSON an error is the only output ---- */

@@ -103,6 +103,23 @@ kiln_status cli_list_devices(cli *c, cli_devices *list, kiln_error **error)
     return kiln_devices(c->engine, add_device, list, error);
 }
 
+const char *cli_usual_device(void)
+{
+    const char *usual = getenv("KILN_DEVICE");
+    return usual && *usual ? usual : NULL;
+}
+
+bool cli_take_arch(cli *c)
+{
+    if (c->args.arch && c->args.device) {
+        cli_usage(c, "--arch and --device exclude each other");
+        return false;
+    }
+    if (c->args.arch)
+        c->args.device = cli_printf("sim:%s", c->args.arch);
+    return true;
+}
+
 const char *cli_device_name(const kiln_device_info *info)
 {
     bool said = !info->simulated || strstr(info->name, "simulated");

@@ -33,7 +33,8 @@ const cli_group cli_run_group = {"Running", run_options, CLI_COUNT(run_options)}
 
 static const cli_option engine_options[] = {
     {"device", 'd', CLI_TEXT, FIELD(device), "DEVICE", CLI_DEVICES, NULL,
-     "cuda:0, sim, or sim:PROFILE. Default: $KILN_DEVICE, else the first GPU, else sim."},
+     "cuda:0; sim:PROFILE or sim:sm_80, a GPU whose times are estimated; or sim. Default: $KILN_DEVICE, else the first GPU, "
+     "else sim:h200 (of `check`, `profile` and `study`: sim)."},
     {"jobs", 'j', CLI_WHOLE, FIELD(jobs), "COUNT", CLI_NOTHING, NULL,
      "How many kernels to compile at once. Default: one per core."},
     {"no-cache", 0, CLI_FLAG, FIELD(no_cache), NULL, CLI_NOTHING, NULL, "Do not read or write the disk cache."},

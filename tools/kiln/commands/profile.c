@@ -334,7 +334,7 @@ static int run_counted(cli *c, const char *variant, profile_view *view, kiln_pro
 {
     kiln_run_options options;
     kiln_error *error = NULL;
-    const char *device = getenv("KILN_DEVICE");
+    const char *device = cli_usual_device();
     if (!c->args.device && (!device || strncmp(device, "sim", 3) != 0))
         c->args.device = "sim"; /* only a simulated device can count */
     cli_make_run(c, &options);

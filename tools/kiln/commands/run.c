@@ -185,6 +185,9 @@ static const cli_option capture_options[] = {
 };
 static const cli_group capture_group = {"Capture", capture_options, CLI_COUNT(capture_options)};
 
+static const cli_option estimate_options[] = {CLI_ARCH_OPTION};
+static const cli_group estimate_group = {"Estimating", estimate_options, CLI_COUNT(estimate_options)};
+
 static int run_run(cli *c)
 {
     cli_choice chosen;
@@ -197,6 +200,8 @@ static int run_run(cli *c)
     findings found = {0};
     if (c->args.flush_l2 && c->args.keep_l2)
         return cli_usage(c, "--flush-l2 and --keep-l2 exclude each other");
+    if (!cli_take_arch(c))
+        return CLI_USAGE;
     cli_make_run(c, &options);
     if (!cli_make_files(c, &c->args.inputs, "--input", &options.inputs) ||
         !cli_make_files(c, &c->args.outputs, "--output", &options.outputs))
@@ -252,15 +257,16 @@ const cli_command cli_run_command = {
     .name = "run",
     .summary = "run one configuration of a spec: compile, launch, check, time",
     .arguments = "SPEC",
-    .about = "Compiles one configuration of a spec (or takes it from the cache), fills its buffers, runs it, checks "
-             "the answer and times it. A wrong answer shows the worst element and ends with exit code 14.\n\n"
-             "The simulated device cannot be measured: the printed time is the wall time of "
-             "the interpreter, or an estimate, and is marked as such.",
+    .about =
+        "Compiles one configuration of a spec (or takes it from the cache), fills its buffers, runs it, checks "
+        "the answer and times it. A wrong answer shows the worst element and ends with exit code 14.\n\n"
+        "Without a GPU the printed time is what a model of an H200 estimates (sim:h200; --arch or --device chooses "
+        "another GPU), with --device sim the wall time of the interpreter. Both are marked as such.",
     .min_words = 1,
     .max_words = 1,
     .completes = CLI_SPECS,
-    .groups = (const cli_group *const[]){&cli_choice_group, &cli_run_group, &check_group, &capture_group,
-                                         &cli_engine_group, NULL},
+    .groups = (const cli_group *const[]){&cli_choice_group, &cli_run_group, &estimate_group, &check_group,
+                                         &capture_group, &cli_engine_group, NULL},
     .examples =
         (const cli_example[]){
             {"kiln run matmul", "The first contender with its defaults."},

@@ -22,7 +22,7 @@ static int study_run(cli *c)
         if (strcmp(studies[i].name, wanted) != 0)
             continue;
         c->args.words.items[0] = c->args.words.items[1]; /* the spec */
-        const char *usual = getenv("KILN_DEVICE");
+        const char *usual = cli_usual_device();
         if (!c->args.device && (!usual || strncmp(usual, "sim", 3) != 0))
             c->args.device = "sim"; /* no other device counts */
         int code = cli_spec(c);

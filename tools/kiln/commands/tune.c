@@ -5,6 +5,9 @@
 #include "replay.h"
 #include "tune.h"
 
+/* Without a GPU, a device by name, and a limit: most of a minute is compiling, and more is for those who ask for it. */
+#define FIRST_LIMIT 60.0 /* seconds */
+
 static void show_progress(const kiln_progress *p)
 {
     void *mark = cli_mark();
@@ -33,6 +36,7 @@ static int on_progress(void *user, const kiln_progress *progress, const kiln_sam
 {
     tune_view *view = user;
     (void)sample;
+    view->space = progress->total;
     if (cli_interrupted()) {
         progress_clear();
         return 1;
@@ -134,10 +138,16 @@ static int choose_devices(cli *c, cli_list *devices)
     return code || !all ? code : list_gpus(c, devices);
 }
 
+static bool has_limit(const cli_args *args)
+{
+    return args->max_configurations || args->max_seconds > 0 || args->max_roofline > 0 || args->stagnation;
+}
+
 static int tune_run(cli *c)
 {
     cli_list devices = {0};
-    tune_view view = {.progress = progress_wanted(c)};
+    tune_view view = {
+        .progress = progress_wanted(c), .space = UINT64_MAX, .device_named = c->args.device || cli_usual_device()};
     kiln_run_options run;
     kiln_tune_options options;
     kiln_tuning *tuning = NULL;
@@ -145,6 +155,8 @@ static int tune_run(cli *c)
     kiln_store *store = NULL;
     if (c->args.flush_l2 && c->args.keep_l2)
         return cli_usage(c, "--flush-l2 and --keep-l2 exclude each other");
+    if (c->args.all && has_limit(&c->args))
+        return cli_usage(c, "--all and a limit exclude each other");
     if (c->args.isolate && c->args.no_isolate)
         return cli_usage(c, "--isolate and --no-isolate exclude each other");
     if (c->args.replay && (c->args.objectives.count || c->args.max_roofline > 0 || c->args.stagnation))
@@ -152,6 +164,8 @@ static int tune_run(cli *c)
             c, "--objective, --roofline and --stagnation cannot be used with --replay: a recorded file has only times");
     if (c->args.replay)
         return replay_run(c);
+    if (!cli_take_arch(c))
+        return CLI_USAGE;
     if (c->args.words.count == 0)
         return cli_usage(c, "needs a spec, or --replay with a recorded file");
     int code = choose_devices(c, &devices);
@@ -163,6 +177,10 @@ static int tune_run(cli *c)
     options.device_count = devices.count;
     if (kiln_engine_device(c->engine, &view.device, &error) != KILN_OK)
         return cli_error(c, error);
+    view.first = view.device->simulated && !view.device_named && !c->args.all && !has_limit(&c->args);
+    if (view.first)
+        options.max_seconds = FIRST_LIMIT;
+    view.limit = options.max_seconds;
     if (!c->args.no_store && kiln_store_open(c->engine, c->args.store, 0, &store, &error) != KILN_OK) {
         code = cli_exit_code(kiln_error_status(error));
         cli_fail(c, kiln_error_status(error), "%s; use --store FILE for another file, or --no-store",
@@ -209,11 +227,14 @@ static const cli_option options[] = {
     {"param", 'p', CLI_LIST, CLI_OPTION_FIELD(params), "NAME=VALUE", CLI_PARAMS, NULL,
      "Fix a param where a variant has it. Repeatable."},
     CLI_SIZE_OPTION,
+    CLI_ARCH_OPTION,
     {"max-configurations", 'm', CLI_WHOLE, CLI_OPTION_FIELD(max_configurations), "COUNT", CLI_NOTHING, NULL,
      "Stop after this many configurations. Those reused from earlier sweeps do not count, so that the same command continues "
      "where the last one stopped."},
     {"max-seconds", 't', CLI_NUMBER, CLI_OPTION_FIELD(max_seconds), "SECONDS", CLI_NOTHING, NULL,
-     "Stop after so long."},
+     "Stop after so long. Default without a GPU, if neither a device nor a limit is given: 60."},
+    {"all", 0, CLI_FLAG, CLI_OPTION_FIELD(all), NULL, CLI_NOTHING, NULL,
+     "Try all configurations, however long that takes. Default on a GPU and on a device that --device names."},
     {"roofline", 0, CLI_NUMBER, CLI_OPTION_FIELD(max_roofline), "SHARE", CLI_NOTHING, NULL,
      "Stop when a configuration reaches this share of the roofline, for example 0.9."},
     {"stagnation", 0, CLI_WHOLE, CLI_OPTION_FIELD(stagnation), "COUNT", CLI_NOTHING, NULL,
@@ -282,10 +303,11 @@ const cli_command cli_tune_command = {
         "the sweep continues. Therefore a GPU's configurations are measured in a separate process, which is "
         "replaced after a fault and ended when a kernel takes too long; --isolate does the same on the simulated "
         "device. Several GPUs of one model share a sweep with --device cuda:0,cuda:1 or --device all.\n\n"
-        "On the simulated device configurations are checked but not measured. With a profile that has the figures "
-        "of a GPU (--device sim:h200) the ranking is by estimated times, else by the interpreter's wall "
-        "time, and is marked so. With --no-verify an estimate runs only a few blocks of each kernel and takes "
-        "little time at any size.\n\n"
+        "Without a GPU configurations are checked on the simulated device but not measured. They are ranked by the times "
+        "that a model of an H200 estimates (sim:h200; --arch or --device chooses another GPU), and all that is printed says "
+        "so. With --no-verify an estimate runs only a few blocks of each kernel and takes little time at any size. "
+        "--device sim ranks by the interpreter's wall time, which says nothing about a GPU. Without a GPU, a device and a "
+        "limit the sweep ends after 60 seconds, and says how many configurations it tried; --all tries all.\n\n"
         "Every sample is stored at once ('kiln results' shows them), and is reused while everything that "
         "determines it is unchanged; so a sweep that was stopped, or killed, continues where it was. --fresh measures "
         "all of them again.\n\n"
@@ -299,7 +321,7 @@ const cli_command cli_tune_command = {
     .groups = (const cli_group *const[]){&group, &replay_group, &run_group, &cli_engine_group, NULL},
     .examples =
         (const cli_example[]){
-            {"kiln tune matmul", "All variants at the default size."},
+            {"kiln tune matmul", "All variants at the default size; without a GPU the first 60 seconds of estimates."},
             {"kiln tune matmul --variants tiled,coarsened -p UNROLL=4 -s M=512", "A part of the space."},
             {"kiln tune matmul --device sim:h200 -s n1024 --no-verify",
              "Ranked by estimated times of a GPU that is not installed."},

@@ -295,6 +295,29 @@ static void show_failures(const kiln_tuning *tuning)
         out_printf("  and %zu more reasons\n", count - 20);
 }
 
+static void show_left_out(const kiln_tuning *tuning)
+{
+    const kiln_left_out *left;
+    for (size_t i = 0; (left = kiln_tuning_left_out(tuning, i)) != NULL; i++) {
+        if (i == 0)
+            out_printf("\n%sLeft out%s\n", out_bold(), out_plain());
+        out_printf("  %s  %s\n", left->variant, left->why);
+    }
+}
+
+static json_t *left_out_json(const kiln_tuning *tuning)
+{
+    json_t *list = js_array();
+    const kiln_left_out *left;
+    for (size_t i = 0; (left = kiln_tuning_left_out(tuning, i)) != NULL; i++) {
+        json_t *one = js_object();
+        js_set(one, "variant", js_text(left->variant));
+        js_set(one, "why", js_text(left->why));
+        js_add(list, one);
+    }
+    return list;
+}
+
 /* ---- all of it ---- */
 
 static const char *end_name(kiln_end end)
@@ -365,6 +388,35 @@ static void show_totals(const kiln_tuning *tuning)
     table_print(&table, false);
 }
 
+/* Of which device and sizes the estimates are, where the user did not choose them. */
+static void show_estimate(const cli *c, const tune_view *view)
+{
+    out_puts("  estimated by the simulator's model, not measured\n");
+    if (!view->device_named)
+        out_puts("  there is no GPU here: --arch sm_80, or --device, chooses another one to estimate\n");
+    const kiln_size_set *set = kiln_spec_size_set(c->spec, 0); /* a GPU's default */
+    if (c->args.sizes.count == 0 && strcmp(view->size_set, set->name) != 0)
+        out_printf(
+            "  for the small sizes of a simulated device: -s %s --no-verify estimates the full ones, unchecked\n",
+            set->name);
+}
+
+/* The last line of a sweep whose time was over: what is left, and what trying that takes. */
+static void show_rest(const cli *c, const tune_view *view, const kiln_tuning_totals *t)
+{
+    const uint64_t made = t->configurations - t->reused;
+    if (t->end != KILN_END_SECONDS || view->space == UINT64_MAX || view->space <= t->configurations)
+        return;
+    out_printf("\nTried %s of %s configurations", cli_whole(t->configurations), cli_whole(view->space));
+    if (view->first)
+        out_printf(" in %.0f s, the limit where there is no GPU", view->limit);
+    out_printf(". %s%s all of them%s.\n", c->args.no_store ? "" : "The same command tries more; ",
+               view->first ? "--all tries" : "without --max-seconds it tries",
+               made ? cli_printf(", in about %s more",
+                                 cli_duration(t->seconds / (double)made * (double)(view->space - t->configurations)))
+                    : "");
+}
+
 void tune_text(cli *c, const tune_view *view, const kiln_tuning *tuning)
 {
     const kiln_sample *best = best_of(tuning);
@@ -374,7 +426,7 @@ void tune_text(cli *c, const tune_view *view, const kiln_tuning *tuning)
         out_puts("\n");
         show_ranked(c, tuning, best);
         if (best->result->estimated)
-            out_puts("  estimated by the simulator's model, not measured\n");
+            show_estimate(c, view);
         else if (!best->result->measured && best->result->host_seconds > 0)
             out_puts("  simulated: wall time of the interpreter, not a measurement\n");
         show_verdict(tuning, best);
@@ -387,9 +439,11 @@ void tune_text(cli *c, const tune_view *view, const kiln_tuning *tuning)
         out_puts("\nNo configuration was run.\n");
     }
     show_failures(tuning);
+    show_left_out(tuning);
     show_totals(tuning);
     if (best)
         out_printf("\n%sBest%s\n  %s\n", out_bold(), out_plain(), again(c, best));
+    show_rest(c, view, kiln_tuning_sum(tuning));
 }
 
 /* `count`: of the requested objectives. */
@@ -455,6 +509,7 @@ void tune_json(cli *c, const tune_view *view, const kiln_tuning *tuning)
     for (size_t i = 0; i < kiln_tuning_count(tuning); i++)
         js_add(samples, sample_json(kiln_tuning_sample(tuning, i), c->args.objectives.count));
     js_set(object, "samples", samples);
+    js_set(object, "left_out", left_out_json(tuning));
     size_t costs;
     const whole_cost *cost = whole_costs(tuning, &costs);
     js_set(object, "end_to_end",
@@ -466,6 +521,8 @@ void tune_json(cli *c, const tune_view *view, const kiln_tuning *tuning)
     js_set(totals, "stopped_early", js_whole(t->stopped_early));
     js_set(totals, "throttled", js_whole(t->throttled));
     js_set(totals, "ended", js_text(end_name(t->end)));
+    js_set(totals, "limit_seconds", view->limit > 0 ? js_real(view->limit) : json_null());
+    js_set(totals, "space", view->space < UINT64_MAX ? js_whole(view->space) : json_null());
     js_set(totals, "space_counted", json_boolean(!t->uncounted));
     js_set(totals, "space_sampled", json_boolean(t->sampled));
     js_set(totals, "cache_hits", js_whole(t->cache_hits));

@@ -41,7 +41,8 @@ ffi.def_extern("kiln_py_list")(_on_spec)
 class Engine(Owned):
     """Opens no device before one is needed. Many threads may use it.
 
-    `device` is "cuda:0", "sim", "sim:PROFILE" or a profile's file; None: the first GPU, else the simulated device.
+    `device` is "cuda:0", "sim", "sim:PROFILE" or a profile's file; None: the first GPU, else "sim:h200",
+    whose times are estimated.
     `context` is the address of a CUcontext of the caller. `log` is called with a level and a message, from any thread;
     None: logging.getLogger("kiln"). `members` are others of kiln_options: jobs, compile_timeout, memory_limit, worker.
     """
