@@ -49,14 +49,18 @@ has_library cunit || want libcunit1-dev
 if [ $test = 1 ]; then
     has clang || want clang
     has gnuplot || want gnuplot-nox
+    has node || want nodejs # the charts of kiln report as files
+    has rsvg-convert || want librsvg2-bin
     has zsh || want zsh # the completions are typed into each shell
     has fish || want fish
     has abidiff || want abigail-tools # what changed for programs that were built against an earlier library
-    python3 -c 'import jsonschema' 2>/dev/null || want python3-jsonschema # specs against their schema
-    python3 -c 'import yaml' 2>/dev/null || want python3-yaml
-    python3 -c 'import cffi' 2>/dev/null || want python3-cffi # tools/python
-    python3 -c 'import numpy' 2>/dev/null || want python3-numpy
-    python3 -c 'import pathlib, sysconfig; exit(not pathlib.Path(sysconfig.get_path("include"), "Python.h").exists())' \
+    python=/usr/bin/python3 # for which Debian's packages are
+    [ -x $python ] || python=python3
+    $python -c 'import jsonschema' 2>/dev/null || want python3-jsonschema # specs against their schema
+    $python -c 'import yaml' 2>/dev/null || want python3-yaml
+    $python -c 'import cffi' 2>/dev/null || want python3-cffi # tools/python
+    $python -c 'import numpy' 2>/dev/null || want python3-numpy
+    $python -c 'import pathlib, sysconfig; exit(not pathlib.Path(sysconfig.get_path("include"), "Python.h").exists())' \
         2>/dev/null || want python3-dev
     has clang-format-14 || want clang-format-14 # version 14 on every system: versions differ in what they write
     has clang-tidy || want clang-tidy

@@ -10,7 +10,7 @@ cd "$(dirname "$0")/.."
 parts=${*:-lint release asan tsan fuzz}
 tools/setup.sh --test
 cores=$(nproc)
-tests=$((cores + 2)) # at a time: some wait for processes and clocks most of the time
+tests=$((cores * 2 + 2)) # at a time: some wait for processes and clocks most of the time
 # The tests of the catalogue compile the same kernels, in each part again: all take them from one cache. It is kept for the
 # next run: its keys are the contents of all that a compile depends on, and CI begins in a fresh clone, so with none.
 export KILN_TEST_CACHE="$PWD/build/test-cache"

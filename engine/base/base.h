@@ -257,6 +257,18 @@ char *kiln__arena_folder(kiln__arena *arena, const char *path);
 bool kiln__path_within(const kiln_allocator *mem, const char *path, const char *folder);
 bool kiln__path_below(const char *path, const char *folder); /* the same for two paths that are resolved already */
 
+/* ---- architectures by name (target.c) ---- */
+
+typedef struct kiln__target {
+    int arch;  /* 90 */
+    char kind; /* 'a' as in sm_90a: with what this architecture alone has; 'f' as in sm_100f: its family; else 0 */
+} kiln__target;
+#define KILN__TARGET_TEXT 24
+bool kiln__target_parse(const char *text, kiln__target *target); /* "sm_90a", "compute_90", "90" */
+/* "sm_90a" with the prefix "sm"; returns `text`. */
+const char *kiln__target_print(kiln__target target, const char *prefix, char text[KILN__TARGET_TEXT]);
+bool kiln__target_runs(kiln__target target, int cc); /* PTX for it loads on a device of compute capability cc (90) */
+
 /* ---- hashes (hash.c) ---- */
 
 typedef struct kiln__hash128 {

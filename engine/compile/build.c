@@ -82,6 +82,11 @@ static void add_option(option_list *list, const char *option)
     list->items[list->count++] = option;
 }
 
+static const char *target_of(const kiln__compile_request *request, char text[KILN__TARGET_TEXT])
+{
+    return kiln__target_print((kiln__target){request->arch, request->kind}, request->cubin ? "sm" : "compute", text);
+}
+
 static bool has_standard(const kiln__compile_request *request)
 {
     for (size_t i = 0; i < request->option_count; i++)
@@ -93,8 +98,8 @@ static bool has_standard(const kiln__compile_request *request)
 static void add_options(const attempt *try, unsigned own, option_list *list)
 {
     const kiln__compile_request *request = try->request;
-    add_option(list, kiln__arena_printf(&list->arena, "--gpu-architecture=%s_%d", request->cubin ? "sm" : "compute",
-                                        request->arch));
+    char target[KILN__TARGET_TEXT];
+    add_option(list, kiln__arena_printf(&list->arena, "--gpu-architecture=%s", target_of(request, target)));
     if (try->nvrtc->version < 12000 && !has_standard(request)) /* 11 takes C++14 unasked, later ones C++17 */
         add_option(list, "--std=c++17");
     for (size_t i = 0; i < request->option_count; i++)
@@ -222,8 +227,8 @@ static kiln_status describe_failure(attempt *try, nvrtcResult result, kiln_error
     if (!try->ptx)
         try->ptx = get_text(try, try->nvrtc->nvrtcGetPTXSize, try->nvrtc->nvrtcGetPTX, &ptx_size, &ptx_result);
     kiln__text text = {.mem = try->mem};
-    kiln__text_printf(&text, "%s does not compile for %s_%d", request->name, request->cubin ? "sm" : "compute",
-                      request->arch);
+    char target[KILN__TARGET_TEXT];
+    kiln__text_printf(&text, "%s does not compile for %s", request->name, target_of(request, target));
     if (result == NVRTC_ERROR_COMPILATION || result == NVRTC_ERROR_INVALID_OPTION)
         kiln__text_puts(&text, ":\n");
     else if (result == NVRTC_ERROR_BUILTIN_OPERATION_FAILURE)
@@ -331,6 +336,10 @@ static kiln_status check_request(const kiln_allocator *mem, const kiln__nvrtc *n
         kiln__text_free(&list);
         return status;
     }
+    /* NVRTC lists no such target; these came with 12.0, and those of families with 12.9 */
+    if ((request->kind && nvrtc->version < 12000) || (request->kind == 'f' && nvrtc->version < 12090))
+        return kiln__fail(mem, error, KILN_ERROR_UNSUPPORTED, "NVRTC %d.%d (%s) is too old for the target sm_%d%c",
+                          nvrtc->version / 1000, nvrtc->version % 1000 / 10, nvrtc->path, request->arch, request->kind);
     if (request->cubin && (!nvrtc->nvrtcGetCUBIN || !nvrtc->nvrtcGetCUBINSize))
         return kiln__fail(mem, error, KILN_ERROR_UNSUPPORTED,
                           "NVRTC %d.%d (%s) cannot make machine code; 11.1 and later "

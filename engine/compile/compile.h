@@ -116,6 +116,7 @@ typedef struct kiln__compile_request {
     const char *const *options;
     size_t option_count; /* without --gpu-architecture */
     int arch;            /* 90 */
+    char kind;           /* 'a' for sm_90a, and so on (kiln__target) */
     bool cubin;          /* also machine code for sm_ARCH; PTX for compute_ARCH is always made */
     const char *const *names;
     size_t name_count; /* kernels: extern "C" names or C++ name expressions */
@@ -184,6 +185,9 @@ kiln_status kiln__option_check(const kiln_allocator *mem, const char *option, ki
 /* Adds a log of NVRTC to `text` for a person: without ptxas' statistics and control characters, limited to 200 lines,
  * and with the line of PTX after messages of ptxas that only have its number. ptx may be NULL. */
 void kiln__compile_log_format(kiln__text *text, const char *log, const char *ptx);
+/* The next finding behind *at: how ptxas says that it serialised wgmma (C7509 to C7520), as "C7510: ...", in `arena`;
+ * NULL: no more. *at starts at the log. */
+const char *kiln__compile_log_finding(kiln__arena *arena, const char **at);
 /* Bytes per thread that ptxas spills in the kernel `symbol`; false if the log does not have them. */
 bool kiln__compile_log_spills(const char *log, const char *symbol, int64_t *stores, int64_t *loads);
 

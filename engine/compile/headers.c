@@ -1,8 +1,7 @@
-/* headers.c - headers of the host, which NVRTC has none of: small ones that sources include by habit, and for others a
- * sentence that says what to do. */
+/* headers.c - headers of the host, which NVRTC has none of: those that sources include by habit, small or libcu++'s, and
+ * a sentence that says what to do where something is missing. */
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "compile_internal.h"
 
@@ -145,7 +144,30 @@ static const char cub_text[] = ONCE
     IF_THERE("cub/thread/thread_load.cuh")
     IF_THERE("cub/thread/thread_store.cuh")
     IF_THERE("cub/thread/thread_operators.cuh");
-// clang-format on
+
+/* What nearly all C++ headers of other compilers bring. */
+#define MIN_OR_MAX(name, which)                                                                                        \
+    "template <class T> __host__ __device__ constexpr const T &" name "(const T &a, const T &b) { return " which "; }\n"
+static const char algobase_text[] = ONCE "namespace std {\n" MIN_OR_MAX("min", "b < a ? b : a")
+                                    MIN_OR_MAX("max", "a < b ? b : a") "}\n";
+
+/* What libcu++ has of std:: stands there too. What is in std:: itself, by NVRTC or headers here, comes first. */
+#define OF_LIBCUDACXX(name)                                                                                            \
+    "#if __has_include(<cuda/std/" name ">)\n#include <cuda/std/" name ">\n"                                           \
+    "namespace std { using namespace ::cuda::std; }\n#endif\n"
+/* Those that libcu++ has, in one version or another. */
+#define LIBCUDACXX_HEADERS(X)                                                                                          \
+    X("array") X("atomic") X("barrier") X("bit") X("bitset") X("chrono") X("complex") X("concepts")      \
+    X("ctime") X("exception") X("expected") X("functional") X("initializer_list") X("iterator") X("latch") X("limits")  \
+    X("mdspan") X("memory") X("numbers") X("numeric") X("optional") X("ranges") X("ratio") X("semaphore")               \
+    X("source_location") X("span") X("string_view") X("tuple") X("type_traits") X("utility") X("variant") X("version")
+/* Kernels can use nothing of these, but sources that kernels are in include them. */
+#define HOST_HEADERS(X)                                                                                                \
+    X("cctype") X("cerrno") X("condition_variable") X("cstdarg") X("deque") X("filesystem") X("forward_list")           \
+    X("fstream") X("future") X("iomanip") X("ios") X("iosfwd") X("iostream") X("istream") X("list") X("locale")         \
+    X("map") X("mutex") X("new") X("ostream") X("queue") X("random") X("regex") X("set") X("shared_mutex")              \
+    X("sstream") X("stack") X("stdexcept") X("streambuf") X("string") X("thread") X("typeinfo") X("unordered_map")      \
+    X("unordered_set") X("valarray") X("vector")
 
 static const struct {
     const char *name, *text;
@@ -173,7 +195,22 @@ static const struct {
     {"cassert", ONCE},
     {"cuda.h", cuda_text},
     {"cub/cub.cuh", cub_text},
+    {"bits/stl_algobase.h", algobase_text},
+    {"algorithm", ONCE "#include <bits/stl_algobase.h>\n" OF_LIBCUDACXX("algorithm")},
+#define X(name) {name, ONCE OF_LIBCUDACXX(name)},
+    LIBCUDACXX_HEADERS(X)
+#undef X
+#define X(name) {name, ONCE "#include <bits/stl_algobase.h>\n"},
+    HOST_HEADERS(X)
+#undef X
+    {"errno.h", ONCE},
+    {"signal.h", ONCE},
+    {"stdarg.h", ONCE},
+    {"sys/time.h", ONCE},
+    {"time.h", ONCE},
+    {"unistd.h", ONCE},
 };
+// clang-format on
 
 const char *kiln__header_own(const char *name)
 {
@@ -189,58 +226,6 @@ const char *kiln__header_own(const char *name)
 #define KEEP_OUT "put it, and the code that needs it, " OUT
 
 // clang-format off
-/* C++ headers of the host that libcu++ has as cuda/std/NAME, in one version or another. */
-static const char *const of_libcudacxx[] = {
-    "algorithm", "array",           "atomic",    "barrier",     "bit",        "bitset",           "chrono",   "complex",
-    "concepts",  "ctime",           "exception", "expected",    "functional", "initializer_list", "iterator", "latch",
-    "limits",    "mdspan",          "memory",    "numbers",     "numeric",    "optional",         "ranges",   "ratio",
-    "semaphore", "source_location", "span",      "string_view", "tuple",      "type_traits",      "utility",  "variant",
-    "version",
-};
-static const char *const of_host[] = {
-    "cctype",
-    "cerrno",
-    "condition_variable",
-    "cstdarg",
-    "cuda_profiler_api.h",
-    "deque",
-    "errno.h",
-    "filesystem",
-    "forward_list",
-    "fstream",
-    "future",
-    "iomanip",
-    "ios",
-    "iosfwd",
-    "iostream",
-    "istream",
-    "list",
-    "locale",
-    "map",
-    "mutex",
-    "new",
-    "ostream",
-    "queue",
-    "random",
-    "regex",
-    "set",
-    "shared_mutex",
-    "signal.h",
-    "sstream",
-    "stack",
-    "stdexcept",
-    "streambuf",
-    "string",
-    "sys/time.h",
-    "thread",
-    "time.h",
-    "typeinfo",
-    "unistd.h",
-    "unordered_map",
-    "unordered_set",
-    "valarray",
-    "vector",
-};
 /* What other compilers declare without an #include, or by way of another header. */
 static const char *const declared_in[][2] = {
     {"INFINITY", "math.h"},
@@ -277,26 +262,6 @@ static const char *const declared_in[][2] = {
 };
 // clang-format on
 
-static bool is_one_of(const char *name, const char *const *names, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(names[i], name) == 0)
-            return true;
-    return false;
-}
-
-static bool cuda_has(const char *include, const char *name)
-{
-    for (size_t i = 0; *include && i < KILN__COUNT(kiln__include_folders); i++) {
-        char path[4096];
-        struct stat info;
-        int length = snprintf(path, sizeof path, "%s/%scuda/std/%s", include, kiln__include_folders[i], name);
-        if (length < (int)sizeof path && stat(path, &info) == 0)
-            return true;
-    }
-    return false;
-}
-
 /* What stands in quotes behind `before`, of at most room - 1 bytes; NULL: it is not there. */
 static const char *quoted(const char *log, const char *before, char *room, size_t size)
 {
@@ -315,20 +280,11 @@ static void missing_header(kiln__text *text, const char *include, const char *lo
     while (at > log && at[-1] != '\n')
         at--;
     bool in_cuda = *include && strncmp(at, include, strlen(include)) == 0;
-    bool std = is_one_of(name, of_libcudacxx, KILN__COUNT(of_libcudacxx));
     if (in_cuda)
         kiln__text_printf(text,
                           "(a header of CUDA needs <%s> of the host: it is for host code, and kernels are compiled "
                           "without that; " KEEP_OUT ")\n",
                           name);
-    else if (std && cuda_has(include, name))
-        kiln__text_printf(text,
-                          "(<%s> is a header of the host, which kernels are compiled without: write #include "
-                          "<cuda/std/%s>, and cuda::std:: in place of std::)\n",
-                          name, name);
-    else if (std || is_one_of(name, of_host, KILN__COUNT(of_host)))
-        kiln__text_printf(text, "(<%s> is a header of the host, which kernels are compiled without%s; " KEEP_OUT ")\n",
-                          name, strcmp(name, "algorithm") == 0 ? ": min() and max() are there without std::" : "");
     else
         kiln__text_printf(text,
                           "(%s was searched beside the file that includes it, beside the source, in the folders of "
@@ -354,9 +310,11 @@ void kiln__header_hints(kiln__text *text, const char *include, const char *log)
     }
     if (!told && quoted(log, "error: namespace \"std\" has no member \"", name, sizeof name))
         kiln__text_printf(text,
-                          "(kernels are compiled without the host's std::%s: libcu++ has it as cuda::std::%s, by "
-                          "#include <cuda/std/...>; min() and max() are there without std::)\n",
-                          name, name);
+                          "(std::%s: kernels have of std:: only what libcu++ has as cuda::std::, and that with the "
+                          "#include of its header; min() and max() are there without std::. Put code for the host " OUT
+                          ")\n",
+                          name);
     if (!told && (strstr(log, "is considered a host function") || strstr(log, "as a __host__ function")))
-        kiln__text_puts(text, "(only code for the device is compiled: put code for the host " OUT ")\n");
+        kiln__text_puts(text, "(only code for the device is compiled: put code for the host " OUT "; where functions "
+                              "that kernels call have no __device__, give the spec 'options: [-default-device]')\n");
 }

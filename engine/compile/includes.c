@@ -16,6 +16,7 @@ typedef struct collector {
     const kiln_allocator *mem;
     kiln__arena *arena;
     const kiln__include_paths *where;
+    const char *source; /* the text with which it began */
     kiln__include *items;
     const char **files; /* parallel to items: the path of each with its links resolved */
     size_t count, item_room, file_room, bytes;
@@ -371,45 +372,162 @@ static kiln_status check_name(collector *all, const edited *file, const char *at
     return KILN_OK;
 }
 
-/* Handles one #include; `at` is after the word. */
-static kiln_status follow(collector *all, edited *file, const char *at, unsigned depth)
+/* Reaches the header of a name; *as: what the compiler calls it. */
+static kiln_status follow_name(collector *all, const edited *file, const char *at, const char *name, bool is_quoted,
+                               unsigned depth, const char **as)
 {
-    if (*at == '\\') /* #include \"a.h\": within a string; not a directive */
-        return KILN_OK;
-    char close = *at == '"' ? '"' : '>';
-    size_t length = *at == '"' || *at == '<' ? strcspn(at + 1, close == '"' ? "\"\n" : ">\n") : 0;
-    if (length == 0 || at[1 + length] != close)
-        return kiln__fail(all->mem, all->error, KILN_ERROR_REFUSED,
-                          "%s:%u: only #include \"name\" and #include <name> are supported, because the cache must "
-                          "know what is read; write the name itself (in a comment or a string, do not start a line "
-                          "with #include)",
-                          file->path, line_of(file->text, at));
-    const char *name = kiln__arena_strndup(all->arena, at + 1, length), *as = name;
-    if (!name)
-        return kiln__fail_memory(all->error);
+    *as = name;
     kiln_status status = check_name(all, file, at, name);
     if (status != KILN_OK)
         return status;
-    found header = find(all, file->path, name, close == '"');
+    found header = find(all, file->path, name, is_quoted);
     if (all->arena->failed)
         return kiln__fail_memory(all->error);
-    if (header.file) {
-        status = add(all, name, &header, depth, &as);
-        if (status == KILN_OK && strcmp(as, name) != 0 && at + 1 >= file->copied)
-            rename_at(file, at + 1, length, as);
-        return status;
-    }
+    if (header.file)
+        return add(all, name, &header, depth, as);
     if (header.refused)
         return kiln__fail(
             all->mem, all->error, KILN_ERROR_REFUSED,
             "%s:%u: #include \"%s\": %s is outside the folders that may be read, which are the spec's and "
             "those of the search path; allow its folder with -I FOLDER, or any with --read-anywhere",
             file->path, line_of(file->text, at), name, header.refused);
-    if (leads_away(name, length)) /* not a CUDA header */
+    if (leads_away(name, strlen(name))) /* not a CUDA header */
         return kiln__fail(all->mem, all->error, KILN_ERROR_REFUSED, "%s:%u: #include \"%s\": not found", file->path,
                           line_of(file->text, at), name);
     const char *own = kiln__header_own(name);
     return own ? add_own(all, name, own, depth) : add_other(all, name);
+}
+
+/* ---- #include NAME and #include NAME(WORD) ----
+ * The compiler gets the name that the macro stands for in its place, so that nothing depends on how it expands the
+ * macro. All definitions in the texts so far count, in any #if; they must agree. */
+
+typedef struct macro {
+    char name[64], argument[128]; /* "": it has none */
+} macro;
+
+static bool ends_line(const char *at) { return *at == '\n' || *at == '\0' || (*at == '/' && *next(at) == '/'); }
+
+/* Reads "NAME" or "NAME(WORD)" at the end of a line. The end of it; NULL: it is something else. */
+static const char *read_macro(const char *at, macro *out)
+{
+    size_t length = 0;
+    *out = (macro){0};
+    if (!is_letter(*at))
+        return NULL;
+    const char *end = read_word(at, out->name, sizeof out->name);
+    if (*skip_blank(end) == '(') {
+        at = skip_blank(next(skip_blank(end)));
+        for (; is_word(*at) || *at == '/' || *at == '.' || *at == '-'; at = next(at))
+            if (length + 1 < sizeof out->argument)
+                out->argument[length++] = *at;
+        at = skip_blank(at);
+        if (length == 0 || *at != ')')
+            return NULL;
+        end = next(at);
+    }
+    bool fits = strlen(out->name) + 1 < sizeof out->name && length + 1 < sizeof out->argument;
+    return fits && ends_line(skip_blank(end)) ? end : NULL;
+}
+
+/* The text behind the next "define NAME" at or after *at, which goes there; NULL: there is none. */
+static const char *next_define(const char **at, const char *name)
+{
+    char word[64];
+    while ((*at = strstr(*at, "define")) != NULL) {
+        *at = read_word(skip_blank(*at + strlen("define")), word, sizeof word);
+        if (strcmp(word, name) == 0)
+            return *at;
+    }
+    return NULL;
+}
+
+/* What a definition makes of a use: "<name>" or "\"name\"", in the arena. NULL: something else. */
+static const char *expand(kiln__arena *arena, const char *at, const macro *use)
+{
+    char parameter[64] = "", word[64], made[512];
+    size_t length = 0;
+    if ((*at == '(') != (*use->argument != '\0'))
+        return NULL;
+    if (*at == '(') {
+        at = skip_blank(read_word(skip_blank(next(at)), parameter, sizeof parameter));
+        if (*at != ')' || !*parameter)
+            return NULL;
+        at = next(at);
+    }
+    at = skip_blank(at);
+    const char close = *at == '<' ? '>' : *at == '"' ? '"' : '\0';
+    while (close && !(*at == close && length > 0) && *at != '\n' && *at &&
+           length + sizeof use->argument < sizeof made) {
+        if (!is_letter(*at)) {
+            made[length++] = *at;
+            at = next(at);
+            continue;
+        }
+        at = read_word(at, word, sizeof word);
+        const char *put = close == '>' && strcmp(word, parameter) == 0 ? use->argument : word;
+        memcpy(made + length, put, strlen(put));
+        length += strlen(put);
+    }
+    if (!close || *at != close || length < 2 || !ends_line(skip_blank(next(at))))
+        return NULL;
+    made[length++] = close;
+    return kiln__arena_strndup(arena, made, length);
+}
+
+/* The one name that all definitions of a macro give; NULL: none, or several. */
+static const char *name_of_macro(const collector *all, const macro *use)
+{
+    const char *only = NULL;
+    for (size_t i = 0; i <= all->count; i++) {
+        const char *at = i < all->count ? all->items[i].text : all->source, *first = at, *behind;
+        if (*use->argument && next_define(&first, use->argument)) /* the argument is a macro too */
+            return NULL;
+        while ((behind = next_define(&at, use->name)) != NULL) {
+            const char *name = expand(all->arena, behind, use);
+            if (!name || (only && strcmp(only, name) != 0))
+                return NULL;
+            only = name;
+        }
+    }
+    return only;
+}
+
+/* Handles one #include; `at` is after the word. */
+static kiln_status follow(collector *all, edited *file, const char *at, unsigned depth)
+{
+    macro use;
+    if (*at == '\\') /* #include \"a.h\": within a string; not a directive */
+        return KILN_OK;
+    char close = *at == '"' ? '"' : '>';
+    size_t length = *at == '"' || *at == '<' ? strcspn(at + 1, close == '"' ? "\"\n" : ">\n") : 0;
+    bool plain = length > 0 && at[1 + length] == close;
+    const char *end = plain ? at + length + 2 : read_macro(at, &use);
+    const char *written = plain ? kiln__arena_strndup(all->arena, at, length + 2)
+                          : end ? name_of_macro(all, &use)
+                                : NULL;
+    const char *name = written ? kiln__arena_strndup(all->arena, written + 1, strlen(written) - 2) : NULL, *as = NULL;
+    if (all->arena->failed)
+        return kiln__fail_memory(all->error);
+    if (!name)
+        return kiln__fail(
+            all->mem, all->error, KILN_ERROR_REFUSED,
+            "%s:%u: only #include \"name\" and #include <name> are supported, and a macro that the source "
+            "or its headers define as one of these, because the cache must know what is read; write the "
+            "name itself (in a comment or a string, do not start a line with #include)",
+            file->path, line_of(file->text, at));
+    kiln_status status = follow_name(all, file, at, name, *written == '"', depth, &as);
+    if (status != KILN_OK || at < file->copied)
+        return status;
+    if (!plain) {
+        const char *whole = kiln__arena_printf(all->arena, "%c%s%c", *written, as, *written == '"' ? '"' : '>');
+        if (!whole)
+            return kiln__fail_memory(all->error);
+        rename_at(file, at, (size_t)(end - at), whole);
+    } else if (strcmp(as, name) != 0) {
+        rename_at(file, at + 1, length, as);
+    }
+    return status;
 }
 
 /* A __has_include(...) may only name what an #include could. `at` is after the word. */
@@ -482,7 +600,7 @@ static kiln_status collect(collector *all, edited *file, unsigned depth)
 kiln_status kiln__includes_collect(const kiln_allocator *mem, kiln__arena *arena, const char *path, const char *text,
                                    const kiln__include_paths *where, kiln__includes *includes, kiln_error **error)
 {
-    collector all = {.mem = mem, .arena = arena, .where = where, .error = error};
+    collector all = {.mem = mem, .arena = arena, .where = where, .source = text, .error = error};
     edited file = {.path = path, .text = text, .copied = text, .out = {.mem = mem}};
     kiln_status status = collect(&all, &file, 0);
     const char *source = finish_text(&all, &file);

@@ -133,3 +133,23 @@ bool kiln__compile_log_spills(const char *log, const char *symbol, int64_t *stor
     }
     return false;
 }
+
+/* ptxas info    : (C7510) Potential Performance Loss: wgmma.mma_async instructions are serialized due to ... */
+const char *kiln__compile_log_finding(kiln__arena *arena, const char **at)
+{
+    enum { FIRST = 7509, LAST = 7520, DIGITS = 4 };
+    for (const char *open; (open = strstr(*at, "(C")) != NULL;) {
+        const char *digits = open + 2;
+        int number = 0, count = 0;
+        while (count < DIGITS && digits[count] >= '0' && digits[count] <= '9')
+            number = 10 * number + (digits[count++] - '0');
+        *at = digits + count;
+        if (count < DIGITS || **at != ')' || number < FIRST || number > LAST)
+            continue;
+        const char *text = *at + 1 + strspn(*at + 1, " ");
+        size_t length = strcspn(text, "\r\n");
+        *at = text + length;
+        return kiln__arena_printf(arena, "C%d: %.*s", number, (int)(length < 1000 ? length : 1000), text);
+    }
+    return NULL;
+}

@@ -45,7 +45,8 @@ static const char *find_include(kiln__nvrtc *nvrtc, kiln__arena *arena)
     const char *home = getenv("CUDA_HOME");
     const char *candidates[] = {
         beside ? kiln__arena_printf(arena, "%s/../include", beside) : NULL,
-        beside ? kiln__arena_printf(arena, "%s/../../../include", beside) : NULL, /* targets/ARCH/lib */
+        beside ? kiln__arena_printf(arena, "%s/../../../include", beside) : NULL,           /* targets/ARCH/lib */
+        beside ? kiln__arena_printf(arena, "%s/../../cuda_runtime/include", beside) : NULL, /* wheels for CUDA 12 */
 #ifdef KILN_CUDA_ROOT
         KILN_CUDA_ROOT "/include", /* one string: NOLINT(bugprone-suspicious-missing-comma) */
 #endif
@@ -187,10 +188,12 @@ static bool load_from(search *found, const char *folder)
     return false;
 }
 
-/* Searches folders near this library or program: a toolkit may be installed there. */
+/* Searches folders near this library or program: a toolkit may be installed there, or, where this library is that of
+ * the Python package, NVIDIA's wheels for CUDA 13 and 12 in the same site-packages. */
 static bool load_from_ours(search *found)
 {
-    static const char *const places[] = {"../lib/kiln/cuda/lib", "kiln/cuda/lib", "cuda/lib"};
+    static const char *const places[] = {"../lib/kiln/cuda/lib", "kiln/cuda/lib", "cuda/lib", "../../nvidia/cu13/lib",
+                                         "../../nvidia/cuda_nvrtc/lib"};
     Dl_info info;
     if (!dladdr((void *)(uintptr_t)&sonames, &info) || !info.dli_fname)
         return false;

@@ -133,8 +133,8 @@ void kiln__pch_collect(const char *folder, uint64_t most)
 static bool make_id(const kiln__nvrtc *nvrtc, const kiln__compile_request *request, char id[33])
 {
     kiln__text text = {0};
-    kiln__text_printf(&text, "%s\n%s\n%d %d\n", kiln__nvrtc_identity(nvrtc), request->headers, request->arch,
-                      request->cubin);
+    kiln__text_printf(&text, "%s\n%s\n%d %d %d\n", kiln__nvrtc_identity(nvrtc), request->headers, request->arch,
+                      request->kind, request->cubin);
     for (size_t i = 0; i < request->option_count; i++)
         kiln__text_printf(&text, "%s\n", request->options[i]);
     kiln__text_add(&text, request->source, request->prelude);

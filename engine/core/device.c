@@ -211,8 +211,14 @@ static void name_settings(kiln_engine *engine)
         {"device.l2_bytes", info->l2_bytes},
         {"device.memory_bytes", info->memory_bytes},
         {"device.cc", (uint64_t)(info->cc_major * 10 + info->cc_minor)},
-        {"device.simulated", (uint64_t)(info->simulated != 0)},
+#define KILN_X(name, value, key, text) {"device." key, (info->features & value) != 0},
+        KILN_FEATURE_MAP(KILN_X)
+#undef KILN_X
+            {"device.simulated", (uint64_t)(info->simulated != 0)},
     };
+#define KILN_X(name, value, key, text) +1
+    const size_t truths = 1 KILN_FEATURE_MAP(KILN_X); /* the last ones */
+#undef KILN_X
 #define KILN_X(name) +1
     _Static_assert(KILN__COUNT(values) == 0 KILN__DEVICE_NAMES(KILN_X), "every name of a device has a value");
 #undef KILN_X
@@ -220,7 +226,7 @@ static void name_settings(kiln_engine *engine)
     for (size_t i = 0; i < KILN__COUNT(values); i++) {
         kiln_setting *setting = &engine->device_settings[i];
         setting->name = values[i].name;
-        setting->value.kind = i + 1 == KILN__COUNT(values) ? KILN_BOOL : KILN_INT; /* simulated is the last */
+        setting->value.kind = i + truths >= KILN__COUNT(values) ? KILN_BOOL : KILN_INT;
         setting->value.as.i = (int64_t)values[i].value;
     }
     engine->device_setting_count = KILN__COUNT(values);

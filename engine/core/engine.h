@@ -14,7 +14,7 @@
 #include "nvml.h"
 #include "expr.h"
 
-#define KILN__DEVICE_NAME_COUNT 16
+#define KILN__DEVICE_NAME_COUNT 24
 
 struct kiln_engine {
     kiln_allocator mem_copy;

@@ -146,20 +146,28 @@ static int print_element(char *out, size_t room, const kiln_array *array, uint64
     return snprintf(out + length, room - (size_t)length, "%s%sj", other[0] == '-' ? "" : "+", other);
 }
 
-static void describe(const char *name, const comparison *c, const finding *f, char *text, size_t room)
+enum { PLACE_BYTES = 8 * 22 };
+
+/* "[3, 17]" */
+static void print_place(char *place, const kiln_array *array, uint64_t element)
 {
-    char place[8 * 22], got[64], want[64], size[64] = "";
-    uint64_t rest = f->worst_index, index[KILN_MAX_DIMS];
+    uint64_t index[KILN_MAX_DIMS];
     size_t n = 0;
-    for (int d = c->got->dims - 1; d >= 0; d--) {
-        index[d] = rest % c->got->shape[d];
-        rest /= c->got->shape[d];
+    for (int d = array->dims - 1; d >= 0; d--) {
+        index[d] = element % array->shape[d];
+        element /= array->shape[d];
     }
     place[0] = '\0';
-    for (int d = 0; d < c->got->dims; d++)
-        n += (size_t)snprintf(place + n, sizeof place - n, "%s%" PRIu64, d ? ", " : "[", index[d]);
+    for (int d = 0; d < array->dims; d++)
+        n += (size_t)snprintf(place + n, PLACE_BYTES - n, "%s%" PRIu64, d ? ", " : "[", index[d]);
     if (n)
-        snprintf(place + n, sizeof place - n, "]");
+        snprintf(place + n, PLACE_BYTES - n, "]");
+}
+
+static void describe(const char *name, const comparison *c, const finding *f, char *text, size_t room)
+{
+    char place[PLACE_BYTES], got[64], want[64], size[64] = "";
+    print_place(place, c->got, f->worst_index);
     print_element(got, sizeof got, c->got, f->worst_index);
     print_element(want, sizeof want, c->want, f->worst_index);
     bool unwritten = is_poison(c->got, f->worst_index);
@@ -224,4 +232,26 @@ void kiln__array_compare_sample(const char *name, const kiln_array *got, const k
 {
     comparison c = {.got = got, .want = want, .exact = exact, .sampled = true, .rtol = rtol, .atol = atol};
     compare(name, &c, difference);
+}
+
+void kiln__array_changed(const char *name, const kiln_array *before, const void *now, uint64_t first, uint64_t count,
+                         kiln__change *change)
+{
+    size_t size = kiln__type_bytes(before->type);
+    const char *a = (const char *)before->data + first * size, *b = now;
+    if (memcmp(a, b, (size_t)count * size) == 0)
+        return;
+    for (uint64_t i = 0; i < count; i++) {
+        if (memcmp(a + i * size, b + i * size, size) == 0 || change->count++)
+            continue;
+        kiln_array piece = *before;
+        char place[PLACE_BYTES], was[64], is[64];
+        piece.data = (void *)(uintptr_t)b; /* it is only read */
+        print_place(place, before, first + i);
+        print_element(was, sizeof was, before, first + i);
+        print_element(is, sizeof is, &piece, i);
+        if (strcmp(was, is) == 0) /* two NaNs, or more digits than are printed */
+            snprintf(is, sizeof is, "the same but for its last bits");
+        snprintf(change->text, sizeof change->text, "%.80s%s was %s and is %s", name, place, was, is);
+    }
 }

@@ -87,6 +87,23 @@ void kiln__array_compare(const char *name, const kiln_array *got, const kiln_arr
 /* The same, but an element of `want` that holds the poison is not compared: that of `got` must have been written. */
 void kiln__array_compare_sample(const char *name, const kiln_array *got, const kiln_array *want, bool exact,
                                 double rtol, double atol, kiln__difference *difference);
+/* What changed: how many elements, and the first: "x[3] was 1.25 and is 0". */
+typedef struct kiln__change {
+    uint64_t count;
+    char text[448];
+} kiln__change;
+/* Adds what differs, by bytes, between the elements [first, first + count) of `before` and `now`, which holds those alone.
+ */
+void kiln__array_changed(const char *name, const kiln_array *before, const void *now, uint64_t first, uint64_t count,
+                         kiln__change *change);
+
+/* ---- statistics ---- */
+/* Sorts the samples; median and its 95 % interval. */
+void kiln__median(double *samples, unsigned count, double *median, double *low, double *high);
+/* The probability of at least `wins` heads in n (at most 1000) throws of a fair coin. */
+double kiln__sign_test(unsigned n, unsigned wins);
+/* The 1-based ranks of the order statistics of n samples that enclose the median with at least 95 %. */
+void kiln__median_ranks(unsigned n, unsigned *low, unsigned *high);
 
 /* ---- host functions ---- */
 typedef struct kiln__host {

@@ -78,6 +78,17 @@
        unsigned block_z, unsigned shared, CUstream stream, void **arguments, void **extra),                            \
       1)                                                                                                               \
     X(cuLaunchKernelEx, (const CUlaunchConfig *config, CUfunction function, void **arguments, void **extra), 0)        \
+    X(cuTensorMapEncodeTiled,                                                                                          \
+      (CUtensorMap * map, CUtensorMapDataType type, cuuint32_t rank, void *address, const cuuint64_t *shape,           \
+       const cuuint64_t *strides, const cuuint32_t *box, const cuuint32_t *steps, CUtensorMapInterleave interleave,    \
+       CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill),                    \
+      0)                                                                                                               \
+    X(cuTensorMapEncodeIm2col,                                                                                         \
+      (CUtensorMap * map, CUtensorMapDataType type, cuuint32_t rank, void *address, const cuuint64_t *shape,           \
+       const cuuint64_t *strides, const int *lower, const int *upper, cuuint32_t channels, cuuint32_t pixels,          \
+       const cuuint32_t *steps, CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,                          \
+       CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill),                                                \
+      0)                                                                                                               \
     X(cuLaunchCooperativeKernel,                                                                                       \
       (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,     \
        unsigned block_z, unsigned shared, CUstream stream, void **arguments),                                          \

@@ -99,6 +99,29 @@ bool kiln__driver_uuid(const kiln__driver *driver, CUdevice device, char text[KI
     return true;
 }
 
+/* Of a GPU by its compute capability and attributes; of the simulated device, what it runs. */
+static unsigned features_of(const kiln__driver *driver, CUdevice device, const kiln_device_info *info)
+{
+    const int cc = 10 * info->cc_major + info->cc_minor;
+    const kiln__simulator *sim = driver->simulator;
+    CUresult unknown = CUDA_SUCCESS; /* to an older driver */
+    unsigned found = 0;
+    if (cc >= 80)
+        found |= KILN_FEATURE_ASYNC_COPY;
+    if (cc >= 89)
+        found |= KILN_FEATURE_FP8;
+    if (attribute(driver, device, CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH, &unknown))
+        found |= KILN_FEATURE_CLUSTERS;
+    if (driver->cuTensorMapEncodeTiled_ &&
+        attribute(driver, device, CU_DEVICE_ATTRIBUTE_TENSOR_MAP_ACCESS_SUPPORTED, &unknown))
+        found |= KILN_FEATURE_TMA;
+    if (cc == 90 && (!sim || sim->runs("wgmma.mma_async")))
+        found |= KILN_FEATURE_WGMMA;
+    if (cc >= 100 && cc < 120 && (!sim || sim->runs("tcgen05.mma")))
+        found |= KILN_FEATURE_TCGEN05;
+    return found;
+}
+
 CUresult kiln__driver_device_info(const kiln__driver *driver, CUdevice device, kiln_device_info *info)
 {
     CUresult wrong = CUDA_SUCCESS;
@@ -133,6 +156,7 @@ CUresult kiln__driver_device_info(const kiln__driver *driver, CUdevice device, k
     info->memory_bus_bits = attribute(driver, device, CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH, &wrong);
     info->peak_flops = kiln__peak_flops(info, KILN_UNIT_FP32);
     info->peak_bandwidth = 2.0 * info->memory_clock_hz * info->memory_bus_bits / 8.0; /* two transfers per clock */
+    info->features = features_of(driver, device, info);
     info->driver_version = driver->simulator ? 0 : driver->version;
     return wrong;
 }

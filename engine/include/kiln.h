@@ -184,6 +184,21 @@ KILN_API kiln_status kiln_engine_open(const kiln_options *options, kiln_engine *
 /* Ends the engine's processes and frees it. Free all that was made from it before. NULL is allowed. */
 KILN_API void kiln_engine_close(kiln_engine *engine);
 
+/* What some devices have and others lack, as `needs` of a spec names it behind `device.`. The simulated device has what
+ * it runs. X(name, value, key, text) */
+#define KILN_FEATURE_MAP(X)                                                                                            \
+    X(ASYNC_COPY, 1u, "async_copy", "asynchronous copies to shared memory (cp.async)")                                 \
+    X(FP8, 2u, "fp8", "tensor cores for 8-bit floats")                                                                 \
+    X(CLUSTERS, 4u, "clusters", "clusters of blocks")                                                                  \
+    X(TMA, 8u, "tma", "copies by tensor maps (cp.async.bulk.tensor)")                                                  \
+    X(WGMMA, 16u, "wgmma", "products of a warp group (wgmma)")                                                         \
+    X(TCGEN05, 32u, "tcgen05", "products in tensor memory (tcgen05)")
+enum {
+#define KILN_X(name, value, key, text) KILN_FEATURE_##name = value,
+    KILN_FEATURE_MAP(KILN_X)
+#undef KILN_X
+};
+
 typedef struct kiln_device_info {
     char name[128];
     char id[32];            /* "cuda:0", "sim:generic" */
@@ -199,6 +214,7 @@ typedef struct kiln_device_info {
     double peak_flops;     /* fp32 fused multiply-adds x 2, a second, from cores and clock */
     double peak_bandwidth; /* bytes a second, from bus width and clock */
     int driver_version;    /* 13000 for 13.0; 0 for the simulated device */
+    unsigned features;     /* KILN_FEATURE_... */
 } kiln_device_info;
 
 /* The engine's own device; opens it if it is not open. `*info` lives as long as the engine. */
@@ -398,6 +414,17 @@ KILN_API const kiln_buffer_info *kiln_spec_buffer(const kiln_spec *spec, size_t 
 typedef int (*kiln_list_fn)(void *user, const char *name, const char *title, const char *path);
 KILN_API kiln_status kiln_spec_list(kiln_engine *engine, kiln_list_fn each, void *user, kiln_error **error);
 
+/* What `target` and `needs` say: what the variant is compiled for ("sm_90a") and the conditions on the device, as
+ * written. */
+KILN_API size_t kiln_spec_target_count(const kiln_spec *spec, size_t variant);
+KILN_API const char *kiln_spec_target(const kiln_spec *spec, size_t variant, size_t target);
+KILN_API size_t kiln_spec_need_count(const kiln_spec *spec, size_t variant);
+KILN_API const char *kiln_spec_need(const kiln_spec *spec, size_t variant, size_t need);
+/* KILN_OK: the engine's device can run the variant. KILN_ERROR_UNSUPPORTED: it lacks something, and the message says
+ * what; a sweep leaves the variant out, and kiln_plan_open() fails with the same. Opens the device. */
+KILN_API kiln_status kiln_variant_supported(kiln_engine *engine, const kiln_spec *spec, size_t variant,
+                                            kiln_error **error);
+
 /* ---- the keys of the spec format --------------------------------------------------------------------------- */
 
 typedef enum kiln_spec_key_need {
@@ -476,6 +503,12 @@ typedef struct kiln_kernel_info {
     unsigned grid[3], block[3]; /* of its first launch in the plan */
     unsigned dynamic_shared;    /* bytes */
     int from_cache;             /* its code came from the disk cache */
+    /* attributes of that launch, as the spec's keys of these names */
+    unsigned cluster[3]; /* blocks of a cluster; 0: none */
+    int cooperative, overlap;
+    int priority;
+    int carveout;                   /* percent of the shared memory; -1: not given */
+    const char *cluster_scheduling; /* "" if not given */
 } kiln_kernel_info;
 KILN_API size_t kiln_plan_kernel_count(const kiln_plan *plan);
 /* NULL past the last. It lives until the plan is resized or closed. */
@@ -720,6 +753,9 @@ KILN_API const char *kiln_inspection_ptx(const kiln_inspection *inspection);    
 /* NULL if there is none; *bytes (may be NULL): its length. */
 KILN_API const void *kiln_inspection_cubin(const kiln_inspection *inspection, size_t *bytes);
 KILN_API const char *kiln_inspection_log(const kiln_inspection *inspection); /* the compiler's; "" if it is empty */
+/* What ptxas did to a kernel's wgmma that costs time, a sentence each: that it serialised them, or put waits in, and why
+ * (its messages C7509 to C7520). NULL past the last. */
+KILN_API const char *kiln_inspection_finding(const kiln_inspection *inspection, size_t finding);
 KILN_API size_t kiln_inspection_kernel_count(const kiln_inspection *inspection);
 KILN_API const kiln_inspected_kernel *kiln_inspection_kernel(const kiln_inspection *inspection, size_t kernel);
 

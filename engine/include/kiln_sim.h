@@ -57,6 +57,11 @@ struct kiln_check_finding {
     uint64_t address, bytes;
     const char *allocation; /* "at offset 64 of an allocation of 256 bytes", ... */
     uint64_t count;         /* of threads that did the same at the same place */
+    /* The buffer of the plan in which `address` lies, or beside which; "": none. Memory that the program bound to it is
+     * known if it is a whole allocation. */
+    const char *buffer, *role; /* role: "an input", "an output", "an input and output", "scratch memory" */
+    int64_t offset; /* of `address` from its beginning: negative before it, from buffer_bytes on past its end */
+    uint64_t buffer_bytes;
 };
 
 /* ---- profile: what kernels do, counted on the simulated device ------------------------------------------------ */

@@ -440,8 +440,18 @@ kiln_status kiln__plan_content(kiln_plan *plan, kiln__plan_buffer *b, kiln_array
 
 /* ---- memory ---- */
 
+/* The simulated device calls the memory of a buffer by its name. After a swap it is the name of before. */
+void kiln__plan_name_memory(const kiln_plan *plan, const kiln__plan_buffer *b, bool on)
+{
+    const kiln__simulator *simulator = plan->engine->driver.simulator;
+    if (simulator && b->pointer)
+        simulator->memory_name(b->pointer, b->bytes, on ? b->buffer->name : NULL, kiln__buffer_role(b->buffer));
+}
+
 void kiln__plan_release(kiln_plan *plan, kiln__plan_buffer *b)
 {
+    if (b->owner != KILN__OWNER_NONE)
+        kiln__plan_name_memory(plan, b, false);
     if (b->owner == KILN__OWNER_PLAN)
         kiln__shared_release(plan->shared, b->pointer, b->bytes);
     b->owner = KILN__OWNER_NONE;
@@ -517,8 +527,10 @@ kiln_status kiln__plan_allocate(kiln_plan *plan, kiln_error **error)
                  b->buffer->shape_text ? b->buffer->shape_text : "");
         if (b->bytes)
             status = kiln__shared_alloc(plan->shared, b->bytes, what, &b->pointer, error);
-        if (status == KILN_OK)
-            b->owner = KILN__OWNER_PLAN;
+        if (status != KILN_OK)
+            break;
+        b->owner = KILN__OWNER_PLAN;
+        kiln__plan_name_memory(plan, b, true);
     }
     plan->steps.ready = plan->before.ready = false;
     return status;

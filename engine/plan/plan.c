@@ -179,7 +179,7 @@ static kiln_status make_code(kiln_engine *engine, const kiln__config *config, ki
 {
     kiln__code_job *job;
     memset(code, 0, sizeof *code);
-    kiln_status status = kiln__code_start(engine, config, 0, engine->want_cubin, &job, error);
+    kiln_status status = kiln__code_start(engine, config, NULL, engine->want_cubin, &job, error);
     return status == KILN_OK ? kiln__code_take(job, code, error) : status;
 }
 
@@ -394,6 +394,7 @@ kiln_status kiln_plan_bind(kiln_plan *plan, const char *buffer, CUdeviceptr poin
         b->owner = KILN__OWNER_CALLER;
         b->pointer = pointer;
         b->custom = true;
+        kiln__plan_name_memory(plan, b, true);
     }
     kiln__engine_leave(plan->engine, previous);
     return status;

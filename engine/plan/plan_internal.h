@@ -52,11 +52,6 @@ void *kiln__shared_staging(kiln__shared *shared, uint64_t bytes);
 void kiln__shared_drop_device(kiln__shared *shared); /* copies and spare memory */
 kiln__export *kiln__export_of(const kiln_allocator *mem, const char *name, const kiln_array *array); /* takes array */
 
-/* KILN_ERROR_NOT_FOUND: "OWNER has no WHAT 'NAME'", with the nearest of `count` names or all of them. The names lie
- * `stride` bytes apart, each the first member of a struct. */
-kiln_status kiln__plan_unknown(const kiln_allocator *mem, const char *owner, const char *what, const char *name,
-                               const void *names, size_t stride, size_t count, kiln_error **error);
-
 /* ---- the plan ---- */
 
 typedef struct kiln__plan_kernel {
@@ -211,6 +206,7 @@ kiln_status kiln__plan_fill(kiln_plan *plan, bool again, kiln_error **error); /*
 kiln_status kiln__plan_poison(kiln_plan *plan, kiln_error **error);           /* outputs and scratch without a fill */
 void kiln__plan_forget(kiln_plan *plan);                                      /* shapes, programs and keys */
 void kiln__plan_release(kiln_plan *plan, kiln__plan_buffer *buffer);          /* gives its memory back */
+void kiln__plan_name_memory(const kiln_plan *plan, const kiln__plan_buffer *buffer, bool on); /* for the simulator */
 kiln_status kiln__plan_input_make(kiln_plan *plan, kiln__plan_input *input, kiln_error **error);
 void kiln__plan_set_scope(kiln_plan *plan);   /* plan->scope; inputs are made when a name of theirs is looked up */
 bool kiln__plan_make_tables(kiln_plan *plan); /* plan.c: those of inputs, buffers and arguments. False: no memory */
@@ -290,12 +286,14 @@ const char *kiln__source_line(const kiln__source_text *file, unsigned line, kiln
 kiln__sources kiln__sources_read(kiln_plan *plan, kiln__arena *arena);
 const char *kiln__sources_line(const kiln__sources *from, const char *file, unsigned line, kiln__arena *arena);
 
-/* ---- verify.c, measure.c, statistics.c ---- */
+/* ---- verify.c, inputs.c, measure.c ---- */
 /* Computes the reference values of the outputs, before the steps overwrite the data that they depend on. */
 kiln_status kiln__plan_references(kiln_plan *plan, kiln_error **error);
 kiln_status kiln__plan_reference(kiln_plan *plan, const kiln__verify *verify, const kiln_array **want,
                                  kiln_error **error);
 kiln_status kiln__plan_verify(kiln_plan *plan, kiln_result *result, kiln_error **error);
+/* Adds to `wrong` which inputs the run has changed. */
+kiln_status kiln__plan_inputs_same(kiln_plan *plan, kiln__text *wrong, kiln_error **error);
 kiln_status kiln__plan_measure(kiln_plan *plan, const kiln_run_options *options, double first, kiln_result *result,
                                kiln_error **error);
 /* Copies the times of a run's repetitions, which kiln__median() is about to sort. False: no memory. */
@@ -316,8 +314,6 @@ kiln_status kiln__plan_energy(kiln_plan *plan, kiln__watch *watch, kiln_result *
 void kiln__plan_roofline(const kiln_plan *plan, kiln_result *result);
 /* The unit with the highest peak of those whose arithmetic the PTX has (KILN_UNIT_...); without any, fp32's. */
 unsigned kiln__fastest_unit(const kiln_device_info *info, const char *ptx, size_t length);
-/* The 1-based ranks of the order statistics of n samples that enclose the median with at least 95 %. */
-void kiln__median_ranks(unsigned n, unsigned *low, unsigned *high);
 
 /* The default tolerance of a type; 0 for integers. */
 void kiln__type_tolerance(kiln_type type, double *rtol, double *atol);

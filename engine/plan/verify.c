@@ -377,13 +377,15 @@ static kiln_status compare_one(kiln_plan *plan, const kiln__verify *verify, cons
                                kiln__difference *difference, kiln_error **error)
 {
     const kiln_array *want;
+    const kiln__expr *relative, *absolute;
     double rtol = 0, atol = 0;
     kiln__diag diag = {.mem = plan->mem};
     kiln_status status = kiln__plan_reference(plan, verify, &want, error);
     if (status != KILN_OK)
         return status;
-    kiln__expr_eval_float(verify->rtol, &plan->scope, "rtol", &rtol, &diag);
-    kiln__expr_eval_float(verify->atol, &plan->scope, "atol", &atol, &diag);
+    kiln__tolerance_of(verify, plan->variant, &relative, &absolute);
+    kiln__expr_eval_float(relative, &plan->scope, "rtol", &rtol, &diag);
+    kiln__expr_eval_float(absolute, &plan->scope, "atol", &atol, &diag);
     status = kiln__plan_diag(plan, &diag, KILN_ERROR_SPEC, error);
     if (status != KILN_OK)
         return status;
@@ -473,6 +475,8 @@ kiln_status kiln__plan_verify(kiln_plan *plan, kiln_result *result, kiln_error *
     for (size_t i = 0; i < plan->spec->buffer_count && status == KILN_OK; i++)
         if (plan->buffers[i].buffer->out)
             status = verify_output(plan, plan->buffers[i].buffer->name, &wrong, result, error);
+    if (status == KILN_OK)
+        status = kiln__plan_inputs_same(plan, &wrong, error);
     if (status == KILN_OK && (wrong.length || wrong.failed)) {
         kiln__text label = {.mem = plan->mem};
         kiln__config_print(plan->config, &label);

@@ -196,3 +196,9 @@ kiln__buffer *kiln__read_buffers(kiln__reader *r, const kiln__spec_node *node, b
     }
     return buffers;
 }
+
+const char *kiln__buffer_role(const kiln__buffer *buffer)
+{
+    bool filled = buffer->fill.kind != KILN__FILL_NONE;
+    return buffer->out ? filled ? "an input and output" : "an output" : filled ? "an input" : "scratch memory";
+}

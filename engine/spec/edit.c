@@ -235,6 +235,21 @@ void kiln__edit_input_text(kiln__edit *e, const char *variant, const char *input
     set(e, kiln__spec_node_get(kiln__spec_node_get(section(e, variant), "inputs"), input), arg, scalar(e, text, true));
 }
 
+static void set_tolerance(kiln__edit *e, kiln__spec_node *map, const char *rtol, const char *atol)
+{
+    if (rtol)
+        set(e, map, "rtol", scalar(e, rtol, true));
+    if (atol)
+        set(e, map, "atol", scalar(e, atol, true));
+}
+
+void kiln__edit_tolerance(kiln__edit *e, const char *variant, const char *buffer, const char *rtol, const char *atol)
+{
+    kiln__spec_node *map = make(e, KILN__MAP);
+    set_tolerance(e, map, rtol, atol);
+    set(e, kiln__spec_node_get(section(e, variant), "tolerance"), buffer, map);
+}
+
 void kiln__edit_verify(kiln__edit *e, const char *buffer, const char *file, bool exact, const char *rtol,
                        const char *atol)
 {
@@ -243,10 +258,8 @@ void kiln__edit_verify(kiln__edit *e, const char *buffer, const char *file, bool
     set(e, map, "against", against);
     if (exact)
         set(e, map, "exact", scalar(e, "true", false));
-    if (!exact && rtol)
-        set(e, map, "rtol", scalar(e, rtol, true));
-    if (!exact && atol)
-        set(e, map, "atol", scalar(e, atol, true));
+    else
+        set_tolerance(e, map, rtol, atol);
     kiln__spec_node *top = e->spec->from_t1 ? map_in(e, e->root, "Kiln") : e->root;
     set(e, map_in(e, top, e->spec->from_t1 ? "Verify" : "verify"), buffer, map);
 }

@@ -30,6 +30,9 @@ void kiln__edit_input_text(kiln__edit *edit, const char *variant, const char *in
 /* An output is compared with a .npy file: exactly, or with these tolerances, which are expressions. */
 void kiln__edit_verify(kiln__edit *edit, const char *buffer, const char *file, bool exact, const char *rtol,
                        const char *atol);
+/* What a variant has in place of them; its `tolerance` is there. */
+void kiln__edit_tolerance(kiln__edit *edit, const char *variant, const char *buffer, const char *rtol,
+                          const char *atol);
 void kiln__edit_variant_first(kiln__edit *edit, const char *variant);
 void kiln__edit_variant_remove(kiln__edit *edit, const char *variant);
 /* The text, behind `comment` (lines, without their '#'; NULL: none). */

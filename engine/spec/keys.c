@@ -46,6 +46,7 @@
     X(BUFFERS, "NAME: buffer", BY_NAME("0", REF("buffer")))                                                            \
     X(FILL, "expression or fill", EITHER(SCALAR, REF("fill")))                                                         \
     X(VERIFY, "BUFFER: verification", BY_NAME("0", REF("verification")))                                               \
+    X(TOLERANCES, "BUFFER: tolerance", BY_NAME("0", REF("tolerance")))                                                 \
     X(AGAINST, "against", REF("against"))                                                                              \
     X(VARIANTS, "NAME: variant",                                                                                       \
       "{\"type\": \"object\", \"minProperties\": 1, \"propertyNames\": {" LABEL_PATTERN "}, "                          \
@@ -75,6 +76,7 @@ KILN__KEY_EFFECTS(KILN_X)
 #define RULE_BUFFER /* one content; type and shape, unless they come with it */                                           \
     "{\"anyOf\": [" HAS("\"type\", \"shape\"") ", " HAS("\"from\"") ", " HAS("\"file\"") "], \"not\": {\"anyOf\": [" HAS( \
         "\"fill\", \"from\"") ", " HAS("\"fill\", \"file\"") ", " HAS("\"from\", \"file\"") "]}}"
+#define RULE_TOLERANCE "{\"anyOf\": [" HAS("\"rtol\"") ", " HAS("\"atol\"") "]}"
 #define RULE_VERIFICATION /* exact or with tolerances */                                                               \
     "{\"not\": {\"required\": [\"exact\"], \"properties\": {\"exact\": {\"const\": true}}, \"anyOf\": [" HAS(          \
         "\"rtol\"") ", " HAS("\"atol\"") "]}}"

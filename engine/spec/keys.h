@@ -19,6 +19,8 @@
     X(buffer, "a buffer", BUFFER, "An array on the device. One of a variant is scratch.")                              \
     X(fill, "'fill'", NONE, "The content of a buffer. A number alone is {value: NUMBER}.")                             \
     X(verification, "a verification", VERIFICATION, "What an output is compared with.")                                \
+    X(tolerance, "a tolerance", TOLERANCE,                                                                             \
+      "How much an output of a variant may differ, in place of what `verify` says.")                                   \
     X(against, "'against'", NONE, "Where the expected answer comes from.")                                             \
     X(step, "a step", NONE, "What is done, one thing a step.")                                                         \
     X(launch, "a launch", NONE, "A launch of a kernel.")                                                               \
@@ -47,6 +49,8 @@
 /* What the spec has for all variants, and a variant for itself. */
 #define KILN__KEYS_section(X, mapping)                                                                                 \
     X(mapping, include, OPTIONAL, TEXTS, CODE, "Folders of headers, below the spec's folder.")                         \
+    X(mapping, target, OPTIONAL, TEXTS, CODE, "What to compile for: `sm_90a`. The first that fits the device.")        \
+    X(mapping, needs, OPTIONAL, EXPRS, CHOICE, "Conditions on the device: `device.wgmma`. Elsewhere it is left out.")  \
     X(mapping, params, OPTIONAL, PARAMS, KEYS, "The tuning parameters. Each becomes a macro of the source.")           \
     X(mapping, let, OPTIONAL, NAMED_EXPRS, RUN, "Names for expressions, in any order, without cycles.")                \
     X(mapping, where, OPTIONAL, EXPRS, CHOICE, "Constraints: over sizes, params, lets and the device.")                \
@@ -87,7 +91,8 @@
     X(variant, about, OPTIONAL, TEXT, PROSE, "Prose.")                                                                 \
     X(variant, contender, OPTIONAL, BOOL, CHOICE,                                                                      \
       "`false`: only for comparison, as a bound or a pattern. It does not do the spec's work and is never the best.")  \
-    X(variant, source, OPTIONAL, TEXT, CODE, "The CUDA file, if it is not the spec's.")
+    X(variant, source, OPTIONAL, TEXT, CODE, "The CUDA file, if it is not the spec's.")                                \
+    X(variant, tolerance, OPTIONAL, TOLERANCES, KEYS, "How much its outputs may differ, if not as `verify` says.")
 #define KILN__KEYS_variant(X)                                                                                          \
     KILN__KEYS_variant_head(X) KILN__KEYS_section(X, variant) KILN__KEYS_work(X, variant) KILN__KEYS_metrics(X, variant)
 
@@ -111,7 +116,8 @@
     X(buffer, fill, OPTIONAL, FILL, KEYS, "What it is filled with.")                                                   \
     X(buffer, from, OPTIONAL, TEXT, RUN, "Its content is what an input exports, such as A.csr.values.")                \
     X(buffer, file, OPTIONAL, TEXT, RUN, "Its content is a .npy file. The name may have sizes in it: `a-{N}.npy`.")    \
-    X(buffer, out, OPTIONAL, BOOL, RUN, "`true`: an output.")
+    X(buffer, out, OPTIONAL, BOOL, RUN,                                                                                \
+      "`true`: an output. With a content it is also an input; other inputs must stay as they are.")
 
 #define KILN__KEYS_fill(X)                                                                                             \
     X(fill, value, ONE_OF, EXPRS, RUN, "One number everywhere.")                                                       \
@@ -128,6 +134,10 @@
     X(verification, exact, OPTIONAL, BOOL, RUN, "`true`: no tolerance.")                                               \
     X(verification, sampled, OPTIONAL, BOOL, RUN,                                                                      \
       "`true`: elements that the host function leaves alone are not compared; they must have been written.")
+
+#define KILN__KEYS_tolerance(X)                                                                                        \
+    X(tolerance, rtol, OPTIONAL, EXPR, RUN, "Relative tolerance.")                                                     \
+    X(tolerance, atol, OPTIONAL, EXPR, RUN, "Absolute tolerance.")
 
 #define KILN__KEYS_against(X)                                                                                          \
     X(against, host, ONE_OF, TEXT, RUN, "A host function, which takes buffers, sizes and inputs by their names.")      \

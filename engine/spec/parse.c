@@ -1,11 +1,14 @@
 /* From a checked tree to a typed spec: the sections of the file and of each variant, in the order in which names become
- * known. All names of a scope are declared before any of its expressions is read, so the order in the file is free. */
+ * known. All names of a scope are declared before any of its expressions is read, so the order in the file is free.
+ *
+ * Long: each section is a few lines, and they share their scope. */
 #include <string.h>
 
 #include "read.h"
 
 /* The parts that a spec and its variants have alike. */
 typedef struct section {
+    kiln__for_device device;
     size_t include_count;
     const char **include;
     size_t param_count;
@@ -33,8 +36,8 @@ typedef struct section {
 
 /* ---- lets ---- */
 
-static kiln__named_expr *read_named(kiln__reader *r, const kiln__spec_node *map, const char *what, size_t inputs,
-                                    size_t *count)
+kiln__named_expr *kiln__read_named(kiln__reader *r, const kiln__spec_node *map, const char *what, size_t inputs,
+                                   size_t *count)
 {
     *count = kiln__read_entries(r, map, what);
     kiln__named_expr *named = *count ? kiln__read_array(r, *count, sizeof *named) : NULL;
@@ -117,7 +120,7 @@ static void read_lets(kiln__reader *r, const kiln__spec_node *map, section *out)
     sorter s = {.r = r};
     if (!map || map->kind != KILN__MAP || map->count > KILN__MOST) /* said when the names were declared */
         return;
-    s.lets = read_named(r, map, "'let'", KILN__ALL_INPUTS, &s.count);
+    s.lets = kiln__read_named(r, map, "'let'", KILN__ALL_INPUTS, &s.count);
     s.state = kiln__arena_alloc(r->scratch, s.count + 1);
     s.sorted = kiln__read_array(r, s.count, sizeof *s.sorted);
     if (!s.state || !s.sorted)
@@ -158,7 +161,7 @@ static void read_defines(kiln__reader *r, kiln__spec_node *node, section *out)
     if (!node)
         return;
     if (node->kind == KILN__MAP) {
-        out->defines = read_named(r, node, "'define'", 0, &out->define_count);
+        out->defines = kiln__read_named(r, node, "'define'", 0, &out->define_count);
         for (size_t i = 0; i < out->define_count; i++) {
             const char *name = out->defines[i].name;
             const kiln__name *taken = kiln__find_name(r, name);
@@ -297,6 +300,7 @@ static void read_section(kiln__reader *r, const kiln__spec_node *map, bool of_sp
 {
     KILN__KEYS_section(KILN__NODE, section) KILN__KEYS_metrics(KILN__NODE, section) size_t inputs = r->input_count;
     read_include(r, include_, out);
+    kiln__read_for_device(r, target_, needs_, &out->device);
     out->params = kiln__read_params(r, params_, &out->param_count);
     declare_all(r, let_, "'let'", KILN__NAME_LET);
     declare_all(r, inputs_, "'inputs'", KILN__NAME_INPUT);
@@ -317,7 +321,7 @@ static void read_section(kiln__reader *r, const kiln__spec_node *map, bool of_sp
     out->buffers = kiln__read_buffers(r, buffers_, of_spec, &out->buffer_count);
     if (before_each_)
         out->before = kiln__read_steps(r, before_each_, "'before_each'", &out->before_count);
-    out->metrics = read_named(r, metrics_, "'metrics'", KILN__ALL_INPUTS, &out->metric_count);
+    out->metrics = kiln__read_named(r, metrics_, "'metrics'", KILN__ALL_INPUTS, &out->metric_count);
     out->unit = read_unit(r, roofline_);
 }
 
@@ -335,7 +339,7 @@ static kiln__name *root_of(kiln__reader *r, const char *text)
 }
 
 /* Whether the value may differ between configurations of the same sizes, or between devices. */
-static bool varies(kiln__reader *r, const kiln__expr *expr)
+bool kiln__varies(kiln__reader *r, const kiln__expr *expr)
 {
     for (size_t i = 0; expr && i < kiln__expr_name_count(expr); i++) {
         const char *text = kiln__expr_name(expr, i);
@@ -353,7 +357,7 @@ static void mark_varying(kiln__reader *r, const section *shared)
         more = false;
         for (size_t i = 0; i < shared->let_count; i++) {
             kiln__name *name = name_of(r, shared->lets[i].name);
-            bool found = name && !name->varies && varies(r, shared->lets[i].expr);
+            bool found = name && !name->varies && kiln__varies(r, shared->lets[i].expr);
             if (found)
                 name->varies = more = true;
         }
@@ -361,7 +365,7 @@ static void mark_varying(kiln__reader *r, const section *shared)
             const kiln__input *input = &shared->inputs[i];
             kiln__name *name = input->name ? name_of(r, input->name) : NULL;
             for (size_t k = 0; name && !name->varies && k < input->arg_count; k++)
-                if (varies(r, input->args[k].expr))
+                if (kiln__varies(r, input->args[k].expr))
                     name->varies = more = true;
         }
     }
@@ -372,12 +376,12 @@ static void read_features(kiln__reader *r, const kiln__spec_node *map)
     kiln_spec *spec = r->spec;
     if (!map)
         return;
-    spec->features = read_named(r, map, "'features'", KILN__ALL_INPUTS, &spec->feature_count);
+    spec->features = kiln__read_named(r, map, "'features'", KILN__ALL_INPUTS, &spec->feature_count);
     for (size_t i = 0; i < spec->feature_count; i++) {
         const kiln__named_expr *feature = &spec->features[i];
         if (!kiln__name_valid(feature->name))
             kiln__diag_add(r->diag, feature->pos, "'%.70s' is no name for a feature", feature->name);
-        if (varies(r, feature->expr))
+        if (kiln__varies(r, feature->expr))
             kiln__diag_add(r->diag, feature->pos,
                            "the feature '%s' must be the same for all configurations: it may use sizes and what inputs "
                            "export, but no params and nothing of the device",
@@ -409,6 +413,7 @@ static void *joined(kiln__reader *r, const void *a, size_t a_count, const void *
 /* The spec's things first, then the variant's; of two metrics of one name the variant's holds. */
 static void join_sections(kiln__reader *r, const section *spec, const section *own, kiln__variant *variant)
 {
+    kiln__join_for_device(r, &spec->device, &own->device, &variant->device);
     JOIN(include, include_count);
     JOIN(params, param_count);
     JOIN(lets, let_count);
@@ -482,6 +487,7 @@ static void read_variant(kiln__reader *r, const kiln__spec_node *key, const kiln
     size_t names = r->name_count, inputs = r->input_count;
     section own = {0};
     read_section(r, map, false, &own);
+    kiln__read_tolerances(r, tolerance_, variant);
     read_steps_or_launch(r, map, variant);
     join_sections(r, shared, &own, variant);
     r->name_count = names;
@@ -535,157 +541,6 @@ static void read_variants(kiln__reader *r, const kiln__spec_node *root, const ki
     spec->variant_count = map->count;
     for (size_t i = 0; i < map->count; i++)
         read_variant(r, map->keys[i], map->items[i], shared, &spec->variants[i]);
-}
-
-/* ---- verification ---- */
-
-static void read_against_variant(kiln__reader *r, const kiln__spec_node *node, kiln__verify *verify)
-{
-    const char *names[KILN__MOST_VARIANTS], *near;
-    verify->name = kiln__read_text(r, node, "'variant'");
-    if (!verify->name)
-        return;
-    verify->against = KILN__AGAINST_VARIANT;
-    for (size_t i = 0; i < r->spec->variant_count; i++)
-        if ((names[i] = r->spec->variants[i].name) && strcmp(names[i], verify->name) == 0)
-            return;
-    near = kiln__nearest(verify->name, names, r->spec->variant_count);
-    kiln__diag_add(r->diag, node->pos,
-                   near ? "there is no variant '%s'; did you mean '%s'?" : "there is no variant '%s'", verify->name,
-                   near);
-}
-
-/* What the function calls by other names than the spec. */
-static void read_against_host(kiln__reader *r, const kiln__spec_node *map, const kiln__spec_node *host,
-                              kiln__verify *verify)
-{
-    verify->against = KILN__AGAINST_HOST;
-    verify->name = kiln__read_host(r, host, "'host' of 'verify'", KILN_HOST_REFERENCE);
-    verify->args = kiln__read_host_args(r, map, "host", KILN__ALL_INPUTS, true, &verify->arg_count);
-    for (size_t i = 0; i < verify->arg_count; i++)
-        if (varies(r, verify->args[i].expr))
-            kiln__diag_add(r->diag, verify->args[i].pos,
-                           "what the reference gets must be the same for all configurations: no params, nothing of the "
-                           "device");
-}
-
-static void read_against_params(kiln__reader *r, const kiln__spec_node *map, kiln__verify *verify)
-{
-    const kiln__variant *variant = kiln__spec_variant(r->spec, verify->name);
-    verify->params = read_named(r, map, "'params'", 0, &verify->param_count);
-    for (size_t i = 0; variant && i < verify->param_count; i++) {
-        const char *names[KILN__MOST], *name = verify->params[i].name;
-        size_t count = 0;
-        for (size_t p = 0; p < variant->param_count && count < KILN__COUNT(names); p++)
-            if (variant->params[p].name)
-                names[count++] = variant->params[p].name;
-        if (kiln__variant_param(variant, name))
-            continue;
-        const char *near = kiln__nearest(name, names, count);
-        kiln__diag_add(r->diag, verify->params[i].pos,
-                       near ? "variant '%s' has no param '%s'; did you mean '%s'?" : "variant '%s' has no param '%s'",
-                       verify->name, name, near);
-    }
-}
-
-/* A list of words, or one text that is split at its spaces; quotes and everything else mean themselves. */
-static void read_against_command(kiln__reader *r, kiln__spec_node *node, kiln__verify *verify)
-{
-    kiln__spec_node *const *items;
-    kiln__text shown = {.mem = r->diag->mem};
-    size_t count = kiln__read_items(r, &node, "'command'", &items);
-    size_t most = node->kind == KILN__SCALAR ? node->length / 2 + 1 : count;
-    verify->against = KILN__AGAINST_COMMAND;
-    verify->words = kiln__read_array(r, most, sizeof *verify->words);
-    for (size_t i = 0; verify->words && i < count; i++) {
-        const char *text = kiln__read_text(r, items[i], "a word of 'command'");
-        for (const char *at = text; at && *at;) {
-            size_t length = node->kind == KILN__SCALAR ? strcspn(at, " \t\n") : strlen(at);
-            if (length)
-                verify->words[verify->word_count++] = kiln__arena_strndup(r->arena, at, length);
-            at += length;
-            at += node->kind == KILN__SCALAR ? strspn(at, " \t\n") : 0;
-        }
-        kiln__text_printf(&shown, "%s%s", i ? " " : "", text ? text : "");
-    }
-    if (verify->words && verify->word_count == 0)
-        kiln__diag_add(r->diag, node->pos, "'command' names no program");
-    verify->name = kiln__arena_strdup(r->arena, kiln__text_get(&shown));
-    r->arena->failed |= shown.failed;
-    kiln__text_free(&shown);
-}
-
-static void read_against(kiln__reader *r, const kiln__spec_node *map, kiln__verify *verify)
-{
-    static const char *const keys[] = {"host", "variant", "params", "command", "file", NULL};
-    KILN__KEYS_against(KILN__NODE) if ((map->kind != KILN__MAP || !host_) &&
-                                       !kiln__read_map_of(r, map, "'against'", keys)) return;
-    (void)ARGUMENT_;
-    if ((host_ != NULL) + (variant_ != NULL) + (file_ != NULL) + (command_ != NULL) != 1 ||
-        (params_ && !variant_ && !host_)) {
-        kiln__diag_add(r->diag, map->pos, "'against' names one of host, variant, command and file");
-        return;
-    }
-    if (command_) {
-        read_against_command(r, command_, verify);
-    } else if (host_) {
-        read_against_host(r, map, host_, verify);
-    } else if (file_) {
-        verify->against = KILN__AGAINST_FILE;
-        verify->name = kiln__read_path(r, file_, "'file'", &verify->path);
-    } else {
-        read_against_variant(r, variant_, verify);
-        if (params_ && verify->name)
-            read_against_params(r, params_, verify);
-    }
-}
-
-static kiln__expr *read_tolerance(kiln__reader *r, const kiln__spec_node *node, kiln__key key, kiln__pos pos)
-{
-    return node ? kiln__read_expr(r, node, kiln__keys[key].info.name, KILN__ALL_INPUTS)
-                : kiln__expr_constant(r->arena, (kiln_value){.kind = KILN_FLOAT}, pos);
-}
-
-static void read_verify_one(kiln__reader *r, const kiln__spec_node *key, const kiln__spec_node *map,
-                            const kiln__buffer *buffers, size_t buffer_count, kiln__verify *verify)
-{
-    KILN__KEYS_verification(KILN__NODE) const char *outs[KILN__MOST];
-    size_t out_count = 0;
-    bool found = false;
-    verify->pos = key->pos;
-    verify->buffer = kiln__arena_strdup(r->arena, key->text);
-    for (size_t i = 0; i < buffer_count; i++)
-        if (buffers[i].out) {
-            outs[out_count++] = buffers[i].name;
-            found = found || strcmp(buffers[i].name, key->text) == 0;
-        }
-    if (!found) {
-        const char *near = kiln__nearest(key->text, outs, out_count);
-        kiln__diag_add(r->diag, key->pos,
-                       near ? "there is no buffer '%s' with 'out: true'; did you mean '%s'?"
-                            : "there is no buffer '%s' with 'out: true' in the spec",
-                       key->text, near);
-    }
-    if (!kiln__read_map(r, map, KILN__MAPPING_verification))
-        return;
-    if (kiln__read_key(r, map, KILN__KEY_verification_against))
-        read_against(r, against_, verify);
-    if (exact_ && kiln__read_bool(r, exact_, "'exact'", &verify->exact) && verify->exact && (rtol_ || atol_))
-        kiln__diag_add(r->diag, exact_->pos, "'exact' allows no difference, so it takes no 'rtol' or 'atol'");
-    if (sampled_ && kiln__read_bool(r, sampled_, "'sampled'", &verify->sampled) && verify->sampled &&
-        verify->against != KILN__AGAINST_HOST)
-        kiln__diag_add(r->diag, sampled_->pos, "'sampled' is for a host function, which may leave elements alone");
-    verify->rtol = read_tolerance(r, rtol_, KILN__KEY_verification_rtol, key->pos);
-    verify->atol = read_tolerance(r, atol_, KILN__KEY_verification_atol, key->pos);
-}
-
-void kiln__read_verify(kiln__reader *r, const kiln__spec_node *map, const kiln__buffer *buffers, size_t buffer_count)
-{
-    kiln_spec *spec = r->spec;
-    size_t count = kiln__read_entries(r, map, "'verify'");
-    spec->verify = count ? kiln__read_array(r, count, sizeof *spec->verify) : NULL;
-    for (size_t i = 0; spec->verify && i < count; i++)
-        read_verify_one(r, map->keys[i], map->items[i], buffers, buffer_count, &spec->verify[spec->verify_count++]);
 }
 
 /* ---- the whole ---- */

@@ -98,6 +98,12 @@ bool kiln__unify(kiln__reader *r, kiln__pos pos, const char *what, kiln_value *v
 bool kiln__check_different(kiln__reader *r, kiln__pos pos, const char *name, const kiln_value *values, size_t count);
 kiln__template **kiln__read_options(kiln__reader *r, kiln__spec_node *const *node, size_t *count);
 
+/* device.c */
+void kiln__read_for_device(kiln__reader *r, kiln__spec_node *target, kiln__spec_node *needs, kiln__for_device *out);
+/* The targets of the variant, if it has any, else those of the spec; and all conditions. */
+void kiln__join_for_device(kiln__reader *r, const kiln__for_device *spec, const kiln__for_device *own,
+                           kiln__for_device *both);
+
 /* buffers.c */
 kiln__buffer *kiln__read_buffers(kiln__reader *r, const kiln__spec_node *node, bool of_spec, size_t *count);
 /* arguments.c */
@@ -106,7 +112,14 @@ void kiln__read_argument(kiln__reader *r, kiln__spec_node *map, kiln__argument *
 kiln__step *kiln__read_steps(kiln__reader *r, kiln__spec_node *node, const char *what, size_t *count);
 kiln__step *kiln__read_launch_only(kiln__reader *r, const kiln__spec_node *node, size_t *count);
 
-/* `verify:`, of those of the buffers that are outputs (parse.c). */
+/* parse.c */
+kiln__named_expr *kiln__read_named(kiln__reader *r, const kiln__spec_node *map, const char *what, size_t inputs,
+                                   size_t *count);
+/* Whether it may differ from one configuration to another: it uses a param or the device. */
+bool kiln__varies(kiln__reader *r, const kiln__expr *expr);
+
+/* verify.c: a variant's `tolerance:`; then, behind the variants, `verify:`, of those of the buffers that are outputs. */
+void kiln__read_tolerances(kiln__reader *r, const kiln__spec_node *node, kiln__variant *variant);
 void kiln__read_verify(kiln__reader *r, const kiln__spec_node *map, const kiln__buffer *buffers, size_t buffer_count);
 
 /* The whole of a T1 file; `root` has been recognised as one. */

@@ -25,6 +25,18 @@ const kiln__named_expr *kiln__variant_let(const kiln__variant *variant, const ch
     return NULL;
 }
 
+void kiln__tolerance_of(const kiln__verify *verify, const kiln__variant *variant, const kiln__expr **rtol,
+                        const kiln__expr **atol)
+{
+    *rtol = verify->rtol;
+    *atol = verify->atol;
+    for (size_t i = 0; i < variant->tolerance_count; i++)
+        if (strcmp(variant->tolerances[i].buffer, verify->buffer) == 0) {
+            *rtol = variant->tolerances[i].rtol;
+            *atol = variant->tolerances[i].atol;
+        }
+}
+
 const kiln__buffer *kiln__variant_buffer(const kiln__variant *variant, const char *name)
 {
     for (size_t i = 0; i < variant->buffer_count; i++)
@@ -162,6 +174,27 @@ const char *kiln_spec_constraint(const kiln_spec *spec, size_t variant, size_t c
     return constraint < kiln_spec_constraint_count(spec, variant)
                ? kiln__expr_text(spec->variants[variant].where[constraint])
                : NULL;
+}
+
+size_t kiln_spec_target_count(const kiln_spec *spec, size_t variant)
+{
+    return spec && variant < spec->variant_count ? spec->variants[variant].device.target_count : 0;
+}
+
+const char *kiln_spec_target(const kiln_spec *spec, size_t variant, size_t target)
+{
+    return target < kiln_spec_target_count(spec, variant) ? spec->variants[variant].device.target_texts[target] : NULL;
+}
+
+size_t kiln_spec_need_count(const kiln_spec *spec, size_t variant)
+{
+    return spec && variant < spec->variant_count ? spec->variants[variant].device.need_count : 0;
+}
+
+const char *kiln_spec_need(const kiln_spec *spec, size_t variant, size_t need)
+{
+    return need < kiln_spec_need_count(spec, variant) ? kiln__expr_text(spec->variants[variant].device.needs[need])
+                                                      : NULL;
 }
 
 size_t kiln_spec_size_set_count(const kiln_spec *spec) { return spec ? spec->size_set_count : 0; }

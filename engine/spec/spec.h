@@ -58,6 +58,7 @@ typedef struct kiln__buffer {
     bool out;
     kiln__fill fill;
 } kiln__buffer;
+const char *kiln__buffer_role(const kiln__buffer *buffer); /* "an input", for messages */
 
 typedef struct kiln__arg { /* a host function's argument */
     const char *name;
@@ -196,11 +197,28 @@ typedef struct kiln__verify {
     kiln__expr *rtol, *atol; /* never NULL; 0 where not given; both absent and not exact: by the type */
 } kiln__verify;
 
+/* What a variant has in place of rtol and atol of the `verify` of that buffer. */
+typedef struct kiln__tolerance {
+    const char *buffer;
+    kiln__pos pos;
+    kiln__expr *rtol, *atol; /* never NULL; 0 where not given; they may use params */
+} kiln__tolerance;
+
+/* What a variant says of devices. */
+typedef struct kiln__for_device {
+    size_t target_count;
+    kiln__target *targets; /* the first that fits the device is compiled for; none: the device's own architecture */
+    const char **target_texts;
+    size_t need_count;
+    kiln__expr **needs; /* of device names alone */
+} kiln__for_device;
+
 typedef struct kiln__variant {
     const char *name, *about;
     kiln__pos pos;
     bool contender;     /* may be called the best: it does the spec's work, whatever the data */
     const char *source; /* as written; NULL: the spec's, which is then not NULL (unless step_count is 0) */
+    kiln__for_device device;
     size_t include_count;
     const char **include; /* folders of headers, as written */
     size_t param_count;
@@ -221,6 +239,8 @@ typedef struct kiln__variant {
     kiln__buffer *buffers; /* the spec's first, in its order */
     size_t before_count;
     kiln__step *before; /* before_each */
+    size_t tolerance_count;
+    kiln__tolerance *tolerances;
     size_t step_count;
     kiln__step *steps; /* at least 1, but for a T1 file without a CUDA kernel: 0 */
     size_t metric_count;
@@ -278,7 +298,12 @@ bool kiln__spec_describe(kiln_spec *spec);
 /* By name; NULL: the variant has none of it. */
 const kiln__param *kiln__variant_param(const kiln__variant *variant, const char *name);
 const kiln__named_expr *kiln__variant_let(const kiln__variant *variant, const char *name);
+/* The variant's own, or those of `verify`. */
+void kiln__tolerance_of(const kiln__verify *verify, const kiln__variant *variant, const kiln__expr **rtol,
+                        const kiln__expr **atol);
 const kiln__buffer *kiln__variant_buffer(const kiln__variant *variant, const char *name);
+/* Whether its kernels must not change the buffer: it has data, is no output, and no step but a launch writes it. */
+bool kiln__variant_keeps(const kiln__variant *variant, const kiln__buffer *buffer);
 
 /* A size that is an extent of a .npy file: "A.shape[1]", of a buffer with a `file`. False: the text is no such thing.
  * *length: of the buffer's name. */
@@ -324,5 +349,11 @@ bool kiln__type_named(const char *text, kiln_type *type);
     X(l2_bytes)                                                                                                        \
     X(memory_bytes)                                                                                                    \
     X(cc)                                                                                                              \
+    X(async_copy)                                                                                                      \
+    X(fp8)                                                                                                             \
+    X(clusters)                                                                                                        \
+    X(tma)                                                                                                             \
+    X(wgmma)                                                                                                           \
+    X(tcgen05)                                                                                                         \
     X(simulated)
 #endif

@@ -262,6 +262,11 @@ static void variant_field(definition *d, const kiln__variant *variant)
     named_exprs_field(d, variant->metrics, variant->metric_count);
     if (variant->unit)
         number_field(d->out, variant->unit);
+    for (size_t i = 0; i < variant->tolerance_count; i++) {
+        field(d->out, variant->tolerances[i].buffer);
+        expr_field(d->out, variant->tolerances[i].rtol);
+        expr_field(d->out, variant->tolerances[i].atol);
+    }
     if (d->spec->feature_count) /* a sample has their values */
         named_exprs_field(d, d->spec->features, d->spec->feature_count);
     /* The Python dialect may name a param's list of values: max(block_size_x). */
@@ -297,7 +302,7 @@ static kiln_status reference_field(definition *d, const kiln__verify *verify, co
     const kiln__variant *variant = kiln__spec_variant(d->spec, name);
     kiln_status status = kiln__config_make(d->engine, d->spec, &choice, &config, error);
     if (status == KILN_OK)
-        status = kiln__code_prepare(d->engine, config, 0, d->engine->want_cubin, &code, error);
+        status = kiln__code_prepare(d->engine, config, NULL, d->engine->want_cubin, &code, error);
     if (status == KILN_OK) {
         char hash[33];
         kiln__hash_print(kiln__code_key(code), hash);

@@ -16,6 +16,8 @@ struct kiln__tune_source {
     kiln__arena arena;
     size_t count; /* variants, in the order they are swept */
     const kiln__variant **variants;
+    kiln_left_out *left; /* those that the device cannot run; set by resolve() */
+    size_t left_count;
     range *ranges; /* of each; set by resolve() */
     size_t resolved;
     uint64_t total; /* UINT64_MAX: not counted */
@@ -107,6 +109,27 @@ static kiln_status check_fixed(kiln__tune_source *s, kiln_error **error)
     return KILN_OK;
 }
 
+/* Whether the device can run the variant; if not, why is kept. */
+static kiln_status leave_out(kiln__tune_source *s, const kiln__variant *variant, kiln_error **error)
+{
+    kiln__target target;
+    kiln_error *why = NULL;
+    kiln_status status = kiln__variant_target(s->engine, variant, &target, &why);
+    if (status == KILN_ERROR_UNSUPPORTED) {
+        kiln_left_out *left = &s->left[s->left_count++];
+        left->variant = variant->name;
+        left->why = kiln__arena_strdup(&s->arena, why ? kiln_error_message(why) : "");
+        if (!left->why)
+            status = KILN_ERROR_MEMORY;
+        kiln__logf(&s->engine->log, KILN_LOG_INFO, "left out: %s", kiln_error_message(why));
+    }
+    if (error && !*error)
+        *error = why;
+    else
+        kiln_error_free(why);
+    return status;
+}
+
 static kiln_status resolve_one(kiln__tune_source *s, const kiln__variant *variant, kiln_setting *fixed, range *r,
                                kiln_error **error)
 {
@@ -132,27 +155,32 @@ static kiln_status resolve_one(kiln__tune_source *s, const kiln__variant *varian
 }
 
 /* Resolves sizes and fixed params as plan/ does: names are checked, values converted to the param's kind. A variant
- * whose param lacks the value is dropped; if none is left that is the error. */
+ * that the device cannot run, or whose param lacks the value, is dropped; if none is left that is the error. */
 static kiln_status resolve(kiln__tune_source *s, kiln_error **error)
 {
     kiln_setting *fixed = kiln__arena_alloc(&s->arena, (s->options->param_count + 1) * sizeof *fixed);
     s->ranges = kiln__arena_alloc(&s->arena, (s->count + 1) * sizeof *s->ranges);
-    if (!s->ranges || !fixed)
+    s->left = kiln__arena_alloc(&s->arena, (s->count + 1) * sizeof *s->left);
+    if (!s->ranges || !fixed || !s->left)
         return kiln__fail_memory(error);
     size_t kept = 0;
+    kiln_status dropped = KILN_ERROR_CONSTRAINT;
     kiln_error *none = NULL; /* the first error is kept */
     kiln_status status = KILN_OK;
     for (size_t v = 0; v < s->count && status == KILN_OK; v++) {
         kiln_error *why = NULL;
-        status = resolve_one(s, s->variants[v], fixed, &s->ranges[kept], &why);
+        status = leave_out(s, s->variants[v], &why);
+        if (status == KILN_OK)
+            status = resolve_one(s, s->variants[v], fixed, &s->ranges[kept], &why);
         if (status == KILN_OK) {
             s->variants[kept++] = s->variants[v];
-        } else if (status == KILN_ERROR_CONSTRAINT) {
-            status = KILN_OK;
+        } else if (status == KILN_ERROR_CONSTRAINT || status == KILN_ERROR_UNSUPPORTED) {
             if (!none) {
+                dropped = status;
                 none = why;
                 why = NULL;
             }
+            status = KILN_OK;
         } else if (error && !*error) {
             *error = why;
             why = NULL;
@@ -160,7 +188,7 @@ static kiln_status resolve(kiln__tune_source *s, kiln_error **error)
         kiln_error_free(why);
     }
     if (status == KILN_OK && kept == 0) {
-        status = KILN_ERROR_CONSTRAINT;
+        status = dropped;
         if (error && !*error) {
             *error = none;
             none = NULL;
@@ -320,6 +348,12 @@ static kiln_status next_searched(kiln__tune_source *s, kiln_choice *choice, size
     choice->params = s->settings;
     choice->param_count = s->variants[point[0]]->param_count;
     return KILN_OK;
+}
+
+const kiln_left_out *kiln__tune_source_left_out(const kiln__tune_source *s, size_t *count)
+{
+    *count = s->left_count;
+    return s->left;
 }
 
 bool kiln__tune_source_learns(const kiln__tune_source *s) { return kiln__strategy_learns(s->strategy); }

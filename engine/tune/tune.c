@@ -234,7 +234,7 @@ static kiln_status draw(sweep *s, kiln_error **error)
     uint64_t start = kiln__now_ns();
     status = kiln__tune_source_config(s->source, choice.variant, choice.params, &made.config, &why);
     if (status == KILN_OK)
-        status = kiln__code_prepare(s->engine, made.config, 0, s->engine->want_cubin, &made.code, &why);
+        status = kiln__code_prepare(s->engine, made.config, NULL, s->engine->want_cubin, &made.code, &why);
     kiln_status known = KILN_OK;
     kiln_status lost = kiln__recorder_identify(s->recorder, made.sample, made.config, made.code, &made.identity, error);
     if (lost != KILN_OK || (status == KILN_OK && add_known(s, &made, &known, error))) {
@@ -518,7 +518,7 @@ static kiln_status prepare_again(sweep *s, const kiln_sample *sample, job *again
     *again = (job){.place = finals_place(s)};
     kiln_status status = kiln__tune_source_config(s->source, sample->variant, sample->params, &again->config, error);
     if (status == KILN_OK)
-        status = kiln__code_prepare(s->engine, again->config, 0, s->engine->want_cubin, &again->code, error);
+        status = kiln__code_prepare(s->engine, again->config, NULL, s->engine->want_cubin, &again->code, error);
     return status;
 }
 
@@ -682,6 +682,10 @@ static kiln_status open_sweep(sweep *s, kiln_error **error)
         status = kiln__tune_source_open(engine, s->spec, s->options, &watch, &s->source, error);
     if (status != KILN_OK)
         return status;
+    size_t left_count;
+    const kiln_left_out *left = kiln__tune_source_left_out(s->source, &left_count);
+    if (!kiln__tuning_leave_out(s->tuning, left, left_count))
+        return kiln__fail_memory(error);
     s->run.flags |= kiln__goals_need_energy(s->goals) ? KILN_RUN_ENERGY : 0;
     s->tuning->totals.uncounted = kiln__tune_source_total(s->source) == UINT64_MAX;
     s->tuning->totals.sampled = kiln__tune_source_sampled(s->source);

@@ -18,9 +18,13 @@ struct kiln_tuning {
     const kiln_sample *best; /* NULL: none yet */
     kiln_tuning_totals totals;
     kiln_verdict verdict;
+    kiln_left_out *left_out; /* variants, of the arena */
+    size_t left_out_count;
 };
 
 kiln_tuning *kiln__tuning_new(const kiln_allocator *mem); /* NULL: no memory */
+/* Copies the list of variants that were left out. False: no memory. */
+bool kiln__tuning_leave_out(kiln_tuning *tuning, const kiln_left_out *list, size_t count);
 /* A sample with copies of everything, not yet counted. NULL: no memory. */
 kiln_sample *kiln__tuning_sample(kiln_tuning *tuning, const char *variant, kiln__settings params);
 /* Its result, to be written. */
@@ -93,6 +97,8 @@ bool kiln__tune_source_sampled(const kiln__tune_source *source);
 bool kiln__tune_source_gave_up(const kiln__tune_source *source);
 /* Whether answers change what comes next, so that asking far ahead is guessing. */
 bool kiln__tune_source_learns(const kiln__tune_source *source);
+/* The variants that were left out. */
+const kiln_left_out *kiln__tune_source_left_out(const kiln__tune_source *source, size_t *count);
 /* Whether a variant of the sweep may be the best: it is a contender, or the sweep has no contenders. */
 bool kiln__tune_source_contends(const kiln__tune_source *source, const char *variant);
 /* The next choice; its params are owned by the source until the next call. *choice has no variant at the end. The

@@ -28,6 +28,21 @@ void kiln_tuning_free(kiln_tuning *tuning)
     kiln__free(mem, tuning);
 }
 
+bool kiln__tuning_leave_out(kiln_tuning *tuning, const kiln_left_out *list, size_t count)
+{
+    kiln__arena *arena = &tuning->arena;
+    tuning->left_out = kiln__arena_alloc(arena, (count + 1) * sizeof *tuning->left_out);
+    for (size_t i = 0; tuning->left_out && i < count; i++)
+        tuning->left_out[tuning->left_out_count++] = (kiln_left_out){
+            .variant = kiln__arena_strdup(arena, list[i].variant), .why = kiln__arena_strdup(arena, list[i].why)};
+    return !arena->failed;
+}
+
+const kiln_left_out *kiln_tuning_left_out(const kiln_tuning *tuning, size_t number)
+{
+    return tuning && number < tuning->left_out_count ? &tuning->left_out[number] : NULL;
+}
+
 typedef struct drawn {
     kiln_sample sample; /* first: the part that callers see */
     kiln_result result; /* what its `result` points to */

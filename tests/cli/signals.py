@@ -9,6 +9,7 @@ spec = os.path.join(folder, "spin.yaml")
 environment = dict(os.environ, KILN_DEVICE="sim")
 BACKSTOP = 120
 failed = 0
+signal.signal(signal.SIGINT, signal.SIG_DFL)  # a shell starts what it runs in the background with it ignored
 
 
 def expect(what, got, want):

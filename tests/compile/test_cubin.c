@@ -208,8 +208,54 @@ static void test_occupancy(void)
     CHECK_TEXT(got.limited_by, "registers");
 }
 
-static const check_case cases[] = {
-    {"figures", test_figures, CHECK_LONG}, {"untrusted input", test_foreign}, {"occupancy", test_occupancy}};
+/* The accumulator is used before the wait, so ptxas must serialise. */
+static const char wgmma[] =
+    "extern \"C\" __global__ void serial(float *o, unsigned long long a)\n"
+    "{\n"
+    "    float d[4] = {};\n"
+    "    asm volatile(\"wgmma.fence.sync.aligned;\");\n"
+    "    for (int i = 0; i < 2; i++) {\n"
+    "        asm volatile(\"wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 \"\n"
+    "                     \"{%0, %1, %2, %3}, %4, %4, 1, 1, 1, 0, 0;\"\n"
+    "                     : \"+f\"(d[0]), \"+f\"(d[1]), \"+f\"(d[2]), \"+f\"(d[3]) : \"l\"(a));\n"
+    "        d[0] += 1;\n"
+    "    }\n"
+    "    asm volatile(\"wgmma.commit_group.sync.aligned;\");\n"
+    "    asm volatile(\"wgmma.wait_group.sync.aligned 0;\");\n"
+    "    o[threadIdx.x] = d[0] + d[1] + d[2] + d[3];\n"
+    "}\n";
+
+static void test_findings(void)
+{
+    static const char log[] = "ptxas info    : (C7508) no\nptxas info    : (C7509) Potential: one in 'k'\r\n"
+                              "x (C751) (C75100) (C7521) (C7520)two\n(C7510";
+    kiln__arena arena = {0};
+    const char *at = log, *name = "serial", *found;
+    CHECK_TEXT(kiln__compile_log_finding(&arena, &at), "C7509: Potential: one in 'k'");
+    CHECK_TEXT(kiln__compile_log_finding(&arena, &at), "C7520: two");
+    CHECK(!kiln__compile_log_finding(&arena, &at));
+    kiln__compile_request request = {
+        .name = "w.cu", .source = wgmma, .arch = 90, .kind = 'a', .cubin = true, .names = &name, .name_count = 1};
+    kiln__unit unit;
+    kiln_error *error = NULL;
+    CHECK_OK(kiln__compile_here(NULL, nvrtc, &request, NULL, 0, &unit, NULL, &error), error);
+    at = unit.log;
+    do /* before it: the waits that ptxas put in (C7517) */
+        found = kiln__compile_log_finding(&arena, &at);
+    while (found && !strstr(found, "serialized"));
+    CHECK(found && strstr(found, "wgmma.mma_async instructions are serialized") && strstr(found, "'serial'"));
+    kiln__unit_free(&unit);
+    request.kind = '\0'; /* the instruction is one of sm_90a alone */
+    CHECK(kiln__compile_here(NULL, nvrtc, &request, NULL, 0, &unit, NULL, &error) == KILN_ERROR_COMPILE);
+    CHECK(strstr(kiln_error_message(error), "sm_90") && strstr(kiln_error_message(error), "wgmma"));
+    kiln_error_free(error);
+    kiln__arena_free(&arena);
+}
+
+static const check_case cases[] = {{"figures", test_figures, CHECK_LONG},
+                                   {"untrusted input", test_foreign},
+                                   {"occupancy", test_occupancy},
+                                   {"findings", test_findings}};
 
 int main(int count, char **arguments)
 {

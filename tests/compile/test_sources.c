@@ -215,6 +215,42 @@ static void test_folders(void)
     CHECK(system(command) == 0);
 }
 
+/* The compiler gets the name that a macro stands for. */
+static void check_macros(void)
+{
+    char project[96];
+    snprintf(project, sizeof project, "%s/project", folder);
+    const char *folders[] = {project};
+    const kiln__include_paths where = {.folders = folders, .folder_count = 1, .allowed = folders, .allowed_count = 1};
+    check_renamed(&where, "#define H \"sub/c.h\" // one\n#include H // here\n", "sub/c.h",
+                  "#define H \"sub/c.h\" // one\n#include \"sub/c.h\" // here\n");
+    check_renamed(&where, "#define STD(name) <cuda/std/name>\n#include STD(tuple)\n# include STD( a/b-2.h )\n", "",
+                  "#define STD(name) <cuda/std/name>\n#include <cuda/std/tuple>\n# include <cuda/std/a/b-2.h>\n");
+    put("project/std.h", "#define IN(name) <sub/name.h>\n");
+    check_renamed(&where, "#include \"std.h\"\n#include IN(c)", "std.h sub/c.h",
+                  "#include \"std.h\"\n#include <sub/c.h>");
+    check_renamed(&where, "#include \"sub/c.h\"\n#define H \"../project/sub/c.h\"\n#include H", "sub/c.h",
+                  "#include \"sub/c.h\"\n#define H \"../project/sub/c.h\"\n#include \"sub/c.h\"");
+    check_headers("#if X\n#define H <a.h>\n#else\n#define H <a.h>\n#endif\n#include H", "a.h sub/b.h c.h");
+    static const char *const refused[] = {
+        "#define H G\n#include H",
+        "#include H\n", /* defined by nothing that is read */
+        "#if X\n#define H <a.h>\n#else\n#define H \"a.h\"\n#endif\n#include H",
+        "#define H(x) <x>\n#include H",
+        "#define H <a.h>\n#include H(x)",
+        "#define H(x, y) <x>\n#include H(x)",
+        "#define a b\n#define H(x) <x.h>\n#include H(a)",
+        "#define H <a.h> x\n#include H",
+        "#define H <a.h\n#include H",
+        "#define H <>\n#include H",
+        "#define H <a.h>\n#include H x",
+    };
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
+        check_headers(refused[i], "only #include \"name\" and #include <name> are supported");
+    check_headers("#define H \"/etc/passwd\"\n#include H", "main.cu:2: #include of an absolute path");
+    check_headers("#define H \"../secret.h\"\n#include H", "outside the folders");
+}
+
 static void test_headers(void)
 {
     strcpy(folder, "/tmp/kiln-includes-XXXXXX");
@@ -295,14 +331,15 @@ static void test_headers(void)
     check_headers("#include \"sub/out.h\"", "outside the folders");
     check_headers("#include \"../secret.h\"", "outside the folders");
     check_headers("\n#include </etc/passwd>", "main.cu:2: #include of an absolute path");
-    check_headers("#define H \"a.h\"\n#include H",
-                  "main.cu:2: only #include \"name\" and #include <name> are supported");
     check_headers("#include \"a.h", "and #include <name> are supported");
     check_headers("#include", "and #include <name> are supported");
     check_headers("#include \"\"", "and #include <name> are supported");
 
+    check_macros();
+
     /* Headers of the host that Kiln has itself: a project's own of that name comes first. */
-    check_headers("#include <cstdint>\n#include \"stdint.h\"\n#include <vector>\n", "cstdint stdint.h");
+    check_headers("#include <cstdint>\n#include \"stdint.h\"\n#include <vector>\n",
+                  "cstdint stdint.h vector bits/stl_algobase.h");
     put("project/sub/stdint.h", "int mine;\n");
     check_headers("#include \"sub/stdint.h\"\n#include <stdint.h>\n", "sub/stdint.h stdint.h");
     check_headers("#include <stdint.h>\n#include <math.h>\n#include \"sub/stdint.h\"\n",

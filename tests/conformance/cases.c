@@ -337,7 +337,10 @@ char *conf_module(const conf_suite *suite, const size_t *cases, size_t count)
     FILE *out = open_memstream(&text, &length);
     if (!out)
         broken("out of memory", "");
-    fputs(".version 9.0\n.target sm_90\n.address_size 64\n", out);
+    bool groups = false; /* what compute capability 9.0 alone has needs a target of its own */
+    for (size_t i = 0; i < count; i++)
+        groups |= strstr(suite->cases[cases[i]].body, "wgmma") != NULL;
+    fprintf(out, ".version 9.0\n.target sm_90%s\n.address_size 64\n", groups ? "a" : "");
     for (size_t i = 0; i < count; i++)
         put_kernel(out, &suite->cases[cases[i]], cases[i]);
     if (fclose(out))

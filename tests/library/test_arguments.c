@@ -245,6 +245,11 @@ static void tear_down(void)
     X(ADDRESS, kiln_spec_param, "0", (A(0, w.spec), 0, 0))                                                             \
     X(NUMBER, kiln_spec_constraint_count, "0", (A(0, w.spec), 0))                                                      \
     X(ADDRESS, kiln_spec_constraint, "0", (A(0, w.spec), 0, 0))                                                        \
+    X(NUMBER, kiln_spec_target_count, "0", (A(0, w.spec), 0))                                                          \
+    X(ADDRESS, kiln_spec_target, "0", (A(0, w.spec), 0, 0))                                                            \
+    X(NUMBER, kiln_spec_need_count, "0", (A(0, w.spec), 0))                                                            \
+    X(ADDRESS, kiln_spec_need, "0", (A(0, w.spec), 0, 0))                                                              \
+    X(STATUS, kiln_variant_supported, "rro", (A(0, w.engine), A(1, w.spec), 0, A(2, &out.error)))                      \
     X(NUMBER, kiln_spec_size_set_count, "0", (A(0, w.spec)))                                                           \
     X(ADDRESS, kiln_spec_size_set, "0", (A(0, w.spec), 0))                                                             \
     X(NUMBER, kiln_spec_buffer_count, "0", (A(0, w.spec)))                                                             \
@@ -282,6 +287,7 @@ static void tear_down(void)
     X(NUMBER, kiln_tuning_count, "0", (A(0, w.tuning)))                                                                \
     X(ADDRESS, kiln_tuning_sample, "0", (A(0, w.tuning), 0))                                                           \
     X(ADDRESS, kiln_tuning_sum, "0", (A(0, w.tuning)))                                                                 \
+    X(ADDRESS, kiln_tuning_left_out, "0", (A(0, w.tuning), 0))                                                         \
     X(ADDRESS, kiln_tuning_verdict, "0", (A(0, w.tuning)))                                                             \
     X(ADDRESS, kiln_strategy_name, "", (0))                                                                            \
     X(ADDRESS, kiln_strategy_about, "", (0))                                                                           \
@@ -345,6 +351,7 @@ static void tear_down(void)
     X(ADDRESS, kiln_inspection_ptx, "e", (A(0, out.inspection)))                                                       \
     X(ADDRESS, kiln_inspection_cubin, "0o", (A(0, out.inspection), A(1, &out.bytes)))                                  \
     X(ADDRESS, kiln_inspection_log, "e", (A(0, out.inspection)))                                                       \
+    X(ADDRESS, kiln_inspection_finding, "0", (A(0, out.inspection), 0))                                                \
     X(NUMBER, kiln_inspection_kernel_count, "0", (A(0, out.inspection)))                                               \
     X(ADDRESS, kiln_inspection_kernel, "0", (A(0, out.inspection), 0))                                                 \
     X(ADDRESS, kiln_cache_dir, "0", (A(0, w.cached)))                                                                  \

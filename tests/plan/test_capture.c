@@ -466,6 +466,19 @@ static void test_tolerances(void)
     CHECK(spec->verify[0].exact);
     close_all();
     empty_out();
+    /* Those of variants double too, and a type that is compared exactly leaves room for them. */
+    open_text("kiln: 1\nname: fake\nsource: fake.cu\nsizes: {default: {N: 4}}\n"
+              "buffers:\n  x: {type: i32, shape: [N], fill: 1}\n  y: {type: i32, shape: [N], out: true}\n"
+              "verify: {y: {against: {file: want.npy}}}\nparams: {BLOCK: [2, 4]}\nvariants:\n"
+              "  one:\n    tolerance: {y: {rtol: 0.5, atol: BLOCK * 2}}\n    " LAUNCH("add_one"),
+              NULL);
+    launch_captured();
+    open_captured("fake-000/fake.yaml", NULL);
+    CHECK(!spec->verify[0].exact && spec->variants[0].tolerance_count == 1);
+    CHECK_TEXT(kiln__expr_text(spec->variants[0].tolerances[0].rtol), "1.0");
+    CHECK_TEXT(kiln__expr_text(spec->variants[0].tolerances[0].atol), "2 * (BLOCK * 2)");
+    close_all();
+    empty_out();
     open_text(HEAD TWO, NULL);
     launch_captured();
     open_captured("fake-000/fake.yaml", NULL);

@@ -58,6 +58,29 @@ static void kernels(void)
     kiln_engine_close(engine);
 }
 
+/* The target reaches the compiler, the key of the cache (or the second would be the first's code) and the caller. */
+static void targets(void)
+{
+    kiln_engine *engine = NULL;
+    kiln_spec *spec = NULL;
+    kiln_inspection *made = NULL;
+    kiln_error *error = NULL;
+    static const char *const names[] = {"sm_90", "sm_90a", "sm_100f"};
+    CHECK_OK(start(NULL, &engine, &spec, &error), error);
+    for (size_t i = 0; i < KILN__COUNT(names); i++) {
+        char line[32];
+        snprintf(line, sizeof line, ".target %s\n", names[i]);
+        CHECK_OK(kiln_inspect(engine, spec, &nested, names[i], &made, &error), error);
+        CHECK_TEXT(kiln_inspection_arch(made), names[i]);
+        CHECK(strstr(kiln_inspection_ptx(made), line) != NULL);
+        CHECK(find(made, "until")->blocks_per_sm == 4);
+        kiln_inspection_free(made);
+        made = NULL;
+    }
+    kiln_spec_free(spec);
+    kiln_engine_close(engine);
+}
+
 static void what_is_not_known(void)
 {
     kiln_engine *engine = NULL;
@@ -94,9 +117,10 @@ static void architectures(void)
     kiln_spec *spec = NULL;
     kiln_error *error = NULL;
     kiln_occupancy_info info = {.size = sizeof info};
-    static const char *const good[] = {"sm_90", "compute_90", "90"};
-    static const char *const bad[] = {"",      "sm_", "sm_1", "sm_90x", "sm_-90", "hopper", "sm_99999999999999999999",
-                                      "sm_ 90"};
+    static const char *const good[] = {"sm_90", "compute_90", "90", "sm_90a"};
+    static const char *const bad[] = {
+        "",       "sm_",    "sm_1",   "sm_90x", "sm_-90", "hopper", "sm_99999999999999999999",
+        "sm_ 90", "sm_80a", "sm_90f", "sm_90ab"};
     CHECK_OK(start(NULL, &engine, &spec, &error), error);
     for (size_t i = 0; i < KILN__COUNT(good); i++) {
         CHECK_OK(kiln_occupancy(engine, good[i], 512, 64, 0, &info, &error), error);
@@ -148,6 +172,7 @@ static void memory_runs_out(void)
 static const check_case cases[] = {{"kernels", kernels},
                                    {"what is not known", what_is_not_known},
                                    {"architectures", architectures},
+                                   {"targets", targets},
                                    {"memory runs out", memory_runs_out, CHECK_ONE_THREAD}};
 
 int main(int count, char **arguments)

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "check.h"
+#include "kiln_sim.h"
 #include "plan_internal.h"
 
 static char folder[] = "/tmp/kiln-plan-XXXXXX";
@@ -35,6 +36,7 @@ static const char source[] =
     "    for (int i = threadIdx.x; i < n; i += blockDim.x) y[i] = N;\n"
     "}\n"
     "extern \"C\" __global__ void outside(float *y, long n) { y[n] = 1; }\n"
+    "extern \"C\" __global__ void spoil(float *x, float *y, int at) { y[0] = x[0]; x[at] = 9; }\n"
     "#ifdef SPAWN\n"
     "extern \"C\" __global__ void spawn(const float *x, float *y, int n)\n"
     "{\n"
@@ -162,6 +164,130 @@ static void test_faults(void)
     run(HEAD "variants:\n" PLAIN, "plian", KILN_ERROR_NOT_FOUND, "did you mean 'plain'?", NULL, 0);
 }
 
+/* ---- findings know the buffers of the spec ---- */
+
+typedef struct found {
+    unsigned count;
+    char buffer[16], role[32], message[256];
+    int64_t offset;
+    uint64_t bytes;
+} found;
+
+static int take_finding(void *user, const kiln_check_finding *f)
+{
+    found *first = user;
+    if (first->count++ == 0) {
+        snprintf(first->buffer, sizeof first->buffer, "%s", f->buffer);
+        snprintf(first->role, sizeof first->role, "%s", f->role);
+        snprintf(first->message, sizeof first->message, "%s", f->message);
+        first->offset = f->offset;
+        first->bytes = f->buffer_bytes;
+    }
+    return 0;
+}
+
+/* One write to element `at` of `buffer`, in 160 bytes of the plan's memory or of the caller's. */
+static found write_to(const char *buffer, int at, bool bound)
+{
+    char text[1000];
+    kiln_plan *plan = NULL;
+    kiln_error *error = NULL;
+    CUdeviceptr memory = 0;
+    found first = {0};
+    snprintf(text, sizeof text,
+             HEAD "  t: {type: f32, shape: [N]}\n  w: {type: f32, shape: [N], out: true, fill: 1}\nvariants:\n  v:\n"
+                  "    define: {OFFSET: 1}\n"
+                  "    launch: {kernel: outside, grid: [1], block: [1], args: [%s, %d]}\n",
+             buffer, at);
+    kiln_spec *spec = parse(text);
+    CHECK_OK(kiln_plan_open(engine, spec, NULL, &plan, &error), error);
+    CUcontext previous;
+    CHECK_OK(kiln__engine_enter(engine, &previous, &error), error);
+    if (bound) {
+        CU_ASSERT_EQUAL(engine->driver.cuMemAlloc_(&memory, 160), CUDA_SUCCESS);
+        CHECK_OK(kiln_plan_bind(plan, buffer, memory, 160, &error), error);
+    }
+    kiln_run_options options = {.size = sizeof options,
+                                .flags = KILN_RUN_CHECK | KILN_RUN_NO_VERIFY | KILN_RUN_NO_MEASURE,
+                                .check = take_finding,
+                                .check_user = &first};
+    kiln_plan_run(plan, &options, NULL, &error);
+    kiln_error_free(error);
+    kiln_plan_close(plan);
+    kiln_spec_free(spec);
+    if (bound) { /* what was bound is the caller's again, and has no name */
+        CU_ASSERT_EQUAL(engine->driver.simulator->check_begin(), true);
+        found other = {0};
+        CU_ASSERT_NOT_EQUAL(engine->driver.cuMemFree_(memory + 4), CUDA_SUCCESS);
+        engine->driver.simulator->check_end(take_finding, &other);
+        CU_ASSERT_EQUAL(other.count, 1);
+        CHECK(strstr(other.message, "an allocation (160 bytes") != NULL);
+        CU_ASSERT_EQUAL(engine->driver.cuMemFree_(memory), CUDA_SUCCESS);
+    }
+    kiln__engine_leave(engine, previous);
+    return first;
+}
+
+static void test_names(void)
+{
+    static const struct {
+        const char *buffer;
+        int at;
+        bool bound;
+        const char *role, *text;
+    } writes[] = {
+        {"x", 41, false, "an input", "4 bytes past the end of 'x', an input of 160 bytes"},
+        {"y", 40, false, "an output", "0 bytes past the end of 'y', an output of 160 bytes"},
+        {"y", -1, true, "an output", "4 bytes before 'y', an output of 160 bytes"},
+        {"t", -2, false, "scratch memory", "8 bytes before 't', scratch memory of 160 bytes"},
+        {"w", 50, false, "an input and output", "40 bytes past the end of 'w', an input and output of 160 bytes"},
+    };
+    for (size_t i = 0; i < sizeof writes / sizeof *writes && !missing; i++) {
+        found f = write_to(writes[i].buffer, writes[i].at, writes[i].bound);
+        CU_ASSERT_EQUAL(f.count, 1);
+        CU_ASSERT_STRING_EQUAL(f.buffer, writes[i].buffer);
+        CU_ASSERT_STRING_EQUAL(f.role, writes[i].role);
+        CU_ASSERT_EQUAL(f.offset, 4 * writes[i].at);
+        CU_ASSERT_EQUAL(f.bytes, 160);
+        if (!strstr(f.message, writes[i].text))
+            fprintf(stderr, "%s\n", f.message);
+        CHECK(strstr(f.message, writes[i].text) != NULL);
+    }
+}
+
+/* ---- inputs that a kernel changes ---- */
+
+#define INPUT "x: {type: f32, shape: [N], fill: {iota: [1, 1]}}"
+#define LAUNCH "launch: {kernel: spoil, grid: [1], block: [1], args: [x, y, N - 1]}"
+
+static void spoil(const char *input, const char *steps, int elements, kiln_status want, const char *message)
+{
+    char text[1000];
+    snprintf(text, sizeof text,
+             "kiln: 1\nname: sim\nsource: sim.cu\nsizes:\n  tiny: {N: %d}\nbuffers:\n  %s\n"
+             "  y: {type: f32, shape: [N], out: true, fill: 0}\nvariants:\n  v:\n    define: {OFFSET: 1}\n    %s\n",
+             elements, input, steps);
+    run(text, NULL, want, message, NULL, 0);
+}
+
+static void test_inputs(void)
+{
+    spoil(
+        INPUT, LAUNCH, 40, KILN_ERROR_WRONG_ANSWER,
+        "x is an input, and the kernel changed it: x[39] was 40 and is 9; 1 of 40 elements changed. If it may, give it "
+        "`out: true`");
+    spoil(INPUT, LAUNCH, 9, KILN_OK, ""); /* the same value */
+    spoil("x: {type: f32, shape: [N], fill: {iota: [1, 1]}, out: true}", LAUNCH, 40, KILN_OK, "");
+    spoil("x: {type: f32, shape: [N], fill: 1}", LAUNCH, 40, KILN_OK, ""); /* a work area that begins with ones */
+    spoil("x: {type: f32, shape: [N]}", LAUNCH, 40, KILN_OK, "");
+    /* steps that change it themselves */
+    spoil(INPUT, "before_each: [{fill: {buffer: x, value: 3}}]\n    " LAUNCH, 40, KILN_OK, "");
+    spoil(INPUT, "before_each: [{copy: {from: y, to: x}}]\n    " LAUNCH, 40, KILN_OK, "");
+    spoil(INPUT, "steps: [{" LAUNCH "}, {repeat: {times: 1, steps: [{swap: [y, x]}]}}]", 40, KILN_OK, "");
+    /* in pieces: the last element is in the last of them */
+    spoil(INPUT, LAUNCH, 17 << 20, KILN_ERROR_WRONG_ANSWER, "in the pieces that were compared");
+}
+
 /* The device is lost after this one: it comes last. */
 static void test_out_of_bounds(void)
 {
@@ -266,6 +392,8 @@ static const check_case cases[] = {
     {"faults", test_faults},
     {"threads", test_threads},
     {"resize of a baked size", test_resize_baked},
+    {"names of buffers in findings", test_names},
+    {"inputs that a kernel changes", test_inputs},
     {"out of bounds", test_out_of_bounds},
     {"clear", clear},
 };

@@ -6,6 +6,7 @@ import importlib.util
 import io
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -581,6 +582,35 @@ class Types(unittest.TestCase):
         done = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(kept),
                                str(SOURCE / "tools/python/kiln")], text=True, capture_output=True)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+
+class Installed(Case):
+    def mapped(self, name):
+        with open("/proc/self/maps") as maps:
+            return next(line.split(None, 5)[5].strip() for line in maps if f"/{name}" in line)
+
+    def test_nvrtc_of_a_wheel(self):
+        """In site-packages NVIDIA's wheels lie beside the package, and NVRTC is taken from there."""
+        self.spec.plan().close()
+        nvrtc, library = self.mapped("libnvrtc.so"), self.mapped("libkiln.so")
+        for folder in ("cu13", "cuda_nvrtc"):
+            site = pathlib.Path(self.folder, f"site-{folder}")
+            shutil.copytree(kiln.__path__[0], site / "kiln", ignore=shutil.ignore_patterns("lib", "libexec", "share"))
+            (site / "kiln/lib").mkdir()
+            soname = ".".join(pathlib.Path(library).name.split(".")[:3])
+            shutil.copy(library, site / "kiln/lib" / soname)
+            wheel = site / "nvidia" / folder / "lib" / "libnvrtc.so.12"
+            wheel.parent.mkdir(parents=True)
+            wheel.symlink_to(nvrtc)
+            code = (f"import kiln; engine = kiln.Engine('sim', cache=False, workers=False)\n"
+                    f"engine.parse({SCALE!r}.replace('against: {{host: by_numpy}}', 'against: {{variant: default}}'), "
+                    f"{str(SOURCE / 'tests/python/scale.yaml')!r}).plan()")
+            environment = {name: value for name, value in os.environ.items() if not name.startswith("KILN_NVRTC")}
+            environment |= {"PYTHONPATH": str(site), "LD_LIBRARY_PATH": str(site / "kiln/lib"), "LD_DEBUG": "files"}
+            done = subprocess.run([sys.executable, "-c", code], env=environment, text=True, capture_output=True)
+            self.assertEqual(done.returncode, 0, done.stderr[-2000:])
+            opened = [line for line in done.stderr.splitlines() if "libnvrtc.so" in line and "file=" in line]
+            self.assertIn(f"nvidia/{folder}/lib/libnvrtc.so.12", opened[0])
 
 
 if __name__ == "__main__":

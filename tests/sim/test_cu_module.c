@@ -32,6 +32,9 @@ static void test_images(void)
     FAILS(INVALID_IMAGE, try_load("hello", log, sizeof log));
     FAILS(INVALID_PTX, try_load(".version 8.0\n.target sm_100\n.address_size 64\n", log, sizeof log));
     CHECK(strstr(log, "sm_100") && strstr(log, "sm_90"));
+    OK(try_load(".version 8.0\n.target sm_90a\n.address_size 64\n", log, sizeof log));
+    FAILS(INVALID_PTX, try_load(".version 8.8\n.target sm_86a\n.address_size 64\n", log, sizeof log));
+    CHECK(strstr(log, "sm_86a runs on that architecture alone"));
     FAILS(UNSUPPORTED_PTX_VERSION, try_load(".version 10.0\n.target sm_80\n.address_size 64\n", log, sizeof log));
     FAILS(INVALID_VALUE, call_cuModuleLoadDataEx(&module, NULL, 0, NULL, NULL));
     FAILS(INVALID_VALUE, call_cuModuleLoadDataEx(NULL, saxpy, 0, NULL, NULL));

@@ -11,10 +11,8 @@ static void test_instructions(void)
         const char *text, *message;
         ptx_result result;
     } cases[] = {
-        {"wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1}, %rd1, %rd2, 1, 1, 1;",
-         "instruction 'wgmma.mma_async' is not supported by the simulated device", PTX_UNSUPPORTED},
-        {"prefetch.tensormap [%rd1];", "instruction 'prefetch.tensormap' is not supported by the simulated device",
-         PTX_UNSUPPORTED},
+        {"tcgen05.mma.cta_group::1.kind::f16 [%r1], %rd1, %rd2, %r2, %p1;",
+         "instruction 'tcgen05.mma' is not supported by the simulated device", PTX_UNSUPPORTED},
         {"mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.e4m3.e2m1.f32 %f1, %r1, %r2, %f2;",
          "modifier '.kind::f8f6f4' of 'mma' is not supported by the simulated device", PTX_UNSUPPORTED},
         {"adc.u32 %r1, %r2, %r3;", "Unknown instruction 'adc'; did you mean 'add'?", PTX_INVALID},
@@ -230,8 +228,48 @@ static void test_damage(void)
     }
 }
 
+/* What later devices have: refused by name and line, whatever the operands. */
+static void test_later(void)
+{
+    static const char *const lines[] = {
+        "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [%r1], [%r2];",
+        "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.multicast::cluster::all.b128 "
+        "[%r1], [%r2];",
+        "clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 %p1, %q1;",
+        "clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128 {%r1, %r2, %r3, _}, %q1;",
+        "multimem.ld_reduce.relaxed.sys.global.add.v4.f32 {%f1, %f2, %f3, %f4}, [%rd1];",
+        "multimem.st.weak.global.f32 [%rd1], %f1;",
+        "multimem.red.relaxed.gpu.global.add.f16x2 [%rd1], %r1;",
+        "multimem.cp.async.bulk.global.shared::cta.bulk_group [%rd1], [%r1], %r2;",
+        "multimem.cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%rd1], [%r1], %r2;",
+        "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r1], 32;",
+        "tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;",
+        "tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r1}, [%r2];",
+        "tcgen05.ld.red.sync.aligned.32x32b.x2.min.f32 {%r1, %r2}, %r3, [%r4];",
+        "tcgen05.st.sync.aligned.16x64b.x1.b32 [%r1], {%r2};",
+        "tcgen05.wait::ld.sync.aligned;",
+        "tcgen05.cp.cta_group::1.128x256b [%r1], %rd1;",
+        "tcgen05.shift.cta_group::1.down [%r1];",
+        "tcgen05.mma.sp.cta_group::1.kind::tf32 [%r1], %rd1, %rd2, [%r2], %r3, %p1;",
+        "tcgen05.mma.ws.cta_group::1.kind::i8.collector::b0::fill [%r1], %rd1, %rd2, %r3, %p1;",
+        "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%rd1];",
+        "tcgen05.fence::before_thread_sync;",
+    };
+    for (size_t k = 0; k < KILN__COUNT(lines); k++) {
+        char text[2048], want[200];
+        snprintf(text, sizeof text, "%s%s%s", PTX_KERNEL_HEAD, lines[k], "\nret;\n}\n");
+        snprintf(want, sizeof want, LINE "10; error   : instruction '%.*s", (int)strcspn(lines[k], "."), lines[k]);
+        ptx_module *module = ptx_read(text);
+        if (ptx_answer != PTX_UNSUPPORTED)
+            fprintf(stderr, "%s\n%s", lines[k], ptx_log);
+        CHECK(module == NULL && ptx_answer == PTX_UNSUPPORTED);
+        CHECK(strncmp(ptx_log, want, strlen(want)) == 0 && strstr(ptx_log, "is not supported by the simulated device"));
+    }
+}
+
 static const check_case cases[] = {
     {"instructions", test_instructions},
+    {"later", test_later},
     {"modules", test_modules},
     {"many", test_many},
     {"depth", test_depth},

@@ -57,6 +57,7 @@ static const char whole[] =
     "    define: {DEFINED_HERE: 1}\n"
     "    bake: []\n"
     "    options: ['-DOF_VARIANT=1']\n"
+    "    tolerance: {o: {rtol: 2e-3, atol: 2e-4}}\n"
     "    metrics: {of_one: 1}\n"
     "    roofline: fp32\n"
     "    steps:\n"
@@ -86,6 +87,10 @@ static const struct {
     CHANGE(spec_include, "spec-one", "spec-two"),
     CHANGE(spec_sizes, "{N: 1024, M: 7, F: 'web.mtx'}}",
            "{N: 2048, M: 8, F: 'web.mtx'}, more: {N: 1, M: 1, F: 'other.mtx'}}"),
+    CHANGE(spec_target, "include: [spec-one]", "target: sm_90a\ninclude: [spec-one]"),
+    CHANGE(spec_needs, "include: [spec-one]", "needs: device.cc >= 70\ninclude: [spec-one]"),
+    CHANGE(variant_target, "contender: true", "target: [sm_100a, sm_90a]"),
+    CHANGE(variant_needs, "contender: true", "needs: [device.cc >= 70, not device.tcgen05]"),
     CHANGE(spec_let, "of_spec: 1", "of_spec: 2"),
     CHANGE(spec_where, "SHARED < 2", "SHARED < 3"),
     CHANGE(spec_define, "{DEFINED: 1}", "{DEFINED: 2}"),
@@ -130,6 +135,8 @@ static const struct {
     CHANGE(verification_atol, "atol: 1e-4", "atol: 1e-3"),
     CHANGE(verification_exact, "exact: false", "exact: true"),
     CHANGE(verification_sampled, "sampled: false", "sampled: true"),
+    CHANGE(tolerance_rtol, "rtol: 2e-3", "rtol: 2e-2"),
+    CHANGE(tolerance_atol, "atol: 2e-4", "atol: 2e-3"),
     CHANGE(against_host, "host: expect", "host: expect_more"),
     CHANGE(against_variant, "variant: other", "variant: third"),
     CHANGE(against_params, "variant: other}", "variant: other, params: {BLOCK: SHARED}}"),
@@ -268,7 +275,7 @@ static bool identify(const fixture *f, const char *text, kiln__identity *identit
     if (status == KILN_OK)
         status = kiln__config_make(f->engine, spec, &choice, &config, &error);
     if (status == KILN_OK)
-        status = kiln__code_prepare(f->engine, config, 0, f->engine->want_cubin, &code, &error);
+        status = kiln__code_prepare(f->engine, config, NULL, f->engine->want_cubin, &code, &error);
     if (status == KILN_OK)
         status = kiln__recorder_open(f->engine, spec, &options, &recorder, &error);
     if (status == KILN_OK)

@@ -58,7 +58,7 @@ find_package(kiln) of CMake and pkg-config find them.")
 
 set(CPACK_DEBIAN_COMMAND_PACKAGE_NAME kiln)
 set(CPACK_DEBIAN_COMMAND_PACKAGE_RECOMMENDS libjs-vega)
-set(CPACK_DEBIAN_COMMAND_PACKAGE_SUGGESTS "nvidia-cuda-toolkit, python3-pip, kiln-sim (= ${version}), libkiln-dev (= ${version})")
+set(CPACK_DEBIAN_COMMAND_PACKAGE_SUGGESTS "nodejs, librsvg2-bin, nvidia-cuda-toolkit, python3-pip, kiln-sim (= ${version}), libkiln-dev (= ${version})")
 set(CPACK_COMPONENT_COMMAND_DESCRIPTION "finds the fastest configuration of a CUDA kernel
 A kernel with tuning parameters (tile width, unroll depth, items per thread)
 is described in a YAML file. Kiln sets the parameters, compiles at run time

@@ -171,41 +171,11 @@ kiln_status kiln__lines_status(kiln__lines *lines, kiln_error **error)
 
 /* ---- numbers ---- */
 
-static const char *skip_blanks(const char *at)
-{
-    while (*at == ' ' || *at == '\t' || *at == '\r')
-        at++;
-    return at;
-}
-
-bool kiln__read_end(const char **at, const char *end)
-{
-    *at = skip_blanks(*at);
-    return *at == end;
-}
-
-bool kiln__read_u64(const char **at, uint64_t *value)
-{
-    const char *digit = skip_blanks(*at);
-    uint64_t number = 0;
-    *at = digit;
-    for (; *digit >= '0' && *digit <= '9'; digit++) {
-        if (number > (UINT64_MAX - 9) / 10)
-            return false;
-        number = number * 10 + (uint64_t)(*digit - '0');
-    }
-    if (digit == *at)
-        return false;
-    *value = number;
-    *at = digit;
-    return true;
-}
-
-bool kiln__read_float(const char **at, float *value)
+bool kiln__read_any_float(const char **at, float *value)
 {
     static const double tens[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
                                   1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
-    const char *start = skip_blanks(*at), *c = start;
+    const char *start = kiln__skip_blanks(*at), *c = start;
     uint64_t mantissa = 0;
     int digits = 0, exponent = 0;
     bool negative = *c == '-', simple = true;

@@ -90,6 +90,11 @@ static void coordinate_line(reader *r, const char *line, const char *end, uint64
     uint64_t row, column;
     float value = 1;
     bool whole = kiln__read_u64(&at, &row);
+    if (r->places_only && whole && row - 1 < m->rows && !m->symmetric && !m->skew && !m->graph) {
+        r->count++; /* only the row matters now; the rest of the line is checked when it is read again */
+        give(r, row - 1, 0, value);
+        return;
+    }
     second = at;
     whole = whole && kiln__read_u64(&at, &column);
     if (!whole) {

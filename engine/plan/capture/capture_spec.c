@@ -348,6 +348,23 @@ static bool is_zero(const kiln__expr *expr)
            (value.kind == KILN_FLOAT ? value.as.f == 0 : value.as.i == 0);
 }
 
+/* The variants' own tolerances for an output, doubled too. Whether there is one. */
+static bool write_tolerances(writer *w, const char *buffer)
+{
+    const kiln_spec *spec = w->c->plan->spec;
+    bool found = false;
+    for (size_t v = 0; v < spec->variant_count; v++)
+        for (size_t i = 0; i < spec->variants[v].tolerance_count; i++) {
+            const kiln__tolerance *own = &spec->variants[v].tolerances[i];
+            if (strcmp(own->buffer, buffer) != 0)
+                continue;
+            found = true;
+            kiln__edit_tolerance(w->edit, spec->variants[v].name, buffer, twice(&w->c->arena, own->rtol),
+                                 twice(&w->c->arena, own->atol));
+        }
+    return found;
+}
+
 static void write_verify(writer *w, size_t index)
 {
     kiln__arena *arena = &w->c->arena;
@@ -374,6 +391,8 @@ static void write_verify(writer *w, size_t index)
         rtol = is_zero(given->rtol) ? NULL : twice(arena, given->rtol);
         atol = is_zero(given->atol) ? NULL : twice(arena, given->atol);
     }
+    if (given && write_tolerances(w, b->buffer->name))
+        exact = false; /* a type that is compared exactly: so it is without a tolerance, and a variant may have one */
     kiln__edit_verify(w->edit, b->buffer->name, w->c->buffers[index].want, exact, rtol, atol);
 }
 

@@ -165,11 +165,13 @@ static void merge_lines(kiln_profiling *made)
 /* Registers as ptxas assigns them for the device's architecture; 0: the compiler did not say. */
 static kiln__cubin_kernel *machine_code(kiln_plan *plan, size_t *count)
 {
+    kiln__target target;
     kiln__code_job *job = NULL;
     kiln__code code = {0};
     kiln__cubin_kernel *found = NULL;
     *count = 0;
-    if (kiln__code_start(plan->engine, plan->config, plan->engine->arch, true, &job, NULL) != KILN_OK ||
+    if (kiln__variant_target(plan->engine, plan->variant, &target, NULL) != KILN_OK ||
+        kiln__code_start(plan->engine, plan->config, &target, true, &job, NULL) != KILN_OK ||
         kiln__code_take(job, &code, NULL) != KILN_OK)
         return NULL;
     if (kiln__cubin_kernels(plan->mem, code.unit.cubin, code.unit.cubin_length, &found, count, NULL) != KILN_OK) {

@@ -89,6 +89,8 @@ kiln_check_finding *vm_check_start(vm_look *k, kiln_check_kind kind, bool note, 
     f->space = space_name(k->a->space);
     f->address = k->a->address[lane];
     f->bytes = k->a->bytes;
+    if (k->a->space == PTX_SPACE_GLOBAL)
+        vm_check_label(k->check, k->w->runner->run->device, f);
     return f;
 }
 

@@ -50,6 +50,17 @@ const char *vm_check_print(vm_check *check, const char *format, ...)
     return kept ? kept : none;
 }
 
+void vm_check_label(vm_check *check, vm_device *device, kiln_check_finding *f)
+{
+    vm_labelled at;
+    if (!vm_labelled_at(device, f->address, &at))
+        return;
+    f->buffer = vm_check_print(check, "%s", at.name);
+    f->role = vm_check_print(check, "%s", at.role);
+    f->offset = at.offset;
+    f->buffer_bytes = at.bytes;
+}
+
 /* ---- places ---- */
 
 /* "in f, called at a.cu:12, in g, called at ..." */
@@ -141,7 +152,9 @@ static vm_found *look_up(vm_check *check, const vm_module *module, kiln_check_ki
                                          .at = empty,
                                          .other = empty,
                                          .space = none,
-                                         .allocation = none};
+                                         .allocation = none,
+                                         .buffer = none,
+                                         .role = none};
     return made;
 }
 
@@ -275,8 +288,10 @@ void vm_check_host_reads(vm_device *device, uint64_t address, uint64_t bytes)
     f->bytes = missing;
     f->space = "global";
     f->at.what = "read by the host";
-    f->allocation = vm_check_print(check, "at offset %" PRIu64 " of an allocation of %" PRIu64 " bytes", first,
-                                   a->bytes);
+    char where[200];
+    vm_describe(device, f->address, where, sizeof where);
+    f->allocation = vm_check_print(check, "%s", where);
+    vm_check_label(check, device, f);
     f->message = vm_check_print(check, "the host reads %" PRIu64 " bytes that were never written, the first %s",
                                 missing, f->allocation);
 }

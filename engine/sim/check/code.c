@@ -33,7 +33,8 @@ static enum vm_check_see see_of(const ptx_insn *in)
     case PTX_EFFECT_WARP_BARRIER:
     case PTX_EFFECT_EXCHANGE:
     case PTX_EFFECT_WHOLE_WARP: /* by vm_check_met() */
-    case PTX_EFFECT_TEXTURE:    /* not checked: CHECKS.md */
+    case PTX_EFFECT_WARPGROUP:
+    case PTX_EFFECT_TEXTURE: /* not checked: CHECKS.md */
     case PTX_EFFECT_NONE:
     case PTX_EFFECT_HINT:
     case PTX_EFFECT_BULK_GROUP:

@@ -60,6 +60,8 @@ const char *vm_check_print(vm_check *check, const char *format, ...) KILN__PRINT
 void vm_check_side_place(vm_check *check, const vm_module *module, uint32_t insn, kiln_check_side *side);
 void vm_check_side_thread(const vm_warp *w, const vm_mark *s, kiln_check_side *side);
 kiln_check_finding *vm_check_host(vm_check *check, kiln_check_kind kind, bool note, uint64_t key);
+/* Sets the buffer in or beside which the finding's address lies; the address is in global memory. */
+void vm_check_label(vm_check *check, vm_device *device, kiln_check_finding *f);
 
 /* ---- code.c ---- */
 bool vm_check_look(vm_module *module, const kiln_allocator *mem);

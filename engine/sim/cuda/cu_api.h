@@ -231,6 +231,9 @@
     X(cuMipmappedArrayCreate, 5000)                                                                                    \
     X(cuMipmappedArrayDestroy, 5000)                                                                                   \
     X(cuMipmappedArrayGetLevel, 5000)                                                                                  \
+    X(cuTensorMapEncodeIm2col, 12000)                                                                                  \
+    X(cuTensorMapEncodeTiled, 12000)                                                                                   \
+    X(cuTensorMapReplaceAddress, 12000)                                                                                \
     X(cuTexObjectCreate, 5000)                                                                                         \
     X(cuTexObjectDestroy, 5000)                                                                                        \
     X(cuTexObjectGetResourceDesc, 5000)                                                                                \

@@ -112,7 +112,6 @@ static const sim_attribute common[] = {
     A(MAXIMUM_SURFACECUBEMAP_WIDTH, 32768),
     A(MAXIMUM_SURFACECUBEMAP_LAYERED_WIDTH, 32768),
     A(MAXIMUM_SURFACECUBEMAP_LAYERED_LAYERS, 2046),
-    A(TENSOR_MAP_ACCESS_SUPPORTED, 0),
     A(UNIFIED_FUNCTION_POINTERS, 0),
     A(GPU_DIRECT_RDMA_SUPPORTED, 0),
 };
@@ -194,6 +193,32 @@ bool sim_device_memory(const sim_profile *profile, uint64_t *bytes)
     return true;
 }
 
+typedef struct looked_for {
+    const char *name;
+    bool runs;
+} looked_for;
+
+static int look_at(void *user, const kiln_sim_instruction *instruction)
+{
+    looked_for *what = user;
+    what->runs = instruction->kind == KILN_SIM_RUNS && strcmp(instruction->name, what->name) == 0;
+    return what->runs;
+}
+
+bool kiln__sim_runs(const char *instruction)
+{
+    looked_for what = {.name = instruction};
+    kiln_sim_instructions(look_at, &what);
+    return what.runs;
+}
+
+/* A device can use what the simulator runs. */
+static bool has_tensor_maps(const sim_profile *profile)
+{
+    return sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) >= 9 &&
+           kiln__sim_runs("cp.async.bulk.tensor");
+}
+
 CUresult sim_cuDeviceGetCount(int *count)
 {
     CUresult result = sim_begin_bare();
@@ -254,7 +279,10 @@ CUresult sim_cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUde
     if ((int)attribute < 1 || attribute >= CU_DEVICE_ATTRIBUTE_MAX)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     int found = 0; /* a feature that no table lists is missing */
-    sim_profile_attribute(&sim_profiles[device], attribute, &found);
+    if (attribute == CU_DEVICE_ATTRIBUTE_TENSOR_MAP_ACCESS_SUPPORTED)
+        found = has_tensor_maps(&sim_profiles[device]);
+    else
+        sim_profile_attribute(&sim_profiles[device], attribute, &found);
     *value = found;
     return sim_end(CUDA_SUCCESS);
 }

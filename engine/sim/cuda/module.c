@@ -107,6 +107,15 @@ CUresult sim_ptx_parse(const char *text, size_t length, ptx_module **ptx, kiln__
     if (result != CUDA_SUCCESS)
         return result;
     int cc = sim_device_cc();
+    bool other = (*ptx)->target_kind == 'a' ? (*ptx)->target != cc
+                                            : (*ptx)->target_kind == 'f' && (*ptx)->target / 10 != cc / 10;
+    if (other && (*ptx)->target <= cc) {
+        kiln__text_printf(log,
+                          "ptxas application ptx input; fatal   : the .target sm_%d%c runs on that architecture "
+                          "alone; the device has sm_%d\n",
+                          (*ptx)->target, (*ptx)->target_kind, cc);
+        result = CUDA_ERROR_INVALID_PTX;
+    }
     if ((*ptx)->target > cc) {
         kiln__text_printf(log,
                           "ptxas application ptx input; fatal   : the .target sm_%d is newer than the device's "

@@ -125,6 +125,16 @@ void vm_decode_trap(vm_decoder *d) { vm_emit_op(d, d->in->op == PTX_OP_TRAP ? vm
 void vm_decode_nanosleep(vm_decoder *d) { vm_emit_op(d, vm_op_nanosleep); }
 void vm_decode_nop(vm_decoder *d) { vm_emit_op(d, vm_op_nop); }
 
+/* Warps have all the registers that they ask for. */
+void vm_decode_setmaxnreg(vm_decoder *d)
+{
+    enum { LEAST = 24, MOST = 256, STEP = 8 };
+    uint64_t count = d->in->operands[0].imm;
+    if (count < LEAST || count > MOST || count % STEP)
+        vm_decode_fail(d, "a number of registers that is not a multiple of 8 from 24 to 256");
+    vm_decode_nop(d);
+}
+
 void vm_decode_stack(vm_decoder *d)
 {
     unsigned bytes = vm_container(TYPE(0));

@@ -22,7 +22,13 @@
     X(M16N16K16, 16, 16, 16)                                                                                           \
     X(M8N32K16, 8, 32, 16)                                                                                             \
     X(M32N8K16, 32, 8, 16)                                                                                             \
-    X(M16N16K8, 16, 16, 8)
+    X(M16N16K8, 16, 16, 8)                                                                                             \
+    /* wgmma: what a warp computes at a time */                                                                        \
+    X(M64K8, 16, 8, 8)                                                                                                 \
+    X(M64K16, 16, 8, 16)                                                                                               \
+    X(M64K32, 16, 8, 32)                                                                                               \
+    X(M64K64, 16, 8, 64)                                                                                               \
+    X(M64K256, 16, 8, 256)
 
 static vm_matrix *new_matrix(vm_decoder *d)
 {
@@ -63,12 +69,16 @@ static void fragment(vm_decoder *d, vm_fragment *f, const ptx_operand *o, unsign
 }
 
 /* How many products a device's tensor cores sum in one step, and with which precision: see engine/sim/ops/README.md,
- * "Matrices". */
+ * "Matrices". What a GPU does otherwise is changed here, and in matrix_row() of vm_matrix.inc if it is another rule. */
 static void tensor_core(const vm_decoder *d, vm_matrix *x)
 {
+    bool group = ptx_effect_of(d->in) == PTX_EFFECT_WARPGROUP;
     int cc = d->module->device->limits.cc ? d->module->device->limits.cc : 90;
     unsigned at_once = cc >= 90 ? 32 : cc >= 75 ? 16 : 8, bytes = vm_element_bits(x->a.type) / 8;
     x->fraction = cc >= 90 ? 25 : cc >= 75 ? 24 : 23;
+    x->kept = 23;
+    if (group && (x->a.type == PTX_E4M3 || x->a.type == PTX_E5M2))
+        x->fraction = x->kept = 13;
     x->chain = x->quads && x->d.type == PTX_F32 && cc >= 75;
     x->terms = (uint8_t)(at_once / (bytes ? bytes : 1));
 }
@@ -171,4 +181,73 @@ void vm_decode_movmatrix(vm_decoder *d)
     uint32_t a = vm_source(d, OPERAND(1), 4), to = vm_dest(d, OPERAND(0), 4);
     vm_code *i = vm_emit_op(d, vm_op_movmatrix);
     i->d = to, i->a = a;
+}
+
+/* ---- wgmma ---- */
+
+/* The last operand: scale-a and scale-b of 1 or -1, then whether A (in shared memory) and B are transposed. */
+static void constants(vm_decoder *d, vm_wgmma *x, const ptx_operand *list)
+{
+    uint64_t value[4] = {1, 1, 0, 0};
+    for (uint32_t k = 0; k < list->count && k < KILN__COUNT(value); k++)
+        value[k] = d->f->elements[list->index + k].imm;
+    for (unsigned k = 0; k < 2; k++)
+        if (value[k] != 1 && value[k] != UINT32_MAX)
+            vm_decode_fail(d, "a scale that is neither 1 nor -1");
+    if (value[2] > 1 || value[3] > 1)
+        vm_decode_fail(d, "a transposition that is neither 0 nor 1");
+    x->a_negative = value[0] != 1;
+    x->b_negative = value[1] != 1;
+    x->a_across = x->a_shared && value[2];
+    x->b_across = x->a_shared ? value[3] : value[2];
+}
+
+/* Integers have fewer shapes: up to 32 columns any multiple of 8, then of 16. */
+static bool has_shape(const vm_decoder *d) { return TYPE(0) != PTX_S32 || d->in->tiles <= 4 || d->in->tiles % 2 == 0; }
+
+void vm_decode_wgmma(vm_decoder *d)
+{
+    const bool sparse = d->in->op == PTX_OP_WGMMA_SP;
+    const unsigned after = sparse ? 5 : 3; /* the operands before the predicate */
+    const ptx_operand *a = OPERAND(1), *sums = OPERAND(0);
+    const vm_matrix *shape = new_matrix(d);
+    uint32_t *slots = vm_keep(d, (sums->count ? sums->count : 1) * sizeof *slots);
+    vm_wgmma *x = vm_keep(d, sizeof *x);
+    if (!shape || !slots || !x)
+        return;
+    *x = (vm_wgmma){.tile = *shape, .d = slots, .tiles = d->in->tiles, .each = TYPE(0) == PTX_F16 ? 2 : 4};
+    for (uint32_t k = 0; k < sums->count; k++) {
+        const ptx_operand *sum = element(d, sums, k);
+        if (sum->kind == PTX_OPERAND_SINK)
+            vm_decode_fail(d, "a sum that is not in a register");
+        slots[k] = vm_dest(d, sum, 4);
+    }
+    if (!has_shape(d))
+        vm_decode_fail(d, "a number of columns that integers do not have");
+    x->a_shared = a->kind != PTX_OPERAND_VECTOR;
+    x->tile.sparse = sparse;
+    x->tile.satfinite = HAS(SATFINITE);
+    x->tile.and_popc = HAS(AND);
+    x->tile.a.type = TYPE(1);
+    x->tile.b.type = TYPE(2);
+    if (x->a_shared)
+        x->a = vm_source(d, a, 8);
+    else
+        fragment(d, &x->tile.a, a, TYPE(1), x->tile.m * x->tile.k / (sparse ? 2u : 1u), false);
+    x->b = vm_source(d, OPERAND(2), 8);
+    x->tile.d = x->tile.c = (vm_fragment){.type = TYPE(0), .count = x->each, .used = x->each};
+    if (TYPE(1) == PTX_B1)
+        x->tile.k /= 32; /* of words */
+    if (sparse) {
+        uint64_t most = vm_element_bits(TYPE(1)) >= 16 ? 1 : 0;
+        x->tile.metadata = vm_source(d, OPERAND(3), 4);
+        x->tile.selector = (uint8_t)OPERAND(4)->imm;
+        if (OPERAND(4)->imm > most)
+            vm_decode_fail(d, "sparsity selector does not select lanes with metadata");
+    }
+    x->scale = vm_pred_source(d, OPERAND(after));
+    if (d->in->operand_count > after + 1)
+        constants(d, x, OPERAND(after + 1));
+    tensor_core(d, &x->tile);
+    vm_emit(d, VM_H_wgmma)->extra = x;
 }

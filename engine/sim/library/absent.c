@@ -159,10 +159,7 @@ enum { NOT_SUPPORTED = 801 };
     X(cuStreamGetGreenCtx)                                                                                             \
     X(cuSurfRefGetArray)                                                                                               \
     X(cuSurfRefSetArray)                                                                                               \
-    X(cuTensorMapEncodeIm2col)                                                                                         \
     X(cuTensorMapEncodeIm2colWide)                                                                                     \
-    X(cuTensorMapEncodeTiled)                                                                                          \
-    X(cuTensorMapReplaceAddress)                                                                                       \
     X(cuTexRefCreate)                                                                                                  \
     X(cuTexRefDestroy)                                                                                                 \
     X(cuTexRefGetAddress)                                                                                              \

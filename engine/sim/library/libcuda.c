@@ -25,6 +25,7 @@
 #include "../stream/pool.c"
 #include "../stream/stream.c"
 #include "../stream/table.c"
+#include "../cuda/tensor_map.c"
 #include "../cuda/texture.c"
 #include "../stream/transfer.c"
 #include "../stream/user.c"

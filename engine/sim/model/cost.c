@@ -65,6 +65,7 @@ static bool has_result(const ptx_insn *in)
     case PTX_EFFECT_CLUSTER_ARRIVE:
     case PTX_EFFECT_CLUSTER_WAIT:
     case PTX_EFFECT_EXCHANGE:
+    case PTX_EFFECT_WARPGROUP:
     case PTX_EFFECT_WHOLE_WARP: return true;
     }
     return true;
@@ -356,6 +357,7 @@ static vm_act act_of(const ptx_insn *in)
     case PTX_EFFECT_NONE:
     case PTX_EFFECT_HINT:
     case PTX_EFFECT_EXCHANGE:
+    case PTX_EFFECT_WARPGROUP:
     case PTX_EFFECT_WHOLE_WARP: return VM_ACT_PLAIN;
     }
     return VM_ACT_PLAIN;

@@ -364,6 +364,7 @@ static void count_flow(kiln_counters *c, const vm_warp *w, const vm_code *i, con
     case PTX_EFFECT_CLUSTER_WAIT:
     case PTX_EFFECT_WARP_BARRIER:
     case PTX_EFFECT_EXCHANGE:
+    case PTX_EFFECT_WARPGROUP:
     case PTX_EFFECT_WHOLE_WARP:
     case PTX_EFFECT_CALL:
     case PTX_EFFECT_LEAVE: return;

@@ -174,6 +174,7 @@ unsigned vm_accesses(const vm_warp *w, const vm_code *i, uint32_t m, vm_access o
     case PTX_EFFECT_CLUSTER_WAIT:
     case PTX_EFFECT_WARP_BARRIER:
     case PTX_EFFECT_EXCHANGE:
+    case PTX_EFFECT_WARPGROUP:
     case PTX_EFFECT_WHOLE_WARP:
     case PTX_EFFECT_BRANCH:
     case PTX_EFFECT_BRANCH_INDEXED:

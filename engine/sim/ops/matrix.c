@@ -13,13 +13,13 @@ uint32_t vm_matrix_bits(unsigned type, double value)
     return value != value ? 0x7fffffffu : vm_bits32((float)value);
 }
 
-double vm_matrix_round(unsigned type, double sum)
+double vm_matrix_round(unsigned type, unsigned kept, double sum)
 {
     if (type == PTX_F16)
         return vm_half_get(PTX_F16, vm_half_put(PTX_F16, sum, PTX_MOD_RN));
     if (fabs(sum) < 0x1p-126)
         return trunc(sum * 0x1p149) * 0x1p-149;
-    double cut = vm_double(vm_bits64(sum) & ~(((uint64_t)1 << 29) - 1));
+    double cut = vm_double(vm_bits64(sum) & ~(((uint64_t)1 << (52 - kept)) - 1));
     return fabs(cut) >= 0x1p128 ? copysign(INFINITY, cut) : cut;
 }
 

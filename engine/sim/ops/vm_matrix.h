@@ -25,10 +25,23 @@ typedef struct vm_matrix {
     uint8_t rounding; /* of .f64 */
     uint8_t terms;    /* products that are summed in one step */
     uint8_t fraction; /* bits of the sum below the greatest term's exponent */
+    uint8_t kept;     /* bits of a single-precision result below its first one */
     bool sparse, quads, satfinite, and_popc;
     bool a_column, b_column; /* of quads: the layouts */
     bool chain;              /* no tensor core: see matrix_row_chain() */
 } vm_matrix;
+
+/* wgmma.mma_async. Each of the four warps has 16 rows of A and D, and computes 8 columns of D at a time. */
+typedef struct vm_wgmma {
+    vm_matrix tile;    /* of one warp and 8 columns; its c and d are set for each of them */
+    const uint32_t *d; /* slots of D, `each` for 8 columns */
+    uint32_t a, b;     /* slots of the descriptors of A and B */
+    uint32_t scale;    /* of a predicate: D is added */
+    uint8_t tiles, each;
+    bool a_shared;           /* else A is in registers: tile.a */
+    bool a_across, b_across; /* consecutive in memory along M or N, not along K */
+    bool a_negative, b_negative;
+} vm_wgmma;
 
 static inline unsigned vm_element_bits(unsigned type)
 {
@@ -95,9 +108,17 @@ static inline double vm_matrix_value(unsigned type, uint32_t bits)
     memcpy(&value, &r, 8);
     return value;
 }
-double vm_matrix_round(unsigned type, double sum);
+double vm_matrix_round(unsigned type, unsigned kept, double sum);
 uint32_t vm_matrix_bits(unsigned type, double value);
 /* For each stored element of a row of A, which column of the whole matrix it is. */
 void vm_matrix_columns(const vm_warp *w, const vm_matrix *x, uint16_t *column);
+
+enum { VM_WGMMA_BYTES = 64 }; /* of a row of A or a column of B, at most */
+/* Rows `first` to `first` + `count` of A (or columns of B), `bytes` each along K, out of shared memory. `across`: their
+ * elements, of 16 bits, are not consecutive there. False: a fault is raised. */
+bool vm_wgmma_fetch(vm_warp *w, const vm_code *i, uint64_t descriptor, bool across, unsigned first, unsigned count,
+                    unsigned bytes, unsigned char (*out)[VM_WGMMA_BYTES]);
+/* The descriptor in that slot, which all threads of the warpgroup have. False: a fault is raised. */
+bool vm_wgmma_descriptor(vm_warp *w, const vm_code *i, uint32_t slot, uint64_t *descriptor);
 
 #endif

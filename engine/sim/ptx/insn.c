@@ -43,6 +43,7 @@ bool ptx_instruction(ptx_parser *p, uint32_t guard, bool guard_negate)
                      .guard = guard,
                      .space = spelling->space,
                      .vector = spelling->vector,
+                     .tiles = spelling->tiles,
                      .line = line,
                      .loc = p->loc};
     memcpy(insn.types, spelling->types, sizeof insn.types);
@@ -50,13 +51,13 @@ bool ptx_instruction(ptx_parser *p, uint32_t guard, bool guard_negate)
     if (spelling->op == PTX_OP_CALL)
         return ptx_call(p, &insn) && ptx_expect(p, ';') && ptx_append(p, &insn, NULL);
 
-    ptx_raw raws[PTX_MAX_OPERANDS];
+    ptx_raw raws[PTX_MAX_WRITTEN];
     unsigned count = 0;
     p->part_count = 0;
     if (!ptx_is(p, ';')) {
         do {
-            if (count == PTX_MAX_OPERANDS)
-                return ptx_error(p, line, "an instruction has at most %d operands", PTX_MAX_OPERANDS);
+            if (count == PTX_MAX_WRITTEN)
+                return ptx_error(p, line, "an instruction has at most %d operands", PTX_MAX_WRITTEN);
             if (!ptx_raw_operand(p, &raws[count++]))
                 return false;
         } while (ptx_accept(p, ','));
@@ -74,7 +75,7 @@ bool ptx_instruction(ptx_parser *p, uint32_t guard, bool guard_negate)
         const ptx_form *form = &list->forms[i];
         label = NULL;
         matched = ptx_match_form(p, form, raws, count, &insn, &label);
-        if (!matched && ((count >= form->operands_needed && count <= form->operand_count && why[0] != '!') || !why[0]))
+        if (!matched && ((count >= ptx_form_least(form) && count <= ptx_form_most(form) && why[0] != '!') || !why[0]))
             memcpy(why, p->why, sizeof why);
     }
     if (!matched) {

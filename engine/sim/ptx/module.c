@@ -55,6 +55,9 @@ static bool ptx_target(ptx_parser *p)
             if (target < 10)
                 return ptx_error(p, p->token.line, "%s is not a target", ptx_shown(p));
             p->module->target = target;
+            p->module->target_kind = 0;
+            if (p->token.text[p->token.length - 1] == 'a' || p->token.text[p->token.length - 1] == 'f')
+                p->module->target_kind = p->token.text[p->token.length - 1];
         }
         ptx_next(p);
     } while (ptx_is(p, ','));

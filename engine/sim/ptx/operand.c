@@ -427,10 +427,32 @@ static bool ptx_match_second(ptx_parser *p, const ptx_raw *raw, ptx_pattern patt
     return true;
 }
 
+/* Constants that are operands of their own, as one list. */
+static bool ptx_match_constants(ptx_parser *p, const ptx_raw *raws, unsigned count, ptx_type type, ptx_operand *operand)
+{
+    *operand = (ptx_operand){
+        .kind = PTX_OPERAND_VECTOR, .type = (uint8_t)type, .index = (uint32_t)p->element_count, .count = count};
+    if (!ptx_grow(p, &p->elements, &p->element_capacity, p->element_count + count, sizeof *p->elements))
+        return false;
+    for (unsigned i = 0; i < count; i++) {
+        ptx_operand element = {.type = (uint8_t)type};
+        if (raws[i].kind != PTX_RAW_VALUE || raws[i].negate || raws[i].second || raws[i].minus || raws[i].select)
+            return ptx_mismatch(p, "expected a constant");
+        if (!ptx_match_value(p, &raws[i], type, &element))
+            return false;
+        p->elements[operand->index + i] = element;
+    }
+    p->element_count += count;
+    return true;
+}
+
 static bool ptx_match_operand(ptx_parser *p, ptx_insn *insn, ptx_pattern pattern, const ptx_raw *raw,
                               ptx_operand *operand, ptx_name **label)
 {
     ptx_type type = ptx_pattern_type(insn, pattern);
+    const unsigned elements = pattern.count * (pattern.per_tile ? insn->tiles : 1u);
+    if (pattern.kind == 'I')
+        return ptx_match_constants(p, raw, pattern.count, type, operand);
     *operand = (ptx_operand){.type = (uint8_t)type};
     if (raw->negate && pattern.kind != 'p')
         return ptx_mismatch(p, "'!' is not allowed here");
@@ -438,8 +460,8 @@ static bool ptx_match_operand(ptx_parser *p, ptx_insn *insn, ptx_pattern pattern
         return ptx_mismatch(p, raw->minus ? "'-' is not allowed here" : "a part of a register cannot be selected here");
     if (!ptx_match_second(p, raw, pattern, operand))
         return false;
-    if (pattern.count && (pattern.count > 1 || raw->kind == PTX_RAW_VECTOR))
-        return ptx_match_vector(p, raw, pattern.count, type, pattern, operand);
+    if (elements && (elements > 1 || raw->kind == PTX_RAW_VECTOR))
+        return ptx_match_vector(p, raw, elements, type, pattern, operand);
     if (!pattern.count && (insn->vector > 1 || raw->kind == PTX_RAW_VECTOR) && strchr("vV", pattern.kind))
         return ptx_match_vector(p, raw, insn->vector, type, pattern, operand);
     switch (pattern.kind) {
@@ -460,7 +482,8 @@ static bool ptx_match_operand(ptx_parser *p, ptx_insn *insn, ptx_pattern pattern
     case 'r':
     case 'V': return ptx_match_reg(p, raw, type, pattern.relaxed, operand);
     case 'p':
-        if (raw->kind != PTX_RAW_VALUE || insn->op != PTX_OP_VOTE || raw->negate)
+        if (raw->kind != PTX_RAW_VALUE || raw->negate ||
+            (insn->op != PTX_OP_VOTE && ptx_effect_of(insn) != PTX_EFFECT_WARPGROUP))
             return ptx_match_reg(p, raw, type, false, operand);
         return ptx_match_value(p, raw, PTX_U32, operand); /* a constant: 0 or not */
     case 's':
@@ -503,9 +526,11 @@ static bool ptx_match_operand(ptx_parser *p, ptx_insn *insn, ptx_pattern pattern
 bool ptx_match_form(ptx_parser *p, const ptx_form *form, const ptx_raw *raws, unsigned count, ptx_insn *insn,
                     ptx_name **label)
 {
-    if (count < form->operands_needed || count > form->operand_count)
-        return ptx_mismatch(p, "expected %u operands, not %u", (unsigned)form->operands_needed, count);
+    const unsigned least = ptx_form_least(form), most = ptx_form_most(form);
+    if (count < least || count > most)
+        return ptx_mismatch(p, "expected %u operands, not %u", least, count);
     size_t elements = p->element_count;
+    count -= most - form->operand_count; /* a list of constants is one */
     for (unsigned i = 0; i < count; i++) {
         if (!ptx_match_operand(p, insn, form->operands[i], &raws[i], &insn->operands[i], label)) {
             char why[sizeof p->why];

@@ -229,6 +229,12 @@ typedef enum ptx_space {
     X(M8N32K16, "m8n32k16")                                                                                            \
     X(M32N8K16, "m32n8k16")                                                                                            \
     X(M16N16K8, "m16n16k8")                                                                                            \
+    /* of a warpgroup: m64n8k16 up to m64n256k16 are this one, with ptx_insn.tiles */                                  \
+    X(M64K8, "m64n8k8")                                                                                                \
+    X(M64K16, "m64n8k16")                                                                                              \
+    X(M64K32, "m64n8k32")                                                                                              \
+    X(M64K64, "m64n8k64")                                                                                              \
+    X(M64K256, "m64n8k256")                                                                                            \
     X(M8N8, "m8n8")                                                                                                    \
     X(M8N16, "m8n16")                                                                                                  \
     X(M16N8, "m16n8")                                                                                                  \
@@ -248,6 +254,7 @@ typedef enum ptx_space {
     X(NO_COMPLETE, "noComplete")                                                                                       \
     X(EXPECT_TX, "expect_tx")                                                                                          \
     X(PARITY, "parity")                                                                                                \
+    X(TENSORMAP, "tensormap")                                                                                          \
     X(CP_MASK, "cp_mask")                                                                                              \
     X(ALIAS, "alias")                                                                                                  \
     X(ASYNC_GENERIC, "async::generic")                                                                                 \
@@ -452,7 +459,7 @@ typedef struct ptx_operand {
 #define PTX_SELECT_DIGIT(select, n) ((select) >> (8 + 4 * (n)) & 7)
 
 #define PTX_NO_PRED UINT32_MAX
-#define PTX_MAX_OPERANDS 6
+#define PTX_MAX_OPERANDS 7
 
 typedef struct ptx_insn {
     uint16_t op; /* ptx_op */
@@ -461,6 +468,7 @@ typedef struct ptx_insn {
     uint8_t types[4]; /* dot-types in written order: cvt.f32.s64 has F32, S64 */
     uint8_t operand_count;
     uint8_t vector; /* 1, 2, 4 or 8 */
+    uint8_t tiles;  /* columns / 8 of a warpgroup's shape: 1 to 32 */
     uint32_t guard; /* predicate register, or PTX_NO_PRED */
     uint64_t mods[PTX_MOD_WORDS];
     uint32_t line;       /* of the PTX text */
@@ -543,6 +551,7 @@ typedef struct ptx_loc {
 typedef struct ptx_module {
     kiln__arena arena;
     int version_major, version_minor, target; /* 9, 0, 75 */
+    char target_kind;                         /* 'a' of sm_90a, 'f' of sm_100f, else 0 */
     uint32_t function_count;
     const ptx_function *functions;
     uint32_t symbol_count;

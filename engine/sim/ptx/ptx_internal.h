@@ -22,8 +22,9 @@ typedef struct ptx_pattern { /* for one operand */
     char kind;               /* as in ops.def */
     uint8_t width, type;     /* a ptx_type, or which of the written types */
     uint8_t pred;            /* 0: no second destination, 1: allowed, 2: required */
-    uint8_t count;           /* elements of V and v; 0: insn->vector */
+    uint8_t count;           /* elements of V and v, operands of I; 0: insn->vector */
     bool relaxed, optional;
+    bool per_tile; /* count for each of insn->tiles */
 } ptx_pattern;
 
 #define PTX_MAX_SLOTS 16
@@ -150,7 +151,8 @@ typedef struct ptx_raw {
     uint32_t first, count; /* VECTOR, coordinates: of parser->parts */
 } ptx_raw;
 
-#define PTX_MAX_PARTS 128
+#define PTX_MAX_PARTS 144  /* a warpgroup's 128 sums and more */
+#define PTX_MAX_WRITTEN 12 /* operands of an instruction, before some become one list */
 
 typedef struct ptx_fixup { /* a branch to a label that may not have been seen yet */
     ptx_name *name;
@@ -169,7 +171,7 @@ typedef struct ptx_spelling { /* a mnemonic such as "add.s32", parsed once */
     uint32_t length, hash;
     ptx_op op;
     uint64_t forms; /* bit set of the op's forms that match the suffixes; 0: an error, reported each time */
-    uint8_t types[4], space, vector;
+    uint8_t types[4], space, vector, tiles;
     uint64_t mods[PTX_MOD_WORDS];
 } ptx_spelling;
 
@@ -301,6 +303,16 @@ const ptx_spelling *ptx_spelling_of(ptx_parser *p, const char *text, size_t leng
 bool ptx_raw_operand(ptx_parser *p, ptx_raw *raw);
 bool ptx_match_form(ptx_parser *p, const ptx_form *form, const ptx_raw *raws, unsigned count, ptx_insn *insn,
                     ptx_name **label);
+/* How many operands may be written: the last one of a form may be a list of several. */
+static inline unsigned ptx_form_most(const ptx_form *form)
+{
+    const ptx_pattern *last = &form->operands[form->operand_count ? form->operand_count - 1 : 0];
+    return form->operand_count + (last->kind == 'I' ? last->count - 1u : 0);
+}
+static inline unsigned ptx_form_least(const ptx_form *form)
+{
+    return ptx_form_most(form) - (unsigned)(form->operand_count - form->operands_needed);
+}
 bool ptx_reg_fits(ptx_type want, ptx_type reg, bool relaxed);
 const ptx_binding *ptx_known(ptx_parser *p, ptx_name *name);
 bool ptx_match_value(ptx_parser *p, const ptx_raw *raw, ptx_type type, ptx_operand *operand);

@@ -104,6 +104,7 @@ typedef enum ptx_effect {
     PTX_EFFECT_WARP_BARRIER, /* of the lanes in a mask */
     PTX_EFFECT_EXCHANGE,     /* among the lanes in a mask */
     PTX_EFFECT_WHOLE_WARP,   /* among all lanes */
+    PTX_EFFECT_WARPGROUP,    /* wgmma: among four warps; reads shared memory, which is not shown as accesses */
     /* control */
     PTX_EFFECT_BRANCH,
     PTX_EFFECT_BRANCH_INDEXED,

@@ -72,6 +72,25 @@ static bool ptx_unknown_opcode(ptx_parser *p, uint32_t line, const char *text, s
                      near ? "'?" : "");
 }
 
+/* The columns of a warpgroup's shape are a number: "m64n96k16" is "m64n8k16" and 12 tiles. Other suffixes stay. */
+static ptx_suffix find_suffix(const char *text, size_t length, uint8_t *tiles)
+{
+    enum { MOST = 256, EACH = 8 };
+    char shape[16];
+    unsigned columns = 0;
+    size_t at = 4;
+    if (length < at || length >= sizeof shape || memcmp(text, "m64n", at) != 0)
+        return ptx_suffix_find(text, length);
+    while (at < length && text[at] >= '0' && text[at] <= '9' && columns <= MOST)
+        columns = columns * 10 + (unsigned)(text[at++] - '0');
+    int wrote = snprintf(shape, sizeof shape, "m64n8%.*s", (int)(length - at), text + at);
+    if (text[4] == '0' || columns == 0 || columns > MOST || columns % EACH || wrote <= 0 ||
+        (size_t)wrote >= sizeof shape)
+        return (ptx_suffix){PTX_SUFFIX_UNKNOWN, 0};
+    *tiles = (uint8_t)(columns / EACH);
+    return ptx_suffix_find(shape, (size_t)wrote);
+}
+
 static bool has_mod(const ptx_spelling *spelling, ptx_mod mod) { return spelling->mods[mod / 64] >> mod % 64 & 1; }
 
 /* Splits "add.cc.u32" and finds the forms that match. */
@@ -89,7 +108,7 @@ static bool ptx_read_spelling(ptx_parser *p, ptx_spelling *spelling, uint32_t li
         at++; /* the dot */
         const char *dot = memchr(at, '.', (size_t)(end - at));
         size_t size = (size_t)((dot ? dot : end) - at);
-        ptx_suffix suffix = ptx_suffix_find(at, size);
+        ptx_suffix suffix = find_suffix(at, size, &spelling->tiles);
         if (suffix.kind == PTX_SUFFIX_UNKNOWN && ptx_suffix_later(at, size))
             return ptx_unsupported(p, line, "modifier '.%.*s' of '%s' is not supported by the simulated device",
                                    (int)size, at, ptx_op_name(spelling->op));

@@ -34,32 +34,17 @@ static const struct {
 /* PTX instructions that are not in ops.def, so that the message says "not supported" and does not suggest another
  * spelling. */
 static const char *const ptx_later_ops[] = {
-    "clusterlaunchcontrol",
-    "cp.async.bulk.prefetch.tensor",
-    "cp.async.bulk.tensor",
-    "cp.reduce.async.bulk.tensor",
-    "multimem.cp",
-    "multimem.ld_reduce",
-    "multimem.red",
-    "multimem.st",
-    "prefetch.tensormap",
-    "tcgen05.alloc",
-    "tcgen05.commit",
-    "tcgen05.cp",
-    "tcgen05.dealloc",
-    "tcgen05.fence",
-    "tcgen05.ld",
-    "tcgen05.mma",
-    "tcgen05.relinquish_alloc_permit",
-    "tcgen05.shift",
-    "tcgen05.st",
-    "tcgen05.wait",
-    "tensormap.cp_fenceproxy",
+    "clusterlaunchcontrol", "cp.async.bulk.prefetch.tensor",
+    "cp.async.bulk.tensor", "cp.reduce.async.bulk.tensor",
+    "multimem.cp",          "multimem.ld_reduce",
+    "multimem.red",         "multimem.st",
+    "tcgen05.alloc",        "tcgen05.commit",
+    "tcgen05.cp",           "tcgen05.dealloc",
+    "tcgen05.fence",        "tcgen05.ld",
+    "tcgen05.mma",          "tcgen05.relinquish_alloc_permit",
+    "tcgen05.shift",        "tcgen05.st",
+    "tcgen05.wait",         "tensormap.cp_fenceproxy",
     "tensormap.replace",
-    "wgmma.commit_group",
-    "wgmma.fence",
-    "wgmma.mma_async",
-    "wgmma.wait_group",
 };
 
 static const char *const ptx_later_suffixes[] = {
@@ -86,7 +71,6 @@ static const char *const ptx_later_suffixes[] = {
     "scale_vec::4X",
     "scaled::n1::ue8m0",
     "scaled::n2::ue8m0",
-    "tensormap",
     "u2",
     "ue4m3",
     "ue5m3x2",
@@ -162,8 +146,10 @@ const char *ptx_op_later(const char *text, size_t length)
     size_t best = 0;
     for (unsigned i = 0; i < KILN__COUNT(ptx_later_ops); i++) {
         const char *name = ptx_later_ops[i];
-        if (length && *name == *text && strlen(name) > best && is_prefix(name, strlen(name), text, length)) {
-            best = strlen(name);
+        const size_t size = strlen(name);
+        const bool scoped = size < length && text[size] == ':' && memcmp(name, text, size) == 0; /* tcgen05.wait::ld */
+        if (length && *name == *text && size > best && (scoped || is_prefix(name, size, text, length))) {
+            best = size;
             found = name;
         }
     }

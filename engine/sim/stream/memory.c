@@ -69,6 +69,15 @@ CUresult sim_cuMemFree(CUdeviceptr pointer)
     return sim_end_work(context, result);
 }
 
+void kiln__sim_memory_name(uint64_t address, uint64_t bytes, const char *name, const char *role)
+{
+    sim_context *context;
+    if (sim_begin_any(&context) != CUDA_SUCCESS)
+        return;
+    vm_set_label(context->device, address, bytes, name, role);
+    sim_end_work(context, CUDA_SUCCESS);
+}
+
 CUresult sim_cuMemAllocPitch(CUdeviceptr *pointer, size_t *pitch, size_t width, size_t height, unsigned element)
 {
     enum { ALIGN = 512 };

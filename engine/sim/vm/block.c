@@ -235,7 +235,9 @@ static void deadlock(vm_block *block)
                 first = w, at = path;
             int wrote = snprintf(text + used, sizeof text - used, "%swarp %u mask 0x%08x %s line %u", used ? ", " : "",
                                  k, path->mask,
-                                 path->state == VM_PATH_BARRIER ? "at a barrier," : "at a warp operation,",
+                                 path->state != VM_PATH_BARRIER ? "at a warp operation,"
+                                 : path->barrier > VM_BARRIERS  ? "at a wgmma,"
+                                                                : "at a barrier,",
                                  place.file_line ? place.file_line : place.ptx_line);
             used += wrote > 0 && (size_t)wrote < sizeof text - used ? (size_t)wrote : 0;
         }

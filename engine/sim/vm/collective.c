@@ -168,3 +168,79 @@ void vm_op_elect(vm_warp *w, const vm_code *i, uint32_t m)
     if (i->e)
         vm_set_pred(w, i->e, chosen, have);
 }
+
+/* ---- warpgroups ---- */
+
+static vm_barrier *group_barrier(const vm_warp *w, uint32_t *id)
+{
+    *id = VM_BARRIERS + 1 + w->index / 4;
+    return &w->block->barriers[*id];
+}
+
+/* The frames of the warps that wait; false: some of their threads wait elsewhere. */
+static bool group_frames(vm_warp *w, const vm_code *i, uint32_t id)
+{
+    for (uint32_t k = 0; k < 4; k++) {
+        vm_warp *one = &w->block->warps[(w->index & ~3u) + k];
+        const vm_frame *frame = one == w ? w->frame : NULL;
+        for (uint32_t p = 0; p < one->path_count; p++) {
+            const vm_path *path = &one->paths[p];
+            if (path->state != VM_PATH_BARRIER || path->barrier != id)
+                continue;
+            if (path->pc != i || (frame && path->frame != frame))
+                return false;
+            frame = path->frame;
+        }
+        if (!frame)
+            return false;
+        one->base[0] = frame->regs;
+        one->base[1] = frame->function->constants;
+    }
+    return true;
+}
+
+bool vm_warpgroup_meet(vm_warp *w, const vm_code *i, uint32_t m)
+{
+    enum { THREADS = 4 * VM_LANES };
+    uint32_t id, threads = w->runner->run->block_threads;
+    vm_barrier *barrier = group_barrier(w, &id);
+    if ((w->index / 4 + 1) * THREADS > threads) {
+        vm_fault_raise(w, i, (uint32_t)__builtin_ctz(m), VM_FAULT_INSTRUCTION, 0, 0,
+                       "wgmma needs four whole warps; the block has %u threads", threads);
+        return false;
+    }
+    barrier->need = THREADS;
+    barrier->arrived += (uint32_t)__builtin_popcount(m);
+    if (barrier->arrived < THREADS) {
+        vm_path *path = &w->paths[w->current];
+        vm_warp_save(w);
+        path->pc = i;
+        path->arrived = m;
+        path->state = VM_PATH_BARRIER;
+        path->barrier = (uint8_t)id;
+        w->event |= VM_EVENT_SWITCH;
+        return false;
+    }
+    if (group_frames(w, i, id))
+        return true;
+    vm_fault_raise(w, i, (uint32_t)__builtin_ctz(m), VM_FAULT_INSTRUCTION, 0, 0,
+                   "the threads of a warpgroup execute different wgmma instructions");
+    return false;
+}
+
+void vm_warpgroup_open(vm_warp *w)
+{
+    uint32_t id;
+    vm_barrier *barrier = group_barrier(w, &id);
+    for (uint32_t k = 0; k < 4; k++) {
+        vm_warp *one = &w->block->warps[(w->index & ~3u) + k];
+        for (uint32_t p = 0; p < one->path_count; p++) {
+            vm_path *path = &one->paths[p];
+            if (path->state != VM_PATH_BARRIER || path->barrier != id)
+                continue;
+            path->pc++;
+            path->state = VM_PATH_READY;
+        }
+    }
+    *barrier = (vm_barrier){0};
+}

@@ -36,6 +36,7 @@ static void release(vm_device *device, vm_allocation *allocation)
 {
     if (allocation->shadow)
         device->hooks->shadow_free(device, allocation->shadow, allocation->bytes);
+    kiln__free(device->mem, allocation->label);
     kiln__free(device->mem, allocation->raw);
     kiln__free(device->mem, allocation);
 }
@@ -506,31 +507,84 @@ bool vm_refill(vm_warp *w, const vm_code *i, uint64_t low, uint64_t high)
     return true;
 }
 
-void vm_describe(vm_device *device, uint64_t address, char *text, size_t size)
+bool vm_set_label(vm_device *device, uint64_t address, uint64_t bytes, const char *name, const char *role)
 {
-    pthread_rwlock_rdlock(&device->lock);
+    size_t length = name ? strlen(name) + 1 : 0, role_length = role ? strlen(role) + 1 : 1;
+    char *label = name ? kiln__alloc(device->mem, length + role_length) : NULL;
+    if (name && !label)
+        return false;
+    if (label) {
+        memcpy(label, name, length);
+        memcpy(label + length, role ? role : "", role_length);
+    }
+    pthread_rwlock_wrlock(&device->lock);
+    vm_allocation *found = lookup(device, address, 1);
+    bool right = found && found->base == address && found->bytes == bytes && !found->name;
+    char *unused = right ? found->label : label;
+    if (right) {
+        found->label = label;
+        found->role = label ? label + length : NULL;
+    }
+    pthread_rwlock_unlock(&device->lock);
+    kiln__free(device->mem, unused);
+    return right;
+}
+
+/* The allocation that holds the address, or the nearer one of those around it. Under the lock. */
+static const vm_allocation *nearest(const vm_device *device, uint64_t address)
+{
+    enum { FAR = 1 << 20 };
     size_t at = search(device, address);
     const vm_allocation *before = at ? device->live[at - 1] : NULL;
     const vm_allocation *after = at < device->live_count ? device->live[at] : NULL;
+    if (before && address - before->base < before->bytes)
+        return before;
+    uint64_t past = before ? address - before->base - before->bytes : FAR;
+    uint64_t ahead = after ? after->base - address : FAR;
+    return past < FAR && past <= ahead ? before : ahead < FAR ? after : NULL;
+}
+
+bool vm_labelled_at(vm_device *device, uint64_t address, vm_labelled *found)
+{
+    pthread_rwlock_rdlock(&device->lock);
+    const vm_allocation *a = nearest(device, address);
+    bool labelled = a && a->label;
+    if (labelled) {
+        snprintf(found->name, sizeof found->name, "%s", a->label);
+        snprintf(found->role, sizeof found->role, "%s", a->role);
+        found->offset = (int64_t)(address - a->base);
+        found->bytes = a->bytes;
+    }
+    pthread_rwlock_unlock(&device->lock);
+    return labelled;
+}
+
+void vm_describe(vm_device *device, uint64_t address, char *text, size_t size)
+{
+    pthread_rwlock_rdlock(&device->lock);
     for (unsigned k = 0; k < KILN__COUNT(device->freed); k++)
         if (device->freed[k].bytes && address - device->freed[k].base < device->freed[k].bytes) {
             snprintf(text, size, "in an allocation of %" PRIu64 " bytes that was freed", device->freed[k].bytes);
             pthread_rwlock_unlock(&device->lock);
             return;
         }
-    if (before && address - before->base < before->bytes)
-        snprintf(text, size, "at offset %" PRIu64 " of %s%s%s (%" PRIu64 " bytes at 0x%" PRIx64 ")",
-                 address - before->base, before->name ? "'" : "an allocation", before->name ? before->name : "",
-                 before->name ? "'" : "", before->bytes, before->base);
-    else if (before && address - before->base < before->bytes + (1u << 20))
-        snprintf(text, size, "%" PRIu64 " bytes past the end of %s%s%s of %" PRIu64 " bytes at 0x%" PRIx64,
-                 address - before->base - before->bytes, before->name ? "'" : "the allocation",
-                 before->name ? before->name : "", before->name ? "'" : "", before->bytes, before->base);
-    else if (after && after->base - address < (1u << 20))
-        snprintf(text, size, "%" PRIu64 " bytes before %s%s%s of %" PRIu64 " bytes at 0x%" PRIx64,
-                 after->base - address, after->name ? "'" : "the allocation", after->name ? after->name : "",
-                 after->name ? "'" : "", after->bytes, after->base);
+    const vm_allocation *a = nearest(device, address);
+    bool inside = a && address - a->base < a->bytes;
+    char what[160];
+    if (a && a->label)
+        snprintf(what, sizeof what, "'%.80s', %s", a->label, a->role);
+    else if (a && a->name)
+        snprintf(what, sizeof what, "'%.120s'", a->name);
     else
+        snprintf(what, sizeof what, "%s allocation", inside ? "an" : "the");
+    if (!a)
         snprintf(text, size, "in no allocation");
+    else if (inside)
+        snprintf(text, size, "at offset %" PRIu64 " of %s (%" PRIu64 " bytes at 0x%" PRIx64 ")", address - a->base,
+                 what, a->bytes, a->base);
+    else
+        snprintf(text, size, "%" PRIu64 " bytes %s %s of %" PRIu64 " bytes at 0x%" PRIx64,
+                 address < a->base ? a->base - address : address - a->base - a->bytes,
+                 address < a->base ? "before" : "past the end of", what, a->bytes, a->base);
     pthread_rwlock_unlock(&device->lock);
 }

@@ -74,6 +74,9 @@ bool vm_overlaps(vm_device *device, uint64_t address, uint64_t bytes); /* with a
 void vm_set_owner(vm_device *device, uint64_t address, uint64_t owner);
 /* The allocation is the driver's own: never reported as leaked. */
 void vm_set_internal(vm_device *device, uint64_t address);
+/* Messages call the allocation [address, address + bytes) by this name, with what it is for ("an input"); NULL: by none.
+ * Both are copied. False: there is no such allocation, or no memory. */
+bool vm_set_label(vm_device *device, uint64_t address, uint64_t bytes, const char *name, const char *role);
 uint64_t vm_memory_used(const vm_device *device);
 bool vm_heap_used(vm_device *device); /* a kernel has called malloc() */
 

@@ -18,6 +18,7 @@
 #define VM_POISON 0xA5
 #define VM_DEPTH_MAX 512u /* nested calls */
 #define VM_BARRIERS 16u
+#define VM_WARPGROUPS 8u /* of a block: four warps each */
 #define VM_PATHS VM_LANES
 #define VM_LIKELY(x) __builtin_expect(!!(x), 1)
 #define VM_UNLIKELY(x) __builtin_expect(!!(x), 0)
@@ -170,8 +171,9 @@ struct vm_block {
     uint64_t held; /* host memory taken of the launch's limit */
     uint64_t number;
     uint32_t next_warp;
-    vm_barrier barriers[VM_BARRIERS + 1]; /* the last one is the cluster's; a cluster is one block */
-    struct vm_children *children;         /* child.c; NULL until it launches something */
+    /* The last ones are the cluster's, which is one block, and those of the warpgroups. */
+    vm_barrier barriers[VM_BARRIERS + 1 + VM_WARPGROUPS];
+    struct vm_children *children; /* child.c; NULL until it launches something */
     /* Of the observers. */
     struct vm_trace_warp *trace;  /* of its warps; NULL: not traced */
     struct vm_check_block *check; /* NULL: not checked */
@@ -264,6 +266,8 @@ typedef struct vm_allocation {
     unsigned char *host;
     void *raw;
     const char *name;           /* of a module variable, in the module's arena; NULL: vm_alloc() */
+    char *label;                /* what the host calls it, for messages; NULL: nothing */
+    const char *role;           /* "an input", with a label and in its memory */
     bool constant;              /* a .const variable, which kernels must not write */
     bool read_only;             /* also not writable, but in global memory */
     bool shared;                /* with the host, which may write it at any time; base is its pointer */
@@ -389,6 +393,13 @@ bool vm_was_freed(vm_device *device, uint64_t address);
 /* Releases freed memory that no runner can still have in its caches. Under the lock. */
 void vm_bury(vm_device *device);
 void vm_describe(vm_device *device, uint64_t address, char *text, size_t size);
+/* The allocation with a label in which an address lies, or beside which. */
+typedef struct vm_labelled {
+    char name[128], role[32];
+    int64_t offset; /* of the address from its beginning; negative: before it */
+    uint64_t bytes;
+} vm_labelled;
+bool vm_labelled_at(vm_device *device, uint64_t address, vm_labelled *found);
 /* A runner may use cached spans until its generation is later than that of the free. */
 void vm_runner_enter(vm_device *device, vm_runner *runner);
 void vm_runner_leave(vm_device *device, vm_runner *runner);
@@ -458,6 +469,10 @@ void vm_op_redux(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_activemask(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_elect(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_warp_sync(vm_warp *w, const vm_code *i, uint32_t m);
+/* Waits until all 128 threads of the warpgroup are at the instruction. True for the lanes that came last: they do its
+ * work for the four warps, whose base[] is that of their frames, and call vm_warpgroup_open(). */
+bool vm_warpgroup_meet(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_warpgroup_open(vm_warp *w);
 
 /* ---- builtin.c ---- */
 typedef enum vm_builtin {

@@ -182,6 +182,13 @@ typedef struct kiln_tuning_totals {
 } kiln_tuning_totals;
 KILN_API const kiln_tuning_totals *kiln_tuning_sum(const kiln_tuning *tuning);
 
+/* A variant that the sweep left out, because the device lacks what its `needs` or `target` ask for. */
+typedef struct kiln_left_out {
+    const char *variant;
+    const char *why; /* a sentence */
+} kiln_left_out;
+KILN_API const kiln_left_out *kiln_tuning_left_out(const kiln_tuning *tuning, size_t number); /* NULL past the last */
+
 /* How certain it is that the first is the best. The fastest of a sweep (the finalists) are measured again, in turn, in
  * many rounds. They are then ranked before all others, by the median of their rounds (engine/tune/FINALS.md). */
 typedef struct kiln_verdict {

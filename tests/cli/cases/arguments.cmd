@@ -47,6 +47,21 @@ launch:
 END
 kiln run many.yaml --output y=y.npy
 tail -c 32 y.npy | od -An -tf4
+# A structure that is one pointer, as classes around pointers are.
+cat >holder.cu <<'END'
+struct holder { const float *data; };
+extern "C" __global__ void twice(holder x, float *y) { y[threadIdx.x] = 2 * x.data[threadIdx.x]; }
+END
+cat >holder.yaml <<'END'
+kiln: 1
+name: holder
+source: holder.cu
+sizes: {default: {N: 4}}
+buffers: {x: {type: f32, shape: [N], fill: {iota: [0]}}, y: {type: f32, shape: [N], out: true}}
+launch: {kernel: twice, grid: [1], block: [N], args: [{struct: {data: x}}, y]}
+END
+kiln run holder.yaml --output y=z.npy
+tail -c 16 z.npy | od -An -tf4
 sed 's/in: .*/in: [i16, 7]/; s/complex64/f64/; s/, 0.5, 2/, 0.5, 2, 3/' many.yaml >large.yaml
 kiln run large.yaml
 sed 's/N \/\/ 2/N + 1/' many.yaml >behind.yaml

@@ -25,8 +25,10 @@ try c "cuda.h cuda_runtime.h cuda_fp16.h" "sizeof(CUtensorMap)"
 try d "" "INFINITY"
 try e "" "sizeof(uint32_t)"
 try f "" "std::max(1, 2)"
-try g "vector" 1
-try l "type_traits" 1 | sed "s/ without[:;].*//"
+try g "vector string iostream" "std::max(1, 2)"
+try l "type_traits tuple utility cmath" \
+    "std::is_same<int, float>::value + std::get<1>(std::make_tuple(1, 2)) + std::pair<int, int>(1, 2).first + std::sqrt(4.f)"
+try m "vector" "std::vector<int>(3).size()"
 try h "helper_math.h" 1
 try i "cuda_profiler_api.h" 1
 echo 'int main() { return 0; }' >more

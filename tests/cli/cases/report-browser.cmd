@@ -15,6 +15,22 @@ kiln tune add --device sim:h200 >/dev/null
 kiln report add
 look report.html 1400
 look report.html 500
+# The first chart, saved in both formats: with its title, and with the bytes of a PNG.
+cat > click.html <<'END'
+<script>
+dispatchEvent(new Event("beforeprint"));
+HTMLAnchorElement.prototype.click = function () {
+    const line = document.createElement("p");
+    line.textContent = "saved " + this.download + " " + this.href.slice(0, 22) + " " + decodeURIComponent(this.href).includes("Best so far</text>");
+    document.body.append(line);
+};
+document.querySelectorAll(".save button").forEach((button, i) => i < 2 && button.click());
+</script>
+END
+cat report.html click.html > looked.html
+chromium --headless=new --no-sandbox --disable-gpu --user-data-dir=profile --enable-logging=stderr --dump-dom \
+    --virtual-time-budget=20000 "file://$PWD/looked.html" 2>log | grep -o 'saved Best[^<]*' | sort
+grep CONSOLE log
 cat > space.json <<'END'
 {"kernel_name": "k", "device_name": "A", "tune_params_keys": ["x", "y"], "cache": {
 "1,1": {"x": 1, "y": 1, "time": 4.0, "compile_time": 100, "benchmark_time": 40},

@@ -88,7 +88,7 @@ typedef struct cli_args {
     const char *variant, *arch, *device, *cache_dir, *worker, *log_level, *only, *csv;
     const char *over, *at_block, *store, *known, *export_to, *format;
     const char *replay, *strategy, *plot;
-    const char *report_to, *gnuplot, *vega;
+    const char *report_to, *gnuplot, *charts, *vega;
     const char *capture;
     const char *kernel, *output_to, *space; /* of init */
     const char *source, *ptx, *cubin;       /* files to write; NULL: none, "-": standard output */
@@ -96,7 +96,7 @@ typedef struct cli_args {
     bool no_verify, no_measure, flush_l2, keep_l2, no_cache, no_workers, read_anywhere, allow_commands, isolate,
         no_isolate;
     bool check, notes, json, quiet, help, names, metrics, all, show_source, show_ptx, page, schema, lines;
-    bool strict, no_store, fresh, failed, energy, no_early_stop, no_finals;
+    bool strict, no_store, fresh, failed, energy, no_early_stop, no_finals, png;
     uint64_t jobs, top, repetitions, max_configurations, max_size, memory_limit, seed, seeds, finalists, stagnation;
     bool has_max_size;
     double budget, precision, max_seconds, compile_timeout, sample_timeout, older, tune_seconds;

@@ -15,7 +15,8 @@ static bool same_place(const kiln_check_side *a, const kiln_check_side *b)
 
 static bool same(const kiln_check_finding *a, const kiln_check_finding *b)
 {
-    return a->kind == b->kind && a->note == b->note && same_place(&a->at, &b->at) && same_place(&a->other, &b->other);
+    return a->kind == b->kind && a->note == b->note && strcmp(a->buffer, b->buffer) == 0 &&
+           same_place(&a->at, &b->at) && same_place(&a->other, &b->other);
 }
 
 static void keep_side(kiln_check_side *side)
@@ -45,6 +46,7 @@ int findings_add(void *user, const kiln_check_finding *f)
         *to = (finding){.f = *f, .seen = UINT64_MAX};
         to->f.kernel = keep(f->kernel), to->f.message = keep(f->message);
         to->f.space = keep(f->space), to->f.allocation = keep(f->allocation);
+        to->f.buffer = keep(f->buffer), to->f.role = keep(f->role);
         keep_side(&to->f.at);
         keep_side(&to->f.other);
     }
@@ -162,6 +164,17 @@ static json_t *side_json(const kiln_check_side *side)
     return object;
 }
 
+/* offset: of the access from the buffer's beginning; negative before it, from `bytes` on past its end */
+static json_t *buffer_json(const kiln_check_finding *f)
+{
+    json_t *object = js_object();
+    js_set(object, "name", js_text(f->buffer));
+    js_set(object, "role", js_text(f->role));
+    js_set(object, "offset", json_integer(f->offset));
+    js_set(object, "bytes", js_whole(f->buffer_bytes));
+    return object;
+}
+
 json_t *findings_json(const findings *list)
 {
     json_t *array = js_array();
@@ -178,6 +191,7 @@ json_t *findings_json(const findings *list)
         js_set(object, "address", js_text(f->space[0] ? cli_printf("0x%llx", (unsigned long long)f->address) : ""));
         js_set(object, "bytes", js_whole(f->bytes));
         js_set(object, "allocation", js_text(f->allocation));
+        js_set(object, "buffer", f->buffer[0] ? buffer_json(f) : json_null());
         js_set(object, "count", js_whole(list->items[k].count));
         js_set(object, "runs", js_whole(list->items[k].runs));
         js_set(object, "first", js_text(list->items[k].first));

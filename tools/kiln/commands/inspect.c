@@ -32,7 +32,7 @@ static void show_json(cli *c, const char *variant, const kiln_setting *params, s
                       const kiln_inspection *inspection)
 {
     size_t cubin = 0;
-    json_t *object = js_object(), *kernels = js_array();
+    json_t *object = js_object(), *kernels = js_array(), *findings = js_array();
     kiln_inspection_cubin(inspection, &cubin);
     js_set(object, "spec", js_text(kiln_spec_name(c->spec)));
     js_set(object, "variant", js_text(variant));
@@ -42,6 +42,10 @@ static void show_json(cli *c, const char *variant, const kiln_setting *params, s
         js_add(kernels, kernel_json(kiln_inspection_kernel(inspection, i)));
     js_set(object, "kernels", kernels);
     js_set(object, "cubin_bytes", js_whole(cubin));
+    const char *finding;
+    for (size_t i = 0; (finding = kiln_inspection_finding(inspection, i)) != NULL; i++)
+        js_add(findings, js_text(finding));
+    js_set(object, "findings", findings);
     js_set(object, "log", js_text(kiln_inspection_log(inspection)));
     if (c->args.source && strcmp(c->args.source, "-") == 0)
         js_set(object, "source", js_text(kiln_inspection_source(inspection)));
@@ -99,6 +103,9 @@ static void show_text(cli *c, const char *variant, const kiln_setting *params, s
     kiln_inspection_cubin(inspection, &cubin);
     out_printf("\n%s, %s of machine code; shared memory per block, registers, local memory and spills per thread\n",
                kiln_inspection_arch(inspection), cli_bytes(cubin));
+    const char *finding;
+    for (size_t i = 0; (finding = kiln_inspection_finding(inspection, i)) != NULL; i++)
+        out_printf("\n%sfound%s  %s\n", out_red(), out_plain(), finding);
     show_log(kiln_inspection_log(inspection));
 }
 

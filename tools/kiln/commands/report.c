@@ -233,7 +233,7 @@ static int read_replay(cli *c, report *r)
 
 /* ---- the command ---- */
 
-static int say(const cli *c, const report *r, const char *path, uint64_t size)
+static int say(const cli *c, const report *r, const char *path, uint64_t size, size_t charts)
 {
     size_t failed = 0;
     for (size_t i = 0; i < r->problem_count; i++)
@@ -248,11 +248,17 @@ static int say(const cli *c, const report *r, const char *path, uint64_t size)
         js_set(object, "samples", js_whole(r->count));
         js_set(object, "failed", js_whole(failed));
         js_set(object, "bytes", size ? js_whole(size) : json_null());
+        if (c->args.charts)
+            js_set(object, "charts", js_whole(charts));
         js_print(object);
         return 0;
     }
     out_puts(path);
-    out_printf(": %s sample%s of ", cli_whole(r->count), r->count == 1 ? "" : "s");
+    if (c->args.charts)
+        out_printf(": %s chart%s of", cli_whole(charts), charts == 1 ? "" : "s");
+    else
+        out_puts(":");
+    out_printf(" %s sample%s of ", cli_whole(r->count), r->count == 1 ? "" : "s");
     out_puts(r->spec);
     out_printf(", %s failed", cli_whole(failed));
     if (r->problem_count > 1)
@@ -276,9 +282,15 @@ static int make(cli *c, report *r)
         return cli_fail(c, KILN_ERROR_INTERRUPTED, "interrupted; no report was written");
     if (!args->replay)
         find_peaks(c, r);
-    const char *path = args->gnuplot ? args->gnuplot : args->report_to ? args->report_to : "report.html";
-    code = args->gnuplot ? report_gnuplot(c, r, path) : report_page(c, r, &library, path, &size);
-    return code ? code : say(c, r, path, size);
+    size_t charts = 0;
+    const char *path = args->gnuplot     ? args->gnuplot
+                       : args->charts    ? args->charts
+                       : args->report_to ? args->report_to
+                                         : "report.html";
+    code = args->gnuplot  ? report_gnuplot(c, r, path)
+           : args->charts ? report_charts(c, r, &library, path, &charts)
+                          : report_page(c, r, &library, path, &size);
+    return code ? code : say(c, r, path, size, charts);
 }
 
 static int report_run(cli *c)
@@ -288,8 +300,11 @@ static int report_run(cli *c)
         return cli_usage(c, "needs a spec, or --replay with a recorded file");
     if (!args->replay && (args->strategy || args->seed || args->max_configurations || args->max_seconds > 0))
         return cli_usage(c, "--strategy, --seed and limits can only be used with --replay");
-    if (args->gnuplot && args->report_to)
-        return cli_usage(c, "--gnuplot and --output exclude each other: --gnuplot names the folder for its files");
+    if ((args->gnuplot != NULL) + (args->charts != NULL) + (args->report_to != NULL) > 1)
+        return cli_usage(
+            c, "--output, --charts and --gnuplot exclude each other: the last two name the folders for their files");
+    if (args->png && !args->charts)
+        return cli_usage(c, "--png needs --charts FOLDER");
     if (args->json && args->report_to && strcmp(args->report_to, "-") == 0)
         return cli_usage(c, "--json and the page cannot both be standard output");
     report r = {0};
@@ -302,6 +317,10 @@ static int report_run(cli *c)
 static const cli_option options[] = {
     {"output", 'o', CLI_TEXT, CLI_OPTION_FIELD(report_to), "FILE", CLI_FILES, NULL,
      "The file of the page; - is standard output. Default: report.html."},
+    {"charts", 0, CLI_TEXT, CLI_OPTION_FIELD(charts), "FOLDER", CLI_FOLDERS, NULL,
+     "Write every chart as an SVG file instead of the page. Needs Node.js (nodejs)."},
+    {"png", 0, CLI_FLAG, CLI_OPTION_FIELD(png), NULL, CLI_NOTHING, NULL,
+     "With --charts: every chart as a PNG too. Needs rsvg-convert (librsvg2-bin)."},
     {"gnuplot", 0, CLI_TEXT, CLI_OPTION_FIELD(gnuplot), "FOLDER", CLI_FOLDERS, NULL,
      "Write gnuplot scripts with their data instead, for papers: best so far and the best of each variant."},
     {"vega", 0, CLI_TEXT, CLI_OPTION_FIELD(vega), "PATH", CLI_FILES, NULL,
@@ -343,14 +362,15 @@ const cli_command cli_report_command = {
         "failures by reason, the environment, and tables of the fastest. If the samples are of several devices or "
         "sizes the page has a section for each, and a table that compares them.\n\n"
         "The page is one file that needs no network. Its charts are drawn by Vega, which is embedded in it: Debian's "
-        "and Ubuntu's package libjs-vega, or what --vega or $KILN_VEGA names.",
+        "and Ubuntu's package libjs-vega, or what --vega or $KILN_VEGA names. The page saves each chart as SVG or PNG.",
     .max_words = 1,
     .completes = CLI_SPECS,
     .groups = (const cli_group *const[]){&group, &which_group, &replay_group, NULL},
     .examples = (const cli_example[]){{"kiln report matmul -o matmul.html", "All devices and sizes."},
                                       {"kiln report matmul -d h200 -s N=4096", "One device and one size."},
                                       {"kiln report --replay gemm.json.gz -o gemm.html", "A recorded space."},
-                                      {"kiln report matmul --gnuplot figures", "Figures for a paper."},
+                                      {"kiln report matmul --charts figures --png", "Each chart as SVG and PNG."},
+                                      {"kiln report matmul --gnuplot figures", "Scripts of figures for a paper."},
                                       {0}},
     .run = report_run,
 };

@@ -111,6 +111,46 @@ static int show_only(cli *c)
     return 0;
 }
 
+/* ---- devices ---- */
+
+/* Why the device cannot run the variant; NULL: it can, or that cannot be said here. */
+static const char *why_left_out(cli *c, size_t v)
+{
+    kiln_error *error = NULL;
+    if (kiln_spec_target_count(c->spec, v) + kiln_spec_need_count(c->spec, v) == 0)
+        return NULL;
+    kiln_status status = kiln_variant_supported(c->engine, c->spec, v, &error);
+    const char *why = status == KILN_ERROR_UNSUPPORTED ? cli_printf("%s", kiln_error_message(error)) : NULL;
+    kiln_error_free(error);
+    return why;
+}
+
+static void show_device(cli *c, size_t v)
+{
+    const char *why = why_left_out(c, v);
+    for (size_t i = 0; i < kiln_spec_target_count(c->spec, v); i++)
+        out_printf("%s%s", i == 0 ? "  target " : ", ", kiln_spec_target(c->spec, v, i));
+    if (kiln_spec_target_count(c->spec, v))
+        out_puts("\n");
+    for (size_t i = 0; i < kiln_spec_need_count(c->spec, v); i++)
+        out_printf("  needs %s\n", kiln_spec_need(c->spec, v, i));
+    if (why)
+        out_wrapped(cli_printf("Left out here: %s", why), 2, out_width());
+}
+
+static void device_json(cli *c, size_t v, json_t *object)
+{
+    json_t *targets = js_array(), *needs = js_array();
+    const char *why = why_left_out(c, v);
+    for (size_t i = 0; i < kiln_spec_target_count(c->spec, v); i++)
+        js_add(targets, js_text(kiln_spec_target(c->spec, v, i)));
+    for (size_t i = 0; i < kiln_spec_need_count(c->spec, v); i++)
+        js_add(needs, js_text(kiln_spec_need(c->spec, v, i)));
+    js_set(object, "target", targets);
+    js_set(object, "needs", needs);
+    js_set(object, "left_out", why ? js_text(why) : json_null());
+}
+
 /* ---- JSON ---- */
 
 static json_t *variant_json(cli *c, const cli_choice *asked, size_t v, space *all)
@@ -131,6 +171,7 @@ static json_t *variant_json(cli *c, const cli_choice *asked, size_t v, space *al
     }
     for (size_t i = 0; i < kiln_spec_constraint_count(c->spec, v); i++)
         js_add(where, js_text(kiln_spec_constraint(c->spec, v, i)));
+    device_json(c, v, object);
     js_set(object, "params", params);
     js_set(object, "where", where);
     js_set(object, "space", space_json(space_of(c, asked, kiln_spec_variant_name(c->spec, v), all)));
@@ -214,6 +255,7 @@ static void show_variant(cli *c, const cli_choice *asked, size_t v, space *all)
     if (!kiln_spec_variant_contender(spec, v))
         out_wrapped("For comparison only: it does not do the spec's work, and is never called the best.", 2,
                     out_width());
+    show_device(c, v);
     cli_table table;
     table_start(&table, "ll");
     table.indent = 2;

@@ -307,6 +307,29 @@ static void show_failures(const kiln_tuning *tuning)
         out_printf("  and %zu more reasons\n", count - 20);
 }
 
+static void show_left_out(const kiln_tuning *tuning)
+{
+    const kiln_left_out *left;
+    for (size_t i = 0; (left = kiln_tuning_left_out(tuning, i)) != NULL; i++) {
+        if (i == 0)
+            out_printf("\n%sLeft out%s\n", out_bold(), out_plain());
+        out_printf("  %s  %s\n", left->variant, left->why);
+    }
+}
+
+static json_t *left_out_json(const kiln_tuning *tuning)
+{
+    json_t *list = js_array();
+    const kiln_left_out *left;
+    for (size_t i = 0; (left = kiln_tuning_left_out(tuning, i)) != NULL; i++) {
+        json_t *one = js_object();
+        js_set(one, "variant", js_text(left->variant));
+        js_set(one, "why", js_text(left->why));
+        js_add(list, one);
+    }
+    return list;
+}
+
 /* ---- all of it ---- */
 
 static const char *end_name(kiln_end end)
@@ -428,6 +451,7 @@ void tune_text(cli *c, const tune_view *view, const kiln_tuning *tuning)
         out_puts("\nNo configuration was run.\n");
     }
     show_failures(tuning);
+    show_left_out(tuning);
     show_totals(tuning);
     if (best)
         out_printf("\n%sBest%s\n  %s\n", out_bold(), out_plain(), again(c, best));
@@ -497,6 +521,7 @@ void tune_json(cli *c, const tune_view *view, const kiln_tuning *tuning)
     for (size_t i = 0; i < kiln_tuning_count(tuning); i++)
         js_add(samples, sample_json(kiln_tuning_sample(tuning, i), c->args.objectives.count));
     js_set(object, "samples", samples);
+    js_set(object, "left_out", left_out_json(tuning));
     size_t costs;
     const whole_cost *cost = whole_costs(tuning, &costs);
     js_set(object, "end_to_end",

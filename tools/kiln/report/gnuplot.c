@@ -136,7 +136,7 @@ static int put_figure(cli *c, const report *r, const report_problem *p, const ch
     return 0;
 }
 
-int report_gnuplot(cli *c, const report *r, const char *folder)
+int report_make_folder(cli *c, const char *folder)
 {
     struct stat about;
     if (mkdir(folder, 0777) != 0) {
@@ -144,7 +144,12 @@ int report_gnuplot(cli *c, const report *r, const char *folder)
         if (stat(folder, &about) != 0 || !S_ISDIR(about.st_mode))
             return cli_fail(c, KILN_ERROR_IO, "%s: %s", folder, why == EEXIST ? "is not a folder" : strerror(why));
     }
-    int code = 0;
+    return 0;
+}
+
+int report_gnuplot(cli *c, const report *r, const char *folder)
+{
+    int code = report_make_folder(c, folder);
     for (size_t i = 0; i < r->problem_count && code == 0; i++) {
         const report_problem *p = &r->problems[i];
         const char *number = r->problem_count > 1 ? cli_printf("-%zu", i + 1) : "";

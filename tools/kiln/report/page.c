@@ -102,7 +102,7 @@ const report_file *report_find_file(const char *name)
     return NULL;
 }
 
-static const char *file_text(const char *name)
+const char *report_file_text(const char *name)
 {
     const report_file *file = report_find_file(name);
     return file ? cli_strndup((const char *)file->data, file->size) : "";
@@ -119,12 +119,12 @@ void report_page_start(FILE *to, const char *title, const report_library *librar
             "<meta name=color-scheme content=\"light dark\">\n<meta name=generator content=\"kiln %s\">\n<title>",
             library->interprets ? "" : " 'unsafe-eval'", kiln_version());
     report_escape(to, title);
-    fprintf(to, "</title>\n<style>\n%s</style>\n</head>\n<body>\n", file_text("page.css"));
+    fprintf(to, "</title>\n<style>\n%s</style>\n</head>\n<body>\n", report_file_text("page.css"));
 }
 
-static void put_specs(FILE *to)
+void report_put_specs(FILE *to)
 {
-    fputs("<script type=\"application/json\" id=\"kiln-specs\">{", to);
+    fputs("{", to);
     bool first = true;
     for (const report_file *file = report_files; file->name; file++) {
         const char *dot = strrchr(file->name, '.');
@@ -134,7 +134,7 @@ static void put_specs(FILE *to)
                 (const char *)file->data);
         first = false;
     }
-    fputs("}</script>\n", to);
+    fputs("}", to);
 }
 
 void report_page_end(FILE *to, const json_t *data, const report_library *library)
@@ -150,14 +150,16 @@ void report_page_end(FILE *to, const json_t *data, const report_library *library
     }
     fputs("</footer>\n<div id=tip role=status hidden></div>\n", to);
     put_json(to, "kiln-data", js_dump(data, JSON_COMPACT | JSON_REAL_PRECISION(6)));
-    put_specs(to);
-    fputs("<script>const kilnModules = {};</script>\n", to);
+    fputs("<script type=\"application/json\" id=\"kiln-specs\">", to);
+    report_put_specs(to);
+    fputs("</script>\n<script>const kilnModules = {};</script>\n", to);
     for (size_t i = 0; i < library->count; i++) {
         fprintf(to, "<script>kilnModules[\"%s\"] = function (exports, module, require) {\n", library->names[i]);
         put_script(to, library->texts[i]);
         fputs("\n};</script>\n", to);
     }
-    fprintf(to, "<script>\n%s</script>\n</body>\n</html>\n", file_text("page.js"));
+    fprintf(to, "<script>\n%s</script>\n<script>\n%s</script>\n</body>\n</html>\n", report_file_text("charts.js"),
+            report_file_text("page.js"));
 }
 
 /* ---- tables of a problem ---- */

@@ -1,8 +1,8 @@
 /* report.h - what the files of `kiln report` share: ordered samples and their figures.
  *
  * commands/report.c reads samples, data.c orders them and computes the figures, json.c writes the data of the charts,
- * page.c writes the page, scores.c the one of kiln compare-strategies, vega.c finds the charting library, gnuplot.c
- * writes files for papers. */
+ * page.c writes the page, export.c each chart as a file, scores.c the page of kiln compare-strategies, vega.c finds the
+ * charting library, gnuplot.c writes scripts for papers. */
 #ifndef KILN_CLI_REPORT_H
 #define KILN_CLI_REPORT_H
 
@@ -131,6 +131,8 @@ typedef struct report_file {
 } report_file;
 extern const report_file report_files[]; /* what tools/kiln/report has, compiled in; ends with a NULL name */
 const report_file *report_find_file(const char *name);
+const char *report_file_text(const char *name); /* "" if there is none */
+void report_put_specs(FILE *to);                /* the specifications of the charts, as a JSON object */
 
 typedef struct report_library {
     const char **names, **texts;
@@ -148,6 +150,15 @@ void report_page_end(FILE *to, const json_t *data, const report_library *library
 int report_page(cli *c, const report *r, const report_library *library, const char *path, uint64_t *size);
 /* Puts a file in place whole or not at all. */
 int report_write(cli *c, const char *path, const char *data, size_t size);
+
+/* ---- charts as files ---- */
+
+#define REPORT_NEEDS_RSVG                                                                                              \
+    "it makes PNGs of SVGs; run 'apt-get install librsvg2-bin' (Debian, Ubuntu), or leave out --png"
+/* Makes a folder if there is none. */
+int report_make_folder(cli *c, const char *folder);
+/* Each chart as NAME.svg in `folder`, and with --png as NAME.png. *count: how many charts. */
+int report_charts(cli *c, const report *r, const report_library *library, const char *folder, size_t *count);
 
 /* ---- the page of kiln compare-strategies ---- */
 

@@ -104,8 +104,8 @@ static bool write_form(const char *name, const char *text)
     printf("%s}, {", form.slot_count ? "" : "0");
     for (unsigned k = 0; k < form.operand_count; k++) {
         const ptx_pattern *p = &form.operands[k];
-        printf("%s{'%c', %u, %u, %u, %u, %d, %d}", k ? ", " : "", p->kind, p->width, p->type, p->pred, p->count,
-               p->relaxed, p->optional);
+        printf("%s{'%c', %u, %u, %u, %u, %d, %d, %d}", k ? ", " : "", p->kind, p->width, p->type, p->pred, p->count,
+               p->relaxed, p->optional, p->per_tile);
     }
     printf("%s}},\n", form.operand_count ? "" : "{0}");
     return true;

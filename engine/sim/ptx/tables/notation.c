@@ -31,7 +31,7 @@ static bool compile_operand(const char *text, size_t length, ptx_pattern *patter
 {
     const char *end = text + length;
     pattern->kind = *text++;
-    if (!strchr("dDsripmvVXxaltcogyY", pattern->kind))
+    if (!strchr("dDsripmvVXxaltcogyYI", pattern->kind))
         return false;
     if (end > text && end[-1] == '?' && !memchr(text, '|', (size_t)(end - text))) {
         pattern->optional = true;
@@ -45,7 +45,11 @@ static bool compile_operand(const char *text, size_t length, ptx_pattern *patter
         unsigned count = 0;
         for (text++; text < end && *text >= '0' && *text <= '9' && count < 100; text++)
             count = count * 10 + (unsigned)(*text - '0');
-        if (count == 0 || !strchr("vV", pattern->kind) || text == end || *text++ != ':')
+        if (text < end && *text == 'n') {
+            pattern->per_tile = true;
+            text++;
+        }
+        if (count == 0 || !strchr("vVI", pattern->kind) || text == end || *text++ != ':')
             return false;
         pattern->count = (uint8_t)count;
     }

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "plan_internal.h"
+#include "config.h"
 
 /* ---- names and values of a choice ---- */
 
@@ -26,10 +26,23 @@ kiln_status kiln__plan_unknown(const kiln_allocator *mem, const char *owner, con
     return status;
 }
 
-static kiln_status find_variant(const kiln_allocator *mem, const kiln_spec *spec, const char *name,
+/* The first contender that the device can run; if there is none, the first. */
+static const kiln__variant *first_variant(kiln_engine *engine, const kiln_spec *spec)
+{
+    const size_t first = kiln_spec_variant_first(spec);
+    kiln__target target;
+    for (size_t i = first; i < spec->variant_count; i++)
+        if (spec->variants[i].contender == spec->variants[first].contender &&
+            kiln__variant_target(engine, &spec->variants[i], &target, NULL) == KILN_OK)
+            return &spec->variants[i];
+    return &spec->variants[first];
+}
+
+static kiln_status find_variant(kiln_engine *engine, const kiln_spec *spec, const char *name,
                                 const kiln__variant **variant, kiln_error **error)
 {
-    *variant = name ? kiln__spec_variant(spec, name) : &spec->variants[kiln_spec_variant_first(spec)];
+    const kiln_allocator *mem = engine->mem;
+    *variant = name ? kiln__spec_variant(spec, name) : first_variant(engine, spec);
     if (*variant)
         return KILN_OK;
     return kiln__plan_unknown(mem, spec->name, "variant", name, spec->variants, sizeof *spec->variants,
@@ -314,7 +327,7 @@ kiln_status kiln__config_open(kiln_engine *engine, const kiln_spec *spec, const 
     const kiln__variant *variant;
     kiln_status status = kiln__engine_device(engine, error);
     if (status == KILN_OK)
-        status = find_variant(engine->mem, spec, choice->variant, &variant, error);
+        status = find_variant(engine, spec, choice->variant, &variant, error);
     if (status != KILN_OK)
         return status;
     kiln__config *made = kiln__calloc(engine->mem, 1, sizeof *made);
@@ -486,7 +499,7 @@ kiln_status kiln_space_count(kiln_engine *engine, const kiln_spec *spec, const k
     }
     if (choice->variant && !kiln__spec_variant(spec, choice->variant)) {
         const kiln__variant *variant;
-        return find_variant(engine->mem, spec, choice->variant, &variant, error);
+        return find_variant(engine, spec, choice->variant, &variant, error);
     }
     KILN__GIVE(info, &all);
     return KILN_OK;

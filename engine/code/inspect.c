@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "plan.h"
+#include "config.h"
 
 struct kiln_inspection {
     const kiln_allocator *mem;
@@ -11,24 +11,20 @@ struct kiln_inspection {
     const char *arch, *source;
     kiln_inspected_kernel *kernels;
     size_t kernel_count;
+    const char **findings; /* each once; in a block of its own */
+    size_t finding_count, finding_capacity;
 };
 
-/* "sm_90", "compute_90" or "90" -> 90. */
-static kiln_status parse_arch(kiln_engine *engine, const char *text, int *arch, kiln_error **error)
+/* "sm_90a", "compute_90" or "90", of an architecture that this NVRTC knows. */
+static kiln_status parse_target(kiln_engine *engine, const char *text, kiln__target *target, kiln_error **error)
 {
-    const char *digits = text;
-    if (strncmp(text, "sm_", 3) == 0)
-        digits += 3;
-    else if (strncmp(text, "compute_", 8) == 0)
-        digits += 8;
-    char *end;
-    long value = *digits >= '0' && *digits <= '9' ? strtol(digits, &end, 10) : 0;
+    kiln__target found;
     int known[64];
     size_t count = kiln__nvrtc_archs(engine->nvrtc, known, KILN__COUNT(known));
-    if (value > 0 && *end == '\0')
+    if (kiln__target_parse(text, &found))
         for (size_t i = 0; i < count && i < KILN__COUNT(known); i++)
-            if (known[i] == value) {
-                *arch = known[i];
+            if (known[i] == found.arch) {
+                *target = found;
                 return KILN_OK;
             }
     kiln__text list = {.mem = engine->mem};
@@ -141,37 +137,57 @@ static kiln_status describe_all(kiln_engine *engine, const kiln__config *config,
     return status;
 }
 
+static kiln_status collect_findings(kiln_inspection *made, kiln_error **error)
+{
+    const char *at = made->code.unit.log ? made->code.unit.log : "", *text;
+    while ((text = kiln__compile_log_finding(&made->arena, &at)) != NULL) {
+        size_t i = 0;
+        while (i < made->finding_count && strcmp(made->findings[i], text) != 0)
+            i++;
+        if (i < made->finding_count)
+            continue;
+        if (!kiln__grow(made->mem, &made->findings, &made->finding_capacity, made->finding_count + 1,
+                        sizeof *made->findings))
+            return kiln__fail_memory(error);
+        made->findings[made->finding_count++] = text;
+    }
+    return made->arena.failed ? kiln__fail_memory(error) : KILN_OK;
+}
+
 kiln_status kiln_inspect(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice, const char *arch,
                          kiln_inspection **inspection, kiln_error **error)
 {
     kiln__config *config = NULL;
     kiln__code_job *job = NULL;
-    int number = 0;
+    kiln__target target = {0};
+    char text[KILN__TARGET_TEXT];
     KILN__NEEDS(NULL, error, engine);
     KILN__NEEDS(engine->mem, error, spec);
     KILN__NEEDS_CHOICE(engine->mem, error, choice);
     KILN__NEEDS(engine->mem, error, inspection);
     kiln_status status = kiln__engine_nvrtc(engine, error);
     if (status == KILN_OK)
-        status = arch ? parse_arch(engine, arch, &number, error) : kiln__engine_device(engine, error);
+        status = arch ? parse_target(engine, arch, &target, error) : kiln__engine_device(engine, error);
     if (status != KILN_OK)
         return status;
-    if (number == 0)
-        number = engine->arch;
     kiln_inspection *made = kiln__calloc(engine->mem, 1, sizeof *made);
     if (!made)
         return kiln__fail_memory(error);
     made->mem = made->arena.mem = engine->mem;
     status = kiln__config_make(engine, spec, choice, &config, error);
     if (status == KILN_OK)
-        status = kiln__code_start(engine, config, number, true, &job, error);
+        status = arch ? KILN_OK : kiln__variant_target(engine, config->variant, &target, error);
+    if (status == KILN_OK)
+        status = kiln__code_start(engine, config, &target, true, &job, error);
     if (status == KILN_OK) {
-        made->arch = kiln__arena_printf(&made->arena, "sm_%d", number);
+        made->arch = kiln__arena_strdup(&made->arena, kiln__target_print(target, "sm", text));
         made->source = kiln__arena_strdup(&made->arena, kiln__code_source(job));
         status = kiln__code_take(job, &made->code, error);
     }
     if (status == KILN_OK)
-        status = made->arena.failed ? kiln__fail_memory(error) : describe_all(engine, config, number, made, error);
+        status = collect_findings(made, error);
+    if (status == KILN_OK)
+        status = describe_all(engine, config, target.arch, made, error);
     kiln__config_free(config);
     if (status != KILN_OK) {
         kiln_inspection_free(made);
@@ -184,7 +200,7 @@ kiln_status kiln_inspect(kiln_engine *engine, const kiln_spec *spec, const kiln_
 kiln_status kiln_occupancy(kiln_engine *engine, const char *arch, unsigned threads, int registers, uint64_t shared,
                            kiln_occupancy_info *info, kiln_error **error)
 {
-    int number = 0;
+    kiln__target target = {0};
     kiln__occupancy found = {0};
     kiln__cubin_kernel kernel = {.registers = registers, .barriers = 1};
     KILN__NEEDS(NULL, error, engine);
@@ -193,9 +209,9 @@ kiln_status kiln_occupancy(kiln_engine *engine, const char *arch, unsigned threa
     KILN__NEEDS_SIZED(engine->mem, error, info);
     kiln_status status = kiln__engine_nvrtc(engine, error);
     if (status == KILN_OK)
-        status = parse_arch(engine, arch, &number, error);
+        status = parse_target(engine, arch, &target, error);
     if (status == KILN_OK)
-        status = kiln__occupancy_of(engine->mem, number, &kernel, threads, shared, &found, error);
+        status = kiln__occupancy_of(engine->mem, target.arch, &kernel, threads, shared, &found, error);
     kiln_occupancy_info made = {
         .blocks_per_sm = found.blocks_per_sm, .occupancy = found.occupancy, .limited_by = found.limited_by};
     if (status == KILN_OK)
@@ -208,6 +224,7 @@ void kiln_inspection_free(kiln_inspection *inspection)
     if (!inspection)
         return;
     kiln__code_free(&inspection->code);
+    kiln__free(inspection->mem, inspection->findings);
     kiln__arena_free(&inspection->arena);
     kiln__free(inspection->mem, inspection);
 }
@@ -231,6 +248,11 @@ const void *kiln_inspection_cubin(const kiln_inspection *inspection, size_t *byt
 const char *kiln_inspection_log(const kiln_inspection *inspection)
 {
     return inspection && inspection->code.unit.log ? inspection->code.unit.log : "";
+}
+
+const char *kiln_inspection_finding(const kiln_inspection *inspection, size_t finding)
+{
+    return inspection && finding < inspection->finding_count ? inspection->findings[finding] : NULL;
 }
 
 size_t kiln_inspection_kernel_count(const kiln_inspection *inspection)

@@ -1,7 +1,8 @@
+/* statistics.c - the median of repetitions, and how sure it is. */
 #include <math.h>
 #include <stdlib.h>
 
-#include "plan_internal.h"
+#include "data.h"
 
 /* A distribution-free interval: with x(1) <= ... <= x(n), the median lies in [x(l), x(n + 1 - l)] with probability
  * 1 - 2 P(B < l), B binomial with n trials of 1/2 (W. J. Conover, Practical Nonparametric Statistics, 3rd ed.,

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "plan.h"
+#include "config.h"
 
 #define SOURCE_LIMIT ((size_t)16 << 20) /* bytes of one source file */
 
@@ -520,9 +520,9 @@ static kiln_status make_key(kiln_engine *engine, kiln__code_job *job, kiln_error
     const kiln__compile_request *request = &job->request;
     kiln__text *material = &job->material;
     kiln__text options = {.mem = engine->mem};
-    char arch[32], compiler[32], counts[96];
+    char arch[KILN__TARGET_TEXT], compiler[32], counts[96];
     int version = kiln__nvrtc_version(engine->nvrtc);
-    snprintf(arch, sizeof arch, "%s_%d", request->cubin ? "sm" : "compute", request->arch);
+    kiln__target_print((kiln__target){request->arch, request->kind}, request->cubin ? "sm" : "compute", arch);
     snprintf(compiler, sizeof compiler, "nvrtc %d.%d", version / 1000, version % 1000 / 10);
     snprintf(counts, sizeof counts, "%zu options %zu kernels %zu headers", request->option_count, request->name_count,
              request->include_count);
@@ -584,12 +584,13 @@ static kiln_status note_places(const kiln__config *config, kiln__code_job *job, 
     return job->arena.failed ? kiln__fail_memory(error) : KILN_OK;
 }
 
-kiln_status kiln__code_prepare(kiln_engine *engine, const kiln__config *config, int arch, bool cubin,
+kiln_status kiln__code_prepare(kiln_engine *engine, const kiln__config *config, const kiln__target *target, bool cubin,
                                kiln__code_job **result, kiln_error **error)
 {
+    kiln__target chosen = target ? *target : (kiln__target){0};
     kiln_status status = kiln__engine_nvrtc(engine, error);
-    if (status == KILN_OK && arch == 0)
-        status = kiln__engine_device(engine, error);
+    if (status == KILN_OK && !target)
+        status = kiln__variant_target(engine, config->variant, &chosen, error);
     if (status != KILN_OK)
         return status;
     kiln__code_job *job = kiln__calloc(engine->mem, 1, sizeof *job);
@@ -597,9 +598,10 @@ kiln_status kiln__code_prepare(kiln_engine *engine, const kiln__config *config, 
         return kiln__fail_memory(error);
     job->engine = engine;
     job->arena.mem = job->source.mem = job->material.mem = job->label.mem = engine->mem;
-    job->request.arch = arch ? arch : engine->arch;
+    job->request.arch = chosen.arch;
+    job->request.kind = chosen.kind;
     job->request.cubin = cubin;
-    job->lines = arch == 0 && engine->driver.simulator != NULL;
+    job->lines = !target && engine->driver.simulator != NULL;
     kiln__config_print(config, &job->label);
     status = make_macros(config, job, error);
     if (status == KILN_OK)
@@ -637,11 +639,11 @@ kiln_status kiln__code_begin(kiln__code_job *job, kiln_error **error)
     return status;
 }
 
-kiln_status kiln__code_start(kiln_engine *engine, const kiln__config *config, int arch, bool cubin,
+kiln_status kiln__code_start(kiln_engine *engine, const kiln__config *config, const kiln__target *target, bool cubin,
                              kiln__code_job **result, kiln_error **error)
 {
     kiln__code_job *job = NULL;
-    kiln_status status = kiln__code_prepare(engine, config, arch, cubin, &job, error);
+    kiln_status status = kiln__code_prepare(engine, config, target, cubin, &job, error);
     if (status == KILN_OK)
         status = kiln__code_begin(job, error);
     if (status == KILN_OK)

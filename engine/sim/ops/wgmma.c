@@ -1,0 +1,54 @@
+/* wgmma.c - the operands of wgmma in shared memory: descriptors and the layouts that they describe. README.md,
+ * "Warpgroups", has the formulas. */
+#include "vm_matrix.h"
+
+enum { PIECE = 16, SHARED_MASK = 0x3ffff };
+
+static uint32_t field(uint64_t descriptor, unsigned bit) { return (uint32_t)(descriptor >> bit & 0x3fff) << 4; }
+
+/* The address of 16 bytes. Consecutive along K: row (or column) `at`, bytes 16 * `part` and on of it. Across: rows 8 *
+ * `at` to 8 * `at` + 7, element `part` of each. */
+static uint32_t address_of(uint64_t descriptor, bool across, unsigned at, unsigned part)
+{
+    static const uint8_t pieces[4] = {1, 8, 4, 2}; /* of a swizzled line: 0 none, 1 128 bytes, 2 64, 3 32 */
+    uint32_t wide = pieces[descriptor >> 62], leading = field(descriptor, 16), stride = field(descriptor, 32);
+    uint32_t offset;
+    if (!across)
+        offset = at % 8 * PIECE * wide + at / 8 * stride + part % wide * PIECE + part / wide * leading;
+    else if (wide == 1)
+        offset = at * stride + part % 8 * PIECE + part / 8 * leading;
+    else
+        offset = at % wide * PIECE + at / wide * leading + part % 8 * PIECE * wide + part / 8 * stride;
+    uint32_t address = field(descriptor, 0) + offset, base = descriptor >> 49 & 7;
+    return (address ^ (((address >> 7) - base) & (wide - 1)) << 4) & SHARED_MASK;
+}
+
+bool vm_wgmma_fetch(vm_warp *w, const vm_code *i, uint64_t descriptor, bool across, unsigned first, unsigned count,
+                    unsigned bytes, unsigned char (*out)[VM_WGMMA_BYTES])
+{
+    unsigned lines = across ? count / 8 : count, parts = across ? bytes / 2 : bytes / PIECE;
+    for (unsigned line = 0; line < lines; line++)
+        for (unsigned part = 0; part < parts; part++) {
+            uint32_t address = address_of(descriptor, across, across ? first / 8 + line : first + line, part);
+            const unsigned char *from = vm_reach(w, i, 0, PTX_SPACE_SHARED, address, PIECE, false);
+            if (!from)
+                return false;
+            if (!across)
+                memcpy(out[line] + part * PIECE, from, PIECE);
+            for (unsigned k = 0; across && k < 8; k++)
+                memcpy(out[line * 8 + k] + part * 2, from + k * 2, 2);
+        }
+    return true;
+}
+
+bool vm_wgmma_descriptor(vm_warp *w, const vm_code *i, uint32_t slot, uint64_t *descriptor)
+{
+    *descriptor = vm_r64(w, slot)[0];
+    for (uint32_t k = 0; k < 4 * VM_LANES; k++)
+        if (vm_r64(&w->block->warps[(w->index & ~3u) + k / VM_LANES], slot)[k % VM_LANES] != *descriptor) {
+            vm_fault_raise(w, i, k % VM_LANES, VM_FAULT_INSTRUCTION, 0, 0,
+                           "the threads of a warpgroup have different descriptors of a matrix");
+            return false;
+        }
+    return true;
+}
