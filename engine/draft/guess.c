@@ -85,6 +85,7 @@ static bool is_number(const kiln__scan *scan, const char *name)
 {
     for (size_t i = 1; i + 1 < scan->count; i++)
         if (!scan->words[i].directive && kiln__word_is(scan, i, name) &&
+            scan->words[i + 1].kind != '(' && /* `2 * REAL(x)` */
             (strchr("*/%+[", scan->words[i - 1].kind) || strchr("/%+]", scan->words[i + 1].kind)))
             return true;
     return false;
@@ -176,9 +177,10 @@ static void set_values(const kiln__draft *draft, kiln__tunable *tunable)
     const char *name = tunable->source, *compared = compared_with(draft, name);
     tunable->number = 1;
     if (compared) {
+        const char *least = kiln__arena_strndup(draft->arena, compared, strcspn(compared, ","));
         tunable->values = compared;
-        tunable->chosen = kiln__arena_strndup(draft->arena, compared, strcspn(compared, ","));
-        tunable->number = tunable->chosen ? strtoll(tunable->chosen, NULL, 10) : 0;
+        tunable->chosen = least ? least : compared;
+        tunable->number = strtoll(compared, NULL, 10);
         tunable->why = "those that #if has code for";
     } else if (is_type(draft->scan, name)) {
         tunable->values = tunable->chosen = "float";

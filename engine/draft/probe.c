@@ -173,7 +173,8 @@ static kiln_status set_types(kiln__draft *draft, const kiln__unit *unit, const c
 static void fail(const kiln__draft *draft, kiln_status status, const char *why, kiln_error **error)
 {
     kiln__text guesses = {.mem = draft->mem};
-    bool guessed = status == KILN_ERROR_COMPILE && !strstr(why, "cannot open source file");
+    bool guessed = status == KILN_ERROR_COMPILE && !strstr(why, "cannot open source file") &&
+                   !strstr(why, "is considered a host function");
     for (size_t i = 0; i < draft->tunable_count && guessed; i++) {
         const kiln__tunable *tunable = &draft->tunables[i];
         kiln__text_printf(&guesses, "%s%s=", i ? " " : "", tunable->source);
@@ -195,6 +196,8 @@ static void fail(const kiln__draft *draft, kiln_status status, const char *why, 
 
 static kiln_status complete(kiln_engine *engine, kiln__draft *draft, const char *text, kiln_error **error)
 {
+    const char *first = NULL; /* what was said before -default-device was tried: that fits the source as it is */
+    size_t guessed = 0;
     for (int round = 0;; round++) {
         kiln__text source = {.mem = engine->mem};
         kiln__unit unit = {0};
@@ -208,10 +211,17 @@ static kiln_status complete(kiln_engine *engine, kiln__draft *draft, const char 
         kiln__text_free(&source);
         const char *log = why ? kiln_error_message(why) : "";
         bool again = status == KILN_ERROR_COMPILE && round < MOST_ROUNDS && add_missing(draft, log);
-        if (status == KILN_ERROR_COMPILE && !again && !draft->default_device && strstr(log, "-default-device"))
-            again = draft->default_device = true; /* as the compiler says itself */
+        bool last = status == KILN_ERROR_COMPILE && !again;
+        if (last && first) {
+            log = first;
+            draft->tunable_count = guessed;
+        } else if (last && strstr(log, "-default-device")) { /* as the compiler says itself */
+            first = kiln__arena_strdup(draft->arena, log);
+            guessed = draft->tunable_count;
+            again = draft->default_device = first != NULL;
+        }
         if (status != KILN_OK && !again && why)
-            fail(draft, status, kiln_error_message(why), error);
+            fail(draft, status, log, error);
         kiln_error_free(why);
         if (!again)
             return status;

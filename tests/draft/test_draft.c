@@ -171,7 +171,7 @@ static void test_values(void)
             ""),
         "METHOD", "0, 1, 2 | 0");
     /* What is calculated with is no type, and is no switch. */
-    check_values(KERNEL("n / (REAL * n); REAL y;"), "REAL", "float | float");
+    check_values(KERNEL("n / (REAL * n); x[0] = n * REAL(2); REAL y;"), "REAL", "float | float");
     check_values(KERNEL("int a = n / STEP_DONE; for (int i = (STEP_DONE * a); i < n; i++) x[i] = 0;"), "STEP_DONE",
                  "2 | 2");
     check_values("#if WORK_GROUP_X > 32\n#endif\n" KERNEL("__shared__ float s[WORK_GROUP_X];"), "WORK_GROUP_X",

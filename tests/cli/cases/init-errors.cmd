@@ -38,3 +38,18 @@ kiln init plain.cu | grep -E '^options|check: a trial'
 # Where a header is missing, no guess is the reason.
 printf '#include "absent.h"\nextern "C" __global__ void absent(float *x) { x[threadIdx.x] = WIDE; }\n' >absent.cu
 kiln init absent.cu -p WIDE=1 2>&1 | grep -c guesses || true
+# The source has a main(): what is said fits the source, not what was tried with -default-device.
+cat >whole.cu <<'END'
+#include <vector>
+#include <stdio.h>
+extern "C" __global__ void whole(float *x) { x[threadIdx.x] = 1; }
+int main()
+{
+    std::vector<float> host(100);
+    float *device;
+    cudaMalloc(&device, 400);
+    whole<<<1, 100>>>(device);
+    printf("done\n");
+}
+END
+kiln init whole.cu 2>&1 | grep -E '^\('
