@@ -12,6 +12,7 @@ look() {
     grep -oE '<div class="chart"[^>]*><svg' dom.html | sed 's/.*aria-label="//; s/".*//' | sort
 }
 kiln tune add --device sim:h200 >/dev/null
+kiln tune add --device sim:t4 -v wide >/dev/null
 kiln report add
 look report.html 1400
 look report.html 500
@@ -21,7 +22,7 @@ cat > click.html <<'END'
 dispatchEvent(new Event("beforeprint"));
 HTMLAnchorElement.prototype.click = function () {
     const line = document.createElement("p");
-    line.textContent = "saved " + this.download + " " + this.href.slice(0, 22) + " " + decodeURIComponent(this.href).includes("Best so far</text>");
+    line.textContent = "saved " + this.download + " " + this.href.slice(0, 22) + " " + decodeURIComponent(this.href).includes("Times of both</text>");
     document.body.append(line);
 };
 document.querySelectorAll(".save button").forEach((button, i) => i < 2 && button.click());
@@ -29,7 +30,7 @@ document.querySelectorAll(".save button").forEach((button, i) => i < 2 && button
 END
 cat report.html click.html > looked.html
 chromium --headless=new --no-sandbox --disable-gpu --user-data-dir=profile --enable-logging=stderr --dump-dom \
-    --virtual-time-budget=20000 "file://$PWD/looked.html" 2>log | grep -o 'saved Best[^<]*' | sort
+    --virtual-time-budget=20000 "file://$PWD/looked.html" 2>log | grep -o 'saved Times[^<]*' | sort
 grep CONSOLE log
 cat > space.json <<'END'
 {"kernel_name": "k", "device_name": "A", "tune_params_keys": ["x", "y"], "cache": {

@@ -119,11 +119,30 @@ static int find_spec(cli *c, report *r)
     return 0;
 }
 
+static int read_one(cli *c, report *r, const kiln_store_filter *filter, const char *name)
+{
+    kiln_store *store = NULL;
+    kiln_error *error = NULL;
+    size_t before = r->problem_count;
+    if (kiln_store_open(c->engine, name, KILN_STORE_READ, &store, &error) != KILN_OK)
+        return cli_error(c, error);
+    const char *path = cli_printf("%s", kiln_store_path(store));
+    const char *named = cli_printf("%s", base_name(path)); /* not where it lies: the page may go to others */
+    r->source = r->source && strcmp(r->source, named) == 0 ? cli_printf("%s (the second)", named) : named;
+    collecting to = {r, &c->args.sizes};
+    kiln_status status = kiln_store_list(store, filter, add_record, &to, &error);
+    kiln_store_close(store);
+    if (status != KILN_OK)
+        return cli_error(c, error);
+    if (r->problem_count == before && !cli_interrupted())
+        return cli_fail(c, KILN_ERROR_NOT_FOUND, "%s has no such samples of '%s'; 'kiln results' lists its samples",
+                        path, r->spec);
+    return 0;
+}
+
 static int read_store(cli *c, report *r)
 {
     const cli_args *args = &c->args;
-    kiln_store *store = NULL;
-    kiln_error *error = NULL;
     kiln_store_filter filter = {.size = sizeof filter, .variant = args->variant, .device = args->device};
     c->args.device = NULL; /* a filter, and not the device to open */
     int code = cli_engine(c);
@@ -131,19 +150,9 @@ static int read_store(cli *c, report *r)
     if (code)
         return code;
     filter.spec = r->spec;
-    if (kiln_store_open(c->engine, args->store, KILN_STORE_READ, &store, &error) != KILN_OK)
-        return cli_error(c, error);
-    r->source = cli_printf("%s", base_name(kiln_store_path(store)));
-    collecting to = {r, &args->sizes};
-    kiln_status status = kiln_store_list(store, &filter, add_record, &to, &error);
-    const char *path = cli_printf("%s", kiln_store_path(store));
-    kiln_store_close(store);
-    if (status != KILN_OK)
-        return cli_error(c, error);
-    if (r->problem_count == 0 && !cli_interrupted())
-        return cli_fail(c, KILN_ERROR_NOT_FOUND, "%s has no such samples of '%s'; 'kiln results' lists its samples",
-                        path, r->spec);
-    return 0;
+    r->several = args->compare != NULL;
+    code = read_one(c, r, &filter, args->store);
+    return code || !args->compare ? code : read_one(c, r, &filter, args->compare);
 }
 
 /* ---- peaks ---- */
@@ -311,6 +320,8 @@ static int report_run(cli *c)
             c, "--output, --charts and --gnuplot exclude each other: the last two name the folders for their files");
     if (args->png && !args->charts)
         return cli_usage(c, "--png needs --charts FOLDER");
+    if (args->compare && args->replay)
+        return cli_usage(c, "--compare names a store; with --replay there is none");
     if (args->json && args->report_to && strcmp(args->report_to, "-") == 0)
         return cli_usage(c, "--json and the page cannot both be standard output");
     report r = {0};
@@ -341,6 +352,8 @@ static const cli_option which_options[] = {
     {"size", 's', CLI_LIST, CLI_OPTION_FIELD(sizes), "NAME=VALUE", CLI_NOTHING, NULL,
      "Only samples with this size. Repeatable."},
     CLI_STORE_OPTION,
+    {"compare", 0, CLI_TEXT, CLI_OPTION_FIELD(compare), "FILE", CLI_FILES, NULL,
+     "Also the samples of this store, such as those of an earlier sweep: the page compares them."},
 };
 static const cli_group which_group = {"Which samples", which_options, CLI_COUNT(which_options)};
 
@@ -366,7 +379,8 @@ const cli_command cli_report_command = {
         "Makes a page from the samples that 'kiln tune' has stored, also while it still runs: the best so far over time, "
         "the effect of each param on the time, heat maps of pairs of params, all configurations as lines, the roofline, "
         "failures by reason, the environment, and tables of the fastest. If the samples are of several devices or "
-        "sizes the page has a section for each, and a table that compares them.\n\n"
+        "sizes the page has a section for each, and compares them: the best of each, which configurations they have in "
+        "common, and whether what is fast on one is fast on the other.\n\n"
         "The page is one file that needs no network. Its charts are drawn by Vega, which is embedded in it: Debian's "
         "and Ubuntu's package libjs-vega, or what --vega or $KILN_VEGA names. The page saves each chart as SVG or PNG.",
     .max_words = 1,

@@ -167,6 +167,27 @@ function kilnCharts(data, specs, vega) {
         };
     }
 
+    /* Of a limit beyond the points, on a scale with logarithms. */
+    const beyond = (numbers, factor) => [least(numbers) / factor, greatest(numbers) * factor];
+    /* The times of two problems; the line: as many times slower on both as the best of each. */
+    function compare(pair, theme) {
+        const names = namesOf(data.problems[pair.a]), several = names.length > 1;
+        const [xlow, xhigh] = beyond(pair.points.map((row) => row[0]), 1.1), [ylow, yhigh] = beyond(pair.points.map((row) => row[1]), 1.1);
+        const xleast = least(pair.points.map((row) => row[0])), yleast = least(pair.points.map((row) => row[1]));
+        const far = Math.max(xhigh / xleast, yhigh / yleast), type = far < 6 ? "linear" : "log"; /* a log scale has few ticks then */
+        return {
+            spec: "scatter", title: "Times of both", types: { x: type, y: type }, subtitle: many(pair.count) + " configurations in common" +
+                (pair.correlation === null ? "" : ", rank correlation " + digits(pair.correlation, 3)),
+            legend: several ? variantLegend(names, theme) : [],
+            signals: { xtitle: pair.name_a + " (" + pair.unit_a + ")", ytitle: pair.name_b + " (" + pair.unit_b + ")", xlow, xhigh, ylow, yhigh, soft: theme.soft, best: theme.best },
+            tables: {
+                points: pair.points.map((row) => ({ x: row[0], y: row[1], shape: several ? shape(row[2]) : "circle", colour: several ? colour(theme, row[2]) : theme.best,
+                    tip: digits(row[0]) + " " + pair.unit_a + ", " + digits(row[1]) + " " + pair.unit_b + "\n" + (names[row[2]] + " " + row[3]).trim() })),
+                front: [], line: [{ x: xleast, y: yleast }, { x: xleast * far, y: yleast * far }],
+            },
+        };
+    }
+
     const dashes = [[1, 0], [7, 3], [2, 2]];
     const scoreStyle = (theme, i) => ({
         colour: palette[theme.dark ? "dark" : "light"][i % shapes.length], dash: dashes[Math.floor(i / shapes.length) % dashes.length],
@@ -226,7 +247,7 @@ function kilnCharts(data, specs, vega) {
     }
 
     return { digits, many, clockTitle, variantLegend, fileName, namesOf, best, byEffect, cost, effect, pairRange, byImportance, heat,
-        lineRange, parallelWidth, parallel, oneIntensity, roofline, scoreStyle, scores, view };
+        lineRange, parallelWidth, parallel, oneIntensity, roofline, compare, scoreStyle, scores, view };
 }
 
 /* ---- Vega out of its modules; whole it is one module ---- */

@@ -16,6 +16,8 @@
         await new Promise((resolve, reject) => process.stdout.write(line, (error) => (error ? reject(error) : resolve())));
         view.finalize();
     }
+    for (const pair of kilnData.pairs)
+        if (pair.points.length > 1) await put(charts.compare(pair, theme), 560, "compare", pair.a + 1, pair.b + 1);
     let number = 0;
     for (const problem of kilnData.problems) {
         number++;

@@ -238,6 +238,20 @@
         addChart(section, () => charts.roofline(problem, theme()));
     }
 
+    function compare(section) {
+        const controls = make("div", section, { className: "controls" }), body = make("div", section), pairs = data.pairs.filter((pair) => pair.points.length > 1);
+        const show = (number) => {
+            clear(body);
+            const pair = pairs[number], shown = () => charts.compare(pair, theme());
+            make("p", body, { className: "note" }, shown().subtitle + ". On the dashed line a configuration is as many times slower than the best on both.");
+            if (shown().legend.length) legend(body, () => shown().legend);
+            addChart(body, shown);
+        };
+        if (pairs.length > 1) choose(controls, "pair", pairs.map((pair) => pair.name_a + " and " + pair.name_b), 0, show);
+        if (pairs.length) show(0);
+        else make("p", section, { className: "note" }, "No two of them have two configurations in common.");
+    }
+
     /* ---- the page of kiln compare-strategies ---- */
 
     function scores(section) {
@@ -270,6 +284,8 @@
         scores(document.querySelector("[data-chart=scores]"));
         return;
     }
+    const comparison = document.querySelector("[data-chart=compare]");
+    if (comparison) compare(comparison);
     data.problems.forEach((problem, i) => {
         const article = document.getElementById("problem-" + i), at = (name) => article.querySelector("[data-chart=" + name + "]");
         if (!problem.ran) return;

@@ -1,7 +1,7 @@
 /* report.h - what the files of `kiln report` share: ordered samples and their figures.
  *
  * commands/report.c reads samples, data.c orders them and computes the figures, json.c writes the data of the charts,
- * page.c writes the page, environment.c what the samples were made with, export.c each chart as a file, scores.c the page of kiln compare-strategies, vega.c finds the
+ * compare.c compares problems, page.c writes the page, environment.c what the samples were made with, export.c each chart as a file, scores.c the page of kiln compare-strategies, vega.c finds the
  * charting library, gnuplot.c writes scripts for papers. */
 #ifndef KILN_CLI_REPORT_H
 #define KILN_CLI_REPORT_H
@@ -101,12 +101,28 @@ typedef struct report_problem {
     double least;              /* seconds of the fastest of all */
 } report_problem;
 
+/* Two problems, and what they have in common (compare.c). */
+typedef struct report_pair {
+    const report_problem *a, *b;
+    size_t number_a, number_b;
+    size_t count;                                 /* of configurations that ran on both */
+    double correlation;                           /* of ranks; NaN: fewer than three, or all the same */
+    double cost_a, cost_b;                        /* of the other's best, as a multiple of the best; 0: not tried */
+    const char *name_a, *name_b;                  /* what is not the same in both of device, sizes and store */
+    const char *differ;                           /* what the best configurations differ in */
+    const report_sample **samples_a, **samples_b; /* those that are drawn */
+    size_t shown;
+} report_pair;
+
 typedef struct report {
     const char *spec, *title, *source; /* source: what was read, for people */
     cli_list asides;                   /* variants that are no contenders */
     bool replayed;                     /* times of day mean nothing: `at` is a clock that began at 0 */
     report_problem *problems;
     size_t problem_count, problem_room, count;
+    bool several; /* stores, which the labels of problems then name */
+    report_pair *pairs;
+    size_t pair_count;
     void *texts; /* a tree of interned texts */
 } report;
 
@@ -118,6 +134,8 @@ void report_add(report_problem *problem, const report_sample *sample);
 void report_add_once(cli_list *list, const char *text);
 void report_observe(report_range *range, double value); /* 0 and less: not known */
 void report_finish(report *r);
+void report_compare(report *r, size_t problems);                                /* the first of them, with each other */
+size_t report_variant_of(const report_problem *p, const report_sample *sample); /* its variant's number */
 void report_free(report *r);
 
 const char *report_time_text(report_time time);
@@ -160,6 +178,8 @@ void report_head(FILE *to, const char *const *texts, size_t count, const char *n
 const char *report_cut(const char *text); /* at a limit, with "..." */
 void report_environment(FILE *to, const report *r, const report_problem *p);
 void report_citation(FILE *to, const report *r);
+void report_comparison(FILE *to, const report *r); /* nothing for one problem */
+json_t *report_pairs_json(const report *r);
 void report_page_start(FILE *to, const char *title, const report_library *library);
 void report_page_end(FILE *to, const json_t *data, const report_library *library);
 /* The whole page of a report. 0, or the exit code. `size`: of the file. */
