@@ -11,8 +11,10 @@ look() {
     grep -o 'data-over="[^"]*"' dom.html
     grep -oE '<div class="chart"[^>]*><svg' dom.html | sed 's/.*aria-label="//; s/".*//' | sort
 }
-kiln tune add --device sim:h200 >/dev/null
-kiln tune add --device sim:t4 -v wide >/dev/null
+sed 's/^    params: {BLOCK: .*/    metrics: {threads: BLOCK \/ ITEMS}\n&/' "$SPECS/add.yaml" >add.yaml
+cp "$SPECS/add.cu" .
+kiln tune ./add.yaml --device sim:h200 >/dev/null
+kiln tune ./add.yaml --device sim:t4 -v wide >/dev/null
 kiln report add
 look report.html 1400
 look report.html 500

@@ -67,6 +67,12 @@ static int add_record(void *user, const kiln_record *record)
         sample.share = record->result->roofline;
         sample.inputs = record->result->inputs_seconds;
         sample.copy = record->result->copy_seconds;
+        sample.energy = record->result->energy_joules;
+        sample.power = record->result->power_watts;
+        sample.verified = record->result->verified != 0;
+        sample.error = record->result->worst_error;
+        sample.compile = (double)record->result->compile_ns / 1e9;
+        sample.metrics = report_intern(r, record->result->metrics.text);
         sample.functions = report_intern(r, record->result->input_functions.text);
         p->stopped_early += record->result->stopped_early != 0;
         p->throttled += (record->result->throttle &
@@ -295,6 +301,11 @@ static int make(cli *c, report *r)
         report_finish(r);
     if (cli_interrupted())
         return cli_fail(c, KILN_ERROR_INTERRUPTED, "interrupted; no report was written");
+    if (report_unknown_objective(r))
+        return cli_fail(c, KILN_ERROR_NOT_FOUND,
+                        "no sample has '%s'; samples have time, gflops, gbs, roofline, energy, power, error, compile, "
+                        "where they are known, and the spec's metrics",
+                        report_unknown_objective(r));
     if (!args->replay)
         find_peaks(c, r);
     size_t charts = 0;
@@ -324,7 +335,7 @@ static int report_run(cli *c)
         return cli_usage(c, "--compare names a store; with --replay there is none");
     if (args->json && args->report_to && strcmp(args->report_to, "-") == 0)
         return cli_usage(c, "--json and the page cannot both be standard output");
-    report r = {0};
+    report r = {.objectives = args->objectives};
     cli_catch_signals("");
     int code = make(c, &r);
     report_free(&r);
@@ -334,6 +345,9 @@ static int report_run(cli *c)
 static const cli_option options[] = {
     {"output", 'o', CLI_TEXT, CLI_OPTION_FIELD(report_to), "FILE", CLI_FILES, NULL,
      "The file of the page; - is standard output. Default: report.html."},
+    {"objective", 0, CLI_LIST, CLI_OPTION_FIELD(objectives), "NAME", CLI_NOTHING, NULL,
+     "Whose front is shown: time, gflops, gbs, roofline, energy, power, error, compile, or a metric of the spec, with min: "
+     "or max: before it. Repeatable: two. Default: time, and what of energy, error or metrics there is."},
     {"charts", 0, CLI_TEXT, CLI_OPTION_FIELD(charts), "FOLDER", CLI_FOLDERS, NULL,
      "Write every chart as an SVG file instead of the page. Needs Node.js (nodejs)."},
     {"png", 0, CLI_FLAG, CLI_OPTION_FIELD(png), NULL, CLI_NOTHING, NULL,

@@ -454,6 +454,7 @@ void report_finish(report *r)
         find_variants(p);
         order_in_time(p, r->replayed);
         find_reasons(p);
+        report_find_quantities(r, p);
         r->count += p->count;
     }
     if (r->problem_count)

@@ -24,6 +24,7 @@
         if (!problem.ran) continue;
         await put(charts.best(problem, theme, 0), 760, number, "best");
         if (problem.roofline.points.length) await put(charts.roofline(problem, theme), 760, number, "roofline");
+        for (const y of charts.tradesOf(problem)) await put(charts.trade(problem, y, theme), 560, number, "quantity", problem.quantities.list[y].name);
         for (const variant of problem.variants) {
             if (!variant.ran || !variant.params.length) continue;
             const words = variant.name ? [number, variant.name] : [number];

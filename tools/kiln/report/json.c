@@ -215,6 +215,7 @@ json_t *report_json(const report *r, double detail)
         js_set(problem, "ran", js_whole(p->ran));
         add_samples(problem, p, unit, detail);
         js_set(problem, "roofline", roofline(p, detail));
+        js_set(problem, "quantities", report_quantities_json(p, detail));
         for (size_t v = 0; v < p->variant_count; v++)
             js_add(variants, variant_json(&p->variants[v], unit, detail));
         js_set(problem, "variants", variants);

@@ -415,6 +415,7 @@ static void put_problem(FILE *to, const report *r, size_t number)
         chart(to, "best", "Best so far");
         best_tables(to, p);
         end_to_end_table(to, p);
+        report_objectives(to, p);
         chart(to, "effects", "Effect of each param");
         param_tables(to, p);
         chart(to, "pairs", "Pairs of params");

@@ -238,6 +238,20 @@
         addChart(section, () => charts.roofline(problem, theme()));
     }
 
+    function trade(section, problem) {
+        const controls = make("div", section, { className: "controls" }), order = charts.tradesOf(problem), { list, second } = problem.quantities;
+        if (problem.variants.length > 1) legend(section, () => charts.variantLegend(charts.namesOf(problem), theme()));
+        const body = make("div", section), start = Math.max(0, order.indexOf(second));
+        const show = (number) => { clear(body); addChart(body, () => charts.trade(problem, order[number], theme())); };
+        if (!order.length) {
+            make("p", section, { className: "note" }, "They are the same in all samples.");
+            return;
+        }
+        choose(controls, "show", order.map((i) => list[i].name), start, show);
+        make("p", section, { className: "note" }, "The line joins the samples that none beats in both.");
+        show(start);
+    }
+
     function compare(section) {
         const controls = make("div", section, { className: "controls" }), body = make("div", section), pairs = data.pairs.filter((pair) => pair.points.length > 1);
         const show = (number) => {
@@ -291,6 +305,7 @@
         if (!problem.ran) return;
         bestSoFar(at("best"), problem);
         ofVariant(article, problem);
+        if (at("trade")) trade(at("trade"), problem);
         if (at("roofline")) roofline(at("roofline"), problem);
     });
 })();
