@@ -7,7 +7,7 @@ import json
 import re
 import sys
 
-ELEMENTS = set("""html head meta title style body header h1 h2 h3 p noscript main section article div table thead tbody tr th
+ELEMENTS = set("""html head meta title style body header h1 h2 h3 h4 p noscript main section article div table thead tbody tr th
 td pre code b br span a dl dt dd details summary footer script""".split())
 ATTRIBUTES = set("lang charset http-equiv content name class id scope href data-chart tabindex role hidden type".split())
 EMPTY = {"meta", "br"}

@@ -11,7 +11,10 @@ look() {
     grep -o 'data-over="[^"]*"' dom.html
     grep -oE '<div class="chart"[^>]*><svg' dom.html | sed 's/.*aria-label="//; s/".*//' | sort
 }
-kiln tune add --device sim:h200 >/dev/null
+sed 's/^    params: {BLOCK: .*/    metrics: {threads: BLOCK \/ ITEMS}\n&/' "$SPECS/add.yaml" >add.yaml
+cp "$SPECS/add.cu" .
+kiln tune ./add.yaml --device sim:h200 >/dev/null
+kiln tune ./add.yaml --device sim:t4 -v wide >/dev/null
 kiln report add
 look report.html 1400
 look report.html 500
@@ -21,7 +24,7 @@ cat > click.html <<'END'
 dispatchEvent(new Event("beforeprint"));
 HTMLAnchorElement.prototype.click = function () {
     const line = document.createElement("p");
-    line.textContent = "saved " + this.download + " " + this.href.slice(0, 22) + " " + decodeURIComponent(this.href).includes("Best so far</text>");
+    line.textContent = "saved " + this.download + " " + this.href.slice(0, 22) + " " + decodeURIComponent(this.href).includes("Times of both</text>");
     document.body.append(line);
 };
 document.querySelectorAll(".save button").forEach((button, i) => i < 2 && button.click());
@@ -29,7 +32,7 @@ document.querySelectorAll(".save button").forEach((button, i) => i < 2 && button
 END
 cat report.html click.html > looked.html
 chromium --headless=new --no-sandbox --disable-gpu --user-data-dir=profile --enable-logging=stderr --dump-dom \
-    --virtual-time-budget=20000 "file://$PWD/looked.html" 2>log | grep -o 'saved Best[^<]*' | sort
+    --virtual-time-budget=20000 "file://$PWD/looked.html" 2>log | grep -o 'saved Times[^<]*' | sort
 grep CONSOLE log
 cat > space.json <<'END'
 {"kernel_name": "k", "device_name": "A", "tune_params_keys": ["x", "y"], "cache": {

@@ -13,6 +13,7 @@ for number, row in enumerate(rows):
     row["spec"] = "<img src=x onerror=alert(1)>"
     row["nvrtc"] = "\\input{/etc/passwd}} %~^$ @string"
     row["variant"] = row["device"] = row["driver"] = row["run"] = row["host"] = row["command"] = bad
+    row["metrics"] = f"</script><b>={number} =3 x={2 - number} ' \"=nan"
     if number == 0:
         row["status"], row["message"] = "9", bad
 with open("bad.csv", "w", newline="") as file:

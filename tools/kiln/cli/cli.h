@@ -88,7 +88,7 @@ typedef struct cli_args {
     const char *variant, *arch, *device, *cache_dir, *worker, *log_level, *only, *csv;
     const char *over, *at_block, *store, *known, *export_to, *format;
     const char *replay, *strategy, *plot;
-    const char *report_to, *gnuplot, *charts, *vega;
+    const char *report_to, *gnuplot, *charts, *compare, *vega;
     const char *capture;
     const char *kernel, *output_to, *space; /* of init */
     const char *source, *ptx, *cubin;       /* files to write; NULL: none, "-": standard output */

@@ -67,6 +67,12 @@ static int add_record(void *user, const kiln_record *record)
         sample.share = record->result->roofline;
         sample.inputs = record->result->inputs_seconds;
         sample.copy = record->result->copy_seconds;
+        sample.energy = record->result->energy_joules;
+        sample.power = record->result->power_watts;
+        sample.verified = record->result->verified != 0;
+        sample.error = record->result->worst_error;
+        sample.compile = (double)record->result->compile_ns / 1e9;
+        sample.metrics = report_intern(r, record->result->metrics.text);
         sample.functions = report_intern(r, record->result->input_functions.text);
         p->stopped_early += record->result->stopped_early != 0;
         p->throttled += (record->result->throttle &
@@ -112,11 +118,30 @@ static int find_spec(cli *c, report *r)
     return 0;
 }
 
+static int read_one(cli *c, report *r, const kiln_store_filter *filter, const char *name)
+{
+    kiln_store *store = NULL;
+    kiln_error *error = NULL;
+    size_t before = r->problem_count;
+    if (kiln_store_open(c->engine, name, KILN_STORE_READ, &store, &error) != KILN_OK)
+        return cli_error(c, error);
+    const char *path = cli_printf("%s", kiln_store_path(store));
+    const char *named = cli_printf("%s", base_name(path)); /* not where it lies: the page may go to others */
+    r->source = r->source && strcmp(r->source, named) == 0 ? cli_printf("%s (the second)", named) : named;
+    collecting to = {r, &c->args.sizes};
+    kiln_status status = kiln_store_list(store, filter, add_record, &to, &error);
+    kiln_store_close(store);
+    if (status != KILN_OK)
+        return cli_error(c, error);
+    if (r->problem_count == before && !cli_interrupted())
+        return cli_fail(c, KILN_ERROR_NOT_FOUND, "%s has no such samples of '%s'; 'kiln results' lists its samples",
+                        path, r->spec);
+    return 0;
+}
+
 static int read_store(cli *c, report *r)
 {
     const cli_args *args = &c->args;
-    kiln_store *store = NULL;
-    kiln_error *error = NULL;
     kiln_store_filter filter = {.size = sizeof filter, .variant = args->variant, .device = args->device};
     c->args.device = NULL; /* a filter, and not the device to open */
     int code = cli_engine(c);
@@ -124,19 +149,9 @@ static int read_store(cli *c, report *r)
     if (code)
         return code;
     filter.spec = r->spec;
-    if (kiln_store_open(c->engine, args->store, KILN_STORE_READ, &store, &error) != KILN_OK)
-        return cli_error(c, error);
-    r->source = cli_printf("%s", base_name(kiln_store_path(store)));
-    collecting to = {r, &args->sizes};
-    kiln_status status = kiln_store_list(store, &filter, add_record, &to, &error);
-    const char *path = cli_printf("%s", kiln_store_path(store));
-    kiln_store_close(store);
-    if (status != KILN_OK)
-        return cli_error(c, error);
-    if (r->problem_count == 0 && !cli_interrupted())
-        return cli_fail(c, KILN_ERROR_NOT_FOUND, "%s has no such samples of '%s'; 'kiln results' lists its samples",
-                        path, r->spec);
-    return 0;
+    r->several = args->compare != NULL;
+    code = read_one(c, r, &filter, args->store);
+    return code || !args->compare ? code : read_one(c, r, &filter, args->compare);
 }
 
 /* ---- peaks ---- */
@@ -279,6 +294,11 @@ static int make(cli *c, report *r)
         report_finish(r);
     if (cli_interrupted())
         return cli_fail(c, KILN_ERROR_INTERRUPTED, "interrupted; no report was written");
+    if (report_unknown_objective(r))
+        return cli_fail(c, KILN_ERROR_NOT_FOUND,
+                        "no sample has '%s'; samples have time, gflops, gbs, roofline, energy, power, error, compile, "
+                        "where they are known, and the spec's metrics",
+                        report_unknown_objective(r));
     if (!args->replay)
         find_peaks(c, r);
     size_t charts = 0;
@@ -304,9 +324,11 @@ static int report_run(cli *c)
             c, "--output, --charts and --gnuplot exclude each other: the last two name the folders for their files");
     if (args->png && !args->charts)
         return cli_usage(c, "--png needs --charts FOLDER");
+    if (args->compare && args->replay)
+        return cli_usage(c, "--compare names a store; with --replay there is none");
     if (args->json && args->report_to && strcmp(args->report_to, "-") == 0)
         return cli_usage(c, "--json and the page cannot both be standard output");
-    report r = {0};
+    report r = {.objectives = args->objectives};
     cli_catch_signals("");
     int code = make(c, &r);
     report_free(&r);
@@ -316,6 +338,9 @@ static int report_run(cli *c)
 static const cli_option options[] = {
     {"output", 'o', CLI_TEXT, CLI_OPTION_FIELD(report_to), "FILE", CLI_FILES, NULL,
      "The file of the page; - is standard output. Default: report.html."},
+    {"objective", 0, CLI_LIST, CLI_OPTION_FIELD(objectives), "NAME", CLI_NOTHING, NULL,
+     "Whose front is shown: time, gflops, gbs, roofline, energy, power, error, compile, or a metric of the spec, with min: "
+     "or max: before it. Repeatable: two. Default: time, and what of energy, error or metrics there is."},
     {"charts", 0, CLI_TEXT, CLI_OPTION_FIELD(charts), "FOLDER", CLI_FOLDERS, NULL,
      "Write every chart as an SVG file instead of the page. Needs Node.js (nodejs)."},
     {"png", 0, CLI_FLAG, CLI_OPTION_FIELD(png), NULL, CLI_NOTHING, NULL,
@@ -334,6 +359,8 @@ static const cli_option which_options[] = {
     {"size", 's', CLI_LIST, CLI_OPTION_FIELD(sizes), "NAME=VALUE", CLI_NOTHING, NULL,
      "Only samples with this size. Repeatable."},
     CLI_STORE_OPTION,
+    {"compare", 0, CLI_TEXT, CLI_OPTION_FIELD(compare), "FILE", CLI_FILES, NULL,
+     "Also the samples of this store, such as those of an earlier sweep: the page compares them."},
 };
 static const cli_group which_group = {"Which samples", which_options, CLI_COUNT(which_options)};
 
@@ -359,7 +386,8 @@ const cli_command cli_report_command = {
         "Makes a page from the samples that 'kiln tune' has stored, also while it still runs: the best so far over time, "
         "the effect of each param on the time, heat maps of pairs of params, all configurations as lines, the roofline, "
         "failures by reason, the environment, and tables of the fastest. If the samples are of several devices or "
-        "sizes the page has a section for each, and a table that compares them.\n\n"
+        "sizes the page has a section for each, and compares them: the best of each, which configurations they have in "
+        "common, and whether what is fast on one is fast on the other.\n\n"
         "The page is one file that needs no network. Its charts are drawn by Vega, which is embedded in it: Debian's "
         "and Ubuntu's package libjs-vega, or what --vega or $KILN_VEGA names. The page saves each chart as SVG or PNG.",
     .max_words = 1,

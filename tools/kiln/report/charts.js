@@ -167,6 +167,47 @@ function kilnCharts(data, specs, vega) {
         };
     }
 
+    /* A quantity over the first one, with those that nothing beats in both. `y`: its number. */
+    function trade(problem, y, theme) {
+        const { first, list, rows } = problem.quantities, names = namesOf(problem), several = names.length > 1;
+        const title = (q) => q.name + (q.unit ? " (" + q.unit + ")" : "");
+        const one = (row) => ({ x: row[2 + first], y: row[2 + y], shape: several ? shape(row[0]) : "circle", colour: several ? colour(theme, row[0]) : theme.soft, edge: theme.back,
+            tip: list[first].name + " " + digits(row[2 + first]) + ", " + list[y].name + " " + digits(row[2 + y]) + "\n" + (names[row[0]] + " " + row[1]).trim() });
+        const points = rows.map(one).filter((row) => row.x !== null && row.y !== null);
+        const axis = (values) => {
+            const low = least(values), high = greatest(values), log = low > 0 && high / low > 6;
+            return log ? ["log", low / 1.1, high * 1.1] : ["linear", low - 0.05 * (high - low), high + 0.05 * (high - low)];
+        };
+        const [xtype, xlow, xhigh] = axis(points.map((row) => row.x)), [ytype, ylow, yhigh] = axis(points.map((row) => row.y));
+        return {
+            spec: "scatter", title: list[y].name + " over " + list[first].name, types: { x: xtype, y: ytype }, legend: several ? variantLegend(names, theme) : [],
+            signals: { xtitle: title(list[first]), ytitle: title(list[y]), xlow, xhigh, ylow, yhigh, soft: theme.soft, best: theme.best },
+            tables: { points, front: list[y].front.map((i) => one(rows[i])), line: [] },
+        };
+    }
+    const tradesOf = (problem) => problem.quantities.second >= problem.quantities.list.length ? [] : problem.quantities.list.map((q, i) => i).filter((i) => i !== problem.quantities.first && problem.quantities.list[i].varies);
+
+    /* Of a limit beyond the points, on a scale with logarithms. */
+    const beyond = (numbers, factor) => [least(numbers) / factor, greatest(numbers) * factor];
+    /* The times of two problems; the line: as many times slower on both as the best of each. */
+    function compare(pair, theme) {
+        const names = namesOf(data.problems[pair.a]), several = names.length > 1;
+        const [xlow, xhigh] = beyond(pair.points.map((row) => row[0]), 1.1), [ylow, yhigh] = beyond(pair.points.map((row) => row[1]), 1.1);
+        const xleast = least(pair.points.map((row) => row[0])), yleast = least(pair.points.map((row) => row[1]));
+        const far = Math.max(xhigh / xleast, yhigh / yleast), type = far < 6 ? "linear" : "log"; /* a log scale has few ticks then */
+        return {
+            spec: "scatter", title: "Times of both", types: { x: type, y: type }, subtitle: many(pair.count) + " configurations in common" +
+                (pair.correlation === null ? "" : ", rank correlation " + digits(pair.correlation, 3)),
+            legend: several ? variantLegend(names, theme) : [],
+            signals: { xtitle: pair.name_a + " (" + pair.unit_a + ")", ytitle: pair.name_b + " (" + pair.unit_b + ")", xlow, xhigh, ylow, yhigh, soft: theme.soft, best: theme.best },
+            tables: {
+                points: pair.points.map((row) => ({ x: row[0], y: row[1], shape: several ? shape(row[2]) : "circle", colour: several ? colour(theme, row[2]) : theme.best,
+                    tip: digits(row[0]) + " " + pair.unit_a + ", " + digits(row[1]) + " " + pair.unit_b + "\n" + (names[row[2]] + " " + row[3]).trim() })),
+                front: [], line: [{ x: xleast, y: yleast }, { x: xleast * far, y: yleast * far }],
+            },
+        };
+    }
+
     const dashes = [[1, 0], [7, 3], [2, 2]];
     const scoreStyle = (theme, i) => ({
         colour: palette[theme.dark ? "dark" : "light"][i % shapes.length], dash: dashes[Math.floor(i / shapes.length) % dashes.length],
@@ -226,7 +267,7 @@ function kilnCharts(data, specs, vega) {
     }
 
     return { digits, many, clockTitle, variantLegend, fileName, namesOf, best, byEffect, cost, effect, pairRange, byImportance, heat,
-        lineRange, parallelWidth, parallel, oneIntensity, roofline, scoreStyle, scores, view };
+        lineRange, parallelWidth, parallel, oneIntensity, roofline, compare, trade, tradesOf, scoreStyle, scores, view };
 }
 
 /* ---- Vega out of its modules; whole it is one module ---- */

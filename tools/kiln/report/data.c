@@ -64,7 +64,8 @@ report_problem *report_find_problem(report *r, const char *device, const kiln_se
 {
     for (size_t i = r->problem_count; i-- > 0;) { /* the last one is the most likely */
         report_problem *p = &r->problems[i];
-        if (strcmp(p->device, device) == 0 && same_settings(p->size_list, p->size_count, sizes, size_count))
+        if (strcmp(p->from, r->source) == 0 && strcmp(p->device, device) == 0 &&
+            same_settings(p->size_list, p->size_count, sizes, size_count))
             return p;
     }
     const char *text = report_intern(r, cli_settings_text(sizes, size_count));
@@ -453,6 +454,7 @@ void report_finish(report *r)
         find_variants(p);
         order_in_time(p, r->replayed);
         find_reasons(p);
+        report_find_quantities(r, p);
         r->count += p->count;
     }
     if (r->problem_count)

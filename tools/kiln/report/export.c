@@ -141,7 +141,9 @@ static int find_rsvg(cli *c)
 static int draw(cli *c, const report *r, const report_library *library, FILE *program, FILE *drawn)
 {
     static const char *const words[] = {"node", "-", NULL};
-    json_t *data = report_json(r, 1);
+    report compared = *r;
+    report_compare(&compared, r->problem_count);
+    json_t *data = report_json(&compared, 1);
     put_program(program, data, library);
     json_decref(data);
     if (fflush(program) != 0 || ferror(program))

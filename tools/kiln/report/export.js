@@ -16,12 +16,15 @@
         await new Promise((resolve, reject) => process.stdout.write(line, (error) => (error ? reject(error) : resolve())));
         view.finalize();
     }
+    for (const pair of kilnData.pairs)
+        if (pair.points.length > 1) await put(charts.compare(pair, theme), 560, "compare", pair.a + 1, pair.b + 1);
     let number = 0;
     for (const problem of kilnData.problems) {
         number++;
         if (!problem.ran) continue;
         await put(charts.best(problem, theme, 0), 760, number, "best");
         if (problem.roofline.points.length) await put(charts.roofline(problem, theme), 760, number, "roofline");
+        for (const y of charts.tradesOf(problem)) await put(charts.trade(problem, y, theme), 560, number, "quantity", problem.quantities.list[y].name);
         for (const variant of problem.variants) {
             if (!variant.ran || !variant.params.length) continue;
             const words = variant.name ? [number, variant.name] : [number];

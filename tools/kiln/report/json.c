@@ -26,7 +26,7 @@ static const char *cut(const char *text, size_t most)
     return strlen(text) <= most ? text : cli_printf("%s ...", cli_strndup(text, most));
 }
 
-static size_t variant_of(const report_problem *p, const report_sample *s)
+size_t report_variant_of(const report_problem *p, const report_sample *s)
 {
     size_t v = 0;
     while (v < p->variant_count && strcmp(p->variants[v].name, s->variant) != 0)
@@ -39,7 +39,7 @@ static void add_row(json_t *rows, const report_problem *p, const report_sample *
     json_t *row = js_array();
     js_add(row, js_real(s->clock));
     js_add(row, js_whole(s->number));
-    js_add(row, js_whole(variant_of(p, s)));
+    js_add(row, js_whole(report_variant_of(p, s)));
     js_add(row, js_real(s->seconds / unit));
     js_add(row, js_text(cut(report_configuration(s), MOST_TEXT)));
     js_add(rows, row);
@@ -59,7 +59,7 @@ static void add_samples(json_t *object, const report_problem *p, double unit, do
                 json_t *row = js_array();
                 js_add(row, js_real(s->clock));
                 js_add(row, js_whole(s->number));
-                js_add(row, js_whole(variant_of(p, s)));
+                js_add(row, js_whole(report_variant_of(p, s)));
                 js_add(row, js_text(s->reason));
                 js_add(failures, row);
             }
@@ -91,7 +91,7 @@ static json_t *roofline(const report_problem *p, double detail)
         json_t *row = js_array();
         js_add(row, js_real(s->flops / s->bytes));
         js_add(row, js_real(s->flops / s->seconds / 1e9));
-        js_add(row, js_whole(variant_of(p, s)));
+        js_add(row, js_whole(report_variant_of(p, s)));
         js_add(row, js_text(cut(report_configuration(s), MOST_TEXT)));
         js_add(row, s->share > 0 ? js_real(s->share) : json_null());
         js_add(row, json_boolean(best));
@@ -215,6 +215,7 @@ json_t *report_json(const report *r, double detail)
         js_set(problem, "ran", js_whole(p->ran));
         add_samples(problem, p, unit, detail);
         js_set(problem, "roofline", roofline(p, detail));
+        js_set(problem, "quantities", report_quantities_json(p, detail));
         for (size_t v = 0; v < p->variant_count; v++)
             js_add(variants, variant_json(&p->variants[v], unit, detail));
         js_set(problem, "variants", variants);
@@ -222,5 +223,6 @@ json_t *report_json(const report *r, double detail)
     }
     js_set(object, "replayed", json_boolean(r->replayed));
     js_set(object, "problems", problems);
+    js_set(object, "pairs", report_pairs_json(r));
     return object;
 }

@@ -412,13 +412,14 @@ static void put_problem(FILE *to, const report *r, size_t number)
     fprintf(to, "<article class=problem id=problem-%zu>\n<h2>", number);
     report_put(to, "%s", p->device);
     fputs(" <span>", to);
-    report_put(to, "%s", p->sizes);
+    report_put(to, "%s%s%s", p->sizes, r->several ? ", from " : "", r->several ? p->from : "");
     fputs("</span></h2>\n", to);
     if (p->best) {
         summary(to, r, p);
         chart(to, "best", "Best so far");
         best_tables(to, p);
         end_to_end_table(to, p);
+        report_objectives(to, p);
         chart(to, "effects", "Effect of each param");
         param_tables(to, p);
         chart(to, "pairs", "Pairs of params");
@@ -444,7 +445,7 @@ static void put_problems(FILE *to, const report *r)
         fprintf(to, "<tr><td><a href=\"#problem-%zu\">", i);
         report_put(to, "%s", p->device);
         fputs("</a></td>", to);
-        report_cell(to, false, p->sizes);
+        report_cell(to, false, r->several ? cli_printf("%s, from %s", p->sizes, p->from) : p->sizes);
         report_cell(to, true, cli_whole(p->count));
         report_cell(to, true, cli_whole(p->count - p->ran));
         double unit;
@@ -480,6 +481,7 @@ static void put_page(FILE *to, const report *r, const report_library *library, c
     fputs("</header>\n<main>\n", to);
     if (r->problem_count > 1)
         put_problems(to, r);
+    report_comparison(to, r);
     for (size_t i = 0; i < r->problem_count; i++)
         put_problem(to, r, i);
     report_citation(to, r);
@@ -522,6 +524,7 @@ int report_page(cli *c, const report *r, const report_library *library, const ch
     report shown = *r;
     if (shown.problem_count > MOST_PROBLEMS)
         shown.problem_count = MOST_PROBLEMS;
+    report_compare(&shown, shown.problem_count);
     json_t *data = fitting_data(&shown);
     put_page(to, &shown, library, data, r->problem_count - shown.problem_count);
     json_decref(data);

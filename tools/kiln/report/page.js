@@ -238,6 +238,34 @@
         addChart(section, () => charts.roofline(problem, theme()));
     }
 
+    function trade(section, problem) {
+        const controls = make("div", section, { className: "controls" }), order = charts.tradesOf(problem), { list, second } = problem.quantities;
+        if (problem.variants.length > 1) legend(section, () => charts.variantLegend(charts.namesOf(problem), theme()));
+        const body = make("div", section), start = Math.max(0, order.indexOf(second));
+        const show = (number) => { clear(body); addChart(body, () => charts.trade(problem, order[number], theme())); };
+        if (!order.length) {
+            make("p", section, { className: "note" }, "They are the same in all samples.");
+            return;
+        }
+        choose(controls, "show", order.map((i) => list[i].name), start, show);
+        make("p", section, { className: "note" }, "The line joins the samples that none beats in both.");
+        show(start);
+    }
+
+    function compare(section) {
+        const controls = make("div", section, { className: "controls" }), body = make("div", section), pairs = data.pairs.filter((pair) => pair.points.length > 1);
+        const show = (number) => {
+            clear(body);
+            const pair = pairs[number], shown = () => charts.compare(pair, theme());
+            make("p", body, { className: "note" }, shown().subtitle + ". On the dashed line a configuration is as many times slower than the best on both.");
+            if (shown().legend.length) legend(body, () => shown().legend);
+            addChart(body, shown);
+        };
+        if (pairs.length > 1) choose(controls, "pair", pairs.map((pair) => pair.name_a + " and " + pair.name_b), 0, show);
+        if (pairs.length) show(0);
+        else make("p", section, { className: "note" }, "No two of them have two configurations in common.");
+    }
+
     /* ---- the page of kiln compare-strategies ---- */
 
     function scores(section) {
@@ -270,11 +298,14 @@
         scores(document.querySelector("[data-chart=scores]"));
         return;
     }
+    const comparison = document.querySelector("[data-chart=compare]");
+    if (comparison) compare(comparison);
     data.problems.forEach((problem, i) => {
         const article = document.getElementById("problem-" + i), at = (name) => article.querySelector("[data-chart=" + name + "]");
         if (!problem.ran) return;
         bestSoFar(at("best"), problem);
         ofVariant(article, problem);
+        if (at("trade")) trade(at("trade"), problem);
         if (at("roofline")) roofline(at("roofline"), problem);
     });
 })();

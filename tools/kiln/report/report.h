@@ -1,7 +1,7 @@
 /* report.h - what the files of `kiln report` share: ordered samples and their figures.
  *
  * commands/report.c reads samples, data.c orders them and computes the figures, json.c writes the data of the charts,
- * page.c writes the page, environment.c what the samples were made with, export.c each chart as a file, scores.c the page of kiln compare-strategies, vega.c finds the
+ * quantities.c has what samples have besides time, compare.c compares problems, page.c writes the page, environment.c what the samples were made with, export.c each chart as a file, scores.c the page of kiln compare-strategies, vega.c finds the
  * charting library, gnuplot.c writes scripts for papers. */
 #ifndef KILN_CLI_REPORT_H
 #define KILN_CLI_REPORT_H
@@ -31,19 +31,32 @@ typedef struct report_sample {
     const char *reason; /* NULL: it ran; else the kind of failure */
     const char *message;
     report_time time;
-    double seconds, flops, bytes, share; /* share: of the roofline's bound; 0: not known */
-    double at;                           /* seconds: since 1970, or on a replay's clock */
-    double clock;                        /* of the search, without its pauses */
-    double inputs, copy;                 /* seconds: making its inputs on the host, copying them to the device */
-    const char *functions;               /* "NAME=SECONDS ...": those that made its inputs; NULL: not known */
-    size_t number;                       /* from 1, in order of time */
-    uint32_t *levels;                    /* of each param of its variant: which of its values */
+    double seconds, flops, bytes, share;  /* share: of the roofline's bound; 0: not known */
+    double at;                            /* seconds: since 1970, or on a replay's clock */
+    double clock;                         /* of the search, without its pauses */
+    double inputs, copy;                  /* seconds: making its inputs on the host, copying them to the device */
+    double energy, power, error, compile; /* J, W, tolerances, seconds; 0: not known */
+    bool verified;
+    const char *metrics;   /* "NAME=VALUE ..."; NULL: none */
+    const char *functions; /* "NAME=SECONDS ...": those that made its inputs; NULL: not known */
+    size_t number;         /* from 1, in order of time */
+    uint32_t *levels;      /* of each param of its variant: which of its values */
 } report_sample;
 
 typedef struct report_spread {
     size_t ran, failed;
     double least, low, median, high, most;
 } report_spread;
+
+/* What samples are better or worse in (quantities.c). */
+typedef struct report_quantity {
+    const char *name, *unit;
+    bool more, metric, varies;   /* more is better; it is the spec's own; not the same in all */
+    size_t known;                /* in how many samples */
+    const report_sample *best;   /* of those that count */
+    const report_sample **front; /* with the problem's first quantity: those that nothing beats in both */
+    size_t front_count;
+} report_quantity;
 
 /* Of what was observed while samples were measured. */
 typedef struct report_range {
@@ -97,9 +110,24 @@ typedef struct report_problem {
     double first, last, compile_seconds;
     double peak_flops, peak_bandwidth; /* 0: not known */
     const char *peaks_from;
-    const report_sample *best; /* of the contenders, if one ran; NULL: nothing ran */
-    double least;              /* seconds of the fastest of all */
+    const report_sample *best;                              /* of the contenders, if one ran; NULL: nothing ran */
+    double least;                                           /* seconds of the fastest of all */
+    report_quantity *quantities;                            /* time is the first */
+    size_t quantity_count, first_quantity, second_quantity; /* whose front the table has; the count: none */
 } report_problem;
+
+/* Two problems, and what they have in common (compare.c). */
+typedef struct report_pair {
+    const report_problem *a, *b;
+    size_t number_a, number_b;
+    size_t count;                                 /* of configurations that ran on both */
+    double correlation;                           /* of ranks; NaN: fewer than three, or all the same */
+    double cost_a, cost_b;                        /* of the other's best, as a multiple of the best; 0: not tried */
+    const char *name_a, *name_b;                  /* what is not the same in both of device, sizes and store */
+    const char *differ;                           /* what the best configurations differ in */
+    const report_sample **samples_a, **samples_b; /* those that are drawn */
+    size_t shown;
+} report_pair;
 
 typedef struct report {
     const char *spec, *title, *source; /* source: what was read, for people */
@@ -108,6 +136,10 @@ typedef struct report {
     bool replayed;                     /* times of day mean nothing: `at` is a clock that began at 0 */
     report_problem *problems;
     size_t problem_count, problem_room, count;
+    cli_list objectives; /* names of quantities, with min: or max:; the first two are those of the front */
+    bool several;        /* stores, which the labels of problems then name */
+    report_pair *pairs;
+    size_t pair_count;
     void *texts; /* a tree of interned texts */
 } report;
 
@@ -119,6 +151,11 @@ void report_add(report_problem *problem, const report_sample *sample);
 void report_add_once(cli_list *list, const char *text);
 void report_observe(report_range *range, double value); /* 0 and less: not known */
 void report_finish(report *r);
+void report_find_quantities(const report *r, report_problem *p);
+double report_value(const report_quantity *q, const report_sample *s); /* NaN: not known */
+const char *report_unknown_objective(const report *r);                 /* that no problem has; NULL: all are known */
+void report_compare(report *r, size_t problems);                       /* the first of them, with each other */
+size_t report_variant_of(const report_problem *p, const report_sample *sample); /* its variant's number */
 void report_free(report *r);
 
 const char *report_time_text(report_time time);
@@ -161,6 +198,10 @@ void report_head(FILE *to, const char *const *texts, size_t count, const char *n
 const char *report_cut(const char *text); /* at a limit, with "..." */
 void report_environment(FILE *to, const report *r, const report_problem *p);
 void report_citation(FILE *to, const report *r);
+void report_comparison(FILE *to, const report *r); /* nothing for one problem */
+json_t *report_pairs_json(const report *r);
+void report_objectives(FILE *to, const report_problem *p); /* nothing where there is only time */
+json_t *report_quantities_json(const report_problem *p, double detail);
 void report_page_start(FILE *to, const char *title, const report_library *library);
 void report_page_end(FILE *to, const json_t *data, const report_library *library);
 /* The whole page of a report. 0, or the exit code. `size`: of the file. */
