@@ -365,7 +365,6 @@ static void test_im2col(void)
 /* Some of what the manual forbids, and what is not there. */
 static void test_maps(void)
 {
-    open_device();
     const box good = {.rank = 2,
                       .bytes = 2,
                       .swizzle = 3,
