@@ -14,7 +14,7 @@ for number, row in enumerate(rows):
     row["nvrtc"] = "\\input{/etc/passwd}} %~^$ @string"
     row["variant"] = row["device"] = row["driver"] = row["run"] = row["host"] = row["command"] = bad
     row["metrics"] = f"</script><b>={number} =3 x={2 - number} ' \"=nan"
-    row["seconds"] = row["seconds_low"] = row["seconds_high"] = (1 + number) * 1e-6  # so one of them has the best of both
+    row["host_seconds"] = (1 + number) * 1e-6  # so one of them has the best of both
     if number == 0:
         row["status"], row["message"] = "9", bad
 with open("bad.csv", "w", newline="") as file:
