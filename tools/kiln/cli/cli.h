@@ -219,6 +219,8 @@ const char *cli_spec_word(cli *c, const char *word);
  * c->spec; a spec that cannot be found any more (c->spec stays NULL) may still have samples under its name. Returns an
  * exit code: a path that cannot be loaded is an error. */
 int cli_stored_spec(cli *c, const char *word, const char **name);
+/* Warns if c->spec, which was loaded by `word`, has the name of another spec that is found by that name. */
+void cli_warn_namesake(cli *c, const char *word);
 const char *cli_settings_text(const kiln_setting *settings, size_t count); /* "A=1 B=2" */
 
 /* ---- the engine ---- */

@@ -152,6 +152,7 @@ static int look_up(cli *c)
     int code = cli_spec(c);
     if (code)
         return code;
+    cli_warn_namesake(c, c->args.words.items[0]);
     if (!cli_make_choice(c, c->args.variant, &chosen))
         return CLI_USAGE;
     if (kiln_engine_device(c->engine, &device, &error) != KILN_OK)
