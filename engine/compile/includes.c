@@ -465,9 +465,11 @@ static const char *expand(kiln__arena *arena, const char *at, const macro *use)
             continue;
         }
         at = read_word(at, word, sizeof word);
+        if (strlen(word) + 1 == sizeof word) /* it was cut */
+            return NULL;
         const char *put = close == '>' && strcmp(word, parameter) == 0 ? use->argument : word;
-        memcpy(made + length, put, strlen(put));
-        length += strlen(put);
+        while (*put)
+            made[length++] = *put++;
     }
     if (!close || *at != close || length < 2 || !ends_line(skip_blank(next(at))))
         return NULL;

@@ -244,6 +244,7 @@ static void check_macros(void)
         "#define H <a.h\n#include H",
         "#define H <>\n#include H",
         "#define H <a.h>\n#include H x",
+        "#define H <a_name_that_is_longer_than_the_reader_of_macros_has_room_for_in_a_word.h>\n#include H",
     };
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
         check_headers(refused[i], "only #include \"name\" and #include <name> are supported");
