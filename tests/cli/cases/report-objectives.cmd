@@ -39,6 +39,8 @@ front = [row for row in rows if not any(
 wanted = sorted({(value(row, first), value(row, second)) for row in front})
 data = json.loads(re.search(r'id="kiln-data">(.*?)</script>', page).group(1))["problems"][0]["quantities"]
 names = [one["name"] for one in data["list"]]
+unit = {"\u00b5s": 1e-6, "ns": 1e-9}[data["list"][0]["unit"]]
+wanted = [tuple(number / (unit if name == "time" else 1) for number, name in zip(pair, (first, second))) for pair in wanted]
 assert names[data["first"]] == first and names[data["second"]] == second, (names, data["first"], data["second"])
 at = lambda name: 2 + names.index(name)
 found = sorted((data["rows"][i][at(first)], data["rows"][i][at(second)]) for i in data["list"][data["second"]]["front"])
@@ -48,7 +50,7 @@ table = page[page.index("Best in each quantity"):page.index("Front of")]
 for row in re.findall(r"<tr>(.*?)</tr>", table, re.S)[1:]:
     cells = [html.unescape(cell) for cell in re.findall(r"<td[^>]*>(.*?)</td>", row)]
     if cells[0] in ("time", "energy", "power", "threads"):
-        best = (max if cells[2] == "more" else min)(value(row, cells[0]) for row in rows)
+        best = (max if cells[2] == "more" else min)(value(row, cells[0]) for row in rows) / (unit if cells[0] == "time" else 1)
         assert abs(float(cells[3]) / best - 1) < 1e-3, (cells, best)
     print(cells[0], cells[1], cells[2], cells[5])
 table = page[page.index("Front of"):page.index("data-chart=trade")]

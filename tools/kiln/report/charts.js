@@ -28,6 +28,8 @@ function kilnCharts(data, specs, vega) {
         return list;
     }
     /* Part of a file's name: letters, digits, '-' and '_'. */
+    /* A log scale of less than a third of a decade or so has hardly any labels. */
+    const scaleType = (low, high) => (low > 0 && high / low > 3 ? "log" : "linear");
     const fileName = (text) => text.normalize("NFKD").replace(/[^A-Za-z0-9_]+/g, "-").replace(/^-+|-+$/g, "").slice(0, 40) || "x";
     const namesOf = (problem) => problem.variants.map((v) => v.name);
 
@@ -43,13 +45,14 @@ function kilnCharts(data, specs, vega) {
             colour: several ? colour(theme, row[2]) : theme.soft, edge: theme.back,
             tip: digits(row[3]) + " " + problem.unit + "  #" + many(row[1]) + "\n" + (names[row[2]] + " " + row[4]).trim(),
         }));
+        const times = [...problem.points, ...problem.steps].map((row) => row[3]);
         const steps = rows(problem.steps), last = steps[steps.length - 1];
         const xmax = Math.max(by ? problem.count : 1e-9, greatest(all.map(x)));
         const line = steps.map((row) => ({ x: row.x, t: row.t, colour: theme.best }));
         if (last) line.push({ x: xmax, t: last.t, colour: theme.best });
         if (!several) steps.forEach((row) => { row.colour = theme.best; });
         return {
-            spec: "best", title: "Best so far",
+            spec: "best", title: "Best so far", types: { y: scaleType(least(times), greatest(times)) },
             legend: [...(several ? variantLegend(names, theme) : []), ...(problem.failures.length ? [["failed", "cross", theme.bad]] : [])],
             signals: { xtitle: by ? "sample" : clockTitle + " (" + unit + ")", ytitle: problem.time + " (" + problem.unit + ")", xmax: xmax * 1.01 },
             tables: { points: rows(problem.points), steps, line,
@@ -63,7 +66,7 @@ function kilnCharts(data, specs, vega) {
     function effect(problem, variant, param, theme) {
         const limits = variant.params.flatMap((p) => p.spreads.filter((s) => s[0]).flatMap((s) => [s[2], s[6]]));
         return {
-            spec: "effect", title: "Effect of " + param.name, subtitle: cost(param),
+            spec: "effect", title: "Effect of " + param.name, types: { y: scaleType(least(limits), greatest(limits)) }, subtitle: cost(param),
             signals: { ytitle: timeTitle(problem), low: least(limits) * 0.97, high: greatest(limits) * 1.03, colour: theme.soft, best: theme.best },
             tables: { values: param.labels.map((label, i) => {
                 const s = param.spreads[i];
@@ -175,8 +178,8 @@ function kilnCharts(data, specs, vega) {
             tip: list[first].name + " " + digits(row[2 + first]) + ", " + list[y].name + " " + digits(row[2 + y]) + "\n" + (names[row[0]] + " " + row[1]).trim() });
         const points = rows.map(one).filter((row) => row.x !== null && row.y !== null);
         const axis = (values) => {
-            const low = least(values), high = greatest(values), log = low > 0 && high / low > 6;
-            return log ? ["log", low / 1.1, high * 1.1] : ["linear", low - 0.05 * (high - low), high + 0.05 * (high - low)];
+            const low = least(values), high = greatest(values), type = scaleType(low, high);
+            return type === "log" ? ["log", low / 1.1, high * 1.1] : ["linear", low - 0.05 * (high - low), high + 0.05 * (high - low)];
         };
         const [xtype, xlow, xhigh] = axis(points.map((row) => row.x)), [ytype, ylow, yhigh] = axis(points.map((row) => row.y));
         return {
@@ -194,7 +197,7 @@ function kilnCharts(data, specs, vega) {
         const names = namesOf(data.problems[pair.a]), several = names.length > 1;
         const [xlow, xhigh] = beyond(pair.points.map((row) => row[0]), 1.1), [ylow, yhigh] = beyond(pair.points.map((row) => row[1]), 1.1);
         const xleast = least(pair.points.map((row) => row[0])), yleast = least(pair.points.map((row) => row[1]));
-        const far = Math.max(xhigh / xleast, yhigh / yleast), type = far < 6 ? "linear" : "log"; /* a log scale has few ticks then */
+        const far = Math.max(xhigh / xleast, yhigh / yleast), type = scaleType(1, far);
         return {
             spec: "scatter", title: "Times of both", types: { x: type, y: type }, subtitle: many(pair.count) + " configurations in common" +
                 (pair.correlation === null ? "" : ", rank correlation " + digits(pair.correlation, 3)),

@@ -215,8 +215,9 @@ void report_comparison(FILE *to, const report *r)
         report_cell(to, true, isnan(pair->correlation) ? "" : cli_printf("%.3f", pair->correlation));
         report_cell(to, true, times(pair->cost_b));
         report_cell(to, true, times(pair->cost_a));
-        report_cell(to, false, report_cut(pair->differ));
-        fputs("</tr>\n", to);
+        fputs("<td class=m>", to);
+        report_escape(to, report_cut(pair->differ));
+        fputs("</td></tr>\n", to);
     }
     fputs(
         "</tbody></table></div>\n<section class=figure data-chart=compare><h3>Times of both</h3></section></section>\n",

@@ -21,7 +21,7 @@
     X("error", "tolerances", false, s->verified, s->error)                                                             \
     X("compile", "s", false, s->compile > 0, s->compile)
 
-double report_value(const report_quantity *q, const report_sample *s)
+static double value_of(const report_quantity *q, const report_sample *s)
 {
     double value;
 #define X(named, unit, more, known, is)                                                                                \
@@ -31,6 +31,8 @@ double report_value(const report_quantity *q, const report_sample *s)
 #undef X
     return s->metrics && cli_find_number(s->metrics, q->name, &value) ? value : NAN;
 }
+
+double report_value(const report_quantity *q, const report_sample *s) { return value_of(q, s) / q->scale; }
 
 static double loss(const report_quantity *q, const report_sample *s)
 {
@@ -50,7 +52,9 @@ static const char *direction(const char *objective, const char *name)
 /* Adds it if it is known of a sample that ran, and notes its range. */
 static void add(const report *r, report_problem *p, const char *name, const char *unit, bool more, bool metric)
 {
-    report_quantity q = {.name = name, .unit = unit, .more = more, .metric = metric};
+    report_quantity q = {.name = name, .unit = unit, .more = more, .metric = metric, .scale = 1};
+    if (!metric && strcmp(name, "time") == 0)
+        q.unit = report_unit(p->best->seconds, &q.scale);
     double least = INFINITY, most = -INFINITY;
     for (size_t i = 0; i < r->objectives.count; i++) {
         const char *given = direction(r->objectives.items[i], name);

@@ -53,6 +53,7 @@ typedef struct report_quantity {
     const char *name, *unit;
     bool more, metric, varies;   /* more is better; it is the spec's own; not the same in all */
     size_t known;                /* in how many samples */
+    double scale;                /* of the unit */
     const report_sample *best;   /* of those that count */
     const report_sample **front; /* with the problem's first quantity: those that nothing beats in both */
     size_t front_count;
