@@ -216,7 +216,7 @@ static void read_text(kiln__wire *in, char *to, size_t room)
     if (length >= room)
         in->failed = true;
     else
-        memcpy(to, text, length);
+        memcpy(to, text, length + 1);
 }
 
 static kiln_host_times read_hosts(kiln__wire *in)
