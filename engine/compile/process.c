@@ -71,7 +71,8 @@ static kiln_status explain(kiln__worker *worker, kiln__io what, const kiln__text
     case KILN__IO_LATE:
         kiln__worker_end(worker);
         return kiln__fail(worker->mem, error, KILN_ERROR_TIMEOUT,
-                          "%s: the compile took longer than its limit of %g s and was ended", name, worker->timeout);
+                          "%s: the compile took longer than its limit of %g s (compile_timeout) and was ended", name,
+                          worker->timeout);
     case KILN__IO_STOPPED:
         kiln__worker_end(worker);
         return kiln__fail(worker->mem, error, KILN_ERROR_INTERRUPTED, "%s: the compile was stopped", name);
