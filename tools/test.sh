@@ -2,7 +2,7 @@
 # Sets up, builds and runs every test: static checks; the suites in a release build, again under the address and
 # undefined behaviour sanitizers, the threaded ones under the thread sanitizer; each fuzz target for some seconds.
 #
-#   tools/test.sh                  all of it (some 17 minutes on two cores; release alone some 8, and 4 when run again)
+#   tools/test.sh                  all of it (some 20 minutes on two cores; release alone some 9, and 5 when run again)
 #   tools/test.sh release          only that part: lint, release, asan, tsan or fuzz
 #   KILN_FUZZ_SECONDS=900 tools/test.sh fuzz
 set -eu
