@@ -740,7 +740,7 @@ static const check_case cases[] = {
     {"an uncounted space", takes_from_an_uncounted_space, CHECK_ONE_THREAD},
     {"asks while it looks", asks_while_it_looks, CHECK_ONE_THREAD},
     {"suggests in an uncounted space", suggests_in_an_uncounted_space, CHECK_ONE_THREAD},
-    {"stops early what is slower", stops_early_what_is_slower, CHECK_ONE_THREAD},
+    {"stops early what is slower", stops_early_what_is_slower, CHECK_LONG},
     {"holds finals", holds_finals},
     {"survives no memory", survives_no_memory, CHECK_ONE_THREAD},
 };
