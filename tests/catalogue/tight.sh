@@ -1,0 +1,26 @@
+#!/bin/sh
+# tight.sh KILN SPEC FACTOR VARIANT,...:SIZE...: these variants at these sizes, held to their spec's absolute tolerance times
+# FACTOR. A spec's tolerance is for all params and the largest sizes, where there are more sums to be the worst of. A SIZE
+# is as in checks.sh.
+set -eu
+kiln=$1 spec=$2 factor=$3
+shift 3
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+export KILN_CACHE_DIR="${KILN_TEST_CACHE:-$folder/cache}"
+tight=$folder/$(basename "$spec")
+sed "s/atol: \([^,}]*\)/atol: $factor * (\1)/" "$spec" >"$tight"
+! cmp -s "$spec" "$tight" || { echo "$spec has no atol" >&2; exit 1; }
+failed=0
+for work; do
+    arguments=$(echo ",${work#*:}" | sed 's/,/ -s /g; s/+/ -p /g')
+    for variant in $(echo "${work%%:*}" | tr , ' '); do
+        # shellcheck disable=SC2086  # a list of words
+        if ! output=$("$kiln" run "$tight" -v "$variant" -I "$(dirname "$spec")/../kernel_src" $arguments --device sim \
+                          --no-measure 2>&1) || ! echo "$output" | grep -q verified; then
+            failed=$((failed + 1))
+            printf '%s %s at %s:\n%s\n' "$spec" "$variant" "${work#*:}" "$output"
+        fi
+    done
+done
+[ "$failed" = 0 ] || { echo "$failed failed"; exit 1; }
