@@ -1,5 +1,7 @@
 /* Launches written down (capture.c) on a fake driver (fake.h): what was captured is loaded by an engine that knows
- * none of the application's functions, and run. */
+ * none of the application's functions, and run.
+ *
+ * Long: all that a spec can say has to come through, each kind with a spec of its own. */
 #include <dirent.h>
 #include <ftw.h>
 #include <sys/stat.h>

@@ -2,7 +2,9 @@
  *
  *   store_test_store                the suite, with 100 writers killed
  *   store_test_store kill 1000      the same test with so many
- *   store_test_store time           what a sample costs */
+ *   store_test_store time           what a sample costs
+ *
+ * Long: each version of the file and each way to damage it has its case, on one set of helpers. */
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
