@@ -115,8 +115,8 @@ def read_table(path):
     sites = []
     for i in range(SITES):
         at = HEAD + i * SITE
-        key, calls, kind, role, _ready = struct.unpack_from("<2Q40s2I", data, at)
-        if not key:
+        key, calls, kind, role, ready = struct.unpack_from("<2Q40s2I", data, at)
+        if not key or not ready or not calls: # kiln ends its workers by SIGKILL, also while they write an entry
             continue
         offsets = struct.unpack_from("<8Q", data, at + 64)
         names = [data[at + 128 + 24 * k:at + 152 + 24 * k].split(b"\0")[0].decode() for k in range(8)]

@@ -43,7 +43,7 @@ struct site {
     _Atomic uint64_t calls;
     char kind[KIND];
     uint32_t role;
-    uint32_t ready;
+    _Atomic uint32_t ready; /* 1: the fields below and above are written; a killed process leaves 0 */
     uint64_t offsets[FRAMES];
     char modules[FRAMES][24];
 };
@@ -149,7 +149,7 @@ static struct site *find_site(uint64_t key, const char *kind, const struct frame
                 site->offsets[k] = frames[k].offset;
                 snprintf(site->modules[k], sizeof site->modules[k], "%s", frames[k].module);
             }
-            site->ready = 1;
+            atomic_store(&site->ready, 1);
             return site;
         }
         if (there == key)
