@@ -200,7 +200,8 @@ static bool attach(search *found, const char *name)
         kiln__text_printf(&found->tried, "  %s: version %d.%d, but libnvrtc-builtins beside it is of %d.%d\n", name,
                           major, minor, nvrtc->version / 1000, nvrtc->version % 1000 / 10);
     else {
-        nvrtc->version = 1000 * major + 10 * minor;
+        if (!nvrtc->version) /* where it is known, other threads read it without the lock */
+            nvrtc->version = 1000 * major + 10 * minor;
         return true;
     }
     unload(nvrtc);
