@@ -32,7 +32,8 @@ static const char *nearest_estimate(const kiln_engine *engine, int arch)
     kiln__profile_find_all(engine);
     for (size_t i = 0; (at = simulator->profile_at(i)); i++) {
         int distance = simulator->model_at(i) ? abs(simulator->model_at(i) - arch) : -1;
-        if (distance < 0 || (nearest && distance >= least))
+        bool usual = strcmp(at, KILN__DEFAULT_PROFILE) == 0; /* of several that are as near, it is this one */
+        if (distance < 0 || (nearest && distance >= least + usual))
             continue;
         nearest = at;
         least = distance;
