@@ -1,0 +1,351 @@
+// gemm.cu - C = A B on tensor cores. A is M x K by rows, B is K x N by rows or, with COLUMNS, by columns (N x K by
+// rows), C is M x N by rows. Elements of 16 bits, f8e4m3 or tf32 in; sums in single precision; C in f32, f16 or bf16.
+//
+// Each kernel is a step from the one before: who brings the tiles, who waits for whom, where the sums are. They take
+// any M, N, K, 0 included: what lies outside of a matrix counts as zero and is not written. Where rows are not whole
+// pieces of 16 bytes, they are copied element by element.
+//
+// A sum is added up in blocks of 32 bytes along K, in order of k, each block by the tensor core at once: it cuts what
+// lies below some 25 bits of the largest term (engine/sim/ops/README.md). Each kernel gives the same bits in every run.
+//
+// The tuning parameters are macros; a kernel is compiled where its own macro GEMM_<NAME> is set, or GEMM_ONE is not.
+
+#include "async.cuh"
+#include "tensor.cuh"
+
+#ifndef ELEMENT
+#define ELEMENT 1 // of A and B: 0 f16, 1 bf16, 2 f8e4m3, 3 tf32
+#endif
+#ifndef RESULT
+#define RESULT 2 // of C: 0 f32, 1 f16, 2 bf16
+#endif
+#ifndef COLUMNS
+#define COLUMNS 0 // 1: B lies by columns
+#endif
+#ifndef TILE_M
+#define TILE_M 128 // rows of C that a block makes
+#endif
+#ifndef TILE_N
+#define TILE_N 128 // columns
+#endif
+#ifndef TILE_K
+#define TILE_K 64 // elements along K in one step
+#endif
+#ifndef WARPS_M
+#define WARPS_M 2 // wmma, mma_*: warps of a block down the tile
+#endif
+#ifndef WARPS_N
+#define WARPS_N 2 // and across
+#endif
+#ifndef PAD
+#define PAD 0 // mma_*: bytes between the rows of a tile in shared memory; 0: pieces of 16 bytes change places instead
+#endif
+#ifndef STAGES
+#define STAGES 3 // tiles of the ring
+#endif
+#ifndef GROUP
+#define GROUP 8 // rows of tiles that are walked down before the next column of tiles
+#endif
+
+typedef choose<ELEMENT, f16, bf16, f8e4m3, tf32> element;
+typedef choose<RESULT, float, f16, bf16> result;
+
+enum : unsigned {
+    SIZE = sizeof(element),
+    PIECE = 16 / SIZE, // elements in 16 bytes
+    STEP = 32 / SIZE   // elements that one product takes along K
+};
+
+// Where tile `index` of C is. GROUP rows of tiles are walked down before the next column, so that the blocks which run
+// together need few different rows and columns of tiles: what the L2 must bring is the sum of both.
+struct tile_place {
+    unsigned row, column;
+};
+
+__device__ __forceinline__ tile_place find_tile(unsigned index, unsigned tiles_m, unsigned tiles_n)
+{
+    const unsigned first = index / (GROUP * tiles_n) * GROUP, rest = index % (GROUP * tiles_n);
+    const unsigned height = min((unsigned)GROUP, tiles_m - first);
+    return {first + rest % height, rest / height};
+}
+
+// ---- tiles in shared memory that threads fill ----
+
+// `rows` rows of `bytes` bytes. Where row and piece (of 16 bytes) lie: rows are `pad` bytes further apart than they are
+// long, or, with no padding, pieces change places within rows. Either way the same pieces of 8 rows lie in different
+// banks; padding costs memory, changed places an operation.
+template <unsigned rows_, unsigned bytes, unsigned pad> struct tile {
+    enum : unsigned {
+        rows = rows_,
+        pieces = bytes / 16,
+        size = rows * (bytes + pad),
+        beside = pieces < 8 ? 8 / pieces : 1, // rows in 128 bytes, that is in all banks
+        places = pieces < 8 ? pieces : 8
+    };
+    static __device__ __forceinline__ unsigned place(unsigned row, unsigned piece)
+    {
+        return row * (bytes + pad) + 16 * (pad ? piece : piece ^ row / beside % places);
+    }
+};
+
+// A matrix by rows.
+struct matrix {
+    const element *at;
+    unsigned rows, columns;
+};
+
+// The piece of 16 bytes that begins at (row, column), zeros where the matrix has none.
+__device__ __forceinline__ uint4 read_piece(const matrix &from, unsigned row, unsigned column)
+{
+    union {
+        uint4 quad;
+        element items[PIECE];
+    } piece = {};
+    if (row < from.rows)
+#pragma unroll
+        for (unsigned i = 0; i < PIECE; ++i)
+            if (column + i < from.columns)
+                piece.items[i] = from.at[(offset)row * from.columns + column + i];
+    return piece.quad;
+}
+
+// All threads of the block copy the tile that begins at (row, column). With `async`, copies go on after the call, if
+// the matrix has whole pieces.
+template <class Tile, bool async, unsigned threads>
+__device__ __forceinline__ void fill_tile(unsigned char *to, const matrix &from, unsigned row, unsigned column)
+{
+    if (from.columns % PIECE != 0 || !is_aligned<16>(from.at)) {
+#pragma unroll 1
+        for (unsigned i = threadIdx.x; i < Tile::rows * Tile::pieces; i += threads)
+            *(uint4 *)(to + Tile::place(i / Tile::pieces, i % Tile::pieces)) =
+                read_piece(from, row + i / Tile::pieces, column + i % Tile::pieces * PIECE);
+        return;
+    }
+#pragma unroll
+    for (unsigned i = threadIdx.x; i < Tile::rows * Tile::pieces; i += threads) {
+        const unsigned r = row + i / Tile::pieces, c = column + i % Tile::pieces * PIECE;
+        uint4 *place = (uint4 *)(to + Tile::place(i / Tile::pieces, i % Tile::pieces));
+        const bool inside = r < from.rows && c < from.columns;
+        const element *at = from.at + (inside ? (offset)r * from.columns + c : 0);
+        if (async)
+            copy_async<16>(place, at, inside);
+        else
+            *place = inside ? *(const uint4 *)at : uint4{};
+    }
+}
+
+#if defined(GEMM_WMMA) || !defined(GEMM_ONE)
+#include <mma.h>
+
+// The tensor core as CUDA C++ has it: a warp multiplies fragments of 16 x 16, whose layout is nobody's business. They
+// are loaded from tiles in shared memory, whose rows are 16 bytes further apart than they are long, and must be stored
+// to shared memory to be rounded and written: what the layout hides costs a way there and back.
+//
+// Each element that is read from shared memory takes part in (TILE_N / WARPS_N) or (TILE_M / WARPS_M) multiply-adds.
+extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N)
+    gemm_wmma(const element *__restrict__ A, const element *__restrict__ B, result *__restrict__ C, unsigned M,
+              unsigned N, unsigned K)
+{
+    using namespace nvcuda;
+    constexpr unsigned threads = WARP * WARPS_M * WARPS_N, down = TILE_M / WARPS_M / 16, across = TILE_N / WARPS_N / 16;
+    typedef choose<ELEMENT, __half, __nv_bfloat16> item;
+    typedef choose<COLUMNS, wmma::row_major, wmma::col_major> layout;
+    typedef tile<TILE_M, TILE_K * SIZE, 16> tile_a;
+    typedef tile<COLUMNS ? TILE_N : TILE_K, (COLUMNS ? TILE_K : TILE_N) * SIZE, 16> tile_b;
+    constexpr unsigned line = 20, square = 16 * line * sizeof(float), squares = WARPS_M * WARPS_N * square;
+    __shared__ alignas(
+        128) unsigned char room[tile_a::size + tile_b::size > squares ? tile_a::size + tile_b::size : squares];
+    constexpr unsigned pitch_a = TILE_K + PIECE, pitch_b = (COLUMNS ? TILE_K : TILE_N) + PIECE;
+    const item *a = (const item *)room, *b = (const item *)(room + tile_a::size);
+    const matrix from_a = {A, M, K}, from_b = {B, COLUMNS ? N : K, COLUMNS ? K : N};
+    const tile_place at = find_tile(blockIdx.x, ceil_div(M, TILE_M), ceil_div(N, TILE_N));
+    const unsigned row = at.row * TILE_M, column = at.column * TILE_N;
+    const unsigned warp_row = warp_id() / WARPS_N * (TILE_M / WARPS_M),
+                   warp_column = warp_id() % WARPS_N * (TILE_N / WARPS_N);
+
+    wmma::fragment<wmma::accumulator, 16, 16, 16, float> sums[down][across];
+#pragma unroll
+    for (unsigned i = 0; i < down; ++i)
+#pragma unroll
+        for (unsigned j = 0; j < across; ++j)
+            wmma::fill_fragment(sums[i][j], 0.0f);
+    for (unsigned k0 = 0; k0 < K; k0 += TILE_K) {
+        fill_tile<tile_a, false, threads>(room, from_a, row, k0);
+        fill_tile<tile_b, false, threads>(room + tile_a::size, from_b, COLUMNS ? column : k0, COLUMNS ? k0 : column);
+        __syncthreads();
+#pragma unroll
+        for (unsigned k = 0; k < TILE_K; k += 16) {
+            wmma::fragment<wmma::matrix_b, 16, 16, 16, item, layout> fragment_b[across];
+#pragma unroll
+            for (unsigned j = 0; j < across; ++j) {
+                const unsigned n = warp_column + 16 * j;
+                wmma::load_matrix_sync(fragment_b[j], b + (COLUMNS ? n * pitch_b + k : k * pitch_b + n), pitch_b);
+            }
+#pragma unroll
+            for (unsigned i = 0; i < down; ++i) {
+                wmma::fragment<wmma::matrix_a, 16, 16, 16, item, wmma::row_major> fragment_a;
+                wmma::load_matrix_sync(fragment_a, a + (warp_row + 16 * i) * pitch_a + k, pitch_a);
+#pragma unroll
+                for (unsigned j = 0; j < across; ++j)
+                    wmma::mma_sync(sums[i][j], fragment_a, fragment_b[j], sums[i][j]);
+            }
+        }
+        __syncthreads();
+    }
+    float *mine = (float *)(room + warp_id() * square); // the tiles are not needed any more
+#pragma unroll
+    for (unsigned i = 0; i < down; ++i)
+#pragma unroll
+        for (unsigned j = 0; j < across; ++j) {
+            wmma::store_matrix_sync(mine, sums[i][j], line, wmma::mem_row_major);
+            __syncwarp();
+            const unsigned r = row + warp_row + 16 * i + lane_id() / 2,
+                           c = column + warp_column + 16 * j + lane_id() % 2 * 8;
+#pragma unroll
+            for (unsigned l = 0; l < 8; ++l)
+                if (r < M && c + l < N)
+                    store_one(C + (offset)r * N + c + l, mine[lane_id() / 2 * line + lane_id() % 2 * 8 + l]);
+            __syncwarp();
+        }
+}
+#endif
+
+#if defined(GEMM_MMA_LDMATRIX) || defined(GEMM_MMA_ASYNC) || !defined(GEMM_ONE)
+// A warp's part of a tile of C, by mma.sync: down x across products of 16 x 8.
+struct warp_product {
+    enum : unsigned { down = TILE_M / WARPS_M / 16, across = TILE_N / WARPS_N / 8, threads = WARP * WARPS_M * WARPS_N };
+    typedef tile<TILE_M, TILE_K * SIZE, PAD> tile_a;
+    typedef tile<COLUMNS ? TILE_N : TILE_K, (COLUMNS ? TILE_K : TILE_N) * SIZE, PAD> tile_b;
+    enum : unsigned { stage = tile_a::size + tile_b::size };
+    float sums[down][across][4];
+    unsigned row, column; // of this warp in the tile
+
+    __device__ __forceinline__ warp_product()
+        : row(warp_id() / WARPS_N * (TILE_M / WARPS_M)), column(warp_id() % WARPS_N * (TILE_N / WARPS_N))
+    {
+#pragma unroll
+        for (unsigned i = 0; i < down; ++i)
+#pragma unroll
+            for (unsigned j = 0; j < across; ++j)
+#pragma unroll
+                for (unsigned l = 0; l < 4; ++l)
+                    sums[i][j][l] = 0.0f;
+    }
+
+    // Adds the product of two tiles. One ldmatrix brings the 16 x 32 bytes of A of one product, or the B of two. Where
+    // B lies by columns it is read like A; where it lies by rows, its squares of 8 x 8 are turned over on the way.
+    __device__ __forceinline__ void add(unsigned a, unsigned b)
+    {
+        const unsigned lane = lane_id();
+#pragma unroll
+        for (unsigned k = 0; k < TILE_K / STEP; ++k) {
+            unsigned of_a[down][4], of_b[across / 2][4];
+#pragma unroll
+            for (unsigned i = 0; i < down; ++i)
+                load_fragments(of_a[i], a + tile_a::place(row + 16 * i + lane % 16, 2 * k + lane / 16));
+#pragma unroll
+            for (unsigned j = 0; j < across / 2; ++j)
+                if (COLUMNS)
+                    load_fragments(of_b[j],
+                                   b + tile_b::place(column + 16 * j + lane / 16 * 8 + lane % 8, 2 * k + lane / 8 % 2));
+                else
+                    load_fragments_turned(of_b[j],
+                                          b + tile_b::place(16 * k + lane % 16, (column + 16 * j) / PIECE + lane / 16));
+#pragma unroll
+            for (unsigned i = 0; i < down; ++i)
+#pragma unroll
+                for (unsigned j = 0; j < across; ++j)
+                    multiply(element(), sums[i][j], of_a[i], of_b[j / 2][j % 2 * 2], of_b[j / 2][j % 2 * 2 + 1]);
+        }
+    }
+
+    // Writes the sums to C, whose tile begins at (first_row, first_column): 4 lanes have 8 neighbours of a row.
+    __device__ __forceinline__ void store(result *C, unsigned first_row, unsigned first_column, unsigned M,
+                                          unsigned N) const
+    {
+        const bool pairs = N % 2 == 0 && is_aligned<2 * sizeof(result)>(C);
+#pragma unroll
+        for (unsigned i = 0; i < down; ++i)
+#pragma unroll
+            for (unsigned j = 0; j < across; ++j)
+#pragma unroll
+                for (unsigned half = 0; half < 2; ++half) {
+                    const unsigned r = first_row + row + 16 * i + 8 * half + lane_id() / 4;
+                    const unsigned c = first_column + column + 8 * j + lane_id() % 4 * 2;
+                    const float first = sums[i][j][2 * half], second = sums[i][j][2 * half + 1];
+                    result *to = C + (offset)r * N + c;
+                    if (r < M && c + 1 < N && pairs)
+                        store_pair(to, first, second);
+                    else if (r < M && c < N) {
+                        store_one(to, first);
+                        if (c + 1 < N)
+                            store_one(to + 1, second);
+                    }
+                }
+    }
+};
+#endif
+
+#if defined(GEMM_MMA_LDMATRIX) || !defined(GEMM_ONE)
+// Fragments by ldmatrix, products by mma.sync, whose layout is known. Against wmma: a lane rounds and writes its own
+// sums, and rows of tiles need no padding, since the place of a piece is ours to choose: the counters show reads of
+// shared memory without bank conflicts. The step still waits for its tiles.
+extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N)
+    gemm_mma_ldmatrix(const element *__restrict__ A, const element *__restrict__ B, result *__restrict__ C, unsigned M,
+                      unsigned N, unsigned K)
+{
+    typedef warp_product product;
+    extern __shared__ __align__(128) unsigned char room[];
+    const matrix from_a = {A, M, K}, from_b = {B, COLUMNS ? N : K, COLUMNS ? K : N};
+    const tile_place at = find_tile(blockIdx.x, ceil_div(M, TILE_M), ceil_div(N, TILE_N));
+    const unsigned row = at.row * TILE_M, column = at.column * TILE_N;
+    unsigned char *b = room + product::tile_a::size;
+    product sums;
+    for (unsigned k = 0; k < K; k += TILE_K) {
+        fill_tile<product::tile_a, false, product::threads>(room, from_a, row, k);
+        fill_tile<product::tile_b, false, product::threads>(b, from_b, COLUMNS ? column : k, COLUMNS ? k : column);
+        __syncthreads();
+        sums.add(shared_address(room), shared_address(b));
+        __syncthreads();
+    }
+    sums.store(C, row, column, M, N);
+}
+#endif
+
+#if defined(GEMM_MMA_ASYNC) || !defined(GEMM_ONE)
+// A ring of STAGES tiles, filled by cp.async: the tiles of STAGES - 1 steps are on their way while one is multiplied.
+// Against mma_ldmatrix: no registers between global and shared memory, one barrier a step, and the latency of memory is
+// hidden as far as the ring reaches. The ring costs shared memory, and with it blocks that run beside each other.
+extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N)
+    gemm_mma_async(const element *__restrict__ A, const element *__restrict__ B, result *__restrict__ C, unsigned M,
+                   unsigned N, unsigned K)
+{
+    typedef warp_product product;
+    extern __shared__ __align__(128) unsigned char room[];
+    const matrix from_a = {A, M, K}, from_b = {B, COLUMNS ? N : K, COLUMNS ? K : N};
+    const tile_place at = find_tile(blockIdx.x, ceil_div(M, TILE_M), ceil_div(N, TILE_N));
+    const unsigned row = at.row * TILE_M, column = at.column * TILE_N, steps = ceil_div(K, TILE_K);
+    auto begin = [&](unsigned step) { // an empty group where there is nothing to copy, so that groups count steps
+        if (step < steps) {
+            unsigned char *to = room + step % STAGES * product::stage;
+            const unsigned k = step * TILE_K;
+            fill_tile<product::tile_a, true, product::threads>(to, from_a, row, k);
+            fill_tile<product::tile_b, true, product::threads>(to + product::tile_a::size, from_b, COLUMNS ? column : k,
+                                                               COLUMNS ? k : column);
+        }
+        copy_async_commit();
+    };
+    product sums;
+#pragma unroll 1
+    for (unsigned step = 0; step < STAGES - 1; ++step)
+        begin(step);
+    for (unsigned step = 0; step < steps; ++step) {
+        copy_async_wait<STAGES - 2>();
+        __syncthreads(); // this step's tiles are there for all, and all have read those of the step before
+        begin(step + STAGES - 1);
+        const unsigned a = shared_address(room + step % STAGES * product::stage);
+        sums.add(a, a + product::tile_a::size);
+    }
+    sums.store(C, row, column, M, N);
+}
+#endif
