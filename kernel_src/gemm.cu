@@ -1,12 +1,15 @@
 // gemm.cu - C = A B on tensor cores. A is M x K by rows, B is K x N by rows or, with COLUMNS, by columns (N x K by
 // rows), C is M x N by rows. Elements of 16 bits, f8e4m3 or tf32 in; sums in single precision; C in f32, f16 or bf16.
 //
-// Each kernel is a step from the one before: who brings the tiles, who waits for whom, where the sums are. They take
-// any M, N, K, 0 included: what lies outside of a matrix counts as zero and is not written. Where rows are not whole
-// pieces of 16 bytes, they are copied element by element.
+// Each kernel is a step from the one before: who brings the tiles, who waits for whom, where the sums are. The first
+// three take any M, N, K, 0 included: what lies outside of a matrix counts as zero and is not written. Where rows are
+// not whole pieces of 16 bytes, they are copied element by element. The others copy by tensor maps, which take no such
+// rows and no extent of 0: the spec says so.
 //
 // A sum is added up in blocks of 32 bytes along K, in order of k, each block by the tensor core at once: it cuts what
 // lies below some 25 bits of the largest term (engine/sim/ops/README.md). Each kernel gives the same bits in every run.
+//
+// Code of sm_90a is left out elsewhere, so that all of the file compiles for any device.
 //
 // The tuning parameters are macros; a kernel is compiled where its own macro GEMM_<NAME> is set, or GEMM_ONE is not.
 
@@ -41,10 +44,16 @@
 #define PAD 0 // mma_*: bytes between the rows of a tile in shared memory; 0: pieces of 16 bytes change places instead
 #endif
 #ifndef STAGES
-#define STAGES 3 // tiles of the ring
+#define STAGES 4 // tiles of the ring
 #endif
 #ifndef GROUP
 #define GROUP 8 // rows of tiles that are walked down before the next column of tiles
+#endif
+#ifndef CONSUMERS
+#define CONSUMERS 2 // wgmma_*: warp groups that multiply, each its rows of the tile
+#endif
+#ifndef STAGED
+#define STAGED 1 // wgmma_*: 1: C goes through shared memory and tensor maps; 0: threads write it
 #endif
 
 typedef choose<ELEMENT, f16, bf16, f8e4m3, tf32> element;
@@ -347,5 +356,293 @@ extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N)
         sums.add(a, a + product::tile_a::size);
     }
     sums.store(C, row, column, M, N);
+}
+#endif
+
+#if defined(GEMM_WGMMA_TMA) || defined(GEMM_WGMMA_SPECIALISED) || !defined(GEMM_ONE)
+#if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
+
+// A tile of each operand, as tensor maps bring it: boxes whose rows are 128 bytes, swizzled. Boxes of A have all rows
+// of the tile and 128 bytes of K. Those of B too, if it lies by columns; else they have all k and 64 columns.
+struct stage {
+    enum : unsigned {
+        box = 128 / SIZE, // elements
+        a_bytes = TILE_M * TILE_K * SIZE,
+        b_bytes = TILE_N * TILE_K * SIZE,
+        bytes = a_bytes + b_bytes,
+        a_box = 128 * TILE_M, // bytes
+        b_box = 128 * (COLUMNS ? TILE_N : TILE_K),
+        box_steps = 128 / 32
+    };
+
+    // One thread begins the copies of the tile at (row, column) and k.
+    static __device__ __forceinline__ void load(unsigned char *to, const tensor_map &map_a, const tensor_map &map_b,
+                                                unsigned row, unsigned column, unsigned k, barrier *full)
+    {
+        barrier_expect(full, bytes);
+#pragma unroll
+        for (unsigned i = 0; i < TILE_K / box; ++i)
+            tensor_load(to + i * a_box, map_a, (int)(k + i * box), (int)row, full);
+#pragma unroll
+        for (unsigned i = 0; i < b_bytes / b_box; ++i)
+            tensor_load(to + a_bytes + i * b_box, map_b, (int)(COLUMNS ? k + i * box : column + i * box),
+                        (int)(COLUMNS ? column : k), full);
+    }
+};
+
+// What a warp group makes of a tile: its rows, 64 at a time.
+struct group_product {
+    enum : unsigned { down = TILE_M / CONSUMERS / 64, columns = 128 / sizeof(result), parts = TILE_N / columns };
+    float sums[down][TILE_N / 2];
+
+    // Begins to add the product of a stage, or to begin anew where not `add`; a group of wgmma by itself.
+    __device__ __forceinline__ void add(unsigned at, unsigned group, unsigned add)
+    {
+        const offset a = matrix_descriptor<128>(at + group * down * 64 * 128, 16, 1024);
+        const offset b = matrix_descriptor<128>(at + stage::a_bytes, COLUMNS ? 16 : stage::b_box, 1024);
+#pragma unroll
+        for (unsigned i = 0; i < down; ++i)
+            wgmma_keep(sums[i]);
+        wgmma_fence();
+#pragma unroll
+        for (unsigned k = 0; k < TILE_K / STEP; ++k) {
+            const unsigned box = k / stage::box_steps, in_box = k % stage::box_steps * 32;
+            const offset b_k = descriptor_after(b, COLUMNS ? box * stage::b_box + in_box : k * STEP * 128);
+#pragma unroll
+            for (unsigned i = 0; i < down; ++i)
+                wgmma<element, TILE_N>::template multiply<!COLUMNS>(
+                    sums[i], descriptor_after(a, box * stage::a_box + i * 64 * 128 + in_box), b_k, k > 0 || add);
+        }
+        wgmma_commit();
+#pragma unroll
+        for (unsigned i = 0; i < down; ++i)
+            wgmma_keep(sums[i]);
+    }
+
+    // Each thread writes its sums: 4 lanes have 8 neighbours of a row, which is half a sector of 16-bit results.
+    __device__ __forceinline__ void store(result *C, unsigned first_row, unsigned first_column, unsigned M,
+                                          unsigned N) const
+    {
+        const unsigned r0 = first_row + warp_id() % 4 * 16 + lane_id() / 4, c0 = first_column + lane_id() % 4 * 2;
+#pragma unroll
+        for (unsigned i = 0; i < down; ++i)
+#pragma unroll
+            for (unsigned j = 0; j < TILE_N / 8; ++j)
+#pragma unroll
+                for (unsigned half = 0; half < 2; ++half) {
+                    const unsigned r = r0 + 64 * i + 8 * half, c = c0 + 8 * j;
+                    if (r < M && c < N) // N is a multiple of 8
+                        store_pair(C + (offset)r * N + c, sums[i][4 * j + 2 * half], sums[i][4 * j + 2 * half + 1]);
+                }
+    }
+
+    // Each warp lays 16 rows of 128 bytes into shared memory, swizzled, and a copy by tensor map takes them out, whole
+    // lines at a time, while the warp goes on: it has room for two.
+    __device__ __forceinline__ void store_staged(const tensor_map &map_c, unsigned char *room, unsigned first_row,
+                                                 unsigned first_column) const
+    {
+        const unsigned lane = lane_id();
+        unsigned char *mine = room + warp_id() % (4 * CONSUMERS) * (2 * 2048);
+#pragma unroll
+        for (unsigned i = 0; i < down; ++i)
+#pragma unroll
+            for (unsigned part = 0; part < parts; ++part) {
+                unsigned char *buffer = mine + (i * parts + part) % 2 * 2048;
+                if (lane == 0)
+                    tensor_store_wait<1>();
+                __syncwarp();
+                write_part(buffer, sums[i] + part * columns / 2, lane);
+                fence_async();
+                __syncwarp();
+                if (lane == 0) {
+                    tensor_store(map_c, (int)(first_column + part * columns),
+                                 (int)(first_row + 64 * i + warp_id() % 4 * 16), buffer);
+                    tensor_store_commit();
+                }
+            }
+    }
+
+  private:
+    static __device__ __forceinline__ void write_part(unsigned char *buffer, const float *d, unsigned lane)
+    {
+        if (sizeof(result) == 4) {
+            // 4 rows of 32 bytes go at once. Swizzled as they are, rows 0 and 1 would share banks, and so would 2 and
+            // 3: odd rows write 16 columns further on, and these 16 later.
+            const bool odd = lane / 4 % 2;
+#pragma unroll
+            for (unsigned j = 0; j < columns / 8; ++j)
+#pragma unroll
+                for (unsigned half = 0; half < 2; ++half) {
+                    const unsigned i = 4 * j + 2 * half, other = 4 * (j ^ 2) + 2 * half;
+                    const unsigned place = (lane / 4 + 8 * half) * 128 + (j ^ 2 * odd) * 32 + lane % 4 * 8;
+                    store_pair((float *)(buffer + swizzled<128>(place)), odd ? d[other] : d[i],
+                               odd ? d[other + 1] : d[i + 1]);
+                }
+        } else {
+            typedef choose<RESULT, f16, f16, bf16> half_result;
+#pragma unroll
+            for (unsigned j = 0; j < columns / 8; j += 2)
+                store_fragments(shared_address(buffer) + swizzled<128>(lane % 16 * 128 + j * 16 + lane / 16 * 16),
+                                pack_pair(half_result(), d[4 * j], d[4 * j + 1]),
+                                pack_pair(half_result(), d[4 * j + 2], d[4 * j + 3]),
+                                pack_pair(half_result(), d[4 * j + 4], d[4 * j + 5]),
+                                pack_pair(half_result(), d[4 * j + 6], d[4 * j + 7]));
+        }
+    }
+};
+
+// Dynamic shared memory: the ring, from a multiple of 1024 on (swizzles act on address bits), room for results,
+// barriers.
+struct ring {
+    enum : unsigned {
+        results = STAGED ? CONSUMERS * 4 * 2 * 2048 : 0,
+        bytes = 1024 + STAGES * stage::bytes + results + 16 * STAGES
+    };
+    unsigned char *stages;
+
+    __device__ __forceinline__ ring(unsigned char *shared)
+        : stages(shared + (1024 - shared_address(shared) % 1024) % 1024)
+    {
+    }
+    __device__ __forceinline__ unsigned char *at(unsigned step) const
+    {
+        return stages + step % STAGES * stage::bytes;
+    }
+    __device__ __forceinline__ unsigned char *room() const
+    {
+        return stages + STAGES * stage::bytes;
+    }
+    __device__ __forceinline__ barrier *full(unsigned step) const
+    {
+        return (barrier *)(room() + results) + step % STAGES;
+    }
+    __device__ __forceinline__ barrier *empty(unsigned step) const
+    {
+        return full(step) + STAGES;
+    }
+    // The parity of the use of its stage that this step is.
+    static __device__ __forceinline__ unsigned parity(unsigned step)
+    {
+        return step / STAGES & 1;
+    }
+    // One thread; `readers` arrive on each `empty`.
+    __device__ __forceinline__ void make(unsigned readers) const
+    {
+        for (unsigned i = 0; i < STAGES; ++i) {
+            barrier_init(full(i), 1);
+            barrier_init(empty(i), readers);
+        }
+        barriers_made();
+    }
+};
+#endif
+#endif
+
+#if defined(GEMM_WGMMA_TMA) || !defined(GEMM_ONE)
+// A ring that tensor maps fill, and products of warp groups straight from shared memory. Against mma_async: one thread
+// begins the copy of a whole box, nothing passes through registers but the sums, no lane computes an address, no
+// barrier of the block: who waits, waits for bytes. The thread that fills the ring multiplies too, so its warp group
+// stands still where it waits for the others to be done with a stage.
+extern "C" __global__ void __launch_bounds__(128 * CONSUMERS)
+    gemm_wgmma_tma(const __grid_constant__ tensor_map map_a, const __grid_constant__ tensor_map map_b,
+                   const __grid_constant__ tensor_map map_c, result *C, unsigned M, unsigned N, unsigned K)
+{
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+    extern __shared__ __align__(1024) unsigned char shared[];
+    const ring ring(shared);
+    const unsigned group = threadIdx.x / 128, steps = ceil_div(K, TILE_K);
+    const tile_place at = find_tile(blockIdx.x, ceil_div(M, TILE_M), ceil_div(N, TILE_N));
+    const unsigned row = at.row * TILE_M, column = at.column * TILE_N;
+    if (threadIdx.x == 0) {
+        ring.make(CONSUMERS);
+        for (unsigned step = 0; step < STAGES && step < steps; ++step)
+            stage::load(ring.at(step), map_a, map_b, row, column, step * TILE_K, ring.full(step));
+    }
+    __syncthreads();
+    group_product product;
+    for (unsigned step = 0; step < steps; ++step) {
+        barrier_wait(ring.full(step), ring.parity(step));
+        product.add(shared_address(ring.at(step)), group, step > 0);
+        wgmma_wait<1>(); // the step before this one has been read
+        const unsigned next = step + STAGES - 1;
+        if (step > 0 && threadIdx.x % 128 == 0)
+            barrier_arrive(ring.empty(step - 1));
+        if (step > 0 && threadIdx.x == 0 && next < steps) {
+            barrier_wait(ring.empty(next), ring.parity(next) ^ 1);
+            stage::load(ring.at(next), map_a, map_b, row, column, next * TILE_K, ring.full(next));
+        }
+        __syncwarp();
+    }
+    wgmma_wait<0>();
+    const unsigned first_row = row + group * group_product::down * 64;
+    if (STAGED) {
+        product.store_staged(map_c, ring.room(), first_row, column);
+        if (lane_id() == 0)
+            tensor_store_wait<0>();
+    } else
+        product.store(C, first_row, column, M, N);
+#endif
+}
+#endif
+
+#if defined(GEMM_WGMMA_SPECIALISED) || !defined(GEMM_ONE)
+// One warp group fills the ring, the others multiply. Against wgmma_tma: no one who multiplies waits for a free stage,
+// and registers that the producer does not need move to the sums (setmaxnreg). As many blocks as fit on the device
+// stay, and take tiles by turns: while the consumers write one tile, the producer already fills the ring for the next.
+extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
+    gemm_wgmma_specialised(const __grid_constant__ tensor_map map_a, const __grid_constant__ tensor_map map_b,
+                           const __grid_constant__ tensor_map map_c, result *C, unsigned M, unsigned N, unsigned K)
+{
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+    extern __shared__ __align__(1024) unsigned char shared[];
+    const ring ring(shared);
+    const unsigned group = threadIdx.x / 128, steps = ceil_div(K, TILE_K);
+    const unsigned tiles_m = ceil_div(M, TILE_M), tiles_n = ceil_div(N, TILE_N);
+    if (threadIdx.x == 0)
+        ring.make(CONSUMERS);
+    __syncthreads();
+    unsigned count = 0; // steps of all tiles so far
+    if (group == CONSUMERS) {
+        if (CONSUMERS > 1)
+            registers_give<CONSUMERS == 2 ? 24 : 32>();
+        if (threadIdx.x % 128 == 0) {
+            tensor_prefetch(map_a);
+            tensor_prefetch(map_b);
+            for (unsigned tile = blockIdx.x; tile < tiles_m * tiles_n; tile += gridDim.x) {
+                const tile_place at = find_tile(tile, tiles_m, tiles_n);
+                for (unsigned step = 0; step < steps; ++step, ++count) {
+                    barrier_wait(ring.empty(count), ring.parity(count) ^ 1);
+                    stage::load(ring.at(count), map_a, map_b, at.row * TILE_M, at.column * TILE_N, step * TILE_K,
+                                ring.full(count));
+                }
+            }
+        }
+        return;
+    }
+    if (CONSUMERS > 1)
+        registers_take<CONSUMERS == 2 ? 240 : 160>();
+    const unsigned down = group * group_product::down * 64;
+    for (unsigned tile = blockIdx.x; tile < tiles_m * tiles_n; tile += gridDim.x) {
+        const tile_place at = find_tile(tile, tiles_m, tiles_n);
+        group_product product;
+        for (unsigned step = 0; step < steps; ++step, ++count) {
+            barrier_wait(ring.full(count), ring.parity(count));
+            product.add(shared_address(ring.at(count)), group, step > 0);
+            wgmma_wait<1>(); // the step before this one has been read
+            if (step > 0 && threadIdx.x % 128 == 0)
+                barrier_arrive(ring.empty(count - 1));
+        }
+        wgmma_wait<0>();
+        if (threadIdx.x % 128 == 0)
+            barrier_arrive(ring.empty(count - 1));
+        __syncwarp();
+        if (STAGED)
+            product.store_staged(map_c, ring.room(), at.row * TILE_M + down, at.column * TILE_N);
+        else
+            product.store(C, at.row * TILE_M + down, at.column * TILE_N, M, N);
+    }
+    if (STAGED && lane_id() == 0)
+        tensor_store_wait<0>();
+#endif
 }
 #endif
