@@ -359,7 +359,7 @@ extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N)
 }
 #endif
 
-#if defined(GEMM_WGMMA_TMA) || defined(GEMM_WGMMA_SPECIALISED) || !defined(GEMM_ONE)
+#if defined(GEMM_WGMMA_TMA) || defined(GEMM_WGMMA_SPECIALISED) || defined(GEMM_STREAM_K) || !defined(GEMM_ONE)
 #if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
 // A tile of each operand, as tensor maps bring it: boxes whose rows are 128 bytes, swizzled. Boxes of A have all rows
@@ -390,114 +390,10 @@ struct stage {
     }
 };
 
-// What a warp group makes of a tile: its rows, 64 at a time.
-struct group_product {
-    enum : unsigned { down = TILE_M / CONSUMERS / 64, columns = 128 / sizeof(result), parts = TILE_N / columns };
-    float sums[down][TILE_N / 2];
-
-    // Begins to add the product of a stage, or to begin anew where not `add`; a group of wgmma by itself.
-    __device__ __forceinline__ void add(unsigned at, unsigned group, unsigned add)
-    {
-        const offset a = matrix_descriptor<128>(at + group * down * 64 * 128, 16, 1024);
-        const offset b = matrix_descriptor<128>(at + stage::a_bytes, COLUMNS ? 16 : stage::b_box, 1024);
-#pragma unroll
-        for (unsigned i = 0; i < down; ++i)
-            wgmma_keep(sums[i]);
-        wgmma_fence();
-#pragma unroll
-        for (unsigned k = 0; k < TILE_K / STEP; ++k) {
-            const unsigned box = k / stage::box_steps, in_box = k % stage::box_steps * 32;
-            const offset b_k = descriptor_after(b, COLUMNS ? box * stage::b_box + in_box : k * STEP * 128);
-#pragma unroll
-            for (unsigned i = 0; i < down; ++i)
-                wgmma<element, TILE_N>::template multiply<!COLUMNS>(
-                    sums[i], descriptor_after(a, box * stage::a_box + i * 64 * 128 + in_box), b_k, k > 0 || add);
-        }
-        wgmma_commit();
-#pragma unroll
-        for (unsigned i = 0; i < down; ++i)
-            wgmma_keep(sums[i]);
-    }
-
-    // Each thread writes its sums: 4 lanes have 8 neighbours of a row, which is half a sector of 16-bit results.
-    __device__ __forceinline__ void store(result *C, unsigned first_row, unsigned first_column, unsigned M,
-                                          unsigned N) const
-    {
-        const unsigned r0 = first_row + warp_id() % 4 * 16 + lane_id() / 4, c0 = first_column + lane_id() % 4 * 2;
-#pragma unroll
-        for (unsigned i = 0; i < down; ++i)
-#pragma unroll
-            for (unsigned j = 0; j < TILE_N / 8; ++j)
-#pragma unroll
-                for (unsigned half = 0; half < 2; ++half) {
-                    const unsigned r = r0 + 64 * i + 8 * half, c = c0 + 8 * j;
-                    if (r < M && c < N) // N is a multiple of 8
-                        store_pair(C + (offset)r * N + c, sums[i][4 * j + 2 * half], sums[i][4 * j + 2 * half + 1]);
-                }
-    }
-
-    // Each warp lays 16 rows of 128 bytes into shared memory, swizzled, and a copy by tensor map takes them out, whole
-    // lines at a time, while the warp goes on: it has room for two.
-    __device__ __forceinline__ void store_staged(const tensor_map &map_c, unsigned char *room, unsigned first_row,
-                                                 unsigned first_column) const
-    {
-        const unsigned lane = lane_id();
-        unsigned char *mine = room + warp_id() % (4 * CONSUMERS) * (2 * 2048);
-#pragma unroll
-        for (unsigned i = 0; i < down; ++i)
-#pragma unroll
-            for (unsigned part = 0; part < parts; ++part) {
-                unsigned char *buffer = mine + (i * parts + part) % 2 * 2048;
-                if (lane == 0)
-                    tensor_store_wait<1>();
-                __syncwarp();
-                write_part(buffer, sums[i] + part * columns / 2, lane);
-                fence_async();
-                __syncwarp();
-                if (lane == 0) {
-                    tensor_store(map_c, (int)(first_column + part * columns),
-                                 (int)(first_row + 64 * i + warp_id() % 4 * 16), buffer);
-                    tensor_store_commit();
-                }
-            }
-    }
-
-  private:
-    static __device__ __forceinline__ void write_part(unsigned char *buffer, const float *d, unsigned lane)
-    {
-        if (sizeof(result) == 4) {
-            // 4 rows of 32 bytes go at once. Swizzled as they are, rows 0 and 1 would share banks, and so would 2 and
-            // 3: odd rows write 16 columns further on, and these 16 later.
-            const bool odd = lane / 4 % 2;
-#pragma unroll
-            for (unsigned j = 0; j < columns / 8; ++j)
-#pragma unroll
-                for (unsigned half = 0; half < 2; ++half) {
-                    const unsigned i = 4 * j + 2 * half, other = 4 * (j ^ 2) + 2 * half;
-                    const unsigned place = (lane / 4 + 8 * half) * 128 + (j ^ 2 * odd) * 32 + lane % 4 * 8;
-                    store_pair((float *)(buffer + swizzled<128>(place)), odd ? d[other] : d[i],
-                               odd ? d[other + 1] : d[i + 1]);
-                }
-        } else {
-            typedef choose<RESULT, f16, f16, bf16> half_result;
-#pragma unroll
-            for (unsigned j = 0; j < columns / 8; j += 2)
-                store_fragments(shared_address(buffer) + swizzled<128>(lane % 16 * 128 + j * 16 + lane / 16 * 16),
-                                pack_pair(half_result(), d[4 * j], d[4 * j + 1]),
-                                pack_pair(half_result(), d[4 * j + 2], d[4 * j + 3]),
-                                pack_pair(half_result(), d[4 * j + 4], d[4 * j + 5]),
-                                pack_pair(half_result(), d[4 * j + 6], d[4 * j + 7]));
-        }
-    }
-};
-
-// Dynamic shared memory: the ring, from a multiple of 1024 on (swizzles act on address bits), room for results,
-// barriers.
+// Dynamic shared memory: the ring, from a multiple of 1024 on, since swizzles act on address bits; room for results;
+// barriers. Kernels declare an array that is aligned less, so that the way to that multiple is not optimised out.
 struct ring {
-    enum : unsigned {
-        results = STAGED ? CONSUMERS * 4 * 2 * 2048 : 0,
-        bytes = 1024 + STAGES * stage::bytes + results + 16 * STAGES
-    };
+    enum : unsigned { results = STAGED ? CONSUMERS * 4 * 2 * 2048 : 0 };
     unsigned char *stages;
 
     __device__ __forceinline__ ring(unsigned char *shared)
@@ -535,6 +431,155 @@ struct ring {
         barriers_made();
     }
 };
+
+// What a warp group makes of a tile: its rows, 64 at a time.
+struct group_product {
+    enum : unsigned { down = TILE_M / CONSUMERS / 64, columns = 128 / sizeof(result), parts = TILE_N / columns };
+    float sums[down][TILE_N / 2];
+
+    // Begins to add the product of a stage, or to begin anew where not `add`; a group of wgmma by itself.
+    __device__ __forceinline__ void add(unsigned at, unsigned group, unsigned add)
+    {
+        const offset a = matrix_descriptor<128>(at + group * down * 64 * 128, 16, 1024);
+        const offset b = matrix_descriptor<128>(at + stage::a_bytes, COLUMNS ? 16 : stage::b_box, 1024);
+#pragma unroll
+        for (unsigned i = 0; i < down; ++i)
+            wgmma_keep(sums[i]);
+        wgmma_fence();
+#pragma unroll
+        for (unsigned k = 0; k < TILE_K / STEP; ++k) {
+            const unsigned box = k / stage::box_steps, in_box = k % stage::box_steps * 32;
+            const offset b_k = descriptor_after(b, COLUMNS ? box * stage::b_box + in_box : k * STEP * 128);
+#pragma unroll
+            for (unsigned i = 0; i < down; ++i)
+                wgmma<element, TILE_N>::template multiply<!COLUMNS>(
+                    sums[i], descriptor_after(a, box * stage::a_box + i * 64 * 128 + in_box), b_k, k > 0 || add);
+        }
+        wgmma_commit();
+#pragma unroll
+        for (unsigned i = 0; i < down; ++i)
+            wgmma_keep(sums[i]);
+    }
+
+    // Of a warp group that only multiplies: the sums of so many steps of the ring, of which `count` were before. One
+    // thread says for the group that a stage has been read: wgmma reads for all four warps.
+    __device__ __forceinline__ void consume(const ring &ring, unsigned group, unsigned steps, unsigned &count)
+    {
+        for (unsigned step = 0; step < steps; ++step, ++count) {
+            barrier_wait(ring.full(count), ring.parity(count));
+            add(shared_address(ring.at(count)), group, step > 0);
+            wgmma_wait<1>(); // the step before this one has been read
+            if (step > 0 && threadIdx.x % 128 == 0)
+                barrier_arrive(ring.empty(count - 1));
+        }
+        wgmma_wait<0>();
+        if (threadIdx.x % 128 == 0)
+            barrier_arrive(ring.empty(count - 1));
+        __syncwarp();
+    }
+
+    // Each thread writes its sums: 4 lanes have 8 neighbours of a row, which is half a sector of 16-bit results.
+    __device__ __forceinline__ void store(result *C, unsigned first_row, unsigned first_column, unsigned M,
+                                          unsigned N) const
+    {
+        const unsigned r0 = first_row + warp_id() % 4 * 16 + lane_id() / 4, c0 = first_column + lane_id() % 4 * 2;
+#pragma unroll
+        for (unsigned i = 0; i < down; ++i)
+#pragma unroll
+            for (unsigned j = 0; j < TILE_N / 8; ++j)
+#pragma unroll
+                for (unsigned half = 0; half < 2; ++half) {
+                    const unsigned r = r0 + 64 * i + 8 * half, c = c0 + 8 * j;
+                    if (r < M && c < N) // N is a multiple of 8
+                        store_pair(C + (offset)r * N + c, sums[i][4 * j + 2 * half], sums[i][4 * j + 2 * half + 1]);
+                }
+    }
+
+    // Sums as they are, to and from global memory: a thread's quads lie 128 quads apart.
+    __device__ __forceinline__ void save(float4 *to)
+    {
+        each_quad([&](const float *d, unsigned i) { to[i * 128] = {d[0], d[1], d[2], d[3]}; });
+    }
+
+    __device__ __forceinline__ void restore(const float4 *from)
+    {
+        each_quad([&](float *d, unsigned i) {
+            const float4 quad = __ldcg(from + i * 128);
+            d[0] = quad.x, d[1] = quad.y, d[2] = quad.z, d[3] = quad.w;
+        });
+    }
+
+    __device__ __forceinline__ void add_saved(const float4 *from)
+    {
+        each_quad([&](float *d, unsigned i) {
+            const float4 quad = __ldcg(from + i * 128);
+            d[0] += quad.x, d[1] += quad.y, d[2] += quad.z, d[3] += quad.w;
+        });
+    }
+
+    // Each warp lays 16 rows of 128 bytes into shared memory, swizzled, and a copy by tensor map takes them out, whole
+    // lines at a time, while the warp goes on: it has room for two.
+    __device__ __forceinline__ void store_staged(const tensor_map &map_c, unsigned char *room, unsigned first_row,
+                                                 unsigned first_column) const
+    {
+        const unsigned lane = lane_id();
+        unsigned char *mine = room + warp_id() % (4 * CONSUMERS) * (2 * 2048);
+#pragma unroll
+        for (unsigned i = 0; i < down; ++i)
+#pragma unroll
+            for (unsigned part = 0; part < parts; ++part) {
+                unsigned char *buffer = mine + (i * parts + part) % 2 * 2048;
+                if (lane == 0)
+                    tensor_store_wait<1>();
+                __syncwarp();
+                write_part(buffer, sums[i] + part * columns / 2, lane);
+                fence_async();
+                __syncwarp();
+                if (lane == 0) {
+                    tensor_store(map_c, (int)(first_column + part * columns),
+                                 (int)(first_row + 64 * i + warp_id() % 4 * 16), buffer);
+                    tensor_store_commit();
+                }
+            }
+    }
+
+  private:
+    template <class Do> __device__ __forceinline__ void each_quad(Do &&act)
+    {
+#pragma unroll
+        for (unsigned i = 0; i < down; ++i)
+#pragma unroll
+            for (unsigned j = 0; j < TILE_N / 8; ++j)
+                act(sums[i] + 4 * j, i * (TILE_N / 8) + j);
+    }
+
+    static __device__ __forceinline__ void write_part(unsigned char *buffer, const float *d, unsigned lane)
+    {
+        if (sizeof(result) == 4) {
+            // 4 rows of 32 bytes go at once. Swizzled as they are, rows 0 and 1 would share banks, and so would 2 and
+            // 3: odd rows write 16 columns further on, and these 16 later.
+            const bool odd = lane / 4 % 2;
+#pragma unroll
+            for (unsigned j = 0; j < columns / 8; ++j)
+#pragma unroll
+                for (unsigned half = 0; half < 2; ++half) {
+                    const unsigned i = 4 * j + 2 * half, other = 4 * (j ^ 2) + 2 * half;
+                    const unsigned place = (lane / 4 + 8 * half) * 128 + (j ^ 2 * odd) * 32 + lane % 4 * 8;
+                    store_pair((float *)(buffer + swizzled<128>(place)), odd ? d[other] : d[i],
+                               odd ? d[other + 1] : d[i + 1]);
+                }
+        } else {
+            typedef choose<RESULT, f16, f16, bf16> half_result;
+#pragma unroll
+            for (unsigned j = 0; j < columns / 8; j += 2)
+                store_fragments(shared_address(buffer) + swizzled<128>(lane % 16 * 128 + j * 16 + lane / 16 * 16),
+                                pack_pair(half_result(), d[4 * j], d[4 * j + 1]),
+                                pack_pair(half_result(), d[4 * j + 2], d[4 * j + 3]),
+                                pack_pair(half_result(), d[4 * j + 4], d[4 * j + 5]),
+                                pack_pair(half_result(), d[4 * j + 6], d[4 * j + 7]));
+        }
+    }
+};
 #endif
 #endif
 
@@ -548,7 +593,7 @@ extern "C" __global__ void __launch_bounds__(128 * CONSUMERS)
                    const __grid_constant__ tensor_map map_c, result *C, unsigned M, unsigned N, unsigned K)
 {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
-    extern __shared__ __align__(1024) unsigned char shared[];
+    extern __shared__ __align__(16) unsigned char shared[];
     const ring ring(shared);
     const unsigned group = threadIdx.x / 128, steps = ceil_div(K, TILE_K);
     const tile_place at = find_tile(blockIdx.x, ceil_div(M, TILE_M), ceil_div(N, TILE_N));
@@ -594,7 +639,7 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
                            const __grid_constant__ tensor_map map_c, result *C, unsigned M, unsigned N, unsigned K)
 {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
-    extern __shared__ __align__(1024) unsigned char shared[];
+    extern __shared__ __align__(16) unsigned char shared[];
     const ring ring(shared);
     const unsigned group = threadIdx.x / 128, steps = ceil_div(K, TILE_K);
     const unsigned tiles_m = ceil_div(M, TILE_M), tiles_n = ceil_div(N, TILE_N);
@@ -625,21 +670,86 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
     for (unsigned tile = blockIdx.x; tile < tiles_m * tiles_n; tile += gridDim.x) {
         const tile_place at = find_tile(tile, tiles_m, tiles_n);
         group_product product;
-        for (unsigned step = 0; step < steps; ++step, ++count) {
-            barrier_wait(ring.full(count), ring.parity(count));
-            product.add(shared_address(ring.at(count)), group, step > 0);
-            wgmma_wait<1>(); // the step before this one has been read
-            if (step > 0 && threadIdx.x % 128 == 0)
-                barrier_arrive(ring.empty(count - 1));
-        }
-        wgmma_wait<0>();
-        if (threadIdx.x % 128 == 0)
-            barrier_arrive(ring.empty(count - 1));
-        __syncwarp();
+        product.consume(ring, group, steps, count);
         if (STAGED)
             product.store_staged(map_c, ring.room(), at.row * TILE_M + down, at.column * TILE_N);
         else
             product.store(C, at.row * TILE_M + down, at.column * TILE_N, M, N);
+    }
+    if (STAGED && lane_id() == 0)
+        tensor_store_wait<0>();
+#endif
+}
+#endif
+
+#if defined(GEMM_STREAM_K) || !defined(GEMM_ONE)
+// Blocks share steps, not tiles: all steps of all tiles, in a row, are cut into equal parts, one a block. Against
+// wgmma_specialised: no block is idle where tiles are few, or do not come out even; what it costs are tiles that
+// several blocks have parts of. Their sums go through global memory, where they mostly stay in the L2, and the block
+// that comes last adds the parts in order of k: so the answer is the same in every run, and nobody waits for anybody.
+//
+// `partial` has two places for each block: 0 for the tile that it goes on with, 1 for the one that it begins and does
+// not end. `counters` are 0, one for each warp group and tile, and are so again at the end.
+extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
+    gemm_stream_k(const __grid_constant__ tensor_map map_a, const __grid_constant__ tensor_map map_b,
+                  const __grid_constant__ tensor_map map_c, result *C, float4 *partial, unsigned *counters,
+                  unsigned share, unsigned M, unsigned N, unsigned K)
+{
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+    extern __shared__ __align__(16) unsigned char shared[];
+    const ring ring(shared);
+    unsigned *earlier = (unsigned *)(ring.full(0) + 2 * STAGES); // parts of a tile that were there before this block's
+    const unsigned group = threadIdx.x / 128, thread = threadIdx.x % 128, steps = ceil_div(K, TILE_K);
+    const unsigned tiles_m = ceil_div(M, TILE_M), tiles_n = ceil_div(N, TILE_N);
+    const unsigned begin = blockIdx.x * share, end = min(begin + share, tiles_m * tiles_n * steps);
+    if (threadIdx.x == 0)
+        ring.make(CONSUMERS);
+    __syncthreads();
+    unsigned count = 0; // steps so far
+    if (group == CONSUMERS) {
+        if (CONSUMERS > 1)
+            registers_give<CONSUMERS == 2 ? 24 : 32>();
+        if (thread == 0)
+            for (unsigned at = begin; at < end; ++at, ++count) {
+                const tile_place place = find_tile(at / steps, tiles_m, tiles_n);
+                barrier_wait(ring.empty(count), ring.parity(count) ^ 1);
+                stage::load(ring.at(count), map_a, map_b, place.row * TILE_M, place.column * TILE_N,
+                            at % steps * TILE_K, ring.full(count));
+            }
+        return;
+    }
+    if (CONSUMERS > 1)
+        registers_take<CONSUMERS == 2 ? 240 : 160>();
+    constexpr unsigned quads = group_product::down * TILE_N / 8; // of a thread
+    auto place_of = [&](unsigned block, unsigned place) {
+        return partial + ((offset)(2 * block + place) * CONSUMERS + group) * quads * 128 + thread;
+    };
+    for (unsigned at = begin; at < end;) {
+        const unsigned tile = at / steps, from = tile * steps, mine = min(from + steps, end) - at;
+        group_product product;
+        product.consume(ring, group, mine, count);
+        at += mine;
+        if (mine < steps) { // others have parts of it
+            const unsigned first = from / share, last = (from + steps - 1) / share;
+            product.save(place_of(blockIdx.x, blockIdx.x == first));
+            __threadfence();
+            group_sync(1 + group, 128);
+            if (thread == 0)
+                earlier[group] = atomicInc(counters + tile * CONSUMERS + group, last - first);
+            group_sync(1 + group, 128);
+            if (earlier[group] < last - first)
+                continue;
+            __threadfence();
+            product.restore(place_of(first, 1));
+            for (unsigned block = first + 1; block <= last; ++block)
+                product.add_saved(place_of(block, 0));
+        }
+        const tile_place place = find_tile(tile, tiles_m, tiles_n);
+        const unsigned row = place.row * TILE_M + group * group_product::down * 64;
+        if (STAGED)
+            product.store_staged(map_c, ring.room(), row, place.column * TILE_N);
+        else
+            product.store(C, row, place.column * TILE_N, M, N);
     }
     if (STAGED && lane_id() == 0)
         tensor_store_wait<0>();
