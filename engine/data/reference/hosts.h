@@ -8,6 +8,7 @@
  * default. */
 #define KILN__HOSTS(X)                                                                                                 \
     X(increment_exact, KILN_HOST_REFERENCE, kiln__host_increment, "x", "y")                                            \
+    X(attention_f64, KILN_HOST_REFERENCE, kiln__host_attention, "q, k, v, CAUSAL", "o")                                \
     X(bezier_curves, KILN_HOST_INPUT, kiln__host_bezier_curves, "control (a kind of points), count, scale, seed",      \
       "curves, total, largest, mean, deviation")                                                                       \
     X(bezier_f64, KILN_HOST_REFERENCE, kiln__host_bezier, "curves, SCALE", "offsets, points")                          \
