@@ -365,7 +365,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     attention_flash(const bf16 *__restrict__ q, const bf16 *__restrict__ k, const bf16 *__restrict__ v,
                     bf16 *__restrict__ o, unsigned heads, unsigned kv_heads, unsigned queries, unsigned keys)
 {
-    extern __shared__ __align__(1024) char room[];
+    extern __shared__ __align__(16) char room[];
     char *const tile_q = room, *const tile_k = room + TILE_Q * ROW_BYTES, *const tile_v = tile_k + TILE_K * ROW_BYTES;
     const Sizes n = {heads, kv_heads, queries, keys};
     const Place at(n, TILE_Q);
@@ -396,7 +396,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     attention_flash_async(const bf16 *__restrict__ q, const bf16 *__restrict__ k, const bf16 *__restrict__ v,
                           bf16 *__restrict__ o, unsigned heads, unsigned kv_heads, unsigned queries, unsigned keys)
 {
-    extern __shared__ __align__(1024) char room[];
+    extern __shared__ __align__(16) char room[];
     char *const tile_q = room, *const ring = room + TILE_Q * ROW_BYTES;
     constexpr unsigned tile_bytes = TILE_K * ROW_BYTES;
     const Sizes n = {heads, kv_heads, queries, keys};
@@ -432,5 +432,249 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         stage = stage + 1 == STAGES ? 0 : stage + 1;
     }
     mine.end(tile_q, o + of_head, at.first, queries);
+}
+#endif
+
+#if defined(ATTENTION_FLASH_WGMMA) || (!defined(ATTENTION_ONE) && defined(__CUDA_ARCH_FEAT_SM90_ALL))
+#ifndef GROUPS
+#define GROUPS 2 // consumer warp groups, each with 64 queries
+#endif
+#ifndef OVERLAP
+#define OVERLAP 1 // 1: the scores of the next tile are multiplied before the values of this one
+#endif
+#ifndef IN_TURN
+#define IN_TURN 1 // 1: of two groups one multiplies while the other one takes exponentials
+#endif
+
+enum : unsigned {
+    GROUP = 128,           // threads
+    GROUP_QUERIES = 64,    // what a product of a warp group has
+    HALVES = HEAD_DIM / 64 // boxes of 64 columns, of which a tile of rows is made
+};
+
+// A tile of `rows` rows: HALVES boxes of rows of 128 bytes, swizzled by the copy.
+template <unsigned rows> __device__ __forceinline__ constexpr unsigned boxed_bytes()
+{
+    return rows * HEAD_DIM * 2;
+}
+
+template <unsigned rows>
+__device__ __forceinline__ void load_boxes(char *tile, const tensor_map &map, unsigned row, unsigned head, barrier *full)
+{
+    barrier_expect(full, boxed_bytes<rows>());
+#pragma unroll
+    for (unsigned half = 0; half < HALVES; ++half)
+        tensor_load(tile + half * rows * 128, map, (int)(half * 64), (int)row, (int)head, full);
+}
+
+// Arrives on a barrier by number, at which others wait by group_sync.
+__device__ __forceinline__ void group_arrive(unsigned number, unsigned threads)
+{
+    asm volatile("bar.arrive %0, %1;" ::"r"(number), "r"(threads) : "memory");
+}
+
+// The barriers of a ring's stages: uses are counted, stage = use % STAGES.
+struct Ring {
+    char *tiles;
+    barrier *full, *empty;
+    unsigned stage, phase; // of the next use
+
+    __device__ __forceinline__ char *tile() const
+    {
+        return tiles + stage * boxed_bytes<TILE_K>();
+    }
+    __device__ __forceinline__ void next()
+    {
+        stage = stage + 1 == STAGES ? 0 : stage + 1;
+        phase ^= stage == 0;
+    }
+    __device__ __forceinline__ void wait_full()
+    {
+        barrier_wait(full + stage, phase);
+    }
+    __device__ __forceinline__ void wait_empty()
+    {
+        barrier_wait(empty + stage, phase ^ 1);
+    }
+    __device__ __forceinline__ void leave() // a group has read the tile
+    {
+        if (threadIdx.x % GROUP == 0)
+            barrier_arrive(empty + stage);
+        next();
+    }
+};
+
+struct Rings {
+    barrier q, k_full[STAGES], k_empty[STAGES], v_full[STAGES], v_empty[STAGES];
+};
+
+// S = Q K^T of the group's 64 queries and a tile of keys. It runs on its own.
+__device__ __forceinline__ void begin_scores(float (&s)[TILE_K / 2], const char *tile_q, const char *tile_k)
+{
+    const offset a = matrix_descriptor<128>(shared_address(tile_q), 0, 1024);
+    const offset b = matrix_descriptor<128>(shared_address(tile_k), 0, 1024);
+    wgmma_keep(s);
+    wgmma_fence();
+#pragma unroll
+    for (unsigned d = 0; d < DEPTH; ++d)
+        wgmma<bf16, TILE_K>::template multiply<false>(
+            s, descriptor_after(a, d / 4 * (GROUPS * GROUP_QUERIES * 128) + d % 4 * 32),
+            descriptor_after(b, d / 4 * (TILE_K * 128) + d % 4 * 32), d > 0);
+    wgmma_commit();
+}
+
+// O += P V: exponentials in registers, and a tile of values, which lies by rows.
+__device__ __forceinline__ void begin_values(float (&o)[HEAD_DIM / 2], const unsigned (&p)[TILE_K / 16][4],
+                                             const char *tile_v)
+{
+    const offset b = matrix_descriptor<128>(shared_address(tile_v), TILE_K * 128, 1024);
+    wgmma_keep(o);
+    wgmma_fence();
+#pragma unroll
+    for (unsigned j = 0; j < TILE_K / 16; ++j)
+        wgmma<bf16, HEAD_DIM>::template multiply<true>(o, p[j], descriptor_after(b, j * 2048), 1);
+    wgmma_commit();
+}
+
+// One warp asks for all tiles by tensor maps; GROUPS warp groups of 64 queries each multiply them by wgmma.
+//
+// Against flash_async: copies take one thread, and no register; operands come from shared memory without ldmatrix, and
+// products run on their own, 64 x TILE_K at a time. So a group can take exponentials, for which an SM has few units, while
+// products run: with OVERLAP its own (the scores of the next tile are begun before the values of this one, and taken
+// while those run), IN_TURN the other group's. Registers move from the warp that copies to those that multiply.
+extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
+    attention_flash_wgmma(const __grid_constant__ tensor_map q, const __grid_constant__ tensor_map k,
+                          const __grid_constant__ tensor_map v, bf16 *__restrict__ o, unsigned heads, unsigned kv_heads,
+                          unsigned queries, unsigned keys)
+{
+    extern __shared__ __align__(16) char shared[];
+    __shared__ Rings rings;
+    char *const room = shared + (0 - shared_address(shared)) % 1024; // swizzles count address bits
+    constexpr unsigned tile_queries = GROUPS * GROUP_QUERIES;
+    const Sizes n = {heads, kv_heads, queries, keys};
+    const Place at(n, tile_queries);
+    const unsigned group = threadIdx.x / GROUP, last = at.first + tile_queries - 1;
+    const int most = keys_seen(last < queries ? last : queries - 1, n);
+    const unsigned tiles = most > 0 ? ceil_div((unsigned)most, (unsigned)TILE_K) : 0;
+    Ring ring_k = {room + boxed_bytes<tile_queries>(), rings.k_full, rings.k_empty, 0, 0};
+    Ring ring_v = {ring_k.tiles + STAGES * boxed_bytes<TILE_K>(), rings.v_full, rings.v_empty, 0, 0};
+    if (threadIdx.x == 0) {
+        barrier_init(&rings.q, 1);
+        for (unsigned i = 0; i < STAGES; ++i) {
+            barrier_init(&rings.k_full[i], 1);
+            barrier_init(&rings.v_full[i], 1);
+            barrier_init(&rings.k_empty[i], GROUPS);
+            barrier_init(&rings.v_empty[i], GROUPS);
+        }
+        barriers_made();
+    }
+    __syncthreads();
+    if (group == GROUPS) { // the producer
+        registers_give<GROUPS == 2 ? 24 : 32>();
+        if (warp_id() == GROUPS * 4 && is_elected()) {
+            tensor_prefetch(q), tensor_prefetch(k), tensor_prefetch(v);
+            if (tiles > 0)
+                load_boxes<tile_queries>(room, q, at.first, at.head, &rings.q);
+            for (unsigned t = 0; t < tiles; ++t) {
+                ring_k.wait_empty();
+                load_boxes<TILE_K>(ring_k.tile(), k, t * TILE_K, at.kv_head, ring_k.full + ring_k.stage);
+                ring_k.next();
+                ring_v.wait_empty();
+                load_boxes<TILE_K>(ring_v.tile(), v, t * TILE_K, at.kv_head, ring_v.full + ring_v.stage);
+                ring_v.next();
+            }
+        }
+        return;
+    }
+    registers_take<GROUPS == 2 ? 240 : 160>();
+    const unsigned first = at.first + group * GROUP_QUERIES, row = warp_id() % 4 * 16 + lane_id() / 4;
+    const char *const tile_q = room + group * GROUP_QUERIES * 128;
+    const int seen[2] = {keys_seen(first + row, n), keys_seen(first + row + 8, n)}, fewest = keys_seen(first, n);
+    const unsigned whole = fewest > 0 ? fewest / TILE_K : 0;
+    // Group g begins products when the other one has begun its own: it waits at barrier 1 + g.
+    const bool in_turn = IN_TURN && GROUPS == 2;
+    Softmax softmax;
+    softmax.begin();
+    float s[TILE_K / 2], sums[HEAD_DIM / 2], scale[2];
+    unsigned p[TILE_K / 16][4];
+#pragma unroll
+    for (unsigned i = 0; i < HEAD_DIM / 2; ++i)
+        sums[i] = 0;
+    // A tile's scores become what its values are multiplied by. Its products have ended, those of the values before not.
+    auto exponentials = [&](unsigned t) {
+        wgmma_keep(s);
+        ring_k.leave();
+        if (t >= whole)
+            softmax.mask(s, t * TILE_K, seen);
+        softmax.take(s, scale);
+    };
+    auto values_end = [&] {
+        wgmma_wait<0>();
+        wgmma_keep(sums);
+        ring_v.leave();
+    };
+    if (tiles > 0) {
+        if (in_turn && group == 1)
+            group_arrive(1, 2 * GROUP);
+        barrier_wait(&rings.q, 0);
+        ring_k.wait_full();
+        if (in_turn)
+            group_sync(1 + group, 2 * GROUP);
+        begin_scores(s, tile_q, ring_k.tile());
+        if (in_turn && (group == 0 || tiles > 1)) // nobody waits for the last turn of group 1
+            group_arrive(2 - group, 2 * GROUP);
+        wgmma_wait<0>();
+        exponentials(0);
+        as_fragments(p, s);
+    }
+    for (unsigned t = 1; t < tiles; ++t) {
+        if (!OVERLAP) {
+            ring_v.wait_full();
+            begin_values(sums, p, ring_v.tile());
+            values_end();
+        }
+        ring_k.wait_full();
+        if (in_turn)
+            group_sync(1 + group, 2 * GROUP);
+        begin_scores(s, tile_q, ring_k.tile());
+        if (OVERLAP) {
+            ring_v.wait_full();
+            begin_values(sums, p, ring_v.tile());
+        }
+        if (in_turn && (group == 0 || t + 1 < tiles))
+            group_arrive(2 - group, 2 * GROUP);
+        wgmma_wait<OVERLAP>();
+        exponentials(t);
+        if (OVERLAP)
+            values_end();
+        scale_rows(sums, scale);
+        as_fragments(p, s);
+    }
+    if (tiles > 0) {
+        ring_v.wait_full();
+        begin_values(sums, p, ring_v.tile());
+        values_end();
+    }
+    // O goes by way of the group's queries, of which nothing is needed any more, to whole pieces of rows.
+    softmax.end(scale);
+    scale_rows(sums, scale);
+    char *const out = room + group * GROUP_QUERIES * 128;
+    constexpr unsigned half_bytes = tile_queries * 128;
+    group_sync(3 + group, GROUP);
+#pragma unroll
+    for (unsigned i = 0; i < HEAD_DIM / 2; i += 2) {
+        const unsigned place = (row + i / 2 % 2 * 8) * 128 + i / 4 % 8 * 16;
+        *(unsigned *)(out + i / 32 * half_bytes + swizzled<128>(place) + lane_id() % 4 * 4) =
+            pack_pair(bf16(), sums[i], sums[i + 1]);
+    }
+    __syncwarp();
+    bf16 *const to = o + ((offset)at.head * queries) * HEAD_DIM;
+#pragma unroll
+    for (unsigned i = 0; i < 16 * PIECES / WARP; ++i) {
+        const unsigned number = i * WARP + lane_id(), r = warp_id() % 4 * 16 + number / PIECES, c = number % PIECES;
+        if (first + r < queries)
+            *((uint4 *)(to + (offset)(first + r) * HEAD_DIM) + c) =
+                *(const uint4 *)(out + c / 8 * half_bytes + swizzled<128>(r * 128 + c % 8 * 16));
+    }
 }
 #endif
