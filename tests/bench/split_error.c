@@ -3,6 +3,11 @@
  *
  *   cc -O2 -o split_error tests/bench/split_error.c -lm && ./split_error [K] [ELEMENTS a side] [SCHEME]
  *
+ * For a kernel (tests/bench/errors.sh) it writes such matrices, and reads what was made of them:
+ *
+ *   ./split_error make CLASS A.npy B.npy M N K        the classes are numbered from 0
+ *   ./split_error read A.npy B.npy P.npy              errors of 16,384 elements or all
+ *
  * It fails if a scheme of the catalogue has a larger median, 99.9 % or largest error than plain single precision.
  *
  * Plain single precision is one chain of fused multiply-adds in order of k, as in cuBLAS SGEMM and in `coarsened`. The
@@ -40,7 +45,7 @@ static const scheme schemes[] = {
     {"3 x bf16, chunk 64", 8, 2, 3, 64, 0, 0},
     {"6 x bf16, never taken out", 8, 3, 6, 1 << 30, 1, 0},
     {"6 x bf16, by steps, chunk 64", 8, 3, 6, 64, 1, 0},
-    {"6 x bf16, chunk 32", 8, 3, 6, 32, 0, 0},
+    {"6 x bf16, chunk 32", 8, 3, 6, 32, 0, 1},
     {"6 x bf16, chunk 64", 8, 3, 6, 64, 0, 1},
     {"6 x bf16, chunk 128", 8, 3, 6, 128, 0, 0},
     {"9 x bf16, chunk 64", 8, 3, 9, 64, 0, 0},
@@ -226,8 +231,117 @@ static quantiles measure(const scheme *s, int side, int k_count, const float *A,
     return q;
 }
 
+/* ---- matrices in files: .npy of floats, in order of rows ---- */
+
+static void fail(const char *what)
+{
+    fprintf(stderr, "split_error: %s\n", what);
+    exit(2);
+}
+
+static float *room_for(size_t rows, size_t cols)
+{
+    float *matrix = malloc((rows * cols + 1) * sizeof *matrix);
+    if (!matrix)
+        fail("out of memory");
+    return matrix;
+}
+
+static void write_matrix(const char *path, const float *matrix, size_t rows, size_t cols)
+{
+    char header[128];
+    FILE *file = fopen(path, "wb");
+    int length = snprintf(header, sizeof header,
+                          "\x93NUMPY%c%c%c%c{'descr': '<f4', 'fortran_order': False, 'shape': (%zu, %zu), }", 1, 0, 118,
+                          0, rows, cols);
+    memset(header + length, ' ', sizeof header - (size_t)length);
+    header[sizeof header - 1] = '\n';
+    if (!file || fwrite(header, sizeof header, 1, file) != 1 ||
+        fwrite(matrix, sizeof *matrix, rows * cols, file) != rows * cols || fclose(file))
+        fail(path);
+}
+
+static float *read_matrix(const char *path, size_t *rows, size_t *cols)
+{
+    unsigned char start[10];
+    char header[1024];
+    FILE *file = fopen(path, "rb");
+    if (!file || fread(start, sizeof start, 1, file) != 1 || memcmp(start, "\x93NUMPY\1", 7) != 0)
+        fail(path);
+    size_t length = start[8] + 256u * start[9];
+    if (length >= sizeof header || fread(header, 1, length, file) != length)
+        fail(path);
+    header[length] = 0;
+    const char *shape = strstr(header, "'shape': (");
+    if (!strstr(header, "<f4") || !strstr(header, "False") || !shape ||
+        sscanf(shape, "'shape': (%zu, %zu)", rows, cols) != 2 || *rows > 1 << 20 || *cols > 1 << 20)
+        fail("not a matrix of floats by rows");
+    float *matrix = room_for(*rows, *cols);
+    if (fread(matrix, sizeof *matrix, *rows * *cols, file) != *rows * *cols)
+        fail(path);
+    fclose(file);
+    return matrix;
+}
+
+static int make_files(char **words)
+{
+    int class = atoi(words[0]);
+    size_t m = (size_t)atoi(words[3]), n = (size_t)atoi(words[4]), k = (size_t)atoi(words[5]);
+    if (class < 0 || class > 4)
+        fail("there are classes 0 to 4");
+    float *A = room_for(m, k), *B = room_for(k, n), *column = room_for(k, 1);
+    uint64_t state = (uint64_t) class + 1;
+    for (size_t i = 0; i < m; i++)
+        make(class, 1, (int)k, A + i * k, &state);
+    for (size_t j = 0; j < n; j++) {
+        make(class, 0, (int)k, column, &state);
+        for (size_t i = 0; i < k; i++)
+            B[i * n + j] = column[i];
+    }
+    write_matrix(words[1], A, m, k);
+    write_matrix(words[2], B, k, n);
+    printf("%s\n", classes[class]);
+    free(A);
+    free(B);
+    free(column);
+    return 0;
+}
+
+static int read_files(char **words)
+{
+    size_t m, n, k, k2, m2, n2;
+    float *A = read_matrix(words[0], &m, &k), *B = read_matrix(words[1], &k2, &n), *P = read_matrix(words[2], &m2, &n2);
+    if (k != k2 || m != m2 || n != n2 || m * n == 0)
+        fail("the shapes do not go together");
+    size_t count = m * n < 16384 ? m * n : 16384, part = m * n / count; /* one of each part of P */
+    double *errors = malloc(count * sizeof *errors);
+    if (!errors)
+        fail("out of memory");
+    for (size_t i = 0; i < count; i++) {
+        size_t at = i * part + i * 7919 % part;
+        double want = 0, size = 0;
+        for (size_t x = 0; x < k; x++) {
+            double product = (double)A[at / n * k + x] * B[x * n + at % n];
+            want += product;
+            size += fabs(product);
+        }
+        errors[i] = size > 0 ? fabs(P[at] - want) / size : 0;
+    }
+    qsort(errors, count, sizeof *errors, ascending);
+    printf("%8.2f %8.1f %8.1f\n", errors[count / 2] * 1e9, errors[count * 999 / 1000] * 1e9, errors[count - 1] * 1e9);
+    free(A);
+    free(B);
+    free(P);
+    free(errors);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
+    if (argc == 8 && strcmp(argv[1], "make") == 0)
+        return make_files(argv + 2);
+    if (argc == 5 && strcmp(argv[1], "read") == 0)
+        return read_files(argv + 2);
     int k_count = argc > 1 ? atoi(argv[1]) : 4096, side = argc > 2 ? atoi(argv[2]) : 64;
     if (k_count < 16 || k_count % 16 || side < 1 || side > 1024) {
         fprintf(stderr, "usage: split_error [K, a multiple of 16] [ELEMENTS a side, 1 to 1024] [SCHEME]\n");
