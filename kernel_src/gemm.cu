@@ -683,7 +683,7 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
 #endif
 
 #if defined(GEMM_STREAM_K) || !defined(GEMM_ONE)
-// Blocks share steps, not tiles: all steps of all tiles, in a row, are cut into equal parts, one a block. Against
+// Blocks share steps, not tiles: all steps of all tiles, in a row, are cut into equal parts, one per block. Against
 // wgmma_specialised: no block is idle where tiles are few, or do not come out even; what it costs are tiles that
 // several blocks have parts of. Their sums go through global memory, where they mostly stay in the L2, and the block
 // that comes last adds the parts in order of k: so the answer is the same in every run, and nobody waits for anybody.
