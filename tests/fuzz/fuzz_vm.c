@@ -53,9 +53,11 @@ static void run(vm_device *device, const vm_module *module, int kernel, const ui
         uint32_t threads = turn ? 33 + (uint32_t)(bytes / 8 + function->insn_count) % 32 : 32;
         if (function->max_threads[0] == 128) /* it wants a warpgroup */
             threads = 128;
+        const uint32_t *cluster = function->req_cluster; /* so large a grid that small ones fit */
+        const bool clustered = cluster[0] && cluster[0] <= 16 && cluster[1] == 1 && cluster[2] == 1;
         vm_launch launch = {.module = module,
                             .kernel = kernel,
-                            .grid = {turn + 1, 1, 1},
+                            .grid = {(turn + 1) * (clustered ? cluster[0] : 1), 1, 1},
                             .block = {threads, 1, 1},
                             .dynamic_shared = turn ? 256 : 0,
                             .params = params,
