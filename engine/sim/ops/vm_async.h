@@ -34,6 +34,7 @@ typedef struct vm_bulk {
 /* Counts arrivals, drops of arrivals and bytes; *before: the state that it had. False: a fault is raised. */
 bool vm_mbarrier_count(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t space, uint64_t address, uint32_t arrive,
                        uint32_t drop, int64_t tx, uint64_t *before);
+uint32_t vm_mbarrier_parity(uint64_t bar); /* of a state, or of what mbarrier.arrive returned */
 void vm_op_mbarrier(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_pending_count(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_bulk(vm_warp *w, const vm_code *i, uint32_t m);
