@@ -12,7 +12,7 @@ bool vm_check_stretch(vm_warp *w, const vm_code *i, uint32_t lane, unsigned spac
     enum { PIECE = 16, MOST = 1 << 20 };
     bool good = bytes <= MOST; /* too large: the instruction will report that */
     if (space == PTX_SPACE_GENERIC) {
-        space = address - VM_SHARED_BASE < VM_SHARED_WINDOW ? PTX_SPACE_SHARED : PTX_SPACE_GLOBAL;
+        space = address - VM_SHARED_BASE < VM_CLUSTER_WINDOW ? PTX_SPACE_SHARED : PTX_SPACE_GLOBAL;
         address -= space == PTX_SPACE_SHARED ? VM_SHARED_BASE : 0;
     }
     for (uint64_t at = 0; good && at < bytes; at += PIECE) {
@@ -21,7 +21,7 @@ bool vm_check_stretch(vm_warp *w, const vm_code *i, uint32_t lane, unsigned spac
                        .lanes = 1u << lane,
                        .bytes = (uint32_t)(bytes - at < PIECE ? bytes - at : PIECE)};
         a.address[lane] = address + at;
-        good = vm_check_one(w, i, &a, flight, true);
+        good = vm_check_one(w, i, &a, flight, w->block->cluster->size == 1); /* else mbarriers are flags */
     }
     return good;
 }
@@ -36,6 +36,9 @@ static uint64_t address_of(const vm_warp *w, const vm_side *side, uint32_t lane)
 /* A copy that one lane begins: its number, 0: it is not followed. */
 static uint32_t begin(vm_warp *w, const vm_code *i, uint32_t lane, bool load, unsigned layout, bool generic)
 {
+    /* The mbarrier of a cluster is a flag, which the copy writes when it is issued. */
+    if (load && w->block->cluster->size > 1)
+        return 0;
     vm_flight *f = vm_flight_new(w, i, load ? VM_FLIGHT_LOAD : VM_FLIGHT_STORE, 1u << lane);
     if (!f)
         return 0;
@@ -56,11 +59,18 @@ static uint32_t see_bulk(vm_warp *w, const vm_code *i, uint32_t m, ptx_effect ef
     VM_EACH(lane, m) {
         uint64_t bytes = remote ? (uint64_t)ptx_type_bytes((ptx_type)b->type) * b->count : vm_r32(w, i->a)[lane];
         unsigned kind = b->op ? VM_READS | VM_WRITE | VM_ATOMIC | VM_ORDERED : VM_WRITE;
-        uint32_t flight = begin(w, i, lane, b->bar.space != 0, 0, remote);
-        bool fine = vm_check_stretch(w, i, lane, b->to.space, address_of(w, &b->to, lane), bytes, kind, flight) &&
-                    (remote || vm_check_stretch(w, i, lane, b->from.space, address_of(w, &b->from, lane), bytes,
-                                                VM_READS, flight)) &&
-                    (!b->bar.space || vm_check_complete_tx(w, i, lane, address_of(w, &b->bar, lane), bytes, flight));
+        uint32_t ranks;
+        if (!vm_multicast(w, i, lane, b->multicast, &ranks))
+            return 0;
+        const uint64_t to = address_of(w, &b->to, lane), bar = b->bar.space ? address_of(w, &b->bar, lane) : 0;
+        const uint32_t flight = begin(w, i, lane, b->bar.space != 0, 0, remote);
+        bool fine = remote ||
+                    vm_check_stretch(w, i, lane, b->from.space, address_of(w, &b->from, lane), bytes, VM_READS, flight);
+        do {
+            fine = fine && vm_check_stretch(w, i, lane, b->to.space, vm_target(to, ranks), bytes, kind, flight) &&
+                   (!b->bar.space || vm_check_complete_tx(w, i, lane, vm_target(bar, ranks), bytes, flight));
+            ranks &= ranks - 1;
+        } while (ranks);
         good &= fine ? VM_ALL : ~(1u << lane);
     }
     return good;
@@ -92,26 +102,40 @@ static bool see_row(vm_warp *w, const vm_code *i, uint32_t lane, const vm_box *b
 
 /* A box between global and shared memory, whose tensor map is a fault where it is not one. What a load reads of global
  * memory is not looked at. */
+static bool see_box(vm_warp *w, const vm_code *i, uint32_t lane, vm_box box, uint32_t flight)
+{
+    const vm_tensor *x = i->extra;
+    const bool load = x->bar.space != 0;
+    const unsigned kind = x->op ? VM_READS | VM_WRITE | VM_ATOMIC | VM_ORDERED : VM_WRITE;
+    bool fine = true;
+    do {
+        for (uint32_t k = 0; fine && k < vm_box_pieces(&box); k++)
+            fine = vm_check_stretch(w, i, lane, PTX_SPACE_SHARED, vm_box_piece(&box, k), VM_BOX_PIECE,
+                                    load ? VM_WRITE : VM_READS, flight);
+        fine = fine && (load || see_row(w, i, lane, &box, kind, flight));
+    } while (fine && vm_box_next(&box));
+    return fine;
+}
+
 static uint32_t see_tensor(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const vm_tensor *x = i->extra;
-    const unsigned kind = x->op ? VM_READS | VM_WRITE | VM_ATOMIC | VM_ORDERED : VM_WRITE;
     uint32_t good = m;
     VM_EACH(lane, m) {
         vm_box box;
-        if (!vm_box_open(w, i, lane, &box))
+        uint32_t ranks;
+        if (!vm_box_open(w, i, lane, &box) || !vm_multicast(w, i, lane, x->multicast, &ranks))
             return 0;
-        const bool load = x->bar.space != 0;
-        const uint32_t flight = begin(w, i, lane, load, box.map.swizzle + 1u, false);
+        const uint64_t shared = box.shared, bar = x->bar.space ? address_of(w, &x->bar, lane) : 0;
+        const uint32_t flight = begin(w, i, lane, x->bar.space != 0, box.map.swizzle + 1u, false);
         bool fine = true;
         do {
-            for (uint32_t k = 0; fine && k < vm_box_pieces(&box); k++)
-                fine = vm_check_stretch(w, i, lane, PTX_SPACE_SHARED, vm_box_piece(&box, k), VM_BOX_PIECE,
-                                        load ? VM_WRITE : VM_READS, flight);
-            fine = fine && (load || see_row(w, i, lane, &box, kind, flight));
-        } while (fine && vm_box_next(&box));
-        fine = fine &&
-               (!load || vm_check_complete_tx(w, i, lane, address_of(w, &x->bar, lane), vm_box_bytes(&box), flight));
+            box.shared = vm_target(shared, ranks);
+            fine = fine && see_box(w, i, lane, box, flight) &&
+                   (!x->bar.space ||
+                    vm_check_complete_tx(w, i, lane, vm_target(bar, ranks), vm_box_bytes(&box), flight));
+            ranks &= ranks - 1;
+        } while (ranks);
         good &= fine ? VM_ALL : ~(1u << lane);
     }
     return good;
@@ -164,10 +188,10 @@ uint32_t vm_check_async(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32
     case PTX_EFFECT_WARPGROUP: return vm_check_product(w, i, in, m);
     case PTX_EFFECT_PROXY_FENCE: see_fence(w, in, m); return m;
     case PTX_EFFECT_COPY_ARRIVE: return vm_check_mbarrier(w, i, m, true); /* the lane's copies so far complete on it */
-    case PTX_EFFECT_CLUSTER_ARRIVE: vm_check_arrive(w, VM_BARRIERS); return m;
+    case PTX_EFFECT_CLUSTER_ARRIVE: vm_check_cluster_arrive(w, ptx_has(in, PTX_MOD_RELAXED)); return m;
     case PTX_EFFECT_CLUSTER_WAIT:
-        if (!(w->cluster_arrived & m)) /* it has opened already: all arrivals are known */
-            vm_check_know_all(w);
+        if (!(w->cluster_arrived & m)) /* it has opened already */
+            vm_check_cluster_wait(w, m);
         return m;
     case PTX_EFFECT_BULK:
     case PTX_EFFECT_REMOTE: return see_bulk(w, i, m, effect);

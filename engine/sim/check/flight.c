@@ -86,8 +86,9 @@ bool vm_flight_before(const vm_warp *w, uint32_t id, uint32_t by, uint32_t lane,
     const vm_flight *f = vm_flight_at(check_of(w), id);
     if (!f)
         return true;
+    const uint32_t when = read && f->done[0] ? f->done[0] : f->done[1]; /* of a STORE */
     if (f->block != (uint32_t)w->block->number) /* what a bulk copy has written to global memory */
-        return f->kind != VM_FLIGHT_STORE || (f->done[1] && f->done[1] <= clock_of(w)->horizon);
+        return f->kind != VM_FLIGHT_STORE || (when && when <= clock_of(w)->horizon);
     if (!clock_of(w)->more)
         return true;
     switch ((vm_flight_kind)f->kind) {
@@ -96,7 +97,7 @@ bool vm_flight_before(const vm_warp *w, uint32_t id, uint32_t by, uint32_t lane,
             return true;
         return f->bound >> by & 1 && vm_view_knows(w, f->bar, f->phase, lane);
     case VM_FLIGHT_LOAD: return vm_view_knows(w, f->bar, f->phase, lane);
-    case VM_FLIGHT_STORE: return waited_before(w, f, f->who, read && f->done[0] ? f->done[0] : f->done[1], lane);
+    case VM_FLIGHT_STORE: return waited_before(w, f, f->who, when, lane);
     case VM_FLIGHT_WGMMA: return product_before(w, f);
     }
     return true;
@@ -227,8 +228,8 @@ void vm_check_proxy(vm_look *k, const vm_mark *s, uint32_t lane, uint64_t offset
     const vm_flight *f = vm_flight_at(k->check, k->flight);
     if (f && f->kind == VM_FLIGHT_WGMMA && s->who & VM_PENDING)
         vm_check_layout(k, f, s, lane, offset);
-    if (!f || f->kind == VM_FLIGHT_COPY || f->generic || k->told || s->who & VM_PENDING ||
-        s->stamp <= k->check->launch || (k->shared && s->stamp <= k->w->block->check->base) ||
+    if (!f || f->kind == VM_FLIGHT_COPY || f->generic || k->told || k->w->block->cluster->size > 1 ||
+        s->who & VM_PENDING || s->stamp <= k->check->launch || (k->shared && s->stamp <= k->w->block->check->base) ||
         vm_view_fenced(k->w, s, lane))
         return;
     k->told = true;

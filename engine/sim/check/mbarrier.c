@@ -46,7 +46,7 @@ static kiln_check_finding *about(vm_warp *w, uint32_t insn, uint32_t lane, const
         return NULL;
     vm_access a = {.space = PTX_SPACE_SHARED, .lanes = 1u << lane, .bytes = 8};
     a.address[lane] = bar->address;
-    vm_look k = {.check = check_of(w), .w = w, .a = &a, .insn = insn, .shared = true};
+    vm_look k = {.check = check_of(w), .w = w, .a = &a, .home = w->block, .insn = insn, .shared = true};
     f->space = "shared";
     f->address = bar->address;
     f->bytes = 8;
@@ -121,6 +121,7 @@ void vm_check_announce(vm_warp *w, uint32_t m)
         if (who / VM_LANES == w->index && m >> who % VM_LANES & 1)
             b->bars[n].announced = now;
     }
+    vm_check_release(w, false); /* for barrier.cluster.arrive.relaxed */
 }
 
 /* ---- arrivals ---- */
@@ -281,12 +282,29 @@ static uint32_t alike(const vm_warp *w, const vm_code *i, uint32_t left)
     return i->size == VM_BAR_INIT ? 1u << first : lanes;
 }
 
+/* In a cluster of several blocks: a flag that is written with a release and read with an acquire. */
+static uint32_t as_flag(vm_warp *w, const vm_code *i, uint32_t m, unsigned kind, bool copies)
+{
+    uint32_t good = m;
+    if (copies) /* the lanes' copies so far count as complete */
+        vm_flight_wait(w, VM_FLIGHT_COPY, m, UINT32_MAX, false);
+    VM_EACH(lane, m) {
+        if (kind & VM_ATOMIC)
+            vm_check_release(w, true);
+        if (!vm_check_stretch(w, i, lane, i->space, vm_lane_address(w, i, i->a, lane), 8, kind, 0))
+            good &= ~(1u << lane);
+    }
+    return good;
+}
+
 uint32_t vm_check_mbarrier(vm_warp *w, const vm_code *i, uint32_t m, bool copies)
 {
     uint32_t good = m, left = m;
     const unsigned kind = i->size == VM_BAR_INIT || i->size == VM_BAR_INVAL ? VM_WRITE | VM_ORDERED
                           : i->size == VM_BAR_TEST                          ? VM_READS | VM_ORDERED
                                                    : VM_READS | VM_WRITE | VM_ATOMIC | VM_ORDERED;
+    if (w->block->cluster->size > 1)
+        return as_flag(w, i, m, kind, copies);
     while (left) {
         const uint32_t lane = (uint32_t)__builtin_ctz(left), lanes = alike(w, i, left);
         left &= ~lanes;
@@ -295,7 +313,7 @@ uint32_t vm_check_mbarrier(vm_warp *w, const vm_code *i, uint32_t m, bool copies
             good &= ~lanes;
             continue;
         }
-        address -= i->space == PTX_SPACE_GENERIC ? VM_SHARED_BASE : 0;
+        address = (address - (i->space == PTX_SPACE_GENERIC ? VM_SHARED_BASE : 0)) % VM_SHARED_WINDOW;
         if (i->size == VM_BAR_INIT) {
             init(w, i, lane, address, vm_r32(w, i->b)[lane]);
             continue;
@@ -320,9 +338,11 @@ uint32_t vm_check_mbarrier(vm_warp *w, const vm_code *i, uint32_t m, bool copies
 bool vm_check_complete_tx(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t address, uint64_t bytes,
                           uint32_t flight)
 {
+    if (w->block->cluster->size > 1)
+        vm_check_release(w, true);
     if (!vm_check_stretch(w, i, lane, PTX_SPACE_SHARED, address, 8, VM_READS | VM_WRITE | VM_ATOMIC | VM_ORDERED, 0))
         return false;
-    const uint32_t n = vm_bar_find(w->block, address);
+    const uint32_t n = vm_bar_find(w->block, address % VM_SHARED_WINDOW);
     vm_bar *bar = n == VM_BAR_NONE ? NULL : &w->block->check->bars[n];
     if (!bar || !bar->live)
         return true;
