@@ -26,7 +26,8 @@ extern "C" {
     X(BARRIER, "barrier misuse")                                                                                       \
     X(WARP, "undefined warp operation")                                                                                \
     X(LEAK, "leak")                                                                                                    \
-    X(FAULT, "fault")
+    X(FAULT, "fault")                                                                                                  \
+    X(ASYNC, "asynchronous operation")
 typedef enum kiln_check_kind {
 #define KILN_X(name, text) KILN_CHECK_##name,
     KILN_CHECK_MAP(KILN_X)

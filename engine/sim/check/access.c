@@ -137,6 +137,8 @@ static void acquire(vm_look *k, const vm_cell *c)
     if (k->clock->fast < known)
         k->clock->fast = known;
     k->limit = k->shared ? k->clock->fast : k->clock->horizon;
+    if (k->clock->more)
+        vm_more_acquire(k->w, known);
 }
 
 static void publish(vm_look *k, vm_cell *c)
@@ -154,21 +156,30 @@ static void touch(vm_look *k, vm_cell *c, uint32_t lanes, uint32_t lane, uint64_
                   .insn = k->insn,
                   .block = k->block,
                   .who = (k->w->index * VM_LANES + lane) | (many ? VM_MANY : 0) | (k->strong ? VM_STRONG_SIDE : 0)};
-    if (VM_UNLIKELY(k->strong))
+    if (VM_UNLIKELY(k->strong && !k->quiet))
         acquire(k, c);
     if (VM_UNLIKELY(c->w.stamp > k->limit))
         vm_check_conflict(k, &c->w, true, lanes, offset);
+    if (VM_UNLIKELY(k->flight))
+        vm_check_proxy(k, &c->w, lane, offset);
     if (!k->write) {
-        note_read(k, c, &me);
+        if (VM_UNLIKELY(k->flight && k->shared))
+            vm_flight_read(k, c);
+        else
+            note_read(k, c, &me);
         return;
     }
+    if (VM_UNLIKELY(k->shared && (c->readers[0] | c->readers[1])))
+        vm_check_readers(k, c, lane, offset);
     if (VM_UNLIKELY(c->r1.stamp > k->limit))
         vm_check_conflict(k, &c->r1, false, lanes, offset);
     if (VM_UNLIKELY(c->r2.stamp > k->limit))
         vm_check_conflict(k, &c->r2, false, lanes, offset);
     c->w = me;
-    if (VM_UNLIKELY(k->strong))
+    if (VM_UNLIKELY(k->strong && !k->quiet))
         publish(k, c);
+    if (VM_UNLIKELY(k->flight && !k->strong))
+        vm_flight_write(k, c, &me);
 }
 
 /* ---- global memory ---- */
@@ -248,8 +259,6 @@ static void see_shared(vm_look *k)
         }
         for (unsigned j = 0; j < cells; j++)
             touch(k, c + j, p->who[n], p->lane[n], (uint64_t)j << b->shift);
-        if (VM_UNLIKELY(k->copies))
-            vm_check_pend(k->w, (uint32_t)at, cells, p->lane[n]);
     }
 }
 
@@ -307,7 +316,7 @@ static uint32_t see_cluster(vm_look *k, const vm_access *a)
             }
         left &= ~part.lanes;
         k->window = a->address[lane] / VM_SHARED_WINDOW;
-        if (home && !(k->copies && home != k->w->block)) {
+        if (home && !(k->see == VM_SEE_COPY && k->write && home != k->w->block)) {
             k->home = home;
             bad |= see(k, &part);
             continue;
@@ -330,8 +339,6 @@ static uint32_t see(vm_look *k, vm_access *a)
     k->shared = a->space == PTX_SPACE_SHARED;
     k->write = a->kind & VM_WRITE;
     k->strong = a->kind & (VM_ORDERED | VM_ATOMIC);
-    if (k->copies)
-        k->copies = a->kind & VM_WRITE;
     if (a->space == PTX_SPACE_CONST)
         a->space = PTX_SPACE_GLOBAL;
     vm_pattern *p = pattern_of(k->check, a,
@@ -423,16 +430,17 @@ uint32_t vm_check_access(vm_warp *w, const vm_code *i, uint32_t m, unsigned kind
     kind &= ~VM_SEE_SPECIAL;
     const ptx_function *f = w->frame->function->ptx;
     const ptx_insn *in = &f->insns[i->insn];
-    vm_look k = {.check = w->runner->run->device->check,
-                 .w = w,
-                 .code = i,
-                 .in = in,
-                 .insn = vm_insn_of(w, i),
-                 .see = kind,
-                 .clock = &w->block->check->warps[w->index],
-                 .block = (uint32_t)w->block->number,
-                 .constant = special && kind == VM_SEE_LOAD && ptx_has(in, PTX_MOD_NC),
-                 .copies = kind == VM_SEE_COPY};
+    vm_look k = {
+        .check = w->runner->run->device->check,
+        .w = w,
+        .code = i,
+        .in = in,
+        .insn = vm_insn_of(w, i),
+        .see = kind,
+        .clock = &w->block->check->warps[w->index],
+        .block = (uint32_t)w->block->number,
+        .constant = special && kind == VM_SEE_LOAD && ptx_has(in, PTX_MOD_NC),
+    };
     k.now = k.check->time;
     vm_access list[VM_ACCESSES];
     bool fast = i->space == PTX_SPACE_GLOBAL || i->space == PTX_SPACE_SHARED;
@@ -459,6 +467,8 @@ uint32_t vm_check_access(vm_warp *w, const vm_code *i, uint32_t m, unsigned kind
         if (!list[n].lanes)
             continue;
         k.limit = list[n].space == PTX_SPACE_SHARED ? k.clock->fast : k.clock->horizon;
+        if (kind == VM_SEE_COPY)
+            k.flight = list[n].kind & VM_WRITE ? vm_flight_copy(w, i, list[n].lanes) : 0;
         k.home = w->block;
         bad |= see(&k, &list[n]);
     }
@@ -467,7 +477,7 @@ uint32_t vm_check_access(vm_warp *w, const vm_code *i, uint32_t m, unsigned kind
     return bad && kind == VM_SEE_OTHER ? 0 : m & ~bad; /* a matrix is loaded by all lanes or by none */
 }
 
-bool vm_check_one(vm_warp *w, const vm_code *i, vm_access *a)
+bool vm_check_one(vm_warp *w, const vm_code *i, vm_access *a, uint32_t flight, bool quiet)
 {
     vm_look k = {.check = w->runner->run->device->check,
                  .w = w,
@@ -475,6 +485,8 @@ bool vm_check_one(vm_warp *w, const vm_code *i, vm_access *a)
                  .in = &w->frame->function->ptx->insns[i->insn],
                  .insn = vm_insn_of(w, i),
                  .see = VM_SEE_OTHER,
+                 .flight = flight,
+                 .quiet = quiet,
                  .clock = &w->block->check->warps[w->index],
                  .block = (uint32_t)w->block->number};
     k.now = k.check->time;
@@ -540,9 +552,15 @@ uint32_t vm_check_insn(vm_warp *w, const vm_code *i, uint32_t m)
     if (kind == VM_SEE_NOTHING)
         return m;
     const ptx_insn *in = &function->ptx->insns[i->insn];
+    if (VM_UNLIKELY(kind & VM_SEE_REGISTERS)) {
+        kind &= ~VM_SEE_REGISTERS;
+        vm_check_registers(w, i, in, m);
+        if (kind == VM_SEE_NOTHING)
+            return m;
+    }
+    if (function->module->check->async && kind != VM_SEE_ASYNC)
+        w->block->check->warps[w->index].spins = 0;
     switch ((enum vm_check_see)kind) {
-    case VM_SEE_COMMIT: vm_check_commit(w, m); return m;
-    case VM_SEE_WAIT: vm_check_wait(w, in, m); return m;
     case VM_SEE_BARRIER: vm_check_barrier(w, i, m); return m;
     case VM_SEE_FENCE: vm_check_fence(w, in); return m;
     case VM_SEE_CALL: return vm_check_free_call(w, i, m);

@@ -1,15 +1,13 @@
-/* async.c - mbarriers, bulk copies and clusters under the checks. An mbarrier orders accesses as a flag that is written
- * with a release and read with an acquire. A bulk copy counts as done when it is issued, and its mbarrier publishes
- * it. */
+/* async.c - asynchronous copies, their groups and fences, and clusters under the checks. What a copy touches is checked
+ * when it is issued, and stays in flight (flight.c) until it is waited for. */
 #include <string.h>
 
 #include "vm_async.h"
 #include "vm_tensor.h"
 #include "vm_checks_internal.h"
 
-/* What one lane does to `bytes` of memory, in pieces of at most 16. False: an access that must not be made. */
-static bool stretch(vm_warp *w, const vm_code *i, uint32_t lane, unsigned space, uint64_t address, uint64_t bytes,
-                    unsigned kind)
+bool vm_check_stretch(vm_warp *w, const vm_code *i, uint32_t lane, unsigned space, uint64_t address, uint64_t bytes,
+                      unsigned kind, uint32_t flight)
 {
     enum { PIECE = 16, MOST = 1 << 20 };
     bool good = bytes <= MOST; /* too large: the instruction will report that */
@@ -19,11 +17,11 @@ static bool stretch(vm_warp *w, const vm_code *i, uint32_t lane, unsigned space,
     }
     for (uint64_t at = 0; good && at < bytes; at += PIECE) {
         vm_access a = {.space = (uint8_t)space,
-                       .kind = (uint8_t)kind,
+                       .kind = (uint8_t)(kind | (flight ? VM_ASYNC : 0)),
                        .lanes = 1u << lane,
                        .bytes = (uint32_t)(bytes - at < PIECE ? bytes - at : PIECE)};
         a.address[lane] = address + at;
-        good = vm_check_one(w, i, &a);
+        good = vm_check_one(w, i, &a, flight, w->block->cluster->size == 1); /* else mbarriers are flags */
     }
     return good;
 }
@@ -35,49 +33,42 @@ static uint64_t address_of(const vm_warp *w, const vm_side *side, uint32_t lane)
     return side->addr32 ? (uint32_t)address : address;
 }
 
-static bool barrier(vm_warp *w, const vm_code *i, uint32_t lane, unsigned space, uint64_t address)
+/* A copy that one lane begins: its number, 0: it is not followed. */
+static uint32_t begin(vm_warp *w, const vm_code *i, uint32_t lane, bool load, unsigned layout, bool generic)
 {
-    vm_check_release(w, true);
-    return stretch(w, i, lane, space, address, 8, VM_READS | VM_WRITE | VM_ATOMIC | VM_ORDERED);
+    /* The mbarrier of a cluster is a flag, which the copy writes when it is issued. */
+    if (load && w->block->cluster->size > 1)
+        return 0;
+    vm_flight *f = vm_flight_new(w, i, load ? VM_FLIGHT_LOAD : VM_FLIGHT_STORE, 1u << lane);
+    if (!f)
+        return 0;
+    f->layout = (uint8_t)layout;
+    f->generic = generic;
+    f->group = w->block->check->warps[w->index].bulk_groups[lane];
+    if (!load)
+        vm_flight_pend(w, f);
+    return f->id;
 }
 
-static uint32_t see_mbarrier(vm_warp *w, const vm_code *i, uint32_t m)
-{
-    uint32_t good = m;
-    VM_EACH(lane, m) {
-        uint64_t address = vm_lane_address(w, i, i->a, lane);
-        bool fine;
-        if (i->size == VM_BAR_INIT || i->size == VM_BAR_INVAL)
-            fine = stretch(w, i, lane, i->space, address, 8, VM_WRITE | VM_ORDERED);
-        else if (i->size == VM_BAR_TEST)
-            fine = stretch(w, i, lane, i->space, address, 8, VM_READS | VM_ORDERED);
-        else
-            fine = barrier(w, i, lane, i->space, address);
-        good &= fine ? VM_ALL : ~(1u << lane);
-    }
-    return good;
-}
-
-/* A bulk copy, a store to many bytes, or one lane's values sent to an mbarrier's block. */
+/* A bulk copy, or one lane's values sent to an mbarrier's block. */
 static uint32_t see_bulk(vm_warp *w, const vm_code *i, uint32_t m, ptx_effect effect)
 {
     const vm_bulk *b = i->extra;
+    const bool remote = effect == PTX_EFFECT_REMOTE;
     uint32_t good = m;
     VM_EACH(lane, m) {
-        uint64_t bytes = effect == PTX_EFFECT_BULK_STORE ? vm_r64(w, i->a)[lane]
-                         : effect == PTX_EFFECT_REMOTE   ? (uint64_t)ptx_type_bytes((ptx_type)b->type) * b->count
-                                                         : vm_r32(w, i->a)[lane];
+        uint64_t bytes = remote ? (uint64_t)ptx_type_bytes((ptx_type)b->type) * b->count : vm_r32(w, i->a)[lane];
         unsigned kind = b->op ? VM_READS | VM_WRITE | VM_ATOMIC | VM_ORDERED : VM_WRITE;
         uint32_t ranks;
         if (!vm_multicast(w, i, lane, b->multicast, &ranks))
             return 0;
-        bool fine = effect != PTX_EFFECT_BULK ||
-                    stretch(w, i, lane, b->from.space, address_of(w, &b->from, lane), bytes, VM_READS);
+        const uint64_t to = address_of(w, &b->to, lane), bar = b->bar.space ? address_of(w, &b->bar, lane) : 0;
+        const uint32_t flight = begin(w, i, lane, b->bar.space != 0, 0, remote);
+        bool fine = remote ||
+                    vm_check_stretch(w, i, lane, b->from.space, address_of(w, &b->from, lane), bytes, VM_READS, flight);
         do {
-            fine = fine &&
-                   stretch(w, i, lane, b->to.space, vm_target(address_of(w, &b->to, lane), ranks), bytes, kind) &&
-                   (effect == PTX_EFFECT_BULK_STORE || !b->bar.space ||
-                    barrier(w, i, lane, b->bar.space, vm_target(address_of(w, &b->bar, lane), ranks)));
+            fine = fine && vm_check_stretch(w, i, lane, b->to.space, vm_target(to, ranks), bytes, kind, flight) &&
+                   (!b->bar.space || vm_check_complete_tx(w, i, lane, vm_target(bar, ranks), bytes, flight));
             ranks &= ranks - 1;
         } while (ranks);
         good &= fine ? VM_ALL : ~(1u << lane);
@@ -85,22 +76,33 @@ static uint32_t see_bulk(vm_warp *w, const vm_code *i, uint32_t m, ptx_effect ef
     return good;
 }
 
+/* st.bulk: done when it is issued. */
+static uint32_t see_bulk_store(vm_warp *w, const vm_code *i, uint32_t m)
+{
+    const vm_bulk *b = i->extra;
+    uint32_t good = m;
+    VM_EACH(lane, m)
+        if (!vm_check_stretch(w, i, lane, b->to.space, address_of(w, &b->to, lane), vm_r64(w, i->a)[lane], VM_WRITE, 0))
+            good &= ~(1u << lane);
+    return good;
+}
+
 /* The part of a row in global memory, which begins at any element. */
-static bool see_row(vm_warp *w, const vm_code *i, uint32_t lane, const vm_box *box, unsigned kind)
+static bool see_row(vm_warp *w, const vm_code *i, uint32_t lane, const vm_box *box, unsigned kind, uint32_t flight)
 {
     enum { PIECE = 16 };
     const uint64_t end = box->address + (uint64_t)box->count * box->bytes;
     bool good = true;
     for (uint64_t at = box->address, bytes; good && at < end; at += bytes) {
         bytes = at % PIECE == 0 && end - at >= PIECE ? PIECE : box->bytes;
-        good = stretch(w, i, lane, PTX_SPACE_GLOBAL, at, bytes, kind);
+        good = vm_check_stretch(w, i, lane, PTX_SPACE_GLOBAL, at, bytes, kind, flight);
     }
     return good;
 }
 
-/* A box between global and shared memory, whose tensor map is a fault where it is not one. What a load reads is not
- * looked at. */
-static bool see_box(vm_warp *w, const vm_code *i, uint32_t lane, vm_box box)
+/* A box between global and shared memory, whose tensor map is a fault where it is not one. What a load reads of global
+ * memory is not looked at. */
+static bool see_box(vm_warp *w, const vm_code *i, uint32_t lane, vm_box box, uint32_t flight)
 {
     const vm_tensor *x = i->extra;
     const bool load = x->bar.space != 0;
@@ -108,9 +110,9 @@ static bool see_box(vm_warp *w, const vm_code *i, uint32_t lane, vm_box box)
     bool fine = true;
     do {
         for (uint32_t k = 0; fine && k < vm_box_pieces(&box); k++)
-            fine = stretch(w, i, lane, PTX_SPACE_SHARED, vm_box_piece(&box, k), VM_BOX_PIECE,
-                           load ? VM_WRITE : VM_READS);
-        fine = fine && (load || see_row(w, i, lane, &box, kind));
+            fine = vm_check_stretch(w, i, lane, PTX_SPACE_SHARED, vm_box_piece(&box, k), VM_BOX_PIECE,
+                                    load ? VM_WRITE : VM_READS, flight);
+        fine = fine && (load || see_row(w, i, lane, &box, kind, flight));
     } while (fine && vm_box_next(&box));
     return fine;
 }
@@ -125,11 +127,13 @@ static uint32_t see_tensor(vm_warp *w, const vm_code *i, uint32_t m)
         if (!vm_box_open(w, i, lane, &box) || !vm_multicast(w, i, lane, x->multicast, &ranks))
             return 0;
         const uint64_t shared = box.shared, bar = x->bar.space ? address_of(w, &x->bar, lane) : 0;
+        const uint32_t flight = begin(w, i, lane, x->bar.space != 0, box.map.swizzle + 1u, false);
         bool fine = true;
         do {
             box.shared = vm_target(shared, ranks);
-            fine = fine && see_box(w, i, lane, box) &&
-                   (!x->bar.space || barrier(w, i, lane, x->bar.space, vm_target(bar, ranks)));
+            fine = fine && see_box(w, i, lane, box, flight) &&
+                   (!x->bar.space ||
+                    vm_check_complete_tx(w, i, lane, vm_target(bar, ranks), vm_box_bytes(&box), flight));
             ranks &= ranks - 1;
         } while (ranks);
         good &= fine ? VM_ALL : ~(1u << lane);
@@ -137,22 +141,63 @@ static uint32_t see_tensor(vm_warp *w, const vm_code *i, uint32_t m)
     return good;
 }
 
+/* Groups of bulk copies, and of products. */
+static void see_group(vm_warp *w, const ptx_insn *in, uint32_t m)
+{
+    vm_clock *c = &w->block->check->warps[w->index];
+    switch (in->op) {
+    case PTX_OP_CP_BULK_COMMIT:
+        VM_EACH(lane, m)
+            c->bulk_groups[lane]++;
+        break;
+    case PTX_OP_CP_BULK_WAIT:
+        vm_flight_wait(w, VM_FLIGHT_STORE, m, (uint32_t)in->operands[0].imm, ptx_has(in, PTX_MOD_READ));
+        break;
+    case PTX_OP_WGMMA_COMMIT: c->products++; break;
+    case PTX_OP_WGMMA_WAIT: vm_flight_wait(w, VM_FLIGHT_WGMMA, m, (uint32_t)in->operands[0].imm, false); break;
+    default: vm_check_product_fence(w); break;
+    }
+}
+
+static void see_fence(vm_warp *w, const ptx_insn *in, uint32_t m)
+{
+    if (in->op == PTX_OP_FENCE_MBARRIER_INIT)
+        vm_check_announce(w, m);
+    else if (ptx_has(in, PTX_MOD_ASYNC))
+        vm_view_fence(w, m);
+}
+
 uint32_t vm_check_async(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t m)
 {
-    switch (ptx_effect_of(in)) {
-    case PTX_EFFECT_COPY_ARRIVE: /* the lane's copies so far complete on it */
-        vm_check_complete(w, m);
-        return see_mbarrier(w, i, m);
+    vm_clock *c = &w->block->check->warps[w->index];
+    if (m == 0 || !c->more)
+        return m;
+    const ptx_effect effect = ptx_effect_of(in);
+    if (effect != PTX_EFFECT_MBARRIER)
+        c->spins = 0;
+    switch (effect) {
+    case PTX_EFFECT_COMMIT:
+        VM_EACH(lane, m)
+            c->groups[lane]++;
+        return m;
+    case PTX_EFFECT_WAIT:
+        vm_flight_wait(w, VM_FLIGHT_COPY, m,
+                       in->op == PTX_OP_CP_ASYNC_WAIT_ALL ? UINT32_MAX : (uint32_t)in->operands[0].imm, false);
+        return m;
+    case PTX_EFFECT_BULK_GROUP: see_group(w, in, m); return m;
+    case PTX_EFFECT_WARPGROUP: return vm_check_product(w, i, in, m);
+    case PTX_EFFECT_PROXY_FENCE: see_fence(w, in, m); return m;
+    case PTX_EFFECT_COPY_ARRIVE: return vm_check_mbarrier(w, i, m, true); /* the lane's copies so far complete on it */
     case PTX_EFFECT_CLUSTER_ARRIVE: vm_check_cluster_arrive(w, ptx_has(in, PTX_MOD_RELAXED)); return m;
     case PTX_EFFECT_CLUSTER_WAIT:
         if (!(w->cluster_arrived & m)) /* it has opened already */
             vm_check_cluster_wait(w, m);
         return m;
     case PTX_EFFECT_BULK:
-    case PTX_EFFECT_BULK_STORE:
-    case PTX_EFFECT_REMOTE: return see_bulk(w, i, m, ptx_effect_of(in));
+    case PTX_EFFECT_REMOTE: return see_bulk(w, i, m, effect);
+    case PTX_EFFECT_BULK_STORE: return see_bulk_store(w, i, m);
     case PTX_EFFECT_TENSOR: return see_tensor(w, i, m);
     default: /* MBARRIER: see_of() says what comes here */
-        return i->masked == vm_op_mbarrier ? see_mbarrier(w, i, m) : m;
+        return i->masked == vm_op_mbarrier ? vm_check_mbarrier(w, i, m, false) : m;
     }
 }

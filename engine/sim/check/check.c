@@ -29,6 +29,7 @@ void vm_check_free(vm_check *check)
         return;
     kiln__arena_free(&check->arena);
     kiln__free(check->mem, check->found);
+    kiln__free(check->mem, check->flights);
     for (size_t k = 0; k < VM_PATTERNS; k++)
         kiln__free(check->mem, check->patterns[k]);
     kiln__free(check->mem, check);
@@ -203,6 +204,7 @@ bool vm_check_begin(vm_run_state *run)
         check->time = 1;
     }
     check->launch = check->time;
+    check->launch_flight = check->flight;
     check->told = false;
     vm_check_tick(check);
     return true;

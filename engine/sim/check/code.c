@@ -14,8 +14,6 @@ static enum vm_check_see see_of(const ptx_insn *in)
     case PTX_EFFECT_ATOMIC:
     case PTX_EFFECT_REDUCTION: return VM_SEE_ATOMIC;
     case PTX_EFFECT_COPY: return VM_SEE_COPY;
-    case PTX_EFFECT_COMMIT: return VM_SEE_COMMIT;
-    case PTX_EFFECT_WAIT: return VM_SEE_WAIT;
     case PTX_EFFECT_BARRIER: return VM_SEE_BARRIER;
     case PTX_EFFECT_FENCE: return VM_SEE_FENCE;
     case PTX_EFFECT_CALL: return VM_SEE_CALL;
@@ -23,6 +21,11 @@ static enum vm_check_see see_of(const ptx_insn *in)
     case PTX_EFFECT_ROWS_STORE:
     case PTX_EFFECT_FRAGMENT_LOAD:
     case PTX_EFFECT_FRAGMENT_STORE: return VM_SEE_OTHER;
+    case PTX_EFFECT_COMMIT:
+    case PTX_EFFECT_WAIT:
+    case PTX_EFFECT_BULK_GROUP:
+    case PTX_EFFECT_WARPGROUP:
+    case PTX_EFFECT_PROXY_FENCE:
     case PTX_EFFECT_MBARRIER:
     case PTX_EFFECT_COPY_ARRIVE:
     case PTX_EFFECT_BULK:
@@ -34,12 +37,9 @@ static enum vm_check_see see_of(const ptx_insn *in)
     case PTX_EFFECT_WARP_BARRIER:
     case PTX_EFFECT_EXCHANGE:
     case PTX_EFFECT_WHOLE_WARP: /* by vm_check_met() */
-    case PTX_EFFECT_WARPGROUP:
-    case PTX_EFFECT_TEXTURE: /* not checked: CHECKS.md */
+    case PTX_EFFECT_TEXTURE:    /* not checked: CHECKS.md */
     case PTX_EFFECT_NONE:
     case PTX_EFFECT_HINT:
-    case PTX_EFFECT_BULK_GROUP:
-    case PTX_EFFECT_PROXY_FENCE:
     case PTX_EFFECT_BRANCH:
     case PTX_EFFECT_BRANCH_INDEXED:
     case PTX_EFFECT_LEAVE: return VM_SEE_NOTHING;
@@ -182,12 +182,15 @@ bool vm_check_look(vm_module *module, const kiln_allocator *mem)
             const ptx_insn *in = &f->insns[k];
             enum vm_check_see see = see_of(in);
             kind[first + k] = (uint8_t)(see | (is_special(in) ? VM_SEE_SPECIAL : 0));
+            code->async |= see == VM_SEE_COPY || see == VM_SEE_ASYNC;
             if ((see == VM_SEE_LOAD || see == VM_SEE_STORE || see == VM_SEE_ATOMIC) && shift_of(in) < code->shift)
                 code->shift = shift_of(in);
         }
         owners(module, n, regs, owner + first);
     }
     kiln__free(mem, regs);
+    if (!vm_check_product_look(module, code, kind))
+        return false;
     module->check = code;
     return true;
 }

@@ -16,7 +16,7 @@ static uint32_t known(const vm_block *block)
 }
 
 /* Updates the time up to which everything in the cluster is ordered, whichever thread made it. */
-static void settle(const vm_block *block, vm_clock *c)
+void vm_check_settle(const vm_block *block, vm_clock *c)
 {
     uint32_t least = c->full;
     for (uint32_t v = 0; v < block->warp_count; v++)
@@ -41,7 +41,7 @@ bool vm_check_block_new(vm_block *block)
     made->cell_count = (size_t)(shared >> made->shift) + 1;
     made->warps = kiln__calloc(mem, block->warp_count, sizeof *made->warps);
     made->cells = kiln__calloc(mem, made->cell_count, sizeof *made->cells);
-    return made->warps && made->cells;
+    return made->warps && made->cells && vm_view_new(block);
 }
 
 void vm_check_block_free(vm_block *block)
@@ -54,6 +54,7 @@ void vm_check_block_free(vm_block *block)
         kiln__free(mem, gone->warps[k].lanes);
         kiln__free(mem, gone->warps[k].pending);
     }
+    vm_view_free(block);
     kiln__free(mem, gone->warps);
     kiln__free(mem, gone->cells);
     kiln__free(mem, gone);
@@ -66,11 +67,11 @@ void vm_check_block_start(vm_block *block)
     vm_check_block *b = block->check;
     b->base = vm_check_tick(check);
     memset(b->gates, 0, sizeof b->gates);
+    if (b->dirty) /* of asynchronous operations of the previous block */
+        memset(b->cells, 0, b->cell_count * sizeof *b->cells);
+    b->dirty = false;
     for (uint32_t k = 0; k < block->warp_count; k++) {
         vm_clock *c = &b->warps[k];
-        for (size_t n = 0; n < c->pending_count; n++) /* copies for which the previous block never waited */
-            for (uint32_t g = 0; g < c->pending[n].count; g++)
-                b->cells[c->pending[n].cell + g].w = (vm_mark){0};
         if (c->lanes)
             memset(c->lanes, 0, VM_LANES * VM_LANES * sizeof *c->lanes);
         /* A launched kernel knows everything before its launch, and never runs at the same time as its launcher. */
@@ -82,8 +83,9 @@ void vm_check_block_start(vm_block *block)
                         .pending_capacity = c->pending_capacity};
         for (uint32_t v = 0; v < VM_KNOWN; v++)
             c->know[v] = b->base;
-        settle(block, c);
+        vm_check_settle(block, c);
     }
+    vm_view_start(block);
 }
 
 void vm_check_children(vm_block *block)
@@ -91,7 +93,7 @@ void vm_check_children(vm_block *block)
     uint32_t now = vm_check_tick(block->runner->run->device->check);
     for (uint32_t k = 0; k < block->warp_count; k++) {
         block->check->warps[k].horizon = now;
-        settle(block, &block->check->warps[k]);
+        vm_check_settle(block, &block->check->warps[k]);
     }
 }
 
@@ -113,7 +115,7 @@ bool vm_check_before(const vm_warp *w, const vm_mark *s, uint32_t lane, bool sha
 {
     const vm_clock *c = &w->block->check->warps[w->index];
     if (s->who & VM_PENDING)
-        return false;
+        return vm_flight_before(w, s->insn, s->who % VM_LANES, lane, false);
     if (s->stamp <= c->horizon)
         return true;
     if (s->block != (uint32_t)w->block->number) {
@@ -126,7 +128,8 @@ bool vm_check_before(const vm_warp *w, const vm_mark *s, uint32_t lane, bool sha
     if (many && !shared) /* several threads of the block: at least one is another thread */
         return s->stamp <= c->synced;
     if (warp != w->index)
-        return s->stamp <= c->know[warp];
+        return s->stamp <= c->know[warp] ||
+               (c->more && s->stamp <= c->more->part[warp] && c->more->lanes[warp] >> other & 1);
     if (s->stamp <= c->full || (other == lane && !many))
         return true;
     if (!c->lanes)
@@ -146,9 +149,11 @@ static void join_lanes(vm_warp *w, uint32_t mask)
     vm_check *check = check_of(w);
     vm_clock *c = &w->block->check->warps[w->index];
     uint32_t now = vm_check_tick(check);
+    if (c->more)
+        vm_more_lanes(w, mask);
     if ((mask | w->dead) == VM_ALL) {
         c->full = c->synced = now;
-        settle(w->block, c);
+        vm_check_settle(w->block, c);
         return;
     }
     if (!c->lanes)
@@ -157,7 +162,7 @@ static void join_lanes(vm_warp *w, uint32_t mask)
     if (!c->lanes) { /* out of memory: all count as ordered */
         c->full = now;
         check->starved = true;
-        settle(w->block, c);
+        vm_check_settle(w->block, c);
         return;
     }
     uint32_t all[VM_LANES] = {0};
@@ -266,6 +271,8 @@ void vm_check_arrive(vm_warp *w, uint32_t id)
         gate->know[v] = larger(gate->know[v], c->know[v]);
     gate->horizon = larger(gate->horizon, c->horizon);
     gate->know[w->index] = vm_check_tick(check_of(w));
+    if (c->more)
+        vm_more_join(w->block, &w->block->check->gate_more[id], c->more);
 }
 
 /* Other blocks get to know what the warp knows of the cluster's blocks, and its own block's accesses as those of one. */
@@ -291,22 +298,38 @@ void vm_check_cluster_arrive(vm_warp *w, bool relaxed)
     }
 }
 
-/* Lanes of a warp go past a barrier. */
-static void pass(vm_warp *w, const vm_gate *gate, uint32_t lanes, uint32_t now)
+/* Lanes of a warp go past a barrier; `more`: what else it tells, NULL: what the block knows. */
+static void pass(vm_warp *w, const vm_gate *gate, const vm_more *more, uint32_t lanes, uint32_t now)
 {
     vm_clock *c = &w->block->check->warps[w->index];
     for (uint32_t v = 0; v < known(w->block); v++)
         c->know[v] = larger(c->know[v], gate->know[v]);
     c->horizon = larger(c->horizon, gate->horizon);
     c->synced = now;
+    if (c->more && more)
+        vm_more_learn(w, more, lanes);
+    else if (c->more)
+        vm_more_acquire(w, c->horizon);
     if ((lanes | w->dead) == VM_ALL)
         c->full = now;
     else
         join_lanes(w, lanes);
-    settle(w->block, c);
+    vm_check_settle(w->block, c);
 }
 
-void vm_check_cluster_wait(vm_warp *w, uint32_t m) { pass(w, &w->block->check->opened, m, vm_check_tick(check_of(w))); }
+void vm_check_know_all(vm_warp *w)
+{
+    vm_clock *c = &w->block->check->warps[w->index];
+    c->horizon = c->synced = vm_check_tick(check_of(w));
+    if (c->more)
+        vm_more_acquire(w, c->horizon);
+    vm_check_settle(w->block, c);
+}
+
+void vm_check_cluster_wait(vm_warp *w, uint32_t m)
+{
+    pass(w, &w->block->check->opened, NULL, m, vm_check_tick(check_of(w)));
+}
 
 /* Lanes arrive at a barrier: adds what they know. */
 void vm_check_barrier(vm_warp *w, const vm_code *i, uint32_t m)
@@ -415,11 +438,13 @@ void vm_check_open(vm_block *block, uint32_t id)
         count_exited(block->cluster, gate, now);
     for (uint32_t k = 0; k < block->warp_count; k++)
         if (lanes[k])
-            pass(&block->warps[k], gate, lanes[k], now);
+            pass(&block->warps[k], gate, block->check->gate_more ? &block->check->gate_more[id] : NULL, lanes[k], now);
     vm_check_tick(check);
     if (id == VM_BARRIERS)
         block->check->opened = *gate;
     memset(gate, 0, sizeof *gate);
+    if (block->check->gate_more)
+        memset(&block->check->gate_more[id], 0, sizeof *block->check->gate_more);
 }
 
 /* True if only the end of the kernel follows: lanes that wait there have returned early. */
@@ -499,7 +524,7 @@ void vm_check_deadlock(vm_block *block)
     }
 }
 
-/* ---- fences, asynchronous copies ---- */
+/* ---- fences ---- */
 
 void vm_check_release(vm_warp *w, bool block)
 {
@@ -511,59 +536,3 @@ void vm_check_release(vm_warp *w, bool block)
 }
 
 void vm_check_fence(vm_warp *w, const ptx_insn *in) { vm_check_release(w, ptx_has(in, PTX_MOD_CTA)); }
-
-void vm_check_commit(vm_warp *w, uint32_t m)
-{
-    vm_clock *c = &w->block->check->warps[w->index];
-    VM_EACH(lane, m)
-        c->groups[lane]++;
-}
-
-/* A copy without a wait is an access that is never ordered. */
-void vm_check_pend(vm_warp *w, uint32_t cell, uint32_t count, uint32_t lane)
-{
-    vm_clock *c = &w->block->check->warps[w->index];
-    if (!kiln__grow(w->runner->run->device->mem, &c->pending, &c->pending_capacity, c->pending_count + 1,
-                    sizeof *c->pending)) {
-        check_of(w)->starved = true;
-        return;
-    }
-    c->pending[c->pending_count++] = (vm_pending){cell, count, lane, c->groups[lane]};
-    for (uint32_t k = 0; k < count; k++) {
-        vm_mark *s = &w->block->check->cells[cell + k].w;
-        s->stamp = UINT32_MAX;
-        s->who |= VM_PENDING;
-    }
-}
-
-static void complete(vm_warp *w, uint32_t m, bool all, uint64_t leave)
-{
-    vm_clock *c = &w->block->check->warps[w->index];
-    vm_cell *cells = w->block->check->cells;
-    uint32_t now = check_of(w)->time;
-    size_t kept = 0;
-    for (size_t n = 0; n < c->pending_count; n++) {
-        vm_pending p = c->pending[n];
-        bool done = m >> p.lane & 1 && (all || p.group + leave < c->groups[p.lane]);
-        if (!done) {
-            c->pending[kept++] = p;
-            continue;
-        }
-        for (uint32_t k = 0; k < p.count; k++) {
-            vm_mark *s = &cells[p.cell + k].w;
-            if (s->stamp == UINT32_MAX && (s->who & VM_WHO) == w->index * VM_LANES + p.lane) {
-                s->stamp = now;
-                s->who &= ~(uint32_t)VM_PENDING;
-            }
-        }
-    }
-    c->pending_count = kept;
-}
-
-void vm_check_complete(vm_warp *w, uint32_t m) { complete(w, m, true, 0); }
-
-void vm_check_wait(vm_warp *w, const ptx_insn *in, uint32_t m)
-{
-    bool all = in->op == PTX_OP_CP_ASYNC_WAIT_ALL;
-    complete(w, m, all, all ? 0 : in->operands[0].imm);
-}

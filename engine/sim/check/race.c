@@ -27,9 +27,10 @@ static bool writes_same(const vm_look *k, uint32_t lane)
 
 static void report_race(vm_look *k, const vm_mark *s, bool other_writes, uint32_t lane, uint64_t offset)
 {
-    bool pending = s->who & VM_PENDING;
+    const vm_flight *pending = s->who & VM_PENDING ? vm_flight_at(k->check, s->insn) : NULL;
     bool note = k->write && other_writes && !pending && writes_same(k, lane);
-    kiln_check_finding *f = vm_check_start(k, KILN_CHECK_RACE, note, s->insn, lane, 1u << lane);
+    kiln_check_finding *f = vm_check_start(k, KILN_CHECK_RACE, note, pending ? pending->insn : s->insn, lane,
+                                           1u << lane);
     if (!f)
         return;
     f->address += offset;
@@ -41,9 +42,9 @@ static void report_race(vm_look *k, const vm_mark *s, bool other_writes, uint32_
     f->other.has_thread = !(s->who & VM_MANY);
     f->allocation = vm_check_describe(k, lane);
     if (pending)
-        f->message = vm_check_print(
-            k->check, "%s at %s address 0x%" PRIx64 " while a copy to it (cp.async) was not waited for, %s", f->at.what,
-            f->space, f->address, f->allocation);
+        f->message = vm_check_print(k->check,
+                                    "%s at %s address 0x%" PRIx64 " while a copy to it (%s) was not waited for, %s",
+                                    f->at.what, f->space, f->address, vm_flight_name(pending), f->allocation);
     else
         f->message = vm_check_print(k->check, "%s and %s by %s at %s address 0x%" PRIx64 " are not ordered%s, %s",
                                     f->at.what, f->other.what,
@@ -65,8 +66,10 @@ void vm_check_conflict(vm_look *k, const vm_mark *s, bool other_writes, uint32_t
 
 void vm_check_constant(vm_look *k, vm_cell *c, uint32_t lane)
 {
-    bool clash = k->constant ? c->w.stamp > k->check->launch : k->write && c->constant > k->check->launch;
-    uint32_t other = k->constant ? c->w.insn : c->constant_insn;
+    const vm_flight *copy = c->w.who & VM_PENDING ? vm_flight_at(k->check, c->w.insn) : NULL;
+    bool written = c->w.who & VM_PENDING ? copy != NULL : c->w.stamp > k->check->launch;
+    bool clash = k->constant ? written : k->write && c->constant > k->check->launch;
+    uint32_t other = !k->constant ? c->constant_insn : copy ? copy->insn : c->w.insn;
     if (k->constant)
         c->constant = k->now, c->constant_insn = k->insn;
     kiln_check_finding *f = clash ? vm_check_start(k, KILN_CHECK_READ_ONLY, false, other, lane, 1u << lane) : NULL;

@@ -143,6 +143,7 @@ const struct vm_hooks vm_check_hooks = {
     .block_new = vm_check_block_new,
     .block_free = vm_check_block_free,
     .block_start = vm_check_block_start,
+    .block_end = vm_check_block_end,
     .barrier = vm_check_open,
     .stuck = vm_check_stuck,
     .deadlock = vm_check_deadlock,

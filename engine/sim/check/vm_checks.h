@@ -30,7 +30,8 @@ void vm_check_leaks(vm_device *device, bool all);
 
 /* ---- for the interpreter ---- */
 
-/* What happened at an address; `who`: the thread's number in its block, and the flags. */
+/* What happened at an address; `who`: the thread's number in its block, and the flags. VM_PENDING: by an asynchronous
+ * operation, whose number is in `insn` (vm_flight); the stamp is then above all others. */
 typedef struct vm_mark {
     uint32_t stamp, who, insn, block;
 } vm_mark;
@@ -39,7 +40,12 @@ enum { VM_WHO = 1023, VM_MANY = 1024, VM_STRONG_SIDE = 2048, VM_PENDING = 4096 }
  * several that are not ordered. */
 typedef struct vm_cell {
     vm_mark w, r1, r2;
-    uint32_t constant, constant_insn;  /* the last read as read-only data (ld.global.nc) */
+    union {
+        struct { /* global memory: the last read as read-only data (ld.global.nc) */
+            uint32_t constant, constant_insn;
+        };
+        uint32_t readers[2]; /* shared memory: asynchronous operations that read it, 0: none */
+    };
     uint32_t published, published_cta; /* the time that a thread knows after reading this as a flag */
 } vm_cell;
 _Static_assert(sizeof(vm_cell) == 64, "a cell is one cache line");
@@ -60,6 +66,9 @@ typedef struct vm_check_code {
     uint8_t *kind;   /* vm_check_see, by tally index */
     uint32_t *owner; /* of shared accesses: the only possible variable + 1, or 0 */
     unsigned shift;  /* no access is smaller than 1 << shift bytes */
+    bool async;      /* it has asynchronous operations or mbarriers */
+    /* Registers that products use, and their copies: by function and register, numbered from 1. NULL: it has none. */
+    uint32_t **numbers, reg_count;
 } vm_check_code;
 enum vm_check_see {
     VM_SEE_NOTHING,
@@ -67,33 +76,85 @@ enum vm_check_see {
     VM_SEE_STORE,
     VM_SEE_ATOMIC,
     VM_SEE_COPY,
-    VM_SEE_COMMIT,
-    VM_SEE_WAIT,
     VM_SEE_BARRIER,
     VM_SEE_FENCE,
     VM_SEE_CALL,
     VM_SEE_ASYNC,
     VM_SEE_OTHER
 };
-#define VM_SEE_SPECIAL 64u /* a flag: a load or store that is ordered, or reads read-only data */
+#define VM_SEE_REGISTERS 128u /* a flag: it uses registers that products use */
+#define VM_SEE_SPECIAL 64u    /* a flag: a load or store that is ordered, or reads read-only data */
 
-typedef struct vm_pending {
-    uint32_t cell, count, lane, group;
-} vm_pending;
+/* An asynchronous operation: a copy, or a product of a warpgroup. */
+typedef enum vm_flight_kind {
+    VM_FLIGHT_COPY,  /* cp.async of a warp: in groups of each thread, or on an mbarrier */
+    VM_FLIGHT_LOAD,  /* completes on an mbarrier */
+    VM_FLIGHT_STORE, /* in bulk groups of a thread */
+    VM_FLIGHT_WGMMA  /* in groups of a warpgroup */
+} vm_flight_kind;
+typedef struct vm_flight {
+    uint32_t id, insn, block, group;
+    uint32_t bar, phase; /* that it completes on: of all lanes of a LOAD, of those in `bound` of a COPY */
+    uint32_t lanes, bound, waited;
+    /* When it was waited for, 0: not yet. STORE: [0] has read, [1] has written; WGMMA: by warp of the group; else [0] */
+    uint32_t done[4];
+    uint16_t who;         /* the thread; a WGMMA: of the first warp */
+    uint8_t kind, layout; /* of what a tensor map has written: its swizzle + 1; 0: no tensor map */
+    bool generic;         /* not in the asynchronous proxy */
+} vm_flight;
+
+/* A register that a product uses: which one, and whether as a sum; the last access (instruction + 1) since wgmma.fence. */
+typedef struct vm_reg {
+    uint32_t flight, touched;
+    bool sum;
+} vm_reg;
+enum { VM_BARS = 128, VM_BAR_PHASES = 4, VM_FENCES = 4, VM_BAR_NONE = VM_BARS };
+/* What threads know besides the clocks of whole warps. */
+typedef struct vm_more {
+    /* By warp: of these of its lanes, accesses up to that time. */
+    uint32_t part[VM_LANES], lanes[VM_LANES];
+    /* By warp: accesses up to that time are before a fence.proxy.async that this knows; of all threads. */
+    uint32_t fenced[VM_LANES], fenced_horizon;
+    uint32_t seen[VM_BARS]; /* by mbarrier: phases that are complete */
+} vm_more;
 /* What a warp knows. Accesses with times up to `fast` by threads of the cluster, and up to `horizon` by any thread,
  * happened before its next access. */
 #define VM_KNOWN (VM_LANES + VM_CLUSTER_MOST) /* of the warps of the block, and of the blocks of the cluster by rank */
 typedef struct vm_clock {
     uint32_t fast, horizon, full, synced, released, released_cta;
     uint32_t know[VM_KNOWN];
-    uint32_t *lanes;           /* [lane][other lane], NULL until only some lanes synchronise */
-    uint32_t groups[VM_LANES]; /* cp.async: committed by each lane */
-    vm_pending *pending;
+    uint32_t *lanes; /* [lane][other lane], NULL until only some lanes synchronise */
+    /* Groups that were committed: of cp.async, of bulk copies, of products. */
+    uint32_t groups[VM_LANES], bulk_groups[VM_LANES], products;
+    uint32_t *pending; /* vm_flight.id of what it has not waited for */
     size_t pending_count, pending_capacity;
+    struct vm_more *more;         /* NULL: the module has nothing asynchronous */
+    uint32_t seen_lanes[VM_BARS]; /* that know the last phase in more->seen; others do not */
+    uint32_t spins, wait_bar;     /* tests of mbarriers that failed, one after the other; the last one's */
+    uint32_t wait_insn, wait_lane, wait_parity;
+    uint32_t product_count; /* products that this warp has begun */
 } vm_clock;
 typedef struct vm_gate {
     uint32_t know[VM_KNOWN], horizon;
 } vm_gate;
+/* What threads contribute to a barrier of the block, or to a phase of an mbarrier. */
+typedef struct vm_view {
+    vm_gate gate;
+    vm_more more;
+} vm_view;
+typedef struct vm_bar {
+    uint32_t address;
+    bool live;                     /* initialised, not invalidated */
+    vm_mark init;                  /* by whom */
+    uint32_t announced;            /* by a fence.mbarrier_init of that thread, 0: not yet */
+    uint32_t pending, expected;    /* arrivals */
+    int64_t tx;                    /* bytes that are to come */
+    uint64_t expected_tx, came_tx; /* of this phase, for messages */
+    uint32_t arrived, phase;       /* phase: how many are complete */
+    uint32_t last;                 /* the last copy on it */
+    vm_view gather;                /* of the arrivals so far */
+    vm_view phases[VM_BAR_PHASES]; /* of complete ones, by number */
+} vm_bar;
 typedef struct vm_check_block {
     uint32_t base; /* the time it started */
     unsigned shift;
@@ -102,6 +163,17 @@ typedef struct vm_check_block {
     vm_gate opened;                 /* the same when it opened last, for warps that wait afterwards */
     vm_cell *cells;                 /* of shared memory */
     size_t cell_count;
+    /* Where the module has something asynchronous: */
+    vm_more *gate_more;                /* by barrier, as `gates` */
+    vm_more *more;                     /* by warp */
+    uint32_t (*fences)[VM_FENCES + 1]; /* by thread: its last fence.proxy.async; the last one: an older one */
+    vm_bar *bars;
+    size_t bar_count, bar_capacity;
+    bool dirty; /* cells have asynchronous operations */
+    struct {    /* by warpgroup: how many products it has begun, the last one's vm_flight */
+        uint32_t count, flight;
+    } products[VM_WARPGROUPS];
+    vm_reg *regs; /* by warp and number; NULL: the module has no products */
 } vm_check_block;
 
 /* ---- the hooks that the interpreter calls ---- */

@@ -24,6 +24,7 @@ typedef struct vm_found {
     uint32_t insn, other;
 } vm_found;
 #define VM_FOUND_MOST 256u
+#define VM_FLIGHTS 16384u
 
 struct vm_check {
     const kiln_allocator *mem;
@@ -36,6 +37,9 @@ struct vm_check {
     vm_pattern *patterns[VM_PATTERNS]; /* made when one is needed */
     vm_pattern spare;                  /* where there is no memory for one */
     size_t cell_bytes;
+    vm_flight *flights;             /* the last VM_FLIGHTS, by number; NULL until there is one */
+    uint32_t last_fence;            /* fence.proxy.async */
+    uint32_t flight, launch_flight; /* numbers: the last one; the last one before the launch */
     bool starved;
     bool told; /* the reason for the end of the launch was reported in more detail */
 };
@@ -80,14 +84,17 @@ typedef struct vm_look {
     const vm_block *home; /* whose shared memory it is */
     uint64_t window;      /* of the address: 0: the block's own, else a rank + 1 */
     uint32_t insn, limit, now, block, bad;
-    bool shared, write, strong, constant, copies, told;
+    bool shared, write, strong, constant, told;
+    bool quiet;      /* it orders nothing as a flag: mbarriers have their own order */
+    uint32_t flight; /* it is of this asynchronous operation; 0: of the thread */
     unsigned see;
 } vm_look;
 /* vm_check_find() for some of its lanes, with what the access was and where. */
 kiln_check_finding *vm_check_start(vm_look *k, kiln_check_kind kind, bool note, uint32_t other, uint32_t lane,
                                    uint32_t lanes);
 uint32_t vm_check_access(vm_warp *w, const vm_code *i, uint32_t m, unsigned see);
-bool vm_check_one(vm_warp *w, const vm_code *i, vm_access *a); /* of one lane; false: it must not be made */
+/* Of one lane; false: it must not be made. `flight`: of this asynchronous operation, 0: of the thread itself. */
+bool vm_check_one(vm_warp *w, const vm_code *i, vm_access *a, uint32_t flight, bool quiet);
 uint32_t vm_check_free_call(vm_warp *w, const vm_code *i, uint32_t m);
 
 /* ---- bounds.c ---- */
@@ -114,22 +121,71 @@ void vm_check_unwritten(vm_look *k, uint32_t lane, uint32_t lanes, bool note); /
 
 /* ---- async.c ---- */
 uint32_t vm_check_async(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t m);
+/* What one lane does to `bytes` of memory, in pieces of at most 16. False: an access that must not be made. */
+bool vm_check_stretch(vm_warp *w, const vm_code *i, uint32_t lane, unsigned space, uint64_t address, uint64_t bytes,
+                      unsigned kind, uint32_t flight);
+
+/* ---- flight.c: asynchronous operations ---- */
+/* A new one that lanes of the warp begin; NULL: out of memory, it is not followed. */
+vm_flight *vm_flight_new(vm_warp *w, const vm_code *i, vm_flight_kind kind, uint32_t lanes);
+vm_flight *vm_flight_at(const vm_check *check, uint32_t id); /* NULL: of an earlier launch, or too long ago */
+void vm_flight_pend(vm_warp *w, const vm_flight *f);         /* the warp has to wait for it */
+/* True if what the operation did happened before the lane's current access; `read`: what it has read. */
+bool vm_flight_before(const vm_warp *w, uint32_t id, uint32_t by, uint32_t lane, bool read);
+const char *vm_flight_name(const vm_flight *f);
+uint32_t vm_flight_copy(vm_warp *w, const vm_code *i, uint32_t m); /* cp.async: its number, 0: it is not followed */
+void vm_flight_bind(vm_warp *w, uint32_t m, uint32_t bar);         /* the lanes' copies complete on the mbarrier */
+void vm_flight_wait(vm_warp *w, vm_flight_kind kind, uint32_t m, uint32_t leave, bool read); /* wait_group */
+/* A mark of the thread becomes one of its operation; the operation reads the cell. */
+void vm_flight_write(vm_look *k, vm_cell *c, const vm_mark *me);
+void vm_flight_read(vm_look *k, vm_cell *c);
+void vm_check_readers(vm_look *k, vm_cell *c, uint32_t lane, uint64_t offset); /* a write where operations read */
+void vm_check_proxy(vm_look *k, const vm_mark *s, uint32_t lane, uint64_t offset);
+void vm_check_block_end(vm_block *block);
+
+/* ---- product.c: wgmma ---- */
+bool vm_check_product_look(vm_module *module, vm_check_code *code, uint8_t *kind); /* false: out of memory */
+uint32_t vm_check_product(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t m);
+void vm_check_product_fence(vm_warp *w);
+void vm_check_registers(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t m);
+/* A product reads what a tensor map has written: with the same swizzle. */
+void vm_check_layout(vm_look *k, const vm_flight *reader, const vm_mark *s, uint32_t lane, uint64_t offset);
+
+/* ---- view.c: what threads know of mbarriers and proxy fences ---- */
+bool vm_view_new(vm_block *block);
+void vm_view_free(vm_block *block);
+void vm_view_start(vm_block *block);
+void vm_view_arrive(const vm_warp *w, vm_view *to, uint32_t lanes, uint32_t now); /* adds what the lanes know */
+void vm_view_learn(vm_warp *w, const vm_view *from, uint32_t lanes);
+void vm_more_join(const vm_block *block, vm_more *to, const vm_more *from);
+void vm_more_learn(vm_warp *w, const vm_more *from, uint32_t lanes);
+void vm_more_lanes(vm_warp *w, uint32_t lanes);   /* lanes that synchronise */
+void vm_more_acquire(vm_warp *w, uint32_t known); /* all that was before the time: what all of its block know */
+bool vm_view_knows(const vm_warp *w, uint32_t bar, uint32_t phase, uint32_t lane);
+void vm_view_fence(vm_warp *w, uint32_t m); /* fence.proxy.async */
+bool vm_view_fenced(const vm_warp *w, const vm_mark *s, uint32_t lane);
+
+/* ---- mbarrier.c ---- */
+uint32_t vm_check_mbarrier(vm_warp *w, const vm_code *i, uint32_t m, bool copies);
+/* Bytes come to an mbarrier by a copy. False: not an access to shared memory that may be made. */
+bool vm_check_complete_tx(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t address, uint64_t bytes,
+                          uint32_t flight);
+uint32_t vm_bar_find(const vm_block *block, uint64_t address); /* VM_BAR_NONE: there is none */
+void vm_check_announce(vm_warp *w, uint32_t m);                /* fence.mbarrier_init */
 
 /* ---- order.c ---- */
 /* True if the access `s` happened before the lane's current access. */
 bool vm_check_before(const vm_warp *w, const vm_mark *s, uint32_t lane, bool shared);
 void vm_check_arrive(vm_warp *w, uint32_t barrier); /* adds what the warp knows to the barrier */
+void vm_check_know_all(vm_warp *w);                 /* everything so far happened before its next access */
 /* The same at the cluster's; relaxed: only what it has published with a fence. And a wait after it opened. */
 void vm_check_cluster_arrive(vm_warp *w, bool relaxed);
 void vm_check_cluster_wait(vm_warp *w, uint32_t m);
 bool vm_check_is_near(const vm_block *block, uint32_t number); /* the block of that number is in its cluster */
 void vm_check_release(vm_warp *w, bool block);                 /* a fence; block: only for the block */
-void vm_check_complete(vm_warp *w, uint32_t m);                /* the lanes' asynchronous copies are done */
 void vm_check_barrier(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_check_fence(vm_warp *w, const ptx_insn *in);
-void vm_check_commit(vm_warp *w, uint32_t m);
-void vm_check_wait(vm_warp *w, const ptx_insn *in, uint32_t m);
-void vm_check_pend(vm_warp *w, uint32_t cell, uint32_t count, uint32_t lane);
+void vm_check_settle(const vm_block *block, vm_clock *c); /* after a change of `know`, `full` or `horizon` */
 
 /* ---- the hooks ---- */
 bool vm_check_begin(vm_run_state *run); /* false: out of memory */

@@ -309,7 +309,10 @@ static void block_start(vm_block *block)
 static void block_end(vm_block *block)
 {
     const struct vm_watch *watch = block->runner->run->launch->watch;
+    const struct vm_hooks *checks = checks_of_block(block);
     vm_trace_end(block);
+    if (checks)
+        checks->block_end(block);
     if (watch->block_ends)
         watch->block_ends(watch->user, block);
 }

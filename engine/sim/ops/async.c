@@ -11,12 +11,13 @@
  * cluster's warps run in one host thread, so plain accesses are enough. */
 #define COUNT_MOST 0xfffffu
 #define TX_MOST 0xfffff
-#define MARK ((uint64_t)2 << 62)
+#define MARK ((uint64_t)1 << 62) /* not the upper bits of memory that nobody wrote (VM_POISON) */
 
 static uint32_t pending_of(uint64_t bar) { return bar & COUNT_MOST; }
 static uint32_t expected_of(uint64_t bar) { return bar >> 20 & COUNT_MOST; }
 static int32_t tx_of(uint64_t bar) { return (int32_t)((int64_t)(bar << 3) >> 43); }
 static uint32_t parity_of(uint64_t bar) { return bar >> 61 & 1; }
+uint32_t vm_mbarrier_parity(uint64_t bar) { return parity_of(bar); }
 
 static uint64_t make(uint32_t pending, uint32_t expected, int32_t tx, uint32_t parity)
 {

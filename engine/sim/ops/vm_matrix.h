@@ -113,6 +113,7 @@ uint32_t vm_matrix_bits(unsigned type, double value);
 /* For each stored element of a row of A, which column of the whole matrix it is. */
 void vm_matrix_columns(const vm_warp *w, const vm_matrix *x, uint16_t *column);
 
+uint32_t vm_wgmma_address(uint64_t descriptor, bool across, unsigned at, unsigned part); /* of 16 bytes: wgmma.c */
 enum { VM_WGMMA_BYTES = 64 }; /* of a row of A or a column of B, at most */
 /* Rows `first` to `first` + `count` of A (or columns of B), `bytes` each along K, out of shared memory. `across`: their
  * elements, of 16 bits, are not consecutive there. False: a fault is raised. */

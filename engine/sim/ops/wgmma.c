@@ -8,7 +8,7 @@ static uint32_t field(uint64_t descriptor, unsigned bit) { return (uint32_t)(des
 
 /* The address of 16 bytes. Consecutive along K: row (or column) `at`, bytes 16 * `part` and on of it. Across: rows 8 *
  * `at` to 8 * `at` + 7, element `part` of each. */
-static uint32_t address_of(uint64_t descriptor, bool across, unsigned at, unsigned part)
+uint32_t vm_wgmma_address(uint64_t descriptor, bool across, unsigned at, unsigned part)
 {
     static const uint8_t pieces[4] = {1, 8, 4, 2}; /* of a swizzled line: 0 none, 1 128 bytes, 2 64, 3 32 */
     uint32_t wide = pieces[descriptor >> 62], leading = field(descriptor, 16), stride = field(descriptor, 32);
@@ -29,7 +29,7 @@ bool vm_wgmma_fetch(vm_warp *w, const vm_code *i, uint64_t descriptor, bool acro
     unsigned lines = across ? count / 8 : count, parts = across ? bytes / 2 : bytes / PIECE;
     for (unsigned line = 0; line < lines; line++)
         for (unsigned part = 0; part < parts; part++) {
-            uint32_t address = address_of(descriptor, across, across ? first / 8 + line : first + line, part);
+            uint32_t address = vm_wgmma_address(descriptor, across, across ? first / 8 + line : first + line, part);
             const unsigned char *from = vm_reach(w, i, 0, PTX_SPACE_SHARED, address, PIECE, false);
             if (!from)
                 return false;

@@ -1,0 +1,289 @@
+/* flight.c - asynchronous operations: which are not complete yet, and what touches their memory meanwhile. The
+ * simulator completes each when it is issued; here it stays in flight until a thread has waited for it as a GPU would
+ * have to. CHECKS.md, "Asynchronous operations", has the rules. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "vm_checks_internal.h"
+
+static vm_check *check_of(const vm_warp *w) { return w->runner->run->device->check; }
+static vm_clock *clock_of(const vm_warp *w) { return &w->block->check->warps[w->index]; }
+
+vm_flight *vm_flight_new(vm_warp *w, const vm_code *i, vm_flight_kind kind, uint32_t lanes)
+{
+    vm_check *check = check_of(w);
+    if (!check->flights)
+        check->flights = kiln__calloc(check->mem, VM_FLIGHTS, sizeof *check->flights);
+    if (!check->flights || !clock_of(w)->more || check->flight == UINT32_MAX) {
+        check->starved = true;
+        return NULL;
+    }
+    uint32_t id = ++check->flight;
+    vm_flight *f = &check->flights[id % VM_FLIGHTS];
+    *f = (vm_flight){.id = id,
+                     .insn = vm_insn_of(w, i),
+                     .block = (uint32_t)w->block->number,
+                     .bar = VM_BAR_NONE,
+                     .lanes = lanes,
+                     .kind = (uint8_t)kind,
+                     .who = (uint16_t)(w->index * VM_LANES + (uint32_t)__builtin_ctz(lanes))};
+    w->block->check->dirty = true;
+    return f;
+}
+
+vm_flight *vm_flight_at(const vm_check *check, uint32_t id)
+{
+    vm_flight *f = check->flights && id > check->launch_flight ? &check->flights[id % VM_FLIGHTS] : NULL;
+    return f && f->id == id ? f : NULL;
+}
+
+void vm_flight_pend(vm_warp *w, const vm_flight *f)
+{
+    vm_clock *c = clock_of(w);
+    if (!kiln__grow(w->runner->run->device->mem, &c->pending, &c->pending_capacity, c->pending_count + 1,
+                    sizeof *c->pending)) {
+        check_of(w)->starved = true;
+        return;
+    }
+    c->pending[c->pending_count++] = f->id;
+}
+
+const char *vm_flight_name(const vm_flight *f)
+{
+    switch ((vm_flight_kind)f->kind) {
+    case VM_FLIGHT_COPY: return "cp.async";
+    case VM_FLIGHT_LOAD:
+    case VM_FLIGHT_STORE: return f->layout ? "cp.async.bulk.tensor" : "cp.async.bulk";
+    case VM_FLIGHT_WGMMA: break;
+    }
+    return "wgmma";
+}
+
+/* ---- when it is complete ---- */
+
+/* The thread that waited at that time did so before the lane's access. */
+static bool waited_before(const vm_warp *w, const vm_flight *f, uint32_t who, uint32_t when, uint32_t lane)
+{
+    vm_mark s = {.stamp = when, .who = who, .block = f->block};
+    return when && vm_check_before(w, &s, lane, true);
+}
+
+/* Any thread of the group that waited for it will do. */
+static bool product_before(const vm_warp *w, const vm_flight *f)
+{
+    const vm_clock *c = clock_of(w);
+    const uint32_t first = f->who / VM_LANES & ~3u;
+    for (uint32_t k = 0; k < 4; k++) {
+        uint32_t v = first + k, when = f->done[k];
+        if (when && (v == w->index || when <= c->horizon || when <= c->know[v] || when <= c->more->part[v]))
+            return true;
+    }
+    return false;
+}
+
+bool vm_flight_before(const vm_warp *w, uint32_t id, uint32_t by, uint32_t lane, bool read)
+{
+    const vm_flight *f = vm_flight_at(check_of(w), id);
+    if (!f)
+        return true;
+    const uint32_t when = read && f->done[0] ? f->done[0] : f->done[1]; /* of a STORE */
+    if (f->block != (uint32_t)w->block->number) /* what a bulk copy has written to global memory */
+        return f->kind != VM_FLIGHT_STORE || (when && when <= clock_of(w)->horizon);
+    if (!clock_of(w)->more)
+        return true;
+    switch ((vm_flight_kind)f->kind) {
+    case VM_FLIGHT_COPY:
+        if (f->waited >> by & 1 && waited_before(w, f, (f->who & ~31u) | by, f->done[0], lane))
+            return true;
+        return f->bound >> by & 1 && vm_view_knows(w, f->bar, f->phase, lane);
+    case VM_FLIGHT_LOAD: return vm_view_knows(w, f->bar, f->phase, lane);
+    case VM_FLIGHT_STORE: return waited_before(w, f, f->who, when, lane);
+    case VM_FLIGHT_WGMMA: return product_before(w, f);
+    }
+    return true;
+}
+
+/* ---- groups ---- */
+
+uint32_t vm_flight_copy(vm_warp *w, const vm_code *i, uint32_t m)
+{
+    const vm_clock *c = clock_of(w);
+    vm_flight *f = m ? vm_flight_new(w, i, VM_FLIGHT_COPY, m) : NULL;
+    if (!f)
+        return 0;
+    f->group = UINT32_MAX; /* lanes may be in different groups: the first one */
+    VM_EACH(lane, m)
+        f->group = c->groups[lane] < f->group ? c->groups[lane] : f->group;
+    vm_flight_pend(w, f);
+    return f->id;
+}
+
+/* Whether nothing is left to wait for, after lanes have waited for the groups but the last `leave`. */
+static bool wait_one(const vm_warp *w, vm_flight *f, uint32_t m, uint32_t leave, bool read)
+{
+    const vm_clock *c = clock_of(w);
+    const uint32_t now = check_of(w)->time;
+    switch ((vm_flight_kind)f->kind) {
+    case VM_FLIGHT_COPY:
+        VM_EACH(lane, m & f->lanes & ~f->waited) {
+            if (leave != UINT32_MAX && (uint64_t)f->group + leave >= c->groups[lane])
+                continue;
+            f->done[0] = f->waited ? f->done[0] : now;
+            f->waited |= 1u << lane;
+        }
+        return f->waited == f->lanes;
+    case VM_FLIGHT_STORE: {
+        const uint32_t lane = f->who % VM_LANES;
+        if (m >> lane & 1 && (uint64_t)f->group + leave < c->bulk_groups[lane]) {
+            f->done[0] = f->done[0] ? f->done[0] : now;
+            f->done[1] = read ? 0 : now;
+        }
+        return f->done[1] != 0;
+    }
+    case VM_FLIGHT_WGMMA:
+        if ((uint64_t)f->group + leave < c->products)
+            f->done[w->index % 4] = now;
+        return f->done[w->index % 4] != 0;
+    case VM_FLIGHT_LOAD: break;
+    }
+    return true;
+}
+
+void vm_flight_wait(vm_warp *w, vm_flight_kind kind, uint32_t m, uint32_t leave, bool read)
+{
+    vm_clock *c = clock_of(w);
+    size_t kept = 0;
+    for (size_t n = 0; n < c->pending_count; n++) {
+        vm_flight *f = vm_flight_at(check_of(w), c->pending[n]);
+        if (f && ((vm_flight_kind)f->kind != kind || !wait_one(w, f, m, leave, read)))
+            c->pending[kept++] = c->pending[n];
+    }
+    c->pending_count = kept;
+}
+
+void vm_flight_bind(vm_warp *w, uint32_t m, uint32_t bar)
+{
+    const vm_clock *c = clock_of(w);
+    for (size_t n = 0; n < c->pending_count; n++) {
+        vm_flight *f = vm_flight_at(check_of(w), c->pending[n]);
+        if (!f || f->kind != VM_FLIGHT_COPY || !(m & f->lanes & ~f->bound))
+            continue;
+        f->bound |= m & f->lanes;
+        f->bar = bar;
+        f->phase = w->block->check->bars[bar].phase;
+    }
+}
+
+/* ---- cells ---- */
+
+void vm_flight_write(vm_look *k, vm_cell *c, const vm_mark *me)
+{
+    c->w = *me;
+    c->w.stamp = UINT32_MAX;
+    c->w.who |= VM_PENDING;
+    c->w.insn = k->flight;
+}
+
+void vm_flight_read(vm_look *k, vm_cell *c)
+{
+    if (c->readers[0] == k->flight || c->readers[1] == k->flight)
+        return;
+    bool keep = c->readers[0] && !vm_flight_before(k->w, c->readers[0], 0, (uint32_t)__builtin_ctz(k->a->lanes), true);
+    if (keep)
+        c->readers[1] = c->readers[0];
+    c->readers[0] = k->flight;
+}
+
+void vm_check_readers(vm_look *k, vm_cell *c, uint32_t lane, uint64_t offset)
+{
+    for (unsigned n = 0; n < 2; n++) {
+        const vm_flight *f = vm_flight_at(k->check, c->readers[n]);
+        if (!f || f->id == k->flight)
+            continue;
+        if (vm_flight_before(k->w, f->id, 0, lane, true)) {
+            c->readers[n] = 0;
+            continue;
+        }
+        if (k->told)
+            continue;
+        k->told = true;
+        kiln_check_finding *found = vm_check_start(k, KILN_CHECK_RACE, false, f->insn, lane, 1u << lane);
+        if (!found)
+            continue;
+        vm_mark s = {.who = f->who, .block = f->block};
+        found->address += offset;
+        found->other.what = "asynchronous read";
+        vm_check_side_thread(k->w, &s, &found->other);
+        found->allocation = vm_check_describe(k, lane);
+        found->message = vm_check_print(k->check,
+                                        "%s at %s address 0x%" PRIx64 " while %s may still read it: nothing waited "
+                                        "for it before, %s",
+                                        found->at.what, found->space, found->address, vm_flight_name(f),
+                                        found->allocation);
+    }
+}
+
+void vm_check_proxy(vm_look *k, const vm_mark *s, uint32_t lane, uint64_t offset)
+{
+    const vm_flight *f = vm_flight_at(k->check, k->flight);
+    if (f && f->kind == VM_FLIGHT_WGMMA && s->who & VM_PENDING)
+        vm_check_layout(k, f, s, lane, offset);
+    if (!f || f->kind == VM_FLIGHT_COPY || f->generic || k->told || k->w->block->cluster->size > 1 ||
+        s->who & VM_PENDING || s->stamp <= k->check->launch || (k->shared && s->stamp <= k->w->block->check->base) ||
+        vm_view_fenced(k->w, s, lane))
+        return;
+    k->told = true;
+    kiln_check_finding *found = vm_check_start(k, KILN_CHECK_ASYNC, false, s->insn, lane, 1u << lane);
+    if (!found)
+        return;
+    found->address += offset;
+    found->other.what = "write";
+    vm_check_side_thread(k->w, s, &found->other);
+    found->other.has_thread = !(s->who & VM_MANY);
+    found->allocation = vm_check_describe(k, lane);
+    found->message = vm_check_print(k->check,
+                                    "%s (%s) at %s address 0x%" PRIx64 " after a write by a thread, without "
+                                    "fence.proxy.async between them, %s",
+                                    found->at.what, vm_flight_name(f), found->space, found->address, found->allocation);
+}
+
+/* ---- the end of a block ---- */
+
+static void unfinished(vm_block *block, const vm_flight *f, const char *what)
+{
+    vm_warp *w = &block->warps[f->who / VM_LANES];
+    kiln_check_finding *found = vm_check_find(w, KILN_CHECK_ASYNC, false, f->insn, VM_NO_INSN, f->who % VM_LANES, 1);
+    if (!found)
+        return;
+    found->at.what = vm_flight_name(f);
+    found->message = vm_check_print(check_of(w), "the block ends while %s may still %s its shared memory: %s",
+                                    vm_flight_name(f), what,
+                                    f->kind == VM_FLIGHT_LOAD ? "no thread waited for the mbarrier's phase"
+                                                              : "its thread did not wait for the group");
+}
+
+/* Copies of a block that ends must be complete: its shared memory becomes another block's. */
+void vm_check_block_end(vm_block *block)
+{
+    vm_check_block *b = block->check;
+    if (!b->more || atomic_load(&block->runner->run->family->stop))
+        return;
+    const vm_check *check = block->runner->run->device->check;
+    for (uint32_t k = 0; k < block->warp_count; k++)
+        for (size_t n = 0; n < b->warps[k].pending_count; n++) {
+            vm_flight *f = vm_flight_at(check, b->warps[k].pending[n]);
+            if (!f || f->kind != VM_FLIGHT_STORE)
+                continue;
+            if (!f->done[0])
+                unfinished(block, f, "read");
+            f->done[0] = f->done[1] = check->time; /* for what the kernel launches */
+        }
+    for (size_t n = 0; n < b->bar_count; n++) {
+        const vm_flight *f = vm_flight_at(check, b->bars[n].last);
+        bool seen = !f;
+        for (uint32_t k = 0; k < block->warp_count && !seen; k++)
+            seen = b->more[k].seen[n] > f->phase;
+        if (!seen)
+            unfinished(block, f, "write");
+    }
+}

@@ -1,0 +1,358 @@
+/* mbarrier.c - mbarriers under the checks: who has arrived in which phase and what that tells those who wait, counts that
+ * do not add up, and waits that never end.
+ *
+ * A wait tells as little as it does on any schedule: a thread that knows of n complete phases learns of the next one if
+ * it waits for the parity of phase n. If it waits for the other parity, the wait passes at once on a GPU too, because
+ * phase n - 1 has that parity, and the thread learns nothing that it does not know. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "vm_async.h"
+#include "vm_checks_internal.h"
+
+static vm_check *check_of(const vm_warp *w) { return w->runner->run->device->check; }
+static vm_clock *clock_of(const vm_warp *w) { return &w->block->check->warps[w->index]; }
+
+uint32_t vm_bar_find(const vm_block *block, uint64_t address)
+{
+    for (size_t n = 0; n < block->check->bar_count; n++)
+        if (block->check->bars[n].address == address)
+            return (uint32_t)n;
+    return VM_BAR_NONE;
+}
+
+static uint32_t bar_new(vm_warp *w, uint64_t address)
+{
+    vm_check_block *b = w->block->check;
+    uint32_t n = vm_bar_find(w->block, address);
+    if (n != VM_BAR_NONE)
+        return n;
+    if (!b->more || b->bar_count == VM_BARS ||
+        !kiln__grow(w->runner->run->device->mem, &b->bars, &b->bar_capacity, b->bar_count + 1, sizeof *b->bars)) {
+        check_of(w)->starved = true;
+        return VM_BAR_NONE;
+    }
+    b->bars[b->bar_count] = (vm_bar){.address = (uint32_t)address};
+    for (uint32_t k = 0; k < w->block->warp_count; k++)
+        b->warps[k].seen_lanes[b->bar_count] = VM_ALL;
+    return (uint32_t)b->bar_count++;
+}
+
+/* A finding about the mbarrier, with the place of its initialisation as the other side. */
+static kiln_check_finding *about(vm_warp *w, uint32_t insn, uint32_t lane, const vm_bar *bar, kiln_check_kind kind)
+{
+    kiln_check_finding *f = vm_check_find(w, kind, false, insn, bar->init.insn, lane, 1);
+    if (!f)
+        return NULL;
+    vm_access a = {.space = PTX_SPACE_SHARED, .lanes = 1u << lane, .bytes = 8};
+    a.address[lane] = bar->address;
+    vm_look k = {.check = check_of(w), .w = w, .a = &a, .home = w->block, .insn = insn, .shared = true};
+    f->space = "shared";
+    f->address = bar->address;
+    f->bytes = 8;
+    f->allocation = vm_check_describe(&k, lane);
+    f->other.what = "mbarrier.init";
+    vm_check_side_thread(w, &bar->init, &f->other);
+    return f;
+}
+
+static void init(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t address, uint32_t count)
+{
+    uint32_t n = bar_new(w, address);
+    if (n == VM_BAR_NONE)
+        return;
+    vm_bar *bar = &w->block->check->bars[n];
+    const uint32_t insn = vm_insn_of(w, i);
+    if (bar->live) {
+        kiln_check_finding *f = about(w, insn, lane, bar, KILN_CHECK_ASYNC);
+        if (f) {
+            f->at.what = "mbarrier.init";
+            f->message = vm_check_print(
+                check_of(w), "an mbarrier is initialised again without mbarrier.inval before, %s", f->allocation);
+        }
+    }
+    /* A new one at the place of an old one: its phases are counted on, so that nobody seems to know of them. */
+    const uint32_t phase = bar->phase + (bar->phase & 1);
+    for (uint32_t k = 0; k < w->block->warp_count && phase; k++) {
+        w->block->check->more[k].seen[n] = phase;
+        w->block->check->warps[k].seen_lanes[n] = VM_ALL;
+    }
+    *bar = (vm_bar){.address = (uint32_t)address,
+                    .live = true,
+                    .pending = count,
+                    .expected = count,
+                    .phase = phase,
+                    .init = {.stamp = check_of(w)->time,
+                             .who = w->index * VM_LANES + lane,
+                             .insn = insn,
+                             .block = (uint32_t)w->block->number}};
+}
+
+/* Its initialisation must be ordered before what a thread does with it; by a copy, a proxy fence must be between. */
+static void check_init(vm_warp *w, const vm_code *i, uint32_t lane, const vm_bar *bar, bool copy)
+{
+    const bool before = vm_check_before(w, &bar->init, lane, true);
+    vm_mark announced = bar->init;
+    announced.stamp = bar->announced;
+    if (before && (!copy || vm_view_fenced(w, &bar->init, lane) ||
+                   (bar->announced && vm_check_before(w, &announced, lane, true))))
+        return;
+    const uint32_t insn = vm_insn_of(w, i);
+    kiln_check_finding *f = about(w, insn, lane, bar, before ? KILN_CHECK_ASYNC : KILN_CHECK_RACE);
+    if (!f)
+        return;
+    const ptx_function *function = w->frame->function->ptx;
+    f->at.what = ptx_op_name((ptx_op)function->insns[i->insn].op);
+    f->message = before
+                     ? vm_check_print(check_of(w),
+                                      "%s completes on an mbarrier without fence.mbarrier_init or "
+                                      "fence.proxy.async after its initialisation, %s",
+                                      f->at.what, f->allocation)
+                     : vm_check_print(check_of(w), "%s of an mbarrier whose initialisation is not ordered before, %s",
+                                      f->at.what, f->allocation);
+}
+
+void vm_check_announce(vm_warp *w, uint32_t m)
+{
+    vm_check_block *b = w->block->check;
+    const uint32_t now = vm_check_tick(check_of(w));
+    for (size_t n = 0; n < b->bar_count; n++) {
+        const uint32_t who = b->bars[n].init.who;
+        if (who / VM_LANES == w->index && m >> who % VM_LANES & 1)
+            b->bars[n].announced = now;
+    }
+    vm_check_release(w, false); /* for barrier.cluster.arrive.relaxed */
+}
+
+/* ---- arrivals ---- */
+
+static void complete(vm_bar *bar)
+{
+    while (bar->pending == 0 && bar->tx == 0 && bar->expected) {
+        bar->phases[bar->phase % VM_BAR_PHASES] = bar->gather;
+        bar->phase++;
+        bar->pending = bar->expected;
+        bar->expected_tx = bar->came_tx = bar->arrived = 0;
+    }
+}
+
+static void count(vm_bar *bar, uint32_t arrive, uint32_t drop, uint64_t expect, uint64_t come)
+{
+    bar->pending -= arrive < bar->pending ? arrive : bar->pending; /* more than are pending: a fault follows */
+    bar->expected -= drop < bar->expected ? drop : bar->expected;
+    bar->arrived += arrive;
+    bar->tx += (int64_t)expect - (int64_t)come;
+    bar->expected_tx += expect;
+    bar->came_tx += come;
+    complete(bar);
+}
+
+/* Lanes of one address; `copies`: when their copies are complete. */
+static void arrive(vm_warp *w, const vm_code *i, uint32_t lanes, uint32_t which, bool copies)
+{
+    vm_bar *bar = &w->block->check->bars[which];
+    const bool counts = i->size != VM_BAR_EXPECT && i->size != VM_BAR_COMPLETE;
+    const uint32_t now = vm_check_tick(check_of(w));
+    uint32_t left = lanes, arrivals = 0;
+    VM_EACH(lane, lanes)
+        arrivals += i->size == VM_BAR_ARRIVE && i->b ? vm_r32(w, i->b)[lane] : 1;
+    bool at_once = arrivals <= bar->pending; /* else a phase ends between two of the lanes */
+    while (left) {
+        const uint32_t lane = (uint32_t)__builtin_ctz(left), n = i->b ? vm_r32(w, i->b)[lane] : 1;
+        if (copies)
+            vm_flight_bind(w, 1u << lane, which);
+        if (counts)
+            vm_view_arrive(w, &bar->gather, at_once ? lanes : 1u << lane, now);
+        switch (i->size) {
+        case VM_BAR_EXPECT: count(bar, 0, 0, n, 0); break;
+        case VM_BAR_COMPLETE: count(bar, 0, 0, 0, n); break;
+        case VM_BAR_ARRIVE: count(bar, n, 0, 0, 0); break;
+        case VM_BAR_DROP: count(bar, n, n, 0, 0); break;
+        case VM_BAR_ARRIVE_EXPECT: count(bar, 1, 0, n, 0); break;
+        default: count(bar, 1, 1, n, 0); break; /* DROP_EXPECT */
+        }
+        left &= left - 1;
+    }
+}
+
+/* ---- waits ---- */
+
+/* All live warps of the block test mbarriers and nothing else happens, or wait at barriers. */
+static bool nothing_moves(const vm_block *block)
+{
+    enum { TESTS = 1024 };
+    for (uint32_t k = 0; k < block->warp_count; k++) {
+        const vm_warp *w = &block->warps[k];
+        if (w->dead != VM_ALL && vm_warp_ready(w) && block->check->warps[k].spins < TESTS)
+            return false;
+    }
+    return true;
+}
+
+static void report_stuck(vm_warp *w)
+{
+    const vm_clock *c = clock_of(w);
+    const vm_bar *bar = &w->block->check->bars[c->wait_bar];
+    kiln_check_finding *f = about(w, c->wait_insn, c->wait_lane, bar, KILN_CHECK_BARRIER);
+    if (!f)
+        return;
+    vm_check *check = check_of(w);
+    f->at.what = "wait for an mbarrier";
+    const char *bytes = bar->expected_tx || bar->came_tx
+                            ? vm_check_print(check, " and %" PRIu64 " of %" PRIu64 " bytes that were announced came",
+                                             bar->came_tx, bar->expected_tx)
+                            : "";
+    f->message = vm_check_print(
+        check, "a wait for parity %u of an mbarrier never ends: in its phase %u (parity %u) %u of %u arrivals%s, %s",
+        c->wait_parity, bar->phase, bar->phase & 1, bar->expected - bar->pending, bar->expected, bytes, f->allocation);
+}
+
+/* The wait of a lane fails. If it will for ever, reports every warp that waits, and ends the launch. */
+static void spin(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t bar, uint32_t parity)
+{
+    enum { OFTEN = 256 };
+    vm_clock *c = clock_of(w);
+    c->wait_bar = bar;
+    c->wait_insn = vm_insn_of(w, i);
+    c->wait_lane = lane;
+    c->wait_parity = parity;
+    if (++c->spins % OFTEN || !nothing_moves(w->block))
+        return;
+    for (uint32_t k = 0; k < w->block->warp_count; k++)
+        if (w->block->warps[k].dead != VM_ALL && w->block->check->warps[k].spins)
+            report_stuck(&w->block->warps[k]);
+    check_of(w)->told = true;
+    vm_fault_raise(w, i, lane, VM_FAULT_DEADLOCK, w->block->check->bars[bar].address, 8,
+                   "deadlock: all threads wait for mbarriers or barriers, this one for a phase that never completes");
+}
+
+/* What lanes that know of so many phases learn from a wait that succeeds. */
+static void learn(vm_warp *w, uint32_t lanes, uint32_t n, uint32_t parity, uint32_t known)
+{
+    vm_clock *c = clock_of(w);
+    const vm_bar *bar = &w->block->check->bars[n];
+    const uint32_t next = (known + 1) % 2 == parity ? known : known + 1;
+    if (next == 0 || next > bar->phase)
+        return;
+    uint32_t phase = next - 1;
+    if (phase + VM_BAR_PHASES < bar->phase)
+        phase = bar->phase - VM_BAR_PHASES;
+    vm_view_learn(w, &bar->phases[phase % VM_BAR_PHASES], lanes);
+    if (next > c->more->seen[n]) {
+        c->more->seen[n] = next;
+        c->seen_lanes[n] = lanes;
+    } else if (next == c->more->seen[n]) {
+        c->seen_lanes[n] |= lanes;
+    }
+}
+
+/* Lanes that wait for one parity. */
+static void wait(vm_warp *w, const vm_code *i, uint32_t lanes, uint32_t n, uint32_t parity)
+{
+    vm_clock *c = clock_of(w);
+    if ((w->block->check->bars[n].phase & 1) == parity) {
+        spin(w, i, (uint32_t)__builtin_ctz(lanes), n, parity);
+        return;
+    }
+    c->spins = 0;
+    const uint32_t known = c->more->seen[n], ahead = lanes & c->seen_lanes[n], behind = lanes & ~c->seen_lanes[n];
+    if (behind)
+        learn(w, behind, n, parity, known ? known - 1 : 0);
+    if (ahead)
+        learn(w, ahead, n, parity, known);
+}
+
+/* ---- an instruction ---- */
+
+static uint32_t parity_of(const vm_warp *w, const vm_code *i, uint32_t lane)
+{
+    return i->flags & VM_REG64 ? vm_mbarrier_parity(vm_r64(w, i->b)[lane]) : vm_r32(w, i->b)[lane] & 1;
+}
+
+/* The lanes of `left` that do the same as its first one. */
+static uint32_t alike(const vm_warp *w, const vm_code *i, uint32_t left)
+{
+    const uint32_t first = (uint32_t)__builtin_ctz(left);
+    const uint64_t address = vm_lane_address(w, i, i->a, first);
+    uint32_t lanes = 0;
+    VM_EACH(lane, left)
+        if (vm_lane_address(w, i, i->a, lane) == address &&
+            (i->size != VM_BAR_TEST || parity_of(w, i, lane) == parity_of(w, i, first)))
+            lanes |= 1u << lane;
+    return i->size == VM_BAR_INIT ? 1u << first : lanes;
+}
+
+/* In a cluster of several blocks: a flag that is written with a release and read with an acquire. */
+static uint32_t as_flag(vm_warp *w, const vm_code *i, uint32_t m, unsigned kind, bool copies)
+{
+    uint32_t good = m;
+    if (copies) /* the lanes' copies so far count as complete */
+        vm_flight_wait(w, VM_FLIGHT_COPY, m, UINT32_MAX, false);
+    VM_EACH(lane, m) {
+        if (kind & VM_ATOMIC)
+            vm_check_release(w, true);
+        if (!vm_check_stretch(w, i, lane, i->space, vm_lane_address(w, i, i->a, lane), 8, kind, 0))
+            good &= ~(1u << lane);
+    }
+    return good;
+}
+
+uint32_t vm_check_mbarrier(vm_warp *w, const vm_code *i, uint32_t m, bool copies)
+{
+    uint32_t good = m, left = m;
+    const unsigned kind = i->size == VM_BAR_INIT || i->size == VM_BAR_INVAL ? VM_WRITE | VM_ORDERED
+                          : i->size == VM_BAR_TEST                          ? VM_READS | VM_ORDERED
+                                                   : VM_READS | VM_WRITE | VM_ATOMIC | VM_ORDERED;
+    if (w->block->cluster->size > 1)
+        return as_flag(w, i, m, kind, copies);
+    while (left) {
+        const uint32_t lane = (uint32_t)__builtin_ctz(left), lanes = alike(w, i, left);
+        left &= ~lanes;
+        uint64_t address = vm_lane_address(w, i, i->a, lane);
+        if (!vm_check_stretch(w, i, lane, i->space, address, 8, kind, 0)) {
+            good &= ~lanes;
+            continue;
+        }
+        address = (address - (i->space == PTX_SPACE_GENERIC ? VM_SHARED_BASE : 0)) % VM_SHARED_WINDOW;
+        if (i->size == VM_BAR_INIT) {
+            init(w, i, lane, address, vm_r32(w, i->b)[lane]);
+            continue;
+        }
+        const uint32_t n = vm_bar_find(w->block, address);
+        vm_bar *bar = n == VM_BAR_NONE ? NULL : &w->block->check->bars[n];
+        if (!bar && w->block->check->bar_count == VM_BARS)
+            vm_check_know_all(w); /* too many to follow: everything is ordered */
+        if (!bar || !bar->live)
+            continue; /* a fault follows */
+        check_init(w, i, lane, bar, false);
+        if (i->size == VM_BAR_INVAL)
+            bar->live = false;
+        else if (i->size == VM_BAR_TEST)
+            wait(w, i, lanes, n, parity_of(w, i, lane));
+        else
+            arrive(w, i, lanes, n, copies);
+    }
+    return good;
+}
+
+bool vm_check_complete_tx(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t address, uint64_t bytes,
+                          uint32_t flight)
+{
+    if (w->block->cluster->size > 1)
+        vm_check_release(w, true);
+    if (!vm_check_stretch(w, i, lane, PTX_SPACE_SHARED, address, 8, VM_READS | VM_WRITE | VM_ATOMIC | VM_ORDERED, 0))
+        return false;
+    const uint32_t n = vm_bar_find(w->block, address % VM_SHARED_WINDOW);
+    vm_bar *bar = n == VM_BAR_NONE ? NULL : &w->block->check->bars[n];
+    if (!bar || !bar->live)
+        return true;
+    vm_flight *f = vm_flight_at(check_of(w), flight);
+    check_init(w, i, lane, bar, f && !f->generic);
+    if (f) {
+        f->bar = n;
+        f->phase = bar->phase;
+        bar->last = flight;
+    }
+    count(bar, 0, 0, 0, bytes);
+    return true;
+}

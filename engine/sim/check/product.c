@@ -1,0 +1,269 @@
+/* product.c - products of a warpgroup (wgmma) under the checks: the shared memory that they read, the layouts that their
+ * descriptors name, and the registers that they use until they are waited for. */
+#include <string.h>
+
+#include "vm_matrix.h"
+#include "vm_checks_internal.h"
+
+static vm_check *check_of(const vm_warp *w) { return w->runner->run->device->check; }
+static vm_clock *clock_of(const vm_warp *w) { return &w->block->check->warps[w->index]; }
+
+/* ---- which registers: static ---- */
+
+typedef void each_reg(void *user, uint32_t reg);
+static void each(const ptx_function *f, const ptx_operand *o, each_reg *see, void *user)
+{
+    if (o->kind == PTX_OPERAND_REG || (o->kind == PTX_OPERAND_ADDRESS && o->base == PTX_BASE_REG))
+        see(user, o->index);
+    if (o->kind == PTX_OPERAND_VECTOR || o->kind == PTX_OPERAND_LIST)
+        for (uint32_t k = 0; k < o->count; k++)
+            if (f->elements[o->index + k].kind == PTX_OPERAND_REG)
+                see(user, f->elements[o->index + k].index);
+}
+
+static bool is_product(const ptx_insn *in) { return ptx_effect_of(in) == PTX_EFFECT_WARPGROUP; }
+/* A copy of a register, which compilers make of one that is in use by a product, and take away later. */
+static bool is_copy(const ptx_insn *in)
+{
+    return in->op == PTX_OP_MOV && in->operand_count == 2 && in->operands[0].kind == PTX_OPERAND_REG &&
+           in->operands[1].kind == PTX_OPERAND_REG;
+}
+
+typedef struct numbering {
+    uint32_t *number, *count;
+    bool any;
+} numbering;
+static void number_it(void *user, uint32_t reg)
+{
+    numbering *to = user;
+    if (!to->number[reg])
+        to->number[reg] = ++*to->count;
+}
+static void is_numbered(void *user, uint32_t reg)
+{
+    numbering *to = user;
+    to->any |= to->number[reg] != 0;
+}
+
+static void spread(const ptx_function *f, numbering *to)
+{
+    bool changed = true;
+    while (changed) {
+        uint32_t before = *to->count;
+        for (uint32_t k = 0; k < f->insn_count; k++) {
+            const ptx_insn *in = &f->insns[k];
+            if (!is_copy(in) || (!to->number[in->operands[0].index] && !to->number[in->operands[1].index]))
+                continue;
+            number_it(to, in->operands[0].index);
+            number_it(to, in->operands[1].index);
+        }
+        changed = *to->count != before;
+    }
+}
+
+bool vm_check_product_look(vm_module *module, vm_check_code *code, uint8_t *kind)
+{
+    const ptx_module *ptx = module->ptx;
+    code->numbers = kiln__arena_alloc(&module->arena, ((size_t)ptx->function_count + 1) * sizeof *code->numbers);
+    if (!code->numbers)
+        return false;
+    for (uint32_t n = 0; n < ptx->function_count; n++) {
+        const ptx_function *f = &ptx->functions[n];
+        bool any = false;
+        for (uint32_t k = 0; k < f->insn_count && !any; k++)
+            any = is_product(&f->insns[k]);
+        code->numbers[n] = NULL;
+        if (!any)
+            continue;
+        uint32_t *number = kiln__arena_alloc(&module->arena, ((size_t)f->reg_count + 1) * sizeof *number);
+        if (!number)
+            return false;
+        memset(number, 0, ((size_t)f->reg_count + 1) * sizeof *number);
+        code->numbers[n] = number;
+        numbering to = {.number = number, .count = &code->reg_count};
+        for (uint32_t k = 0; k < f->insn_count; k++) {
+            const ptx_insn *in = &f->insns[k];
+            for (unsigned o = 0; o < 2 && is_product(in); o++)
+                if (in->operands[o].kind == PTX_OPERAND_VECTOR) /* D, and A unless it is in shared memory */
+                    each(f, &in->operands[o], number_it, &to);
+        }
+        spread(f, &to);
+        for (uint32_t k = 0; k < f->insn_count; k++) {
+            to.any = false;
+            for (unsigned o = 0; o < f->insns[k].operand_count; o++)
+                each(f, &f->insns[k].operands[o], is_numbered, &to);
+            kind[module->functions[n].first_tally + k] |= to.any && !is_product(&f->insns[k]) ? VM_SEE_REGISTERS : 0;
+        }
+    }
+    return true;
+}
+
+/* ---- what happens to them ---- */
+
+typedef struct use {
+    vm_warp *w;
+    const ptx_insn *in;
+    const uint32_t *number;
+    vm_reg *regs;
+    uint32_t insn, lane, flight; /* flight: of the product whose operands they are */
+    bool writes, sums, told;
+} use;
+
+static void report(use *u, uint32_t other, const char *what, const char *message)
+{
+    if (u->told)
+        return;
+    u->told = true;
+    kiln_check_finding *f = vm_check_find(u->w, KILN_CHECK_ASYNC, false, u->insn, other, u->lane, 1);
+    if (!f)
+        return;
+    f->at.what = vm_check_print(check_of(u->w), "%s", ptx_op_name((ptx_op)u->in->op));
+    f->other.what = what;
+    vm_mark s = {.who = u->w->index * VM_LANES + u->lane, .block = (uint32_t)u->w->block->number};
+    vm_check_side_thread(u->w, &s, &f->other);
+    f->message = vm_check_print(check_of(u->w), "%s %s", f->at.what, message);
+}
+
+static void touch_reg(void *user, uint32_t reg)
+{
+    use *u = user;
+    vm_reg *r = u->number[reg] ? &u->regs[u->number[reg] - 1] : NULL;
+    if (!r)
+        return;
+    const vm_flight *f = vm_flight_at(check_of(u->w), r->flight);
+    if (f && f->block == (uint32_t)u->w->block->number && !f->done[u->w->index % 4] && (u->writes || r->sum))
+        report(u, f->insn, "wgmma",
+               r->sum ? "uses a register of a wgmma's sums before wgmma.wait_group"
+                      : "writes a register of a wgmma's matrix A before wgmma.wait_group");
+    if (u->writes || r->sum)
+        *r = (vm_reg){.touched = u->insn + 1, .sum = r->sum};
+}
+
+void vm_check_registers(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t m)
+{
+    const vm_function *function = w->frame->function;
+    const ptx_function *f = function->ptx;
+    vm_check_block *b = w->block->check;
+    const uint32_t *number = function->module->check->numbers[f - function->module->ptx->functions];
+    if (!b->regs || !m || !number)
+        return;
+    use u = {.w = w,
+             .in = in,
+             .number = number,
+             .regs = b->regs + (size_t)w->index * function->module->check->reg_count,
+             .insn = vm_insn_of(w, i),
+             .lane = (uint32_t)__builtin_ctz(m)};
+    if (is_copy(in)) {
+        u.regs[number[in->operands[0].index] - 1] = u.regs[number[in->operands[1].index] - 1];
+        return;
+    }
+    for (unsigned o = 0; o < in->operand_count; o++) {
+        const unsigned kind = in->operands[o].kind;
+        u.writes = o == 0 && (kind == PTX_OPERAND_REG || kind == PTX_OPERAND_VECTOR);
+        each(f, &in->operands[o], touch_reg, &u);
+    }
+}
+
+void vm_check_product_fence(vm_warp *w)
+{
+    const uint32_t count = w->frame->function->module->check->reg_count;
+    for (uint32_t k = 0; w->block->check->regs && k < count; k++)
+        w->block->check->regs[(size_t)w->index * count + k].touched = 0;
+}
+
+static void take_reg(void *user, uint32_t reg)
+{
+    use *u = user;
+    vm_reg *r = &u->regs[u->number[reg] - 1];
+    if (r->touched)
+        report(u, r->touched - 1, "access to a register",
+               "uses registers that were accessed before, without wgmma.fence between");
+    *r = (vm_reg){.flight = u->flight, .sum = u->sums};
+}
+
+static void take_registers(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t flight)
+{
+    const vm_function *function = w->frame->function;
+    const uint32_t *number = function->module->check->numbers[function->ptx - function->module->ptx->functions];
+    use u = {.w = w,
+             .in = in,
+             .number = number,
+             .regs = w->block->check->regs + (size_t)w->index * function->module->check->reg_count,
+             .insn = vm_insn_of(w, i),
+             .flight = flight};
+    for (unsigned o = 2; o-- > 0;) {
+        u.sums = o == 0;
+        if (in->operands[o].kind == PTX_OPERAND_VECTOR)
+            each(function->ptx, &in->operands[o], take_reg, &u);
+    }
+}
+
+/* ---- shared memory ---- */
+
+static uint8_t layout_of(uint64_t descriptor) /* as a tensor map's swizzle, + 1 */
+{
+    return (uint8_t)((4 - (descriptor >> 62)) % 4 + 1);
+}
+
+static void see_lines(vm_warp *w, const vm_code *i, vm_flight *f, uint64_t descriptor, bool across, unsigned first,
+                      unsigned count, unsigned bytes)
+{
+    enum { PIECE = 16 };
+    const unsigned lines = across ? count / 8 : count, parts = across ? bytes / 2 : bytes / PIECE;
+    f->layout = layout_of(descriptor);
+    for (unsigned line = 0; line < lines; line++)
+        for (unsigned part = 0; part < parts; part++) {
+            uint32_t at = vm_wgmma_address(descriptor, across, across ? first / 8 + line : first + line, part);
+            if (!vm_check_stretch(w, i, 0, PTX_SPACE_SHARED, at, PIECE, VM_READS, f->id))
+                return;
+        }
+}
+
+uint32_t vm_check_product(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t m)
+{
+    const vm_wgmma *x = i->extra;
+    vm_check_block *b = w->block->check;
+    vm_clock *c = clock_of(w);
+    const uint32_t group = w->index / 4;
+    if ((m | w->dead) != VM_ALL || group >= VM_WARPGROUPS)
+        return m;
+    if (c->product_count == b->products[group].count) { /* the first warp of the group that comes */
+        const vm_flight *made = vm_flight_new(w, i, VM_FLIGHT_WGMMA, m);
+        b->products[group].count++;
+        b->products[group].flight = made ? made->id : 0;
+    }
+    c->product_count++;
+    vm_flight *f = vm_flight_at(check_of(w), b->products[group].flight);
+    if (!f)
+        return m;
+    f->who = (uint16_t)(group * 4 * VM_LANES);
+    f->group = c->products;
+    vm_flight_pend(w, f);
+    if (b->regs)
+        take_registers(w, i, in, f->id);
+    if (x->a_shared)
+        see_lines(w, i, f, vm_r64(w, x->a)[0], x->a_across, w->index % 4 * 16, 16, 32);
+    see_lines(w, i, f, vm_r64(w, x->b)[0], x->b_across, 0, 8u * x->tiles, x->tile.sparse ? 64 : 32);
+    return m;
+}
+
+void vm_check_layout(vm_look *k, const vm_flight *reader, const vm_mark *s, uint32_t lane, uint64_t offset)
+{
+    static const char *const names[] = {"none", "32 bytes", "64 bytes", "128 bytes"};
+    const vm_flight *copy = vm_flight_at(k->check, s->insn);
+    if (!copy || copy->kind != VM_FLIGHT_LOAD || !copy->layout || copy->layout == reader->layout || k->told)
+        return;
+    k->told = true;
+    kiln_check_finding *f = vm_check_start(k, KILN_CHECK_ASYNC, false, copy->insn, lane, 1u << lane);
+    if (!f)
+        return;
+    f->address += offset;
+    f->other.what = "copy by a tensor map";
+    vm_check_side_thread(k->w, s, &f->other);
+    f->allocation = vm_check_describe(k, lane);
+    f->message = vm_check_print(k->check,
+                                "the descriptor of a wgmma says swizzle %s, but the tensor map that filled shared "
+                                "address 0x%llx says %s, %s",
+                                names[(reader->layout - 1) & 3], (unsigned long long)f->address,
+                                names[(copy->layout - 1) & 3], f->allocation);
+}

@@ -1,0 +1,226 @@
+/* view.c - what threads know besides the clocks of order.c: which phases of mbarriers are complete, accesses of only
+ * some lanes of a warp, and which writes are before a fence.proxy.async. It is joined wherever clocks are. */
+#include <string.h>
+
+#include "vm_checks_internal.h"
+
+static vm_clock *clock_of(const vm_warp *w) { return &w->block->check->warps[w->index]; }
+
+static uint32_t larger(uint32_t a, uint32_t b) { return a > b ? a : b; }
+
+bool vm_view_new(vm_block *block)
+{
+    const kiln_allocator *mem = block->runner->run->device->mem;
+    vm_check_block *b = block->check;
+    if (!block->runner->run->launch->module->check->async)
+        return true;
+    b->gate_more = kiln__calloc(mem, VM_BARRIERS + 1, sizeof *b->gate_more);
+    b->more = kiln__calloc(mem, block->warp_count, sizeof *b->more);
+    b->fences = kiln__calloc(mem, (size_t)block->warp_count * VM_LANES, sizeof *b->fences);
+    const uint32_t regs = block->runner->run->launch->module->check->reg_count;
+    if (regs)
+        b->regs = kiln__calloc(mem, (size_t)block->warp_count * regs, sizeof *b->regs);
+    return b->gate_more && b->more && b->fences && (b->regs || !regs);
+}
+
+void vm_view_free(vm_block *block)
+{
+    const kiln_allocator *mem = block->runner->run->device->mem;
+    vm_check_block *b = block->check;
+    kiln__free(mem, b->gate_more);
+    kiln__free(mem, b->more);
+    kiln__free(mem, b->fences);
+    kiln__free(mem, b->bars);
+    kiln__free(mem, b->regs);
+}
+
+void vm_view_start(vm_block *block)
+{
+    vm_check_block *b = block->check;
+    b->bar_count = 0;
+    if (!b->more)
+        return;
+    memset(b->gate_more, 0, (VM_BARRIERS + 1) * sizeof *b->gate_more);
+    memset(b->products, 0, sizeof b->products);
+    if (b->regs)
+        memset(b->regs, 0,
+               (size_t)block->warp_count * block->runner->run->launch->module->check->reg_count * sizeof *b->regs);
+    memset(b->more, 0, block->warp_count * sizeof *b->more);
+    memset(b->fences, 0, (size_t)block->warp_count * VM_LANES * sizeof *b->fences);
+    for (uint32_t k = 0; k < block->warp_count; k++)
+        b->warps[k].more = &b->more[k];
+}
+
+/* ---- joins ---- */
+
+/* Accesses of some lanes of warp v up to a time. Of two such sets, all lanes up to the later time: too much rather than
+ * too little. */
+static void join_part(const vm_block *block, vm_more *to, uint32_t *know, uint32_t v, uint32_t part, uint32_t lanes)
+{
+    if (!lanes || (know && part <= know[v]))
+        return;
+    to->part[v] = larger(to->part[v], part);
+    to->lanes[v] |= lanes;
+    if (know && (to->lanes[v] | block->warps[v].dead) == VM_ALL) {
+        know[v] = larger(know[v], to->part[v]);
+        to->part[v] = to->lanes[v] = 0;
+    }
+}
+
+static void join(const vm_block *block, vm_more *to, uint32_t *know, const vm_more *from)
+{
+    for (uint32_t v = 0; v < block->warp_count; v++) {
+        join_part(block, to, know, v, from->part[v], from->lanes[v]);
+        to->fenced[v] = larger(to->fenced[v], from->fenced[v]);
+    }
+    to->fenced_horizon = larger(to->fenced_horizon, from->fenced_horizon);
+}
+
+static void join_seen(const vm_block *block, vm_more *to, const vm_more *from)
+{
+    for (size_t n = 0; n < block->check->bar_count; n++)
+        to->seen[n] = larger(to->seen[n], from->seen[n]);
+}
+
+void vm_more_join(const vm_block *block, vm_more *to, const vm_more *from)
+{
+    join(block, to, NULL, from);
+    join_seen(block, to, from);
+}
+
+static void see_phase(vm_clock *c, size_t bar, uint32_t phases, uint32_t lanes)
+{
+    if (phases > c->more->seen[bar]) {
+        c->more->seen[bar] = phases;
+        c->seen_lanes[bar] = lanes;
+    } else if (phases == c->more->seen[bar]) {
+        c->seen_lanes[bar] |= lanes;
+    }
+}
+
+void vm_more_learn(vm_warp *w, const vm_more *from, uint32_t lanes)
+{
+    vm_clock *c = clock_of(w);
+    join(w->block, c->more, c->know, from);
+    for (size_t n = 0; n < w->block->check->bar_count; n++)
+        see_phase(c, n, from->seen[n], lanes);
+}
+
+void vm_more_lanes(vm_warp *w, uint32_t lanes)
+{
+    vm_clock *c = clock_of(w);
+    for (size_t n = 0; n < w->block->check->bar_count; n++)
+        if (c->seen_lanes[n] & lanes)
+            c->seen_lanes[n] |= lanes;
+}
+
+void vm_more_acquire(vm_warp *w, uint32_t known)
+{
+    const uint32_t fence = w->runner->run->device->check->last_fence;
+    vm_clock *c = clock_of(w);
+    for (uint32_t k = 0; k < w->block->warp_count; k++) {
+        const vm_more *from = &w->block->check->more[k];
+        for (size_t n = 0; n < w->block->check->bar_count; n++)
+            see_phase(c, n, from->seen[n], VM_ALL);
+        join(w->block, c->more, c->know, from);
+    }
+    c->more->fenced_horizon = larger(c->more->fenced_horizon, known < fence ? known : fence);
+}
+
+void vm_view_arrive(const vm_warp *w, vm_view *to, uint32_t lanes, uint32_t now)
+{
+    const vm_clock *c = clock_of(w);
+    for (uint32_t k = 0; c->lanes && k < VM_LANES * VM_LANES; k++) /* with lanes that they synchronised with */
+        lanes |= (uint32_t)(lanes >> k / VM_LANES & 1 && c->lanes[k] > c->full) << k % VM_LANES;
+    for (uint32_t v = 0; v < w->block->warp_count; v++)
+        to->gate.know[v] = larger(to->gate.know[v], v == w->index ? c->full : c->know[v]);
+    to->gate.horizon = larger(to->gate.horizon, c->horizon);
+    if ((lanes | w->dead) == VM_ALL)
+        to->gate.know[w->index] = now;
+    else
+        join_part(w->block, &to->more, to->gate.know, w->index, now, lanes);
+    join(w->block, &to->more, to->gate.know, c->more);
+    for (size_t n = 0; n < w->block->check->bar_count; n++) {
+        uint32_t seen = c->more->seen[n]; /* the last phase may be known to other lanes only */
+        to->more.seen[n] = larger(to->more.seen[n], seen && !(c->seen_lanes[n] & lanes) ? seen - 1 : seen);
+    }
+}
+
+/* The lanes know of accesses of their own warp that some other thread has told of. */
+static void learn_own(vm_warp *w, const vm_view *from, uint32_t lanes)
+{
+    vm_clock *c = clock_of(w);
+    const uint32_t know = from->gate.know[w->index], part = from->more.part[w->index];
+    if (know > c->full && (lanes | w->dead) == VM_ALL)
+        c->full = know;
+    if (know <= c->full && part <= c->full)
+        return;
+    if (!c->lanes)
+        c->lanes = kiln__calloc(w->runner->run->device->mem, VM_LANES * VM_LANES, sizeof *c->lanes);
+    if (!c->lanes) { /* out of memory: all count as ordered */
+        c->full = larger(know, part);
+        return;
+    }
+    VM_EACH(lane, lanes)
+        for (uint32_t k = 0; k < VM_LANES; k++) {
+            uint32_t *row = &c->lanes[lane * VM_LANES + k];
+            *row = larger(*row, from->more.lanes[w->index] >> k & 1 ? larger(know, part) : know);
+        }
+}
+
+void vm_view_learn(vm_warp *w, const vm_view *from, uint32_t lanes)
+{
+    vm_clock *c = clock_of(w);
+    learn_own(w, from, lanes);
+    for (uint32_t v = 0; v < w->block->warp_count; v++)
+        c->know[v] = larger(c->know[v], from->gate.know[v]);
+    c->horizon = larger(c->horizon, from->gate.horizon);
+    c->synced = w->runner->run->device->check->time;
+    vm_more_learn(w, &from->more, lanes);
+    vm_check_settle(w->block, c);
+}
+
+bool vm_view_knows(const vm_warp *w, uint32_t bar, uint32_t phase, uint32_t lane)
+{
+    const vm_clock *c = clock_of(w);
+    if (bar >= VM_BARS)
+        return true;
+    uint32_t seen = c->more->seen[bar];
+    return seen > phase && (seen - 1 > phase || c->seen_lanes[bar] >> lane & 1);
+}
+
+/* ---- proxy fences ---- */
+
+void vm_view_fence(vm_warp *w, uint32_t m)
+{
+    vm_clock *c = clock_of(w);
+    vm_check *check = w->runner->run->device->check;
+    const uint32_t now = check->last_fence = vm_check_tick(check);
+    VM_EACH(lane, m) {
+        uint32_t *last = w->block->check->fences[w->index * VM_LANES + lane];
+        memmove(last + 1, last, VM_FENCES * sizeof *last);
+        last[0] = now;
+    }
+    for (uint32_t v = 0; v < w->block->warp_count; v++)
+        c->more->fenced[v] = larger(c->more->fenced[v], v == w->index ? c->full : larger(c->know[v], c->more->part[v]));
+    c->more->fenced_horizon = c->horizon;
+}
+
+/* A fence of the writer's thread after the write that the lane knows of, or one by who knew of the write. */
+bool vm_view_fenced(const vm_warp *w, const vm_mark *s, uint32_t lane)
+{
+    const vm_clock *c = clock_of(w);
+    const uint32_t who = s->who & VM_WHO, *last = w->block->check->fences[who];
+    if (s->stamp <= c->more->fenced_horizon)
+        return true;
+    if (s->block != (uint32_t)w->block->number)
+        return false;
+    if (s->stamp <= c->more->fenced[who / VM_LANES] || s->stamp <= last[VM_FENCES])
+        return true;
+    for (unsigned n = 0; n < VM_FENCES; n++) {
+        vm_mark fence = {.stamp = last[n], .who = who, .block = s->block};
+        if (s->stamp <= last[n] && vm_check_before(w, &fence, lane, true))
+            return true;
+    }
+    return false;
+}

@@ -1,0 +1,551 @@
+// idioms.cu - correct uses of asynchronous copies, mbarriers and wgmma, from which tests/sim/test_mutants.c makes
+// mutants: it removes or changes the instruction on each line of the PTX that ends in a mark, "// @name". idioms.ptx is
+// what nvcc makes of it: make.sh.
+#include <cstdint>
+typedef uint32_t u32;
+typedef uint64_t u64;
+struct alignas(64) tensor_map {
+    char bytes[128];
+};
+#define K extern "C" __global__ void
+#define ARGS const int *in, int *out, int *raw, int n
+#define MAPS ARGS, const __grid_constant__ tensor_map a_map, const __grid_constant__ tensor_map b_map, \
+    const __grid_constant__ tensor_map c_map
+#define DO(text, mark, ...) asm volatile(text " // @" mark "\n" __VA_ARGS__)
+#define AT(p) ((u32)__cvta_generic_to_shared(p))
+
+#define SYNC(mark) DO("bar.sync 0;", mark, ::: "memory")
+#define SYNC_SOME(mark, id, count) DO("bar.sync " #id ", " #count ";", mark, ::: "memory")
+#define SYNC_WARP(mark) DO("bar.warp.sync 0xffffffff;", mark, ::: "memory")
+#define PROXY(mark) DO("fence.proxy.async;", mark, ::: "memory")
+#define INIT(mark, bar, count) DO("mbarrier.init.shared::cta.b64 [%0], " #count ";", mark, ::"r"(AT(bar)) : "memory")
+#define INIT_FENCE(mark) DO("fence.mbarrier_init.release.cluster;", mark, ::: "memory")
+#define ARRIVE(mark, bar) DO("mbarrier.arrive.shared::cta.b64 _, [%0];", mark, ::"r"(AT(bar)) : "memory")
+#define EXPECT(mark, bar, bytes)                                                                                       \
+    DO("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;", mark, ::"r"(AT(bar)), "r"((u32)(bytes)) : "memory")
+#define WAIT(mark, bar, parity)                                                                                        \
+    asm volatile("{\n.reg .pred p;\nL: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1; // @" mark                \
+                 "\n@!p bra L;\n}\n" ::"r"(AT(bar)), "r"((u32)(parity)) : "memory")
+#define LOAD(mark, to, from, bytes, bar)                                                                               \
+    DO("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];", mark, ::"r"(AT(to)), \
+       "l"(__cvta_generic_to_global(from)), "r"((u32)(bytes)), "r"(AT(bar)) : "memory")
+#define LOAD_BOX(mark, to, map, x, y, bar)                                                                             \
+    DO("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];",      \
+       mark, ::"r"(AT(to)), "l"(map), "r"(x), "r"(y), "r"(AT(bar)) : "memory")
+#define STORE(mark, to, from, bytes)                                                                                   \
+    DO("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;", mark, ::"l"(__cvta_generic_to_global(to)),       \
+       "r"(AT(from)), "r"((u32)(bytes)) : "memory")
+#define STORE_BOX(mark, map, x, y, from)                                                                               \
+    DO("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];", mark, ::"l"(map), "r"(x),        \
+       "r"(y), "r"(AT(from)) : "memory")
+#define BULK_COMMIT(mark) DO("cp.async.bulk.commit_group;", mark, ::: "memory")
+#define BULK_READ(mark, n) DO("cp.async.bulk.wait_group.read " #n ";", mark, ::: "memory")
+#define BULK_WAIT(mark, n) DO("cp.async.bulk.wait_group " #n ";", mark, ::: "memory")
+#define COPY(to, from)                                                                                                 \
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(AT(to)), "l"(__cvta_generic_to_global(from)) : "memory")
+#define COMMIT(mark) DO("cp.async.commit_group;", mark, ::: "memory")
+#define WAIT_GROUP(mark, n) DO("cp.async.wait_group " #n ";", mark, ::: "memory")
+#define MMA_FENCE(mark) /* with the registers, so that the compiler moves no access to them behind it */              \
+    DO("wgmma.fence.sync.aligned;", mark, : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])::"memory")
+#define MMA_COMMIT(mark) DO("wgmma.commit_group.sync.aligned;", mark, ::: "memory")
+#define MMA_WAIT(mark, n)                                                                                              \
+    DO("wgmma.wait_group.sync.aligned " #n ";", mark, : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])::"memory")
+#define MMA(a, b)                                                                                                      \
+    asm volatile("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%0,%1,%2,%3}, %4, %5, 1, 1, 1, 0, 0;\n"           \
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "l"(a), "l"(b) : "memory")
+#define MMA_REGS(r, b)                                                                                                 \
+    asm volatile("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%0,%1,%2,%3}, {%4,%5,%6,%7}, %8, 1, 1, 1, 0;\n"   \
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])                                                      \
+                 : "r"((r)[0]), "r"((r)[1]), "r"((r)[2]), "r"((r)[3]), "l"(b) : "memory")
+// Rows of 32 bytes, swizzled as a tensor map of 32 bytes does. Macros, so that each use has its own mark.
+#define LAYOUT(at) ((u64)((at) >> 4 & 0x3fff) | 1ull << 16 | 16ull << 32 | 3ull << 62)
+#define DESCRIPTOR(mark, name, at)                                                                                     \
+    u64 name = (u64)((at) >> 4 & 0x3fff) | 1ull << 16 | 16ull << 32;                                                   \
+    DO("or.b64 %0, %1, 0xC000000000000000;", mark, : "=l"(name) : "l"(name))
+
+// Double buffer of cp.async.
+K copy_double(ARGS)
+{
+    __shared__ int s[2][64];
+    const int t = threadIdx.x;
+    COPY(&s[0][t], in + t);
+    COMMIT("first.commit");
+#pragma unroll 1
+    for (int k = 0; k < 6; k++) {
+        if (k < 5)
+            COPY(&s[k + 1 & 1][t], in + 64 * (k + 1) + t);
+        COMMIT("commit");
+        WAIT_GROUP("wait", 1);
+        SYNC("filled");
+        out[64 * k + t] = s[k & 1][63 - t];
+        SYNC("read");
+    }
+}
+
+// The same with three buffers and one barrier for each step.
+K copy_ring(ARGS)
+{
+    __shared__ int s[3][64];
+    const int t = threadIdx.x;
+    COPY(&s[0][t], in + t);
+    COMMIT("first.commit");
+    COPY(&s[1][t], in + 64 + t);
+    COMMIT("second.commit");
+#pragma unroll 1
+    for (int k = 0; k < 6; k++) {
+        WAIT_GROUP("wait", 1);
+        SYNC("filled");
+        if (k < 4)
+            COPY(&s[(k + 2) % 3][t], in + 64 * (k + 2) + t);
+        COMMIT("commit");
+        out[64 * k + t] = s[k % 3][63 - t];
+    }
+}
+
+// A warp copies by cp.async, which arrives at mbarriers; another reads.
+K copy_mbarrier(ARGS)
+{
+    __shared__ u64 full[2], empty[2];
+    __shared__ int s[2][32];
+    const int t = threadIdx.x & 31;
+    if (threadIdx.x == 0) {
+        INIT("full0.init", &full[0], 32);
+        INIT("full1.init", &full[1], 32);
+        INIT("empty0.init", &empty[0], 32);
+        INIT("empty1.init", &empty[1], 32);
+    }
+    SYNC("init.sync");
+    if (threadIdx.x < 32) {
+#pragma unroll 1
+        for (int k = 0; k < 6; k++) {
+            WAIT("empty.wait", &empty[k & 1], k / 2 + 1 & 1);
+            COPY(&s[k & 1][t], in + 32 * k + t);
+            DO("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];", "copies.arrive", ::"r"(AT(&full[k & 1])) : "memory");
+        }
+    } else {
+#pragma unroll 1
+        for (int k = 0; k < 6; k++) {
+            WAIT("full.wait", &full[k & 1], k / 2 & 1);
+            out[32 * k + t] = s[k & 1][31 - t];
+            ARRIVE("empty.arrive", &empty[k & 1]);
+        }
+    }
+}
+
+// A ring of bulk copies: one thread copies, two warps read.
+K bulk_ring(ARGS)
+{
+    __shared__ u64 full[2], empty[2];
+    __shared__ __align__(16) int s[2][64];
+    const int t = threadIdx.x - 32;
+    if (threadIdx.x == 0) {
+        INIT("full0.init", &full[0], 1);
+        INIT("full1.init", &full[1], 1);
+        INIT("empty0.init", &empty[0], 2);
+        INIT("empty1.init", &empty[1], 2);
+        INIT_FENCE("init.fence");
+    }
+    SYNC("init.sync");
+    if (threadIdx.x == 0) {
+#pragma unroll 1
+        for (int k = 0; k < 6; k++) {
+            WAIT("empty.wait", &empty[k & 1], k / 2 + 1 & 1);
+            EXPECT("full.expect", &full[k & 1], 256);
+            LOAD("load", s[k & 1], in + 64 * k, 256, &full[k & 1]);
+        }
+    } else if (threadIdx.x >= 32) {
+#pragma unroll 1
+        for (int k = 0; k < 6; k++) {
+            WAIT("full.wait", &full[k & 1], k / 2 & 1);
+            out[64 * k + t] = s[k & 1][63 - t];
+            SYNC_WARP("release.syncwarp");
+            if (t % 32 == 0)
+                ARRIVE("empty.arrive", &empty[k & 1]);
+        }
+    }
+}
+
+// The same, but one thread of each warp waits for the others.
+K bulk_elected(ARGS)
+{
+    __shared__ u64 full, empty;
+    __shared__ __align__(16) int s[64];
+    const int t = threadIdx.x;
+    if (t == 0) {
+        INIT("full.init", &full, 1);
+        INIT("empty.init", &empty, 64);
+        PROXY("init.fence");
+    }
+    SYNC("init.sync");
+#pragma unroll 1
+    for (int k = 0; k < 4; k++) {
+        if (t == 0) {
+            WAIT("empty.wait", &empty, k + 1 & 1);
+            EXPECT("full.expect", &full, 256);
+            LOAD("load0", s, in + 64 * k, 128, &full);
+            LOAD("load1", s + 32, in + 64 * k + 32, 128, &full);
+        }
+        SYNC_WARP("issue.syncwarp");
+        if (t % 32 == 0)
+            WAIT("full.wait", &full, k & 1);
+        SYNC_WARP("wait.syncwarp");
+        out[64 * k + t] = s[63 - t];
+        ARRIVE("empty.arrive", &empty);
+    }
+}
+
+// One barrier a stage, and __syncthreads in place of an empty barrier; a prefetch into L2.
+K bulk_sync(ARGS)
+{
+    __shared__ u64 full;
+    __shared__ __align__(16) int s[64];
+    const int t = threadIdx.x;
+    if (t == 0) {
+        INIT("full.init", &full, 1);
+        PROXY("init.fence");
+    }
+    SYNC("init.sync");
+#pragma unroll 1
+    for (int k = 0; k < 4; k++) {
+        if (t == 0) {
+            DO("cp.async.bulk.prefetch.L2.global [%0], %1;", "prefetch", ::"l"(__cvta_generic_to_global(in + 64 * k + 64)), "r"(256) : "memory");
+            EXPECT("full.expect", &full, 256);
+            LOAD("load", s, in + 64 * k, 256, &full);
+        }
+        WAIT("full.wait", &full, k & 1);
+        out[64 * k + t] = s[63 - t];
+        SYNC("read");
+    }
+}
+
+// What all threads wrote is stored by one of them, from two buffers.
+K bulk_store(ARGS)
+{
+    __shared__ __align__(16) int s[2][64];
+    const int t = threadIdx.x;
+#pragma unroll 1
+    for (int k = 0; k < 5; k++) {
+        if (t == 0)
+            BULK_READ("reuse.wait", 1);
+        SYNC("free");
+        s[k & 1][t] = in[64 * k + t];
+        PROXY("publish");
+        SYNC("written");
+        if (t == 0) {
+            STORE("store", out + 64 * k, s[k & 1], 256);
+            BULK_COMMIT("commit");
+        }
+    }
+    if (t == 0)
+        BULK_READ("last.wait", 0);
+}
+
+// The same by a tensor map, with one buffer, and the fence after the barrier.
+K box_store(MAPS)
+{
+    __shared__ __align__(1024) int s[512];
+    const int t = threadIdx.x;
+#pragma unroll 1
+    for (int k = 0; k < 3; k++) {
+        for (int j = t; j < 512; j += 64)
+            s[j] = in[j] + k;
+        SYNC("written");
+        if (t == 0) {
+            PROXY("publish");
+            STORE_BOX("store", &c_map, 16 * k, 0, s);
+            BULK_COMMIT("commit");
+            BULK_READ("read.wait", 0);
+        }
+        SYNC("free");
+    }
+}
+
+// A stage goes in, is changed in place, and goes out.
+K bulk_in_place(ARGS)
+{
+    __shared__ u64 full;
+    __shared__ __align__(16) int s[64];
+    const int t = threadIdx.x;
+    if (t == 0) {
+        INIT("full.init", &full, 1);
+        INIT_FENCE("init.fence");
+    }
+    SYNC("init.sync");
+#pragma unroll 1
+    for (int k = 0; k < 4; k++) {
+        if (t == 0) {
+            EXPECT("full.expect", &full, 256);
+            LOAD("load", s, in + 64 * k, 256, &full);
+        }
+        WAIT("full.wait", &full, k & 1);
+        s[t] = s[t] * 2;
+        PROXY("publish");
+        SYNC("written");
+        if (t == 0) {
+            STORE("store", out + 64 * k, s, 256);
+            BULK_COMMIT("commit");
+            BULK_READ("read.wait", 0);
+        }
+        SYNC("free");
+    }
+}
+
+// A store to global memory is read back by its thread; what threads wrote to global memory goes in by a bulk copy.
+K bulk_global(ARGS)
+{
+    __shared__ u64 full;
+    __shared__ __align__(16) int s[64], r[64];
+    const int t = threadIdx.x;
+    if (t == 0) {
+        INIT("full.init", &full, 1);
+        PROXY("init.fence");
+    }
+    SYNC("init.sync");
+    raw[t] = in[t];
+    DO("fence.proxy.async;", "global.fence", ::: "memory");
+    SYNC("global.sync");
+    if (t == 0) {
+        EXPECT("full.expect", &full, 256);
+        LOAD("load", s, raw, 256, &full);
+    }
+    WAIT("full.wait", &full, 0);
+    r[t] = s[63 - t];
+    PROXY("publish");
+    SYNC("written");
+    if (t == 0) {
+        STORE("store", raw + 64, r, 256);
+        BULK_COMMIT("commit");
+        BULK_WAIT("done.wait", 0);
+    }
+    SYNC("done");
+    out[t] = raw[64 + t];
+}
+
+// An mbarrier's place is used again, and states in place of parities.
+K again(ARGS)
+{
+    __shared__ u64 bar;
+    __shared__ int s[64];
+    const int t = threadIdx.x;
+#pragma unroll 1
+    for (int k = 0; k < 3; k++) {
+        if (t == 0)
+            INIT("init", &bar, 64);
+        SYNC("init.sync");
+        s[t] = in[t + k];
+        u64 state;
+        DO("mbarrier.arrive.shared::cta.b64 %0, [%1];", "arrive", : "=l"(state) : "r"(AT(&bar)) : "memory");
+        asm volatile("{\n.reg .pred p;\nL: mbarrier.test_wait.shared::cta.b64 p, [%0], %1; // @wait\n@!p bra L;\n}\n" ::"r"(AT(&bar)), "l"(state) : "memory");
+        out[64 * k + t] = s[63 - t];
+        SYNC("read");
+        if (t == 0)
+            DO("mbarrier.inval.shared::cta.b64 [%0];", "inval", ::"r"(AT(&bar)) : "memory");
+    }
+}
+
+// Tensor maps and wgmma: one thread of the first warpgroup copies, the second warpgroup multiplies.
+K specialised(MAPS)
+{
+    __shared__ __align__(1024) unsigned char a[2][2048], b[2][256];
+    __shared__ u64 full[2], empty[2];
+    if (threadIdx.x == 0) {
+        INIT("full0.init", &full[0], 1);
+        INIT("full1.init", &full[1], 1);
+        INIT("empty0.init", &empty[0], 1);
+        INIT("empty1.init", &empty[1], 1);
+        INIT_FENCE("init.fence");
+    }
+    SYNC("init.sync");
+    if (threadIdx.x < 128) {
+        if (threadIdx.x == 0)
+#pragma unroll 1
+            for (int k = 0; k < 4; k++) {
+                WAIT("empty.wait", &empty[k & 1], k / 2 + 1 & 1);
+                EXPECT("full.expect", &full[k & 1], 2048 + 256);
+                LOAD_BOX("load.a", a[k & 1], &a_map, 16 * k, 0, &full[k & 1]);
+                LOAD_BOX("load.b", b[k & 1], &b_map, 16 * k, 0, &full[k & 1]);
+            }
+        return;
+    }
+    const int t = threadIdx.x - 128;
+    float d[4] = {0, 0, 0, 0};
+#pragma unroll 1
+    for (int k = 0; k < 4; k++) {
+        WAIT("full.wait", &full[k & 1], k / 2 & 1);
+        MMA_FENCE("fence");
+        DESCRIPTOR("a.layout", da, AT(a[k & 1]));
+        DESCRIPTOR("b.layout", db, AT(b[k & 1]));
+        MMA(da, db);
+        MMA_COMMIT("commit");
+        MMA_WAIT("wait", 0);
+        if (t == 0)
+            ARRIVE("empty.arrive", &empty[k & 1]);
+    }
+    for (int j = 0; j < 4; j++)
+        ((float *)out)[4 * t + j] = d[j];
+}
+
+// The product before is waited for after the next one is issued.
+K overlapped(MAPS)
+{
+    __shared__ __align__(1024) unsigned char a[3][2048], b[3][256];
+    __shared__ u64 full[3], empty[3];
+    if (threadIdx.x == 0) {
+        INIT("full0.init", &full[0], 1);
+        INIT("full1.init", &full[1], 1);
+        INIT("full2.init", &full[2], 1);
+        INIT("empty0.init", &empty[0], 128);
+        INIT("empty1.init", &empty[1], 128);
+        INIT("empty2.init", &empty[2], 128);
+        PROXY("init.fence");
+    }
+    SYNC("init.sync");
+    if (threadIdx.x >= 128) {
+        if (threadIdx.x == 128)
+#pragma unroll 1
+            for (int k = 0; k < 7; k++) {
+                WAIT("empty.wait", &empty[k % 3], k / 3 + 1 & 1);
+                EXPECT("full.expect", &full[k % 3], 2048 + 256);
+                LOAD_BOX("load.a", a[k % 3], &a_map, 16 * (k & 3), 0, &full[k % 3]);
+                LOAD_BOX("load.b", b[k % 3], &b_map, 16 * (k & 3), 0, &full[k % 3]);
+            }
+        return;
+    }
+    float d[4] = {0, 0, 0, 0};
+    MMA_FENCE("first.fence");
+#pragma unroll 1
+    for (int k = 0; k < 7; k++) {
+        WAIT("full.wait", &full[k % 3], k / 3 & 1);
+        DESCRIPTOR("a.layout", da, AT(a[k % 3]));
+        DESCRIPTOR("b.layout", db, AT(b[k % 3]));
+        MMA(da, db);
+        MMA_COMMIT("commit");
+        MMA_WAIT("wait", 1);
+        if (k)
+            ARRIVE("empty.arrive", &empty[(k - 1) % 3]);
+    }
+    MMA_WAIT("last.wait", 0);
+    for (int j = 0; j < 4; j++)
+        ((float *)out)[4 * threadIdx.x + j] = d[j];
+}
+
+// A from registers, which are written again for each step; B by a tensor map.
+K registers(MAPS)
+{
+    __shared__ __align__(1024) unsigned char b[4][256];
+    __shared__ u64 full;
+    const int t = threadIdx.x;
+    if (t == 0) {
+        INIT("full.init", &full, 1);
+        INIT_FENCE("init.fence");
+    }
+    SYNC("init.sync");
+    if (t == 0) {
+        EXPECT("full.expect", &full, 1024);
+        LOAD_BOX("load0", b[0], &b_map, 0, 0, &full);
+        LOAD_BOX("load1", b[1], &b_map, 16, 0, &full);
+        LOAD_BOX("load2", b[2], &b_map, 32, 0, &full);
+        LOAD_BOX("load3", b[3], &b_map, 48, 0, &full);
+    }
+    WAIT("full.wait", &full, 0);
+    float d[4] = {0, 0, 0, 0};
+    int r[4];
+#pragma unroll 1
+    for (int k = 0; k < 4; k++) {
+        for (int j = 0; j < 4; j++)
+            asm volatile("ld.global.u32 %0, [%1];" : "=r"(r[j]) : "l"(__cvta_generic_to_global(in + 4 * t + j + k)) : "memory");
+        asm volatile("wgmma.fence.sync.aligned; // @fence\n"
+                     : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+r"(r[0]), "+r"(r[1]), "+r"(r[2]), "+r"(r[3])::"memory");
+        DESCRIPTOR("layout", db, AT(b[k]));
+        MMA_REGS(r, db);
+        MMA_COMMIT("commit");
+        asm volatile("wgmma.wait_group.sync.aligned 0; // @wait\n"
+                     : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+r"(r[0]), "+r"(r[1]), "+r"(r[2]), "+r"(r[3])::"memory");
+    }
+    for (int j = 0; j < 4; j++)
+        ((float *)out)[4 * t + j] = d[j];
+}
+
+// Operands that threads write to shared memory; sums that are scaled between two products.
+K written(ARGS)
+{
+    __shared__ __align__(1024) int a[512], b[64];
+    const int t = threadIdx.x;
+    float d[4] = {0, 0, 0, 0};
+#pragma unroll 1
+    for (int k = 0; k < 3; k++) {
+        for (int j = t; j < 512; j += 128)
+            a[j] = in[j + k];
+        if (t < 64)
+            b[t] = in[t + k];
+        PROXY("publish");
+        SYNC("written");
+        for (int j = 0; j < 4; j++)
+            d[j] *= 0.5f;
+        MMA_FENCE("fence");
+        const u64 da = LAYOUT(AT(a)), db = LAYOUT(AT(b));
+        MMA(da, db);
+        MMA_COMMIT("commit");
+        MMA_WAIT("wait", 0);
+        SYNC("read");
+    }
+    for (int j = 0; j < 4; j++)
+        ((float *)out)[4 * t + j] = d[j];
+}
+
+// Two warpgroups multiply what one thread of a third copies; a named barrier; the sums go out by a bulk store.
+K epilogue(MAPS)
+{
+    __shared__ __align__(1024) unsigned char a[2][2048], b[2][256];
+    __shared__ __align__(16) float c[2][512];
+    __shared__ u64 full[2], empty[2];
+    if (threadIdx.x == 0) {
+        INIT("full0.init", &full[0], 1);
+        INIT("full1.init", &full[1], 1);
+        INIT("empty0.init", &empty[0], 2);
+        INIT("empty1.init", &empty[1], 2);
+        INIT_FENCE("init.fence");
+    }
+    SYNC("init.sync");
+    const int group = threadIdx.x / 128, t = threadIdx.x % 128;
+    if (group == 2) {
+        if (t == 0)
+#pragma unroll 1
+            for (int k = 0; k < 4; k++) {
+                WAIT("empty.wait", &empty[k & 1], k / 2 + 1 & 1);
+                EXPECT("full.expect", &full[k & 1], 2048 + 256);
+                LOAD_BOX("load.a", a[k & 1], &a_map, 16 * k, 0, &full[k & 1]);
+                LOAD_BOX("load.b", b[k & 1], &b_map, 16 * k, 0, &full[k & 1]);
+            }
+        return;
+    }
+#pragma unroll 1
+    for (int tile = 0; tile < 2; tile++) {
+        float d[4] = {0, 0, 0, 0};
+#pragma unroll 1
+        for (int k = 2 * tile; k < 2 * tile + 2; k++) {
+            WAIT("full.wait", &full[k & 1], k / 2 & 1);
+            MMA_FENCE("fence");
+            DESCRIPTOR("a.layout", da, AT(a[k & 1]));
+            DESCRIPTOR("b.layout", db, AT(b[k & 1]));
+            MMA(da, db);
+            MMA_COMMIT("commit");
+            MMA_WAIT("wait", 0);
+            if (t == 0)
+                ARRIVE("empty.arrive", &empty[k & 1]);
+        }
+        if (t == 0)
+            BULK_READ("reuse.wait", 0);
+        DO("bar.sync %0, 128;", "free", ::"r"(1 + group) : "memory");
+        for (int j = 0; j < 4; j++)
+            c[group][4 * t + j] = d[j];
+        PROXY("publish");
+        DO("bar.sync %0, 128;", "written", ::"r"(1 + group) : "memory");
+        if (t == 0) {
+            STORE("store", (float *)out + 1024 * tile + 512 * group, c[group], 2048);
+            BULK_COMMIT("store.commit");
+        }
+    }
+    if (t == 0)
+        BULK_READ("last.wait", 0);
+}

@@ -1,0 +1,351 @@
+/* Mutants of correct uses of asynchronous copies, mbarriers and wgmma (mutants/idioms.cu): each fence, barrier, wait,
+ * count and phase is removed or changed, one at a time, and the checks must find every mutant that can give a wrong
+ * answer. As they stand, nothing may be found. Every mutant counts as harmful but those of `harmless`, each with its
+ * reason by PTX's memory model; in these nothing may be found.
+ *
+ * sim_test_mutants -a prints each mutant with what was found. */
+#include <stdalign.h>
+
+#include "vm_checks.h"
+#include "vm_check.h"
+
+enum { BYTES = 16384, INSN = 400 };
+
+typedef struct idiom {
+    const char *name;
+    uint32_t threads;
+} idiom;
+static const idiom idioms[] = {{"copy_double", 64},   {"copy_ring", 64},   {"copy_mbarrier", 64}, {"bulk_ring", 96},
+                               {"bulk_elected", 64},  {"bulk_sync", 64},   {"bulk_store", 64},    {"box_store", 64},
+                               {"bulk_in_place", 64}, {"bulk_global", 64}, {"again", 64},         {"specialised", 256},
+                               {"overlapped", 256},   {"registers", 128},  {"written", 128},      {"epilogue", 384}};
+
+/* What is done to an instruction. */
+#define CHANGES(X)                                                                                                     \
+    X(REMOVE, "removed")                                                                                               \
+    X(PARITY, "for the other parity")                                                                                  \
+    X(OTHER, "at the next mbarrier")                                                                                   \
+    X(MORE, "count higher")                                                                                            \
+    X(LESS, "count lower")                                                                                             \
+    X(PLAIN, "without bytes")                                                                                          \
+    X(TWICE, "twice")                                                                                                  \
+    X(READ, "of reads only")                                                                                           \
+    X(COUNTED, "without .noinc")                                                                                       \
+    X(SWIZZLE64, "of a swizzle of 64 bytes")                                                                           \
+    X(SWIZZLE0, "of no swizzle")
+typedef enum change {
+#define KILN_X(name, text) name,
+    CHANGES(KILN_X)
+#undef KILN_X
+        CHANGE_COUNT
+} change;
+static const char *const change_texts[] = {
+#define KILN_X(name, text) text,
+    CHANGES(KILN_X)
+#undef KILN_X
+};
+
+typedef struct exception {
+    const char *idiom, *mark;
+    change change;
+} exception;
+static const exception harmless[] = {
+    /* It only makes the copy faster. */
+    {"bulk_sync", "prefetch", REMOVE},
+    /* The thread that has waited issues the next load; the others touch the buffer only after its mbarrier. */
+    {"bulk_in_place", "free", REMOVE},
+    /* The fence and the barrier for global memory come after the initialisation too, and before the copy. */
+    {"bulk_global", "init.fence", REMOVE},
+    {"bulk_global", "init.sync", REMOVE},
+    /* Lane 0 goes on to its own wait; the barrier after that is the one which the others need. */
+    {"bulk_elected", "issue.syncwarp", REMOVE},
+    /* A product is complete for its warpgroup once one of its threads has waited, and more than one has. */
+    {"overlapped", "empty0.init", LESS},
+    {"overlapped", "empty1.init", LESS},
+    {"overlapped", "empty2.init", LESS},
+    {"written", "read", REMOVE},
+};
+
+/* ---- the text of a mutant ---- */
+
+/* One marked instruction of the PTX. */
+typedef struct site {
+    size_t begin, end; /* of its line */
+    char insn[INSN], mark[64];
+    const idiom *of;
+} site;
+
+static bool begins(const char *text, const char *with) { return strncmp(text, with, strlen(with)) == 0; }
+
+/* "head tail": the last operand of an instruction is changed by an instruction before it. */
+static void with_operand(char *out, const char *insn, const char *before)
+{
+    const char *last = strrchr(insn, ',');
+    int head = (int)(last - insn);
+    char operand[64] = "";
+    sscanf(last + 1, " %60[^;]", operand);
+    sprintf(out, "{ .reg .u32 q; mov.u32 q, %s; %s %.*s, q; }", operand, before, head, insn);
+}
+
+/* The immediate at the end of an instruction, plus `by`. False: it would be below `least`. */
+static bool with_immediate(char *out, const char *insn, int by, int least)
+{
+    size_t at = strlen(insn);
+    while (at && (insn[at - 1] < '0' || insn[at - 1] > '9'))
+        at--;
+    while (at && insn[at - 1] >= '0' && insn[at - 1] <= '9')
+        at--;
+    int value = atoi(insn + at) + by;
+    sprintf(out, "%.*s%d;", (int)at, insn, value);
+    return value >= least;
+}
+
+static bool at_next(char *out, const char *insn)
+{
+    const char *close = strchr(insn, ']');
+    sprintf(out, "%.*s+8%s", (int)(close - insn), insn, close);
+    return true;
+}
+
+/* The changed instruction, "" where it is removed. False: there is no such change. */
+static bool changed(char *out, const char *insn, change what)
+{
+    const char *label = begins(insn, "L: ") ? "L: " : "";
+    const char *op = insn + strlen(label);
+    bool test = begins(op, "mbarrier.try_wait") || begins(op, "mbarrier.test_wait"), parity = strstr(op, ".parity");
+    bool expect = begins(op, "mbarrier.arrive.expect_tx"), arrive = begins(op, "mbarrier.arrive.shared"),
+         layout = begins(op, "or.b64");
+    bool init = begins(op, "mbarrier.init"), group = strstr(op, "wait_group") != NULL;
+    bool load = begins(op, "cp.async.bulk.shared"), store = strstr(op, ".bulk_group [") != NULL;
+    char inner[INSN];
+    *out = '\0';
+    switch (what) {
+    case REMOVE:
+        if (test)
+            strcpy(out, "L: setp.eq.u32 p, 0, 0;");
+        else if (arrive && !strstr(op, " _,"))
+            sprintf(out, "mov.b64 %.*s, 0;", (int)strcspn(strchr(op, ' ') + 1, ","), strchr(op, ' ') + 1);
+        return !layout && !store;
+    case PARITY:
+        if (!parity)
+            return false;
+        with_operand(inner, op, "xor.b32 q, q, 1;");
+        sprintf(out, "%s%s", label, inner);
+        return true;
+    case OTHER: return (parity || expect || (arrive && strstr(op, " _,"))) && at_next(out, insn);
+    case MORE:
+        if (expect)
+            with_operand(out, op, "add.u32 q, q, 16;");
+        return expect || ((init || group) && with_immediate(out, op, 1, 0));
+    case LESS:
+        if (expect)
+            with_operand(out, op, "sub.u32 q, q, 16;");
+        if (load) {
+            const char *bytes = strstr(op, "], %") + 3, *after = strchr(bytes, ',');
+            sprintf(out, "{ .reg .u32 q; sub.u32 q, %.*s, 16; %.*s q%s }", (int)(after - bytes), bytes,
+                    (int)(bytes - op), op, after);
+        }
+        return expect || load || (init && with_immediate(out, op, -1, 1));
+    case PLAIN:
+        if (expect)
+            sprintf(out, "mbarrier.arrive.shared::cta.b64 _, %.*s;", (int)(strrchr(op, ',') - strchr(op, '[')),
+                    strchr(op, '['));
+        return expect;
+    case TWICE: sprintf(out, "%s %s", insn, insn); return arrive || expect;
+    case READ:
+        if (begins(op, "cp.async.bulk.wait_group "))
+            sprintf(out, "cp.async.bulk.wait_group.read %s", strrchr(op, ' ') + 1);
+        return *out != '\0';
+    case COUNTED:
+        if (strstr(op, ".noinc"))
+            sprintf(out, "cp.async.mbarrier.arrive.shared::cta.b64 %s", strchr(op, '['));
+        return *out != '\0';
+    case SWIZZLE64:
+    case SWIZZLE0:
+        if (layout)
+            sprintf(out, "%.*s%s;", (int)(strrchr(op, ',') - op) + 1, op,
+                    what == SWIZZLE0 ? " 0" : " 0x8000000000000000");
+        return layout;
+    default: return false;
+    }
+}
+
+/* The next marked line from *at on. */
+static bool next_site(const char *text, size_t *at, site *s)
+{
+    const char *mark;
+    while ((mark = strstr(text + *at, "// @"))) {
+        size_t begin = (size_t)(mark - text), end = begin + strcspn(mark, "\n");
+        while (begin && text[begin - 1] != '\n')
+            begin--;
+        *at = end;
+        const char *line = text + begin + strspn(text + begin, " \t");
+        if (line >= mark || mark - line >= INSN)
+            continue;
+        *s = (site){.begin = begin, .end = end, .of = s->of};
+        while (mark > line && mark[-1] == ' ')
+            mark--;
+        snprintf(s->insn, sizeof s->insn, "%.*s", (int)(mark - line), line);
+        sscanf(strstr(mark, "@") + 1, "%60s", s->mark);
+        for (size_t k = 0; k < KILN__COUNT(idioms); k++) { /* the last kernel that begins before it */
+            char entry[100];
+            snprintf(entry, sizeof entry, ".entry %s(", idioms[k].name);
+            const char *found = strstr(text, entry);
+            if (found && found < mark && (!s->of || strstr(text, s->of->name) < found || s->of == &idioms[k]))
+                s->of = &idioms[k];
+        }
+        return true;
+    }
+    return false;
+}
+
+/* ---- a run ---- */
+
+typedef struct arguments {
+    uint64_t in, out, raw;
+    int32_t n;
+    alignas(64) unsigned char maps[3][VM_TENSOR_BYTES];
+} arguments;
+
+static void set_map(arguments *a, unsigned which, uint64_t address, unsigned rows)
+{
+    vm_tensor_map map = {.mark = VM_TENSOR_MAP,
+                         .rank = 2,
+                         .type = 6, /* halves */
+                         .swizzle = 1,
+                         .address = address,
+                         .stride = {128},
+                         .last = {63, rows - 1},
+                         .box = {16, (uint16_t)rows},
+                         .step = {1, 1}};
+    memcpy(a->maps[which], &map, sizeof map);
+}
+
+typedef struct outcome {
+    bool loads;
+    unsigned findings; /* errors */
+    char text[600];    /* the first one */
+} outcome;
+
+static outcome run(const char *text, size_t length, const idiom *of)
+{
+    vm_limits limits = {
+        .memory = 64u << 20, .shared_per_block = 227u << 10, .step_budget = 1u << 22, .sm_count = 4, .cc = 90};
+    outcome o = {0};
+    kiln__text log = {0};
+    ptx_module *ptx = NULL;
+    vm_module *module = NULL;
+    vm_device *device = vm_device_new(NULL, &limits);
+    vm_check *check = vm_check_new(NULL);
+    CU_ASSERT_FATAL(device != NULL && check != NULL);
+    vm_check_attach(device, check);
+    o.loads = ptx_parse(NULL, text, length, &ptx, &log) == PTX_OK &&
+              vm_module_load(device, ptx, &module, &log) == PTX_OK;
+    snprintf(o.text, sizeof o.text, "%s", kiln__text_get(&log));
+    kiln__text_free(&log);
+    if (o.loads) {
+        arguments a = {.in = vm_alloc(device, BYTES), .out = vm_alloc(device, BYTES), .raw = vm_alloc(device, BYTES)};
+        unsigned short *in = vm_pointer(device, a.in, BYTES);
+        for (unsigned k = 0; k < BYTES / 2; k++)
+            in[k] = (unsigned short)(0x3c00 + k % 64);
+        set_map(&a, 0, a.in, 64);
+        set_map(&a, 1, a.in + 8192, 8);
+        set_map(&a, 2, a.out, 64);
+        vm_fault fault = {0};
+        vm_counters counters;
+        struct vm_watch watch = {.checks = &vm_check_hooks};
+        vm_launch launch = {.module = module,
+                            .kernel = vm_module_kernel(module, of->name),
+                            .grid = {1, 1, 1},
+                            .block = {of->threads, 1, 1},
+                            .params = &a,
+                            .hooks = &vm_watch_hooks,
+                            .watch = &watch};
+        vm_run(device, &launch, &counters, &fault);
+        for (size_t k = 0; k < vm_check_count(check); k++) {
+            const kiln_check_finding *f = vm_check_at(check, k);
+            if (!f->note && !o.findings++)
+                snprintf(o.text, sizeof o.text, "%s:%u %s (%s:%u)", kiln_check_text(f->kind), f->at.line, f->message,
+                         f->other.what ? f->other.what : "", f->other.line);
+        }
+        if (!o.findings)
+            snprintf(o.text, sizeof o.text, "%s", fault.message);
+        vm_module_unload(device, module);
+    }
+    vm_device_free(device);
+    vm_check_free(check);
+    return o;
+}
+
+/* ---- all of them ---- */
+
+static bool print_all;
+
+static bool is_harmless(const site *s, change what)
+{
+    for (size_t k = 0; k < KILN__COUNT(harmless); k++)
+        if (strcmp(harmless[k].idiom, s->of->name) == 0 && strcmp(harmless[k].mark, s->mark) == 0 &&
+            harmless[k].change == what)
+            return true;
+    return false;
+}
+
+static char *read_idioms(size_t *length)
+{
+    char *text = NULL;
+    kiln_error *error = NULL;
+    CHECK_OK(kiln__file_read(NULL, KILN_TEST_DATA "/mutants/idioms.ptx", 0, &text, length, &error), error);
+    return text;
+}
+
+static void test_idioms(void)
+{
+    size_t length;
+    char *text = read_idioms(&length);
+    for (size_t k = 0; k < KILN__COUNT(idioms); k++) {
+        outcome o = run(text, length, &idioms[k]);
+        if (!o.loads || o.findings || o.text[0])
+            fprintf(stderr, "%s: %u findings, %s\n", idioms[k].name, o.findings, o.text);
+        CU_ASSERT_TRUE(o.loads && o.findings == 0 && o.text[0] == '\0');
+    }
+    kiln__free(NULL, text);
+}
+
+static void test_mutants(void)
+{
+    size_t length, at = 0;
+    unsigned harmful = 0, found = 0, others = 0, accused = 0;
+    char *text = read_idioms(&length), *mutant = malloc(length + 2 * INSN);
+    CU_ASSERT_FATAL(mutant != NULL);
+    site s = {0};
+    while (next_site(text, &at, &s))
+        for (change what = REMOVE; what < CHANGE_COUNT; what++) {
+            char insn[2 * INSN + 8];
+            if (!changed(insn, s.insn, what))
+                continue;
+            size_t size = (size_t)sprintf(mutant, "%.*s%s%s", (int)s.begin, text, insn, text + s.end);
+            outcome o = run(mutant, size, s.of);
+            bool fine = is_harmless(&s, what);
+            harmful += !fine, found += !fine && o.findings, others += fine, accused += fine && o.findings;
+            bool right = o.loads && fine == (o.findings == 0);
+            if (print_all || !right)
+                fprintf(stderr, "%s%s %s %s: %s\n",
+                        right  ? ""
+                        : fine ? "ACCUSED "
+                               : "MISSED ",
+                        s.of->name, s.mark, change_texts[what], o.text);
+            CU_ASSERT_TRUE(right);
+        }
+    printf("mutants: %u of %u harmful ones found, %u of %u others accused\n", found, harmful, accused, others);
+    CU_ASSERT_TRUE(harmful > 200);
+    free(mutant);
+    kiln__free(NULL, text);
+}
+
+int main(int count, char **arguments_of)
+{
+    static const check_case cases[] = {{"idioms", test_idioms}, {"mutants", test_mutants}};
+    if (count == 2 && strcmp(arguments_of[1], "-a") == 0)
+        print_all = true, count = 1;
+    return check_main(count, arguments_of, "mutants", cases, KILN__COUNT(cases));
+}
