@@ -239,6 +239,8 @@ static int choose_arch(kiln_engine *engine)
     int cc = engine->info.cc_major * 10 + engine->info.cc_minor, best = cc;
     if (kiln__engine_nvrtc_locked(engine, NULL) != KILN_OK)
         return cc; /* the compile will report why */
+    if (kiln__nvrtc_has_arch(engine->nvrtc, cc))
+        return cc;
     int archs[64];
     size_t count = kiln__nvrtc_archs(engine->nvrtc, archs, KILN__COUNT(archs));
     if (count > KILN__COUNT(archs))
