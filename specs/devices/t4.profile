@@ -38,6 +38,9 @@ tensor_fp8_fma: 0                       # whitepaper: no such type
 tensor_fp8_fp16_fma: 0                  # whitepaper: no such type
 tensor_int8_fma: 1024                   # whitepaper: 130 TOP/s
 tensor_fp64_fma: 0                      # whitepaper: no such type
+tensor_latency: 30                      # assumed: of the order of what is published of mma.sync
+mma_sync_efficiency: 1                  # whitepaper: there is no other way
+bulk_copy_latency: 0                    # guide: there are no bulk copies
 alu_latency: 4                          # bench
 fp64_latency: 48                        # bench
 sfu_latency: 20                         # assumed

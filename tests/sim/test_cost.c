@@ -82,7 +82,7 @@ static void check_lines(const line *lines, size_t count)
             fprintf(stderr, "%s: unit %u, %u instructions, act %u, busy %g, latency %u\n", lines[i].text, c->unit,
                     c->issue, c->act, (double)c->busy, c->latency);
         CHECK(good);
-        CHECK(c->traced.memory == (c->act >= VM_ACT_LOAD && c->act <= VM_ACT_COPY));
+        CHECK(c->traced.memory == (c->act >= VM_ACT_LOAD && c->act <= VM_ACT_COPY) && !c->traced.engine);
         CHECK(c->traced.atomic == (c->act == VM_ACT_ATOMIC));
     }
     end(&s);
@@ -167,8 +167,7 @@ static void test_memory(void)
     setup s = price(
         "bar.sync 0; bar.arrive 1, 64; membar.gl; bar.warp.sync -1; cp.async.commit_group; cp.async.wait_all;\n"
         "@%p1 bra L;\nL:\n");
-    static const vm_act acts[] = {VM_ACT_BARRIER, VM_ACT_PLAIN, VM_ACT_FENCE,
-                                  VM_ACT_FENCE,   VM_ACT_FENCE, VM_ACT_WAIT_COPIES};
+    static const vm_act acts[] = {VM_ACT_BARRIER, VM_ACT_PLAIN, VM_ACT_FENCE, VM_ACT_FENCE, VM_ACT_COMMIT, VM_ACT_WAIT};
     for (size_t i = 0; i < KILN__COUNT(acts); i++)
         CHECK(s.insns[i].act == (uint8_t)acts[i]);
     end(&s);

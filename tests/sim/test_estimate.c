@@ -254,6 +254,9 @@ static void test_pinned(void)
         .load_store = 32,
         .shuffle = 32,
         .tensor_fp16 = 4096,
+        .tensor_latency = 30,
+        .mma_share = 0.5,
+        .bulk_latency = 100,
         .alu_latency = 4,
         .fp64_latency = 8,
         .special_latency = 18,
@@ -298,8 +301,11 @@ static void test_pinned(void)
         {"ld.global.f32 %%f%d, [%%rd3];\n", 30, 256, 8, 1954},
         {"st.global.f32 [%%rd3], %%f1;\n", 30, 128, 32, 3875},
         {"bar.sync 0;\n", 20, 1024, 0, 792},
+        {"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%%f1,%%f2,%%f3,%%f4}, {%%r6,%%r7,%%r8,%%r9}, {%%r6,%%r7}, "
+         "{%%f5,%%f6,%%f7,%%f8};\n",
+         40, 256, 0, 348},
     };
-    CU_ASSERT_EQUAL(SIM_MODEL_VERSION, 1); /* the one that these belong to */
+    CU_ASSERT_EQUAL(SIM_MODEL_VERSION, 2); /* the one that these belong to */
     read_profile();
     sim_model before = h200.model;
     h200.model = figures;

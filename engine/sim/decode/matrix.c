@@ -6,47 +6,13 @@
 #define TYPE(n) (d->in->types[n])
 #define HAS(mod) ptx_has(d->in, PTX_MOD_##mod)
 
-/* X(mod, m, n, k) */
-#define SHAPE_MAP(X)                                                                                                   \
-    X(M8N8K4, 8, 8, 4)                                                                                                 \
-    X(M8N8K16, 8, 8, 16)                                                                                               \
-    X(M8N8K32, 8, 8, 32)                                                                                               \
-    X(M8N8K128, 8, 8, 128)                                                                                             \
-    X(M16N8K4, 16, 8, 4)                                                                                               \
-    X(M16N8K8, 16, 8, 8)                                                                                               \
-    X(M16N8K16, 16, 8, 16)                                                                                             \
-    X(M16N8K32, 16, 8, 32)                                                                                             \
-    X(M16N8K64, 16, 8, 64)                                                                                             \
-    X(M16N8K128, 16, 8, 128)                                                                                           \
-    X(M16N8K256, 16, 8, 256)                                                                                           \
-    X(M16N16K16, 16, 16, 16)                                                                                           \
-    X(M8N32K16, 8, 32, 16)                                                                                             \
-    X(M32N8K16, 32, 8, 16)                                                                                             \
-    X(M16N16K8, 16, 16, 8)                                                                                             \
-    /* wgmma: what a warp computes at a time */                                                                        \
-    X(M64K8, 16, 8, 8)                                                                                                 \
-    X(M64K16, 16, 8, 16)                                                                                               \
-    X(M64K32, 16, 8, 32)                                                                                               \
-    X(M64K64, 16, 8, 64)                                                                                               \
-    X(M64K256, 16, 8, 256)
-
 static vm_matrix *new_matrix(vm_decoder *d)
 {
-    static const struct {
-        ptx_mod mod;
-        uint16_t m, n, k;
-    } shapes[] = {
-#define X(name, rows, columns, depth) {PTX_MOD_##name, rows, columns, depth},
-        SHAPE_MAP(X)
-#undef X
-    };
+    const ptx_shape shape = ptx_shape_of(d->in);
     vm_matrix *x = vm_keep(d, sizeof *x);
     if (!x)
         return NULL;
-    *x = (vm_matrix){.rounding = (uint8_t)vm_rounding(d->in)};
-    for (unsigned k = 0; k < KILN__COUNT(shapes); k++)
-        if (ptx_has(d->in, shapes[k].mod))
-            x->m = shapes[k].m, x->n = shapes[k].n, x->k = shapes[k].k;
+    *x = (vm_matrix){.rounding = (uint8_t)vm_rounding(d->in), .m = shape.m, .n = shape.n, .k = shape.k};
     return x;
 }
 

@@ -205,12 +205,16 @@ static void survey_warp(vm_footprint *f, vm_device *device, const vm_cost *cost,
         for (; left; left--, insn++) {
             if (!cost->insns[insn].traced.memory || at >= t->count)
                 continue;
-            uint32_t word = t->words[at], count = VM_TRACE_LINES(word);
-            for (uint32_t k = 1; k <= count && at + k < t->count; k++) {
+            uint32_t word = t->words[at], first = 1, count = VM_TRACE_LINES(word), size = VM_TRACE_SIZE(word);
+            if (word & VM_TRACE_ENGINE) {
+                first = VM_TRACE_COPY_LINES;
+                count = size > first ? size - 1 : 0;
+            }
+            for (uint32_t k = first; k <= count && at + k < t->count; k++) {
                 uint32_t line = VM_TRACE_LINE(t->words[at + k]);
                 uint32_t sectors = whole_granules(f, VM_TRACE_SECTORS(t->words[at + k]));
                 part *p = part_of(f, device, line);
-                if (word & VM_TRACE_COUNTED && at + count + k < t->count)
+                if (first == 1 && word & VM_TRACE_COUNTED && at + count + k < t->count)
                     add_hits(f, line, t->words[at + count + k] * scale);
                 uint32_t fresh = add(f->mem, own, line, sectors), new = add(f->mem, &f->seen, line, sectors);
                 if (p) {
@@ -218,7 +222,7 @@ static void survey_warp(vm_footprint *f, vm_device *device, const vm_cost *cost,
                     p->together += __builtin_popcount(new) * scale;
                 }
             }
-            at += VM_TRACE_SIZE(word);
+            at += size;
         }
     }
 }

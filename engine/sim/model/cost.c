@@ -15,6 +15,7 @@
 typedef struct builder {
     vm_cost *cost;
     const ptx_function *f;
+    const sim_model *model;
     bool *wide;       /* by register: all 64 bits of it are used */
     uint32_t *uses;   /* by register: how often it is read */
     uint32_t *writer; /* by register: the one instruction that writes it, or ANY_REGISTER */
@@ -269,6 +270,72 @@ static bool is_taken_in(const builder *b, uint32_t k)
     return false;
 }
 
+/* ---- tensor cores ---- */
+
+typedef struct tensor {
+    double fma;        /* of one warp's instruction */
+    unsigned operands; /* bytes in shared memory, of one warp */
+} tensor;
+
+static unsigned bits_of(unsigned type)
+{
+    return type == PTX_B1 ? 1 : type == PTX_S4 || type == PTX_U4 ? 4 : 8 * ptx_type_bytes((ptx_type)type);
+}
+
+/* wmma.mma on halves names the types of its sums only. */
+static unsigned factor_type(const ptx_insn *in) { return in->types[2] != PTX_NONE ? in->types[1] : PTX_F16; }
+
+static tensor tensor_of(const ptx_insn *in)
+{
+    const ptx_shape shape = ptx_shape_of(in);
+    bool group = ptx_effect_of(in) == PTX_EFFECT_WARPGROUP;
+    bool sparse = in->op == PTX_OP_MMA_SP || in->op == PTX_OP_MMA_SP_ORDERED || in->op == PTX_OP_WGMMA_SP;
+    bool quads = !group && shape.m == 8 && factor_type(in) == PTX_F16 && shape.n == 8; /* one for each eight lanes */
+    double columns = group ? 8.0 * in->tiles : shape.n, depth = sparse ? shape.k / 2.0 : shape.k;
+    tensor t = {.fma = shape.m * columns * depth * (quads ? 4 : 1)};
+    if (group) { /* 16 rows of A, and a quarter of B, which the four warps read together */
+        bool a_shared = in->operands[1].kind != PTX_OPERAND_VECTOR;
+        double row = depth * bits_of(factor_type(in)) / 8, column = shape.k * bits_of(in->types[2]) / 8.0;
+        t.operands = (unsigned)((a_shared ? shape.m * row : 0) + columns * column / 4);
+    }
+    return t;
+}
+
+/* Products of one SM and clock. Integers of 4 bits and bits: 2 and 8 times those of 8 bits, as the whitepapers of Turing
+ * and Ampere say; later devices do them otherwise. */
+static double tensor_rate(const sim_model *m, const ptx_insn *in)
+{
+    bool halves = in->types[0] == PTX_F16;
+    switch (factor_type(in)) {
+    case PTX_F16: return halves ? m->tensor_fp16_fp16 : m->tensor_fp16;
+    case PTX_BF16: return m->tensor_fp16;
+    case PTX_TF32: return m->tensor_tf32;
+    case PTX_F64: return m->tensor_fp64;
+    case PTX_S8:
+    case PTX_U8: return m->tensor_int8;
+    case PTX_S4:
+    case PTX_U4: return 2 * m->tensor_int8;
+    case PTX_B1: return 8 * m->tensor_int8;
+    default: return halves ? m->tensor_fp8_fp16 : m->tensor_fp8;
+    }
+}
+
+/* Clocks that the tensor core of a scheduler takes. */
+static double tensor_clocks(const sim_model *m, const ptx_insn *in)
+{
+    double rate = tensor_rate(m, in);
+    if (rate <= 0) /* no tensor core does it */
+        rate = m->fp32;
+    return tensor_of(in).fma / (rate / m->schedulers) / (ptx_effect_of(in) == PTX_EFFECT_WARPGROUP ? 1 : m->mma_share);
+}
+
+/* wgmma takes no issue slot while the tensor core is busy: time.c queues it. */
+static price product_of_matrices(const builder *b, const ptx_insn *in)
+{
+    bool group = ptx_effect_of(in) == PTX_EFFECT_WARPGROUP;
+    return (price){group ? VM_UNIT_NONE : VM_UNIT_TENSOR, 1, (unsigned)b->model->tensor_latency};
+}
+
 static price price_of(const builder *b, uint32_t k)
 {
     const price none = {VM_UNIT_NONE, 0, 0};
@@ -282,6 +349,7 @@ static price price_of(const builder *b, uint32_t k)
     case PTX_COST_SFU: return (price){VM_UNIT_SFU, 1, 0};
     case PTX_COST_SHUFFLE: return (price){VM_UNIT_SHUFFLE, 1, 0};
     case PTX_COST_MEMORY: return in->space == PTX_SPACE_PARAM ? none : (price){VM_UNIT_MEMORY, 1, 0};
+    case PTX_COST_TENSOR: return product_of_matrices(b, in);
     case PTX_COST_SUM: return arithmetic(b, in, 2);
     case PTX_COST_LOGIC: return type == PTX_PRED ? none : arithmetic(b, in, 2);
     case PTX_COST_SHIFT_LEFT: return is_taken_in(b, k) ? none : arithmetic(b, in, 2);
@@ -323,6 +391,25 @@ static unsigned latency_of(const sim_model *m, vm_unit unit)
     return (unsigned)m->alu_latency;
 }
 
+/* Of commit and wait instructions. */
+static vm_queue queue_of(const ptx_insn *in)
+{
+    switch (in->op) {
+    case PTX_OP_CP_BULK_COMMIT:
+    case PTX_OP_CP_BULK_WAIT: return VM_QUEUE_BULK;
+    case PTX_OP_WGMMA_COMMIT:
+    case PTX_OP_WGMMA_WAIT: return VM_QUEUE_PRODUCTS;
+    default: return VM_QUEUE_COPIES;
+    }
+}
+
+static vm_act act_of_group(const ptx_insn *in)
+{
+    bool waits = in->op == PTX_OP_CP_BULK_WAIT || in->op == PTX_OP_WGMMA_WAIT;
+    bool commits = in->op == PTX_OP_CP_BULK_COMMIT || in->op == PTX_OP_WGMMA_COMMIT;
+    return waits ? VM_ACT_WAIT : commits ? VM_ACT_COMMIT : VM_ACT_FENCE;
+}
+
 static vm_act act_of(const ptx_insn *in)
 {
     bool param = in->space == PTX_SPACE_PARAM;
@@ -332,34 +419,34 @@ static vm_act act_of(const ptx_insn *in)
     case PTX_EFFECT_ATOMIC:
     case PTX_EFFECT_REDUCTION: return VM_ACT_ATOMIC;
     case PTX_EFFECT_COPY: return VM_ACT_COPY;
-    case PTX_EFFECT_WAIT: return VM_ACT_WAIT_COPIES;
+    case PTX_EFFECT_WAIT: return VM_ACT_WAIT;
+    case PTX_EFFECT_COMMIT: return VM_ACT_COMMIT;
+    case PTX_EFFECT_BULK_GROUP: return act_of_group(in);
+    case PTX_EFFECT_ROWS_LOAD:
+    case PTX_EFFECT_FRAGMENT_LOAD: return VM_ACT_LOAD;
+    case PTX_EFFECT_ROWS_STORE:
+    case PTX_EFFECT_FRAGMENT_STORE: return VM_ACT_STORE;
+    case PTX_EFFECT_BULK:
+    case PTX_EFFECT_TENSOR:
+    case PTX_EFFECT_COPY_ARRIVE:
+    case PTX_EFFECT_MBARRIER: return VM_ACT_ENGINE;
+    case PTX_EFFECT_WARPGROUP: return VM_ACT_PRODUCT;
     case PTX_EFFECT_BARRIER: return ptx_has(in, PTX_MOD_ARRIVE) ? VM_ACT_PLAIN : VM_ACT_BARRIER;
     case PTX_EFFECT_BRANCH:
     case PTX_EFFECT_BRANCH_INDEXED:
     case PTX_EFFECT_CALL:
     case PTX_EFFECT_LEAVE: return VM_ACT_BRANCH;
     case PTX_EFFECT_FENCE:
-    case PTX_EFFECT_WARP_BARRIER:
-    case PTX_EFFECT_COMMIT: return VM_ACT_FENCE;
+    case PTX_EFFECT_WARP_BARRIER: return VM_ACT_FENCE;
     case PTX_EFFECT_TEXTURE:
-    case PTX_EFFECT_ROWS_LOAD:
-    case PTX_EFFECT_ROWS_STORE:
-    case PTX_EFFECT_FRAGMENT_LOAD:
-    case PTX_EFFECT_FRAGMENT_STORE:
-    case PTX_EFFECT_COPY_ARRIVE:
-    case PTX_EFFECT_BULK:
-    case PTX_EFFECT_TENSOR:
     case PTX_EFFECT_BULK_STORE:
     case PTX_EFFECT_REMOTE:
-    case PTX_EFFECT_BULK_GROUP:
-    case PTX_EFFECT_MBARRIER:
     case PTX_EFFECT_CLUSTER_ARRIVE:
     case PTX_EFFECT_CLUSTER_WAIT:
     case PTX_EFFECT_PROXY_FENCE: return VM_ACT_PLAIN; /* approximation: no cost for memory, and no waiting */
     case PTX_EFFECT_NONE:
     case PTX_EFFECT_HINT:
     case PTX_EFFECT_EXCHANGE:
-    case PTX_EFFECT_WARPGROUP:
     case PTX_EFFECT_WHOLE_WARP: return VM_ACT_PLAIN;
     }
     return VM_ACT_PLAIN;
@@ -387,6 +474,19 @@ static void add_result(builder *b, uint32_t k, uint32_t reg, bool result)
         add_register(b, reg);
 }
 
+static void price_queue(const ptx_insn *in, vm_cost_insn *c)
+{
+    if (c->act == VM_ACT_PRODUCT)
+        c->operands = (uint16_t)tensor_of(in).operands;
+    c->open = in->op == PTX_OP_CP_ASYNC_WAIT_ALL || ptx_effect_of(in) == PTX_EFFECT_COPY_ARRIVE;
+    if (c->act != VM_ACT_COMMIT && c->act != VM_ACT_WAIT)
+        return;
+    c->queue = (uint8_t)queue_of(in);
+    c->reading = in->op == PTX_OP_CP_BULK_WAIT && ptx_has(in, PTX_MOD_READ);
+    if (c->act == VM_ACT_WAIT && !c->open)
+        c->pending = (uint8_t)(in->operands[0].imm < UINT8_MAX ? in->operands[0].imm : UINT8_MAX);
+}
+
 static bool price_function(builder *b, const sim_model *model, vm_cost_insn *out)
 {
     for (uint32_t k = 0; k < b->f->insn_count; k++) {
@@ -396,13 +496,17 @@ static bool price_function(builder *b, const sim_model *model, vm_cost_insn *out
         c->act = (uint8_t)act_of(&b->f->insns[k]);
         c->issue = (uint8_t)p.issue;
         c->latency = (uint16_t)(p.latency ? p.latency : latency_of(model, p.unit));
+        c->traced.engine = c->act == VM_ACT_ENGINE;
         c->traced.memory = c->act == VM_ACT_LOAD || c->act == VM_ACT_STORE || c->act == VM_ACT_ATOMIC ||
-                           c->act == VM_ACT_COPY;
+                           c->act == VM_ACT_COPY || c->traced.engine;
         c->traced.atomic = c->act == VM_ACT_ATOMIC;
         c->traced.merge_count = 1;
         c->traced.merge_lead = true;
         double lanes = lanes_of(model, p.unit) / model->schedulers;
         c->busy = lanes > 0 ? (float)(VM_LANES / lanes * p.issue) : 0;
+        if (ptx_cost_of(&b->f->insns[k]) == PTX_COST_TENSOR)
+            c->busy = (float)tensor_clocks(model, &b->f->insns[k]);
+        price_queue(&b->f->insns[k], c);
         c->first = (uint32_t)b->cost->operand_count;
         visit_registers(b, k, add_source);
         c->source_count = (uint32_t)b->cost->operand_count - c->first;
@@ -414,7 +518,7 @@ static bool price_function(builder *b, const sim_model *model, vm_cost_insn *out
 
 static bool add_function(vm_cost *cost, const vm_function *function, const sim_model *model)
 {
-    builder b = {.cost = cost, .f = function->ptx};
+    builder b = {.cost = cost, .f = function->ptx, .model = model};
     vm_cost_insn *out = cost->insns + function->first_tally;
     bool ok = analyse(&b, cost->mem) && price_function(&b, model, out);
     if (ok)

@@ -22,7 +22,10 @@
     X(tensor_fp8_fp16, "tensor_fp8_fp16_fma", 0, 65536)                                                                \
     X(tensor_int8, "tensor_int8_fma", 0, 65536)                                                                        \
     X(tensor_fp64, "tensor_fp64_fma", 0, 65536)                                                                        \
-    X(alu_latency, "alu_latency", 1, 1000) /* clocks until a result can be used */                                     \
+    X(tensor_latency, "tensor_latency", 0, 1000)   /* clocks from the end of a product until its result can be used */ \
+    X(mma_share, "mma_sync_efficiency", 0.01, 1)   /* of these rates, reached by mma.sync and wmma */                  \
+    X(bulk_latency, "bulk_copy_latency", 0, 10000) /* of a bulk copy, more than of a load */                           \
+    X(alu_latency, "alu_latency", 1, 1000)         /* clocks until a result can be used */                             \
     X(fp64_latency, "fp64_latency", 1, 1000)                                                                           \
     X(special_latency, "sfu_latency", 1, 1000)                                                                         \
     X(shuffle_latency, "shuffle_latency", 1, 1000)                                                                     \
@@ -50,7 +53,7 @@
 
 /* Increment it with every change of the estimate: it and the figures are part of the key of stored samples (store/).
  * tests/sim/test_estimate.c pins some estimates to it. */
-#define SIM_MODEL_VERSION 1
+#define SIM_MODEL_VERSION 2
 
 typedef struct sim_model {
 #define SIM_X(member, key, least, most) double member;

@@ -131,7 +131,8 @@ static bool is_fence(const scheduler *s, uint32_t k)
 {
     const ptx_insn *in = &s->f->insns[k];
     unsigned act = s->cost->insns[s->first + k].act;
-    return act == VM_ACT_BARRIER || act == VM_ACT_ATOMIC || act == VM_ACT_WAIT_COPIES || act == VM_ACT_FENCE ||
+    return act == VM_ACT_BARRIER || act == VM_ACT_ATOMIC || act == VM_ACT_FENCE || act == VM_ACT_PRODUCT ||
+           act == VM_ACT_ENGINE || act == VM_ACT_COMMIT || act == VM_ACT_WAIT ||
            (act == VM_ACT_STORE && in->space != PTX_SPACE_GLOBAL) || ptx_effect_of(in) == PTX_EFFECT_CALL;
 }
 

@@ -11,6 +11,12 @@
 
 typedef struct replay replay;
 
+enum { GROUPS = 16 }; /* that a warp waits for at most; more are never in use */
+typedef struct queue {
+    uint32_t open, count;
+    uint32_t at[GROUPS]; /* when the last groups are complete, of number % GROUPS */
+} queue;
+
 typedef struct warp {
     const vm_trace_warp *trace;
     uint32_t slot;           /* the place of its block */
@@ -24,7 +30,9 @@ typedef struct warp {
     uint32_t *ready;         /* by register: the clock at which it can be read */
     uint32_t soonest;        /* earliest clock of the next instruction; NEVER: it waits or has ended */
     uint32_t free;           /* the warp itself can issue again */
-    uint32_t copies;         /* when its asynchronous copies are complete */
+    queue queues[VM_QUEUES]; /* what it has started */
+    uint32_t read;           /* when its bulk stores have read shared memory */
+    uint32_t blocked;        /* the phase of an mbarrier that it waits for; 0: none */
     uint32_t line;           /* of code, that it is in */
     uint32_t current;        /* the instruction to be issued, in cost->insns */
     bool waits, ended;
@@ -35,6 +43,7 @@ typedef struct place {
     uint32_t next_warp;
     uint32_t block;
     bool used;
+    uint32_t *left, *complete; /* by phase - 1 of mbarriers: what it still waits for; when all was there */
 } place;
 
 struct replay {
@@ -49,6 +58,7 @@ struct replay {
     uint32_t now[16], best[16], soonest[16]; /* of each scheduler: its clock; which warp goes next, and when */
     bool dirty[16], vacant;                  /* best and soonest must be computed again; a slot is free */
     double memory_free;                      /* the load/store unit of the SM */
+    double engine_free;                      /* shared memory, for tensor cores and bulk copies */
     double l2_free, write_free, dram_free;   /* reads and writes are independent in the L2 */
     double l2_bytes, dram_bytes;             /* of a clock, this SM's share */
     double active;                           /* SMs that share with it */
@@ -57,6 +67,7 @@ struct replay {
     double code_free;
     vm_footprint *footprint;
     uint64_t issued, traffic_l2, traffic_dram;
+    double tensor_busy;   /* clocks of all tensor cores */
     uint32_t first_round; /* the clock at which as many blocks as slots were done */
     uint32_t done;        /* blocks */
     uint32_t finished, half_time;
@@ -69,14 +80,16 @@ struct replay {
 static uint32_t later(double clock) { return clock < 4e9 ? (uint32_t)(clock + 0.999) : NEVER - 1; }
 
 /* When sectors from the L2, or on a miss from memory, arrive. */
-static double from_l2(replay *r, uint32_t line, uint32_t sectors, double now, bool write)
+static double from_l2(replay *r, uint32_t line, uint32_t sectors, double now, bool write, uint32_t blocks)
 {
     unsigned count = (unsigned)__builtin_popcount(sectors);
-    double *queue = write ? &r->write_free : &r->l2_free;
-    *queue = (*queue > now ? *queue : now) +
-             (write ? count / r->model->l2_writes * r->active : count * 32.0 / r->l2_bytes);
+    double *way = write ? &r->write_free : &r->l2_free;
+    double clocks = write ? count / r->model->l2_writes * r->active : count * 32.0 / r->l2_bytes;
+    if (blocks > 1) /* of a multicast each SM gets as many bytes from the others */
+        clocks = fmax(clocks, blocks * count * 32.0 / r->model->l2_bytes_sm);
+    *way = (*way > now ? *way : now) + clocks;
     r->traffic_l2 += count * 32u;
-    double there = *queue + r->model->l2_latency;
+    double there = *way + r->model->l2_latency;
     double share = 0;
     bool missing = false;
     double bytes = vm_footprint_touch(r->footprint, line, sectors, r->cold, &share, &missing);
@@ -113,20 +126,128 @@ static double access_global(replay *r, const uint32_t *record, uint32_t round, d
             if (pending > at)
                 at = pending;
             if (missing) {
-                double arrived = from_l2(r, line, missing, start, false);
+                double arrived = from_l2(r, line, missing, start, false, 1);
                 vm_cache_fill(r->cache, line, later(arrived));
                 at = arrived > at ? arrived : at;
             }
         } else if (act == VM_ACT_ATOMIC) {
             double passes = record[1 + lines + k];
-            at = from_l2(r, line, wanted, start, false) + passes * r->model->atomic_clocks;
+            at = from_l2(r, line, wanted, start, false, 1) + passes * r->model->atomic_clocks;
             r->l2_free += passes / r->model->l2_atomics * r->active;
         } else {
-            from_l2(r, line, wanted, start, true);
+            from_l2(r, line, wanted, start, true, 1);
         }
         there = at > there ? at : there;
     }
     return there;
+}
+
+/* ---- what works while warps go on ---- */
+
+static void start_work(queue *q, uint32_t done) { q->open = done > q->open ? done : q->open; }
+
+static void commit(queue *q)
+{
+    uint32_t last = q->count ? q->at[(q->count - 1) % GROUPS] : 0; /* groups are complete in order */
+    q->at[q->count++ % GROUPS] = q->open > last ? q->open : last;
+    q->open = 0;
+}
+
+/* When the warp can go on. */
+static uint32_t waited(const warp *w, const vm_cost_insn *c)
+{
+    const queue *q = &w->queues[c->queue];
+    uint32_t at = c->open ? q->open : 0;
+    if (c->pending < q->count && c->pending < GROUPS && q->at[(q->count - 1 - c->pending) % GROUPS] > at)
+        at = q->at[(q->count - 1 - c->pending) % GROUPS];
+    return c->reading && w->read < at ? w->read : at;
+}
+
+static double through_engine(replay *r, double now, double bytes)
+{
+    r->engine_free = (r->engine_free > now ? r->engine_free : now) + bytes / r->model->shared_bytes;
+    return r->engine_free;
+}
+
+/* wgmma: its scheduler's tensor core multiplies in order, no faster than shared memory delivers. */
+static uint32_t issue_product(replay *r, warp *w, unsigned s, const vm_cost_insn *c, uint32_t now)
+{
+    double *pipe = &r->unit_free[s][VM_UNIT_TENSOR], read = through_engine(r, now, c->operands);
+    *pipe = fmax((*pipe > now ? *pipe : now) + c->busy, read);
+    r->tensor_busy += c->busy;
+    uint32_t done = later(*pipe + c->latency);
+    start_work(&w->queues[VM_QUEUE_PRODUCTS], done);
+    return done;
+}
+
+static void advance(replay *r, warp *w, uint32_t now);
+
+static void all_dirty(replay *r)
+{
+    for (unsigned s = 0; s < r->schedulers; s++)
+        r->dirty[s] = true;
+}
+
+/* One of the things that a phase waits for is there. The last one lets the warps go on that wait for it. */
+static void arrive(replay *r, warp *w, uint32_t phase, uint32_t at)
+{
+    place *p = &r->slots[w->slot];
+    if (phase == 0 || p->left[phase - 1] == 0)
+        return;
+    uint32_t *complete = &p->complete[phase - 1];
+    *complete = at > *complete ? at : *complete;
+    if (--p->left[phase - 1] > 0)
+        return;
+    all_dirty(r);
+    for (uint32_t k = 0; k < r->warps_per_block; k++) {
+        warp *other = &r->warps[w->slot * r->warps_per_block + k];
+        if (other->blocked != phase)
+            continue;
+        other->blocked = 0;
+        advance(r, other, other->free);
+    }
+}
+
+/* A bulk copy: its lines come from the L2, and go through shared memory, without the load/store unit. */
+static void issue_copy(replay *r, warp *w, const uint32_t *record, uint32_t now)
+{
+    bool store = VM_TRACE_KIND(*record) == VM_ENGINE_STORE;
+    double shared = through_engine(r, now, record[2]), start = store ? shared : now + r->model->bulk_latency,
+           there = shared;
+    for (uint32_t k = VM_TRACE_COPY_LINES; k < VM_TRACE_SIZE(*record); k++) {
+        uint32_t line = VM_TRACE_LINE(record[k]) | w->round;
+        double at = from_l2(r, line, VM_TRACE_SECTORS(record[k]), start, store, record[3]);
+        there = at > there ? at : there;
+    }
+    if (store) {
+        w->read = later(shared) > w->read ? later(shared) : w->read;
+        start_work(&w->queues[VM_QUEUE_BULK], later(there));
+    } else {
+        arrive(r, w, record[1], later(there));
+    }
+}
+
+static void issue_engine(replay *r, warp *w, const vm_cost_insn *c, uint32_t now, const uint32_t *record)
+{
+    switch (VM_TRACE_KIND(*record)) {
+    case VM_ENGINE_COPY:
+    case VM_ENGINE_STORE: issue_copy(r, w, record, now); break;
+    case VM_ENGINE_ARRIVE: {
+        uint32_t copied = c->open ? waited(w, c) : now; /* cp.async.mbarrier.arrive: when they are there */
+        arrive(r, w, record[1], copied > now ? copied : now);
+        break;
+    }
+    default: break;
+    }
+}
+
+/* When the phase is complete of which the record says that the warp waits for it; NEVER: more has to happen before. */
+static uint32_t phase_complete(const replay *r, const warp *w, const uint32_t *record)
+{
+    const place *p = &r->slots[w->slot];
+    if (VM_TRACE_KIND(*record) != VM_ENGINE_WAIT || record[1] == 0)
+        return 0;
+    return p->left[record[1] - 1] ? NEVER : p->complete[record[1] - 1];
 }
 
 static void issue_memory(replay *r, warp *w, const vm_cost_insn *c, uint32_t now, const uint32_t *record)
@@ -144,7 +265,7 @@ static void issue_memory(replay *r, warp *w, const vm_cost_insn *c, uint32_t now
             double done = access_global(r, record, w->round, now, (vm_act)c->act);
             uint32_t at = later(done);
             if (c->act == VM_ACT_COPY)
-                w->copies = at > w->copies ? at : w->copies;
+                start_work(&w->queues[VM_QUEUE_COPIES], at);
             else
                 there = at > there ? at : there;
         }
@@ -238,7 +359,8 @@ static void advance(replay *r, warp *w, uint32_t now)
             for (uint32_t n = 0; n < c->source_count; n++)
                 at = w->ready[regs[n]] > at ? w->ready[regs[n]] : at;
             const uint32_t *record = w->executed[k] > 1 ? &w->trace->words[w->executed[k] - 2] : NULL;
-            if (c->issue == 0 || (record && *record & VM_TRACE_MERGED)) {
+            bool engine = record && *record & VM_TRACE_ENGINE;
+            if (c->issue == 0 || (record && !engine && *record & VM_TRACE_MERGED)) {
                 if (record)
                     issue_memory(r, w, c, at, record);
                 else
@@ -246,8 +368,17 @@ static void advance(replay *r, warp *w, uint32_t now)
                         w->ready[regs[c->source_count + n]] = at;
                 continue;
             }
-            if (c->act == VM_ACT_WAIT_COPIES && w->copies > at)
-                at = w->copies;
+            if (c->act == VM_ACT_WAIT && waited(w, c) > at)
+                at = waited(w, c);
+            if (engine) {
+                uint32_t complete = phase_complete(r, w, record);
+                if (complete == NEVER) {
+                    w->blocked = record[1];
+                    w->soonest = NEVER;
+                    return;
+                }
+                at = complete > at ? complete : at;
+            }
             w->current = region->first + k;
             at = fetch(r, w, at > w->free ? at : w->free);
             w->soonest = at > w->free ? at : w->free;
@@ -258,12 +389,6 @@ static void advance(replay *r, warp *w, uint32_t now)
 }
 
 /* ---- blocks ---- */
-
-static void all_dirty(replay *r)
-{
-    for (unsigned s = 0; s < r->schedulers; s++)
-        r->dirty[s] = true;
-}
 
 static void release(replay *r, place *p, uint32_t now)
 {
@@ -285,8 +410,13 @@ static void start_block(replay *r, uint32_t slot, uint32_t now)
 {
     place *p = &r->slots[slot];
     const struct vm_trace *trace = r->launch->trace;
-    *p = (place){.used = true, .warps_left = r->warps_per_block, .block = r->next_block};
-    uint32_t from = r->next_block % trace->block_count;
+    uint32_t *left = p->left, *complete = p->complete, from = r->next_block % trace->block_count;
+    *p = (place){
+        .used = true, .warps_left = r->warps_per_block, .block = r->next_block, .left = left, .complete = complete};
+    for (size_t n = 0; n < trace->blocks[from].phase_count; n++) {
+        left[n] = trace->blocks[from].phases[n];
+        complete[n] = 0;
+    }
     r->next_block++;
     r->blocks_left--;
     for (uint32_t k = 0; k < r->warps_per_block; k++) {
@@ -309,6 +439,8 @@ static void start_block(replay *r, uint32_t slot, uint32_t now)
 static uint32_t drained(const replay *r, uint32_t now)
 {
     double last = fmax(fmax(r->l2_free, r->write_free), fmax(r->dram_free, r->memory_free));
+    for (unsigned s = 0; s < r->schedulers; s++)
+        last = fmax(last, r->unit_free[s][VM_UNIT_TENSOR]);
     return last > now ? later(last) : now;
 }
 
@@ -336,17 +468,24 @@ static void issue(replay *r, warp *w, unsigned s, uint32_t now)
     uint32_t k = w->current - w->region->first;
     w->free = now + c->issue;
     r->dirty[s] = true;
-    if (c->unit != VM_UNIT_NONE) {
-        double *free = &r->unit_free[s][c->unit];
-        *free = (*free > now ? *free : now) + c->busy;
+    if (c->unit != VM_UNIT_NONE) { /* tensor cores are free within a clock: the next instruction comes at its end */
+        double *free = &r->unit_free[s][c->unit], least = c->unit == VM_UNIT_TENSOR ? now - 1.0 : now;
+        *free = (*free > least ? *free : now) + c->busy;
+        r->tensor_busy += c->unit == VM_UNIT_TENSOR ? c->busy : 0;
     }
     r->issued += c->issue;
     if (r->issued >= r->half && r->half_time == 0)
         r->half_time = now;
-    if (w->executed[k] > 1) {
-        issue_memory(r, w, c, now, &w->trace->words[w->executed[k] - 2]);
+    const uint32_t *record = w->executed[k] > 1 ? &w->trace->words[w->executed[k] - 2] : NULL;
+    if (record && !(*record & VM_TRACE_ENGINE)) {
+        issue_memory(r, w, c, now, record);
     } else {
-        uint32_t there = now + c->latency + (c->issue > 1 ? (uint32_t)c->busy : 0);
+        uint32_t there = c->act == VM_ACT_PRODUCT ? issue_product(r, w, s, c, now)
+                                                  : now + c->latency + (c->issue > 1 ? (uint32_t)c->busy : 0);
+        if (record)
+            issue_engine(r, w, c, now, record);
+        if (c->act == VM_ACT_COMMIT)
+            commit(&w->queues[c->queue]);
         for (uint32_t n = 0; n < c->result_count; n++)
             w->ready[r->cost->registers[c->first + c->source_count + n]] = there;
     }
@@ -424,7 +563,8 @@ static void refill(replay *r)
     all_dirty(r);
 }
 
-/* Warps wait at a barrier at which no others will arrive: the trace ends early, or the barrier is not for all warps. */
+/* Warps wait at a barrier at which no others will arrive, or for a phase: the trace ends early, the barrier is not for all
+ * warps, or other blocks of the cluster arrive. */
 static bool release_any(replay *r)
 {
     uint32_t now = 0;
@@ -433,6 +573,12 @@ static bool release_any(replay *r)
     for (uint32_t p = 0; p < r->places; p++)
         if (r->slots[p].used && r->slots[p].arrived) {
             release(r, &r->slots[p], now);
+            return true;
+        }
+    for (uint32_t k = 0; k < r->places * r->warps_per_block; k++)
+        if (r->warps[k].blocked) {
+            r->slots[r->warps[k].slot].left[r->warps[k].blocked - 1] = 1;
+            arrive(r, &r->warps[k], r->warps[k].blocked, now);
             return true;
         }
     return false;
@@ -453,6 +599,10 @@ static void close_replay(replay *r)
     for (size_t k = 0; r->warps && k < (size_t)r->places * r->warps_per_block; k++) {
         kiln__free(r->mem, r->warps[k].executed);
         kiln__free(r->mem, r->warps[k].ready);
+    }
+    for (size_t k = 0; r->slots && k < r->places; k++) {
+        kiln__free(r->mem, r->slots[k].left);
+        kiln__free(r->mem, r->slots[k].complete);
     }
     kiln__free(r->mem, r->warps);
     kiln__free(r->mem, r->slots);
@@ -508,6 +658,14 @@ static bool open_replay(replay *r, const kiln_allocator *mem, const vm_time_laun
         ok = r->warps[k].executed && r->warps[k].ready;
         r->warps[k].soonest = NEVER;
     }
+    size_t phases = 0;
+    for (uint32_t b = 0; b < launch->trace->block_count; b++)
+        phases = launch->trace->blocks[b].phase_count > phases ? launch->trace->blocks[b].phase_count : phases;
+    for (size_t k = 0; ok && phases && k < places; k++) {
+        r->slots[k].left = kiln__calloc(mem, phases, sizeof *r->slots[k].left);
+        r->slots[k].complete = kiln__calloc(mem, phases, sizeof *r->slots[k].complete);
+        ok = r->slots[k].left && r->slots[k].complete;
+    }
     for (unsigned s = 0; s < r->schedulers; s++)
         r->best[s] = r->soonest[s] = NEVER;
     return ok;
@@ -539,6 +697,8 @@ static double replay_blocks(const kiln_allocator *mem, const vm_time_launch *lau
             *rate = (double)(r.finished - r.first_round) / (blocks - places);
         result->replayed += r.issued;
         result->issue = (double)r.issued / r.schedulers / (clocks > 0 ? clocks : 1);
+        result->tensor = r.tensor_busy / r.schedulers / (clocks > 0 ? clocks : 1);
+        result->l2_bytes = (double)r.traffic_l2;
         result->l2 = (double)r.traffic_l2 / r.l2_bytes / (clocks > 0 ? clocks : 1);
         result->dram = (double)r.traffic_dram / r.dram_bytes / (clocks > 0 ? clocks : 1);
         /* Atomics at one address are serialised over the whole device. */

@@ -26,18 +26,28 @@ typedef enum vm_act {
     VM_ACT_STORE,
     VM_ACT_ATOMIC,
     VM_ACT_COPY,
-    VM_ACT_WAIT_COPIES,
     VM_ACT_BARRIER,
     VM_ACT_BRANCH,
-    VM_ACT_FENCE /* orders memory accesses; costs only its instruction */
+    VM_ACT_FENCE,   /* orders memory accesses; costs only its instruction */
+    VM_ACT_PRODUCT, /* wgmma: the tensor core works while the warp goes on */
+    VM_ACT_ENGINE,  /* a bulk copy, or something with an mbarrier, as its record says */
+    VM_ACT_COMMIT,  /* of a queue: what is open becomes a group */
+    VM_ACT_WAIT     /* ... until at most `pending` groups are not complete */
 } vm_act;
+
+/* What a warp has started and not waited for, in groups. */
+typedef enum vm_queue { VM_QUEUE_COPIES, VM_QUEUE_PRODUCTS, VM_QUEUE_BULK, VM_QUEUES } vm_queue;
 
 typedef struct vm_cost_insn {
     uint8_t unit, act;
     uint8_t issue; /* machine instructions; 0: the compiler removes it */
     vm_traced traced;
-    bool joined; /* a branch inside of a region */
+    bool joined;            /* a branch inside of a region */
+    uint8_t queue, pending; /* of COMMIT and WAIT */
+    bool open;              /* WAIT: for what is not committed too */
+    bool reading;           /* WAIT: only until stores have read shared memory */
     uint16_t latency;
+    uint16_t operands;                          /* PRODUCT: bytes that this warp's part has in shared memory */
     float busy;                                 /* clocks that it keeps the unit of its scheduler busy */
     uint32_t first, source_count, result_count; /* registers: vm_cost.registers[first ..] sources, then results */
     uint32_t region, leader;                    /* leader: the combined load that includes this one */

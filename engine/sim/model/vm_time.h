@@ -18,7 +18,8 @@ typedef struct vm_time_launch {
 typedef struct vm_time_result {
     double clocks; /* of the whole launch, without its overhead */
     /* shares of an SM's time, as an explanation */
-    double issue, units[VM_UNITS], l2, dram;
+    double issue, tensor, l2, dram;
+    double l2_bytes;   /* that the SM had from the L2 or wrote there */
     double hottest;    /* clocks of the atomics at one address */
     uint64_t replayed; /* instructions */
 } vm_time_result;

@@ -29,6 +29,10 @@ void vm_trace_free(struct vm_trace *trace)
         return;
     for (size_t k = 0; trace->warps && k < (size_t)trace->block_count * trace->warps_per_block; k++)
         kiln__free(trace->mem, trace->warps[k].words);
+    for (uint32_t b = 0; trace->blocks && b < trace->block_count; b++) {
+        kiln__free(trace->mem, trace->blocks[b].bars);
+        kiln__free(trace->mem, trace->blocks[b].phases);
+    }
     kiln__free(trace->mem, trace->blocks);
     kiln__free(trace->mem, trace->warps);
     kiln__free(trace->mem, trace);
@@ -53,7 +57,7 @@ vm_trace_warp *vm_trace_find(struct vm_trace *trace, uint64_t number)
     return at == SIZE_MAX ? NULL : &trace->warps[at * trace->warps_per_block];
 }
 
-static void put(vm_warp *w, vm_trace_warp *t, uint32_t word)
+void vm_trace_put(vm_warp *w, vm_trace_warp *t, uint32_t word)
 {
     const kiln_allocator *mem = w->runner->run->launch->watch->trace->mem;
     if (t->failed)
@@ -122,6 +126,7 @@ static uint32_t meeting(const vm_access *a)
 }
 
 static uint32_t line_of(uint64_t address) { return (uint32_t)(address / VM_TRACE_LINE_BYTES) & 0x0fffffffu; }
+uint32_t vm_trace_line(uint64_t address, uint32_t sectors) { return line_of(address) << 4 | sectors; }
 
 /* Passes of an atomic in the L2: for each sector of the line, the number of lanes that share one address in it. */
 static uint32_t passes(const vm_access *list, unsigned count, uint32_t line)
@@ -201,11 +206,11 @@ static void record(vm_warp *w, vm_trace_warp *t, const vm_code *i, uint32_t m, c
         }
     }
     flags |= insn->atomic && line_count ? VM_TRACE_COUNTED : 0;
-    put(w, t, line_count | (shared < 127 ? shared : 127) << 7 | meet << 14 | flags);
+    vm_trace_put(w, t, line_count | (shared < 127 ? shared : 127) << 7 | meet << 14 | flags);
     for (uint32_t k = 0; k < line_count; k++)
-        put(w, t, lines[k]);
+        vm_trace_put(w, t, lines[k]);
     for (uint32_t k = 0; flags & VM_TRACE_COUNTED && k < line_count; k++)
-        put(w, t, passes(access, count, VM_TRACE_LINE(lines[k])));
+        vm_trace_put(w, t, passes(access, count, VM_TRACE_LINE(lines[k])));
 }
 
 /* ---- recording ---- */
@@ -221,12 +226,15 @@ void vm_trace_insn(vm_warp *w, const vm_code *i, uint32_t m)
         t->words[t->run + 1]++;
     } else {
         t->run = t->count;
-        put(w, t, at);
-        put(w, t, 1);
+        vm_trace_put(w, t, at);
+        vm_trace_put(w, t, 1);
     }
     t->next = at + 1;
+    t->before = t->count;
     const vm_traced *insn = (const vm_traced *)(const void *)((const unsigned char *)trace->insns + at * trace->stride);
-    if (insn->memory && !t->closed)
+    if (insn->engine && !t->closed)
+        vm_trace_engine(w, t, i, m);
+    else if (insn->memory && !t->closed)
         record(w, t, i, m, insn);
     if (++t->traced >= trace->limit)
         t->closed = true;
@@ -239,6 +247,7 @@ void vm_trace_unseen(vm_warp *w, const vm_code *i)
     if (!t || t->closed || t->next != at + 1 || t->run + 1 >= t->count)
         return;
     t->words[t->run + 1]--;
+    t->count = t->before;
     t->next = at;
     t->traced--;
 }

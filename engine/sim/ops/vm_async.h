@@ -43,6 +43,8 @@ static inline uint64_t vm_target(uint64_t address, uint32_t ranks)
 /* Counts arrivals, drops of arrivals and bytes; *before: the state that it had. False: a fault is raised. */
 bool vm_mbarrier_count(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t space, uint64_t address, uint32_t arrive,
                        uint32_t drop, int64_t tx, uint64_t *before);
+/* The parity of the phase that an mbarrier is in; -1 with a fault: there is none. */
+int vm_mbarrier_parity(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t space, uint64_t address);
 /* Is it a test of mbarriers that finds for all the lanes that the phase is complete? Raises the faults that it would. */
 bool vm_mbarrier_passes(vm_warp *w, const vm_code *i, uint32_t m);
 uint32_t vm_mbarrier_parity(uint64_t bar); /* of a state, or of what mbarrier.arrive returned */

@@ -488,6 +488,12 @@ static inline ptx_class ptx_class_of(const ptx_insn *insn) { return (ptx_class)p
 static inline ptx_cost ptx_cost_of(const ptx_insn *insn) { return (ptx_cost)ptx_op_traits[insn->op].cost; }
 static inline ptx_effect ptx_effect_of(const ptx_insn *insn) { return (ptx_effect)ptx_op_traits[insn->op].effect; }
 
+/* Of matrices, in elements; of wgmma: what one of its four warps computes for 8 columns. */
+typedef struct ptx_shape {
+    uint16_t m, n, k;
+} ptx_shape;
+ptx_shape ptx_shape_of(const ptx_insn *insn); /* 0: the instruction names none */
+
 typedef struct ptx_reg {
     const char *name;
     uint8_t type;

@@ -47,6 +47,7 @@ typedef enum ptx_cost {
     PTX_COST_SFU,
     PTX_COST_SHUFFLE,
     PTX_COST_MEMORY, /* parameters are free */
+    PTX_COST_TENSOR, /* by the shape and the types */
     /* counted as one ALU instruction, cost unknown: engine/sim/model/ESTIMATE.md, "What it cannot see" */
     PTX_COST_COARSE,
     /* by a rule */

@@ -1,0 +1,189 @@
+/* trace_engine.c - records bulk copies and what warps do with mbarriers. Copies are complete here when they are issued; a
+ * record says which phase of which mbarrier they complete in, so that the replay can do it later. */
+#include "vm_tensor.h"
+#include "vm_trace.h"
+
+enum { BARS_MOST = 1 << 12 };
+
+static struct vm_trace *trace_of(const vm_warp *w) { return w->runner->run->launch->watch->trace; }
+
+static vm_trace_block *block_of(const vm_warp *w)
+{
+    struct vm_trace *trace = trace_of(w);
+    return &trace->blocks[(size_t)(w->block->trace - trace->warps) / trace->warps_per_block];
+}
+
+/* ---- phases ---- */
+
+static uint32_t new_phase(const kiln_allocator *mem, vm_trace_block *b)
+{
+    if (!kiln__grow(mem, &b->phases, &b->phase_capacity, b->phase_count + 1, sizeof *b->phases))
+        return 0;
+    b->phases[b->phase_count] = 0;
+    return (uint32_t)++b->phase_count;
+}
+
+/* The mbarrier with its phases up to now; NULL: there is none, or no memory to note it. Each of its operations comes here
+ * before it is done, so that at most one phase has ended since the last one. */
+static vm_trace_bar *bar_at(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t space, uint64_t address)
+{
+    vm_trace_block *b = block_of(w);
+    const kiln_allocator *mem = trace_of(w)->mem;
+    int parity = vm_mbarrier_parity(w, i, lane, space, address);
+    if (parity < 0)
+        return NULL;
+    size_t at = 0;
+    while (at < b->bar_count && b->bars[at].address != address)
+        at++;
+    if (at == b->bar_count) {
+        if (at == BARS_MOST || !kiln__grow(mem, &b->bars, &b->bar_capacity, at + 1, sizeof *b->bars))
+            return NULL;
+        b->bars[b->bar_count++] = (vm_trace_bar){.address = address, .parity = parity, .phase = new_phase(mem, b)};
+    }
+    vm_trace_bar *bar = &b->bars[at];
+    if (bar->parity != parity) {
+        bar->parity = parity;
+        bar->last = bar->phase;
+        bar->phase = new_phase(mem, b);
+    }
+    return bar;
+}
+
+/* One more thing that the current phase waits for; which phase that is, 0: not known. */
+static uint32_t contribute(vm_warp *w, const vm_trace_bar *bar)
+{
+    if (bar && bar->phase)
+        block_of(w)->phases[bar->phase - 1]++;
+    return bar ? bar->phase : 0;
+}
+
+static uint64_t in_window(uint32_t space, uint64_t address)
+{
+    return space == PTX_SPACE_GENERIC && address - VM_SHARED_BASE < VM_SHARED_WINDOW ? address - VM_SHARED_BASE
+                                                                                     : address;
+}
+
+static void head(vm_warp *w, vm_trace_warp *t, uint32_t kind, uint32_t words)
+{
+    vm_trace_put(w, t, VM_TRACE_ENGINE | words << 4 | kind);
+}
+
+/* ---- mbarriers ---- */
+
+static void record_mbarrier(vm_warp *w, vm_trace_warp *t, const vm_code *i, uint32_t m)
+{
+    uint32_t lane = (uint32_t)__builtin_ctz(m), phase = 0;
+    uint64_t address = vm_lane_address(w, i, i->a, lane);
+    bool none = i->masked != vm_op_mbarrier || i->size == VM_BAR_INIT || i->size == VM_BAR_INVAL;
+    vm_trace_bar *bar = none ? NULL : bar_at(w, i, lane, i->space, in_window(i->space, address));
+    bool test = !none && i->size == VM_BAR_TEST;
+    if (!bar || (test && !vm_mbarrier_passes(w, i, m))) {
+        head(w, t, VM_ENGINE_NOTHING, 0);
+        return;
+    }
+    phase = test ? bar->last : contribute(w, bar);
+    head(w, t, test ? VM_ENGINE_WAIT : VM_ENGINE_ARRIVE, 1);
+    vm_trace_put(w, t, phase);
+}
+
+/* ---- copies ---- */
+
+static uint64_t address_of(const vm_warp *w, const vm_side *side, uint32_t lane)
+{
+    uint64_t address = side->addr32 ? vm_r32(w, side->slot)[lane] : vm_r64(w, side->slot)[lane];
+    address += (uint64_t)side->offset;
+    return in_window(side->space, side->addr32 ? (uint32_t)address : address);
+}
+
+typedef struct copy {
+    size_t at; /* of its record */
+    uint32_t kind, phase, blocks;
+    uint64_t bytes;
+} copy;
+
+static copy begin_copy(vm_warp *w, vm_trace_warp *t, bool store)
+{
+    copy c = {.at = t->count, .kind = store ? VM_ENGINE_STORE : VM_ENGINE_COPY, .blocks = 1};
+    for (unsigned k = 0; k < VM_TRACE_COPY_LINES; k++)
+        vm_trace_put(w, t, VM_TRACE_ENGINE | VM_ENGINE_NOTHING);
+    return c;
+}
+
+static void end_copy(vm_trace_warp *t, const copy *c)
+{
+    if (t->failed || t->count <= c->at)
+        return;
+    if (t->closed) { /* it is not whole */
+        t->count = c->at + 1;
+        return;
+    }
+    uint32_t *words = t->words + c->at;
+    words[0] = VM_TRACE_ENGINE | (uint32_t)(t->count - c->at - 1) << 4 | c->kind;
+    words[1] = c->phase;
+    words[2] = (uint32_t)c->bytes;
+    words[3] = c->blocks;
+}
+
+/* The lines of consecutive bytes; rows that follow one another may share one. */
+static void add_bytes(vm_warp *w, vm_trace_warp *t, const copy *c, uint64_t address, uint64_t bytes)
+{
+    for (uint64_t at = address & ~(uint64_t)31, end = address + bytes; at < end; at += 32) {
+        uint32_t word = vm_trace_line(at, 1u << (at / 32 % 4));
+        bool same = t->count > c->at + VM_TRACE_COPY_LINES &&
+                    VM_TRACE_LINE(t->words[t->count - 1]) == VM_TRACE_LINE(word);
+        if (same)
+            t->words[t->count - 1] |= word;
+        else
+            vm_trace_put(w, t, word);
+    }
+}
+
+static void record_bulk(vm_warp *w, vm_trace_warp *t, const vm_code *i, uint32_t m)
+{
+    const vm_bulk *b = i->extra;
+    const bool store = b->to.space == PTX_SPACE_GLOBAL;
+    copy c = begin_copy(w, t, store);
+    VM_EACH(lane, m) {
+        uint64_t bytes = vm_r32(w, i->a)[lane];
+        const vm_side *memory = store ? &b->to : &b->from;
+        c.bytes += bytes;
+        if (bytes <= VM_SHARED_WINDOW && memory->space == PTX_SPACE_GLOBAL)
+            add_bytes(w, t, &c, address_of(w, memory, lane), bytes);
+        if (b->bar.space && !c.phase) /* of several lanes the first one's */
+            c.phase = contribute(w, bar_at(w, i, lane, b->bar.space, address_of(w, &b->bar, lane)));
+    }
+    end_copy(t, &c);
+}
+
+static void record_tensor(vm_warp *w, vm_trace_warp *t, const vm_code *i, uint32_t m)
+{
+    const vm_tensor *x = i->extra;
+    copy c = begin_copy(w, t, !x->bar.space);
+    VM_EACH(lane, m) {
+        vm_box box;
+        if (!vm_box_open(w, i, lane, &box)) /* a fault */
+            break;
+        if (x->multicast)
+            c.blocks = (unsigned)__builtin_popcount(vm_r32(w, x->multicast)[lane] & 0xffff);
+        c.bytes += vm_box_bytes(&box) * c.blocks;
+        do
+            add_bytes(w, t, &c, box.address, (uint64_t)box.count * box.bytes);
+        while (vm_box_next(&box));
+        if (x->bar.space && !c.phase)
+            c.phase = contribute(w, bar_at(w, i, lane, x->bar.space, address_of(w, &x->bar, lane)));
+    }
+    end_copy(t, &c);
+}
+
+void vm_trace_engine(vm_warp *w, vm_trace_warp *t, const vm_code *i, uint32_t m)
+{
+    const ptx_insn *in = &w->frame->function->ptx->insns[i->insn];
+    if (m == 0 || i->guard & 2)
+        head(w, t, VM_ENGINE_NOTHING, 0);
+    else if (ptx_effect_of(in) == PTX_EFFECT_BULK)
+        record_bulk(w, t, i, m);
+    else if (ptx_effect_of(in) == PTX_EFFECT_TENSOR)
+        record_tensor(w, t, i, m);
+    else
+        record_mbarrier(w, t, i, m);
+}
