@@ -71,7 +71,6 @@ static const sim_attribute common[] = {
     A(CAN_USE_STREAM_WAIT_VALUE_NOR_V1, 1),
     A(DIRECT_MANAGED_MEM_ACCESS_FROM_HOST, 1),
     A(MEM_SYNC_DOMAIN_COUNT, 1),
-    A(CLUSTER_LAUNCH, 0),
     A(MAXIMUM_TEXTURE1D_WIDTH, 131072),
     A(MAXIMUM_TEXTURE1D_LINEAR_WIDTH, 268435456),
     A(MAXIMUM_TEXTURE1D_MIPMAPPED_WIDTH, 32768),
@@ -163,6 +162,10 @@ bool sim_profile_attribute(const sim_profile *profile, CUdevice_attribute attrib
             *value = common[i].value;
             return true;
         }
+    if (attribute == CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH) {
+        *value = sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) >= 9;
+        return true;
+    }
     return false;
 }
 
