@@ -1,5 +1,6 @@
 // gemm.cu - C = A B on tensor cores. A is M x K by rows, B is K x N by rows or, with COLUMNS, by columns (N x K by
-// rows), C is M x N by rows. Elements of 16 bits, f8e4m3 or tf32 in; sums in single precision; C in f32, f16 or bf16.
+// rows), C is M x N by rows. Elements are f16, bf16 or (B by columns) f8e4m3; sums are in single precision; C in f32,
+// f16 or bf16.
 //
 // Each kernel is a step from the one before: who brings the tiles, who waits for whom, where the sums are. The first
 // three take any M, N, K, 0 included: what lies outside of a matrix counts as zero and is not written. Where rows are
@@ -7,7 +8,8 @@
 // rows and no extent of 0: the spec says so.
 //
 // A sum is added up in blocks of 32 bytes along K, in order of k, each block by the tensor core at once: it cuts what
-// lies below some 25 bits of the largest term (engine/sim/ops/README.md). Each kernel gives the same bits in every run.
+// lies below some 25 bits of the largest term, of f8e4m3 by wgmma below 13 (engine/sim/ops/README.md). Each kernel
+// gives the same bits in every run.
 //
 // Code of sm_90a is left out elsewhere, so that all of the file compiles for any device.
 //
@@ -17,7 +19,7 @@
 #include "tensor.cuh"
 
 #ifndef ELEMENT
-#define ELEMENT 1 // of A and B: 0 f16, 1 bf16, 2 f8e4m3, 3 tf32
+#define ELEMENT 1 // of A and B: 0 f16, 1 bf16, 2 f8e4m3
 #endif
 #ifndef RESULT
 #define RESULT 2 // of C: 0 f32, 1 f16, 2 bf16
@@ -62,7 +64,7 @@
 #define STAGED 1 // wgmma_*: 1: C goes through shared memory and tensor maps; 0: threads write it
 #endif
 
-typedef choose<ELEMENT, f16, bf16, f8e4m3, tf32> element;
+typedef choose<ELEMENT, f16, bf16, f8e4m3> element;
 typedef choose<RESULT, float, f16, bf16> result;
 
 enum : unsigned {
