@@ -52,6 +52,12 @@
 #ifndef CONSUMERS
 #define CONSUMERS 2 // wgmma_*: warp groups that multiply, each its rows of the tile
 #endif
+#ifndef CLUSTER_M
+#define CLUSTER_M 2 // wgmma_cluster: blocks of a cluster that share a tile of B
+#endif
+#ifndef CLUSTER_N
+#define CLUSTER_N 1 // and a tile of A
+#endif
 #ifndef STAGED
 #define STAGED 1 // wgmma_*: 1: C goes through shared memory and tensor maps; 0: threads write it
 #endif
@@ -359,7 +365,8 @@ extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N)
 }
 #endif
 
-#if defined(GEMM_WGMMA_TMA) || defined(GEMM_WGMMA_SPECIALISED) || defined(GEMM_STREAM_K) || !defined(GEMM_ONE)
+#if defined(GEMM_WGMMA_TMA) || defined(GEMM_WGMMA_SPECIALISED) || defined(GEMM_WGMMA_CLUSTER) ||                       \
+    defined(GEMM_STREAM_K) || !defined(GEMM_ONE)
 #if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
 // A tile of each operand, as tensor maps bring it: boxes whose rows are 128 bytes, swizzled. Boxes of A have all rows
@@ -387,6 +394,30 @@ struct stage {
         for (unsigned i = 0; i < b_bytes / b_box; ++i)
             tensor_load(to + a_bytes + i * b_box, map_b, (int)(COLUMNS ? k + i * box : column + i * box),
                         (int)(COLUMNS ? column : k), full);
+    }
+
+    // The same for a block that is number (m, n) of its cluster: it brings the n-th share of the rows of each box of A,
+    // to all blocks that have the same rows of C, and the m-th share of B, to all that have the same columns. Each of
+    // them expects the bytes of all shares.
+    static __device__ __forceinline__ void load_shares(unsigned char *to, const tensor_map &map_a,
+                                                       const tensor_map &map_b, unsigned row, unsigned column,
+                                                       unsigned k, barrier *full, unsigned m, unsigned n)
+    {
+        constexpr unsigned a_rows = TILE_M / CLUSTER_N, b_rows = (COLUMNS ? TILE_N : TILE_K) / CLUSTER_M;
+        unsigned same_m = 0;
+#pragma unroll
+        for (unsigned i = 0; i < CLUSTER_N; ++i)
+            same_m |= 1u << CLUSTER_M * i;
+        barrier_expect(full, bytes);
+#pragma unroll
+        for (unsigned i = 0; i < TILE_K / box; ++i)
+            tensor_multicast(to + i * a_box + n * a_rows * 128, map_a, (int)(k + i * box), (int)(row + n * a_rows),
+                             full, same_m << m);
+#pragma unroll
+        for (unsigned i = 0; i < b_bytes / b_box; ++i)
+            tensor_multicast(
+                to + a_bytes + i * b_box + m * b_rows * 128, map_b, (int)(COLUMNS ? k + i * box : column + i * box),
+                (int)((COLUMNS ? column : k) + m * b_rows), full, ((1u << CLUSTER_M) - 1) << CLUSTER_M * n);
     }
 };
 
@@ -461,21 +492,31 @@ struct group_product {
             wgmma_keep(sums[i]);
     }
 
-    // Of a warp group that only multiplies: the sums of so many steps of the ring, of which `count` were before. One
-    // thread says for the group that a stage has been read: wgmma reads for all four warps.
-    __device__ __forceinline__ void consume(const ring &ring, unsigned group, unsigned steps, unsigned &count)
+    // Of a warp group that only multiplies: the sums of so many steps of the ring, of which `count` were before. All
+    // its threads call `release` when a stage has been read.
+    template <class Release>
+    __device__ __forceinline__ void consume(const ring &ring, unsigned group, unsigned steps, unsigned &count,
+                                            Release release)
     {
         for (unsigned step = 0; step < steps; ++step, ++count) {
             barrier_wait(ring.full(count), ring.parity(count));
             add(shared_address(ring.at(count)), group, step > 0);
             wgmma_wait<1>(); // the step before this one has been read
-            if (step > 0 && threadIdx.x % 128 == 0)
-                barrier_arrive(ring.empty(count - 1));
+            if (step > 0)
+                release(ring.empty(count - 1));
         }
         wgmma_wait<0>();
-        if (threadIdx.x % 128 == 0)
-            barrier_arrive(ring.empty(count - 1));
+        release(ring.empty(count - 1));
         __syncwarp();
+    }
+
+    // One thread says for the group that a stage has been read: wgmma reads for all four warps.
+    __device__ __forceinline__ void consume(const ring &ring, unsigned group, unsigned steps, unsigned &count)
+    {
+        consume(ring, group, steps, count, [](barrier *empty) {
+            if (threadIdx.x % 128 == 0)
+                barrier_arrive(empty);
+        });
     }
 
     // Each thread writes its sums: 4 lanes have 8 neighbours of a row, which is half a sector of 16-bit results.
@@ -649,7 +690,7 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
     unsigned count = 0; // steps of all tiles so far
     if (group == CONSUMERS) {
         if (CONSUMERS > 1)
-            registers_give<CONSUMERS == 2 ? 24 : 32>();
+            registers_give<CONSUMERS == 2 ? 40 : 32>();
         if (threadIdx.x % 128 == 0) {
             tensor_prefetch(map_a);
             tensor_prefetch(map_b);
@@ -665,7 +706,7 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
         return;
     }
     if (CONSUMERS > 1)
-        registers_take<CONSUMERS == 2 ? 240 : 160>();
+        registers_take<CONSUMERS == 2 ? 232 : 160>();
     const unsigned down = group * group_product::down * 64;
     for (unsigned tile = blockIdx.x; tile < tiles_m * tiles_n; tile += gridDim.x) {
         const tile_place at = find_tile(tile, tiles_m, tiles_n);
@@ -682,11 +723,84 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
 }
 #endif
 
+#if defined(GEMM_WGMMA_CLUSTER) || !defined(GEMM_ONE)
+// Clusters of CLUSTER_M x CLUSTER_N blocks make neighbouring tiles. Blocks beside each other need the same rows of A,
+// and blocks below each other the same columns of B: each brings a share of them, and the copy goes to all (multicast).
+// Against wgmma_specialised: the L2 is read CLUSTER_N times less for A and CLUSTER_M times less for B. What it costs: a
+// stage is free when all that a block writes to have read it, so the blocks of a cluster keep step.
+extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
+    gemm_wgmma_cluster(const __grid_constant__ tensor_map map_a, const __grid_constant__ tensor_map map_b,
+                       const __grid_constant__ tensor_map map_c, result *C, unsigned M, unsigned N, unsigned K)
+{
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+    extern __shared__ __align__(16) unsigned char shared[];
+    constexpr unsigned blocks = CLUSTER_M * CLUSTER_N,
+                       partners = CLUSTER_M + CLUSTER_N - 1; // who bring a block's tiles
+    const ring ring(shared);
+    const unsigned group = threadIdx.x / 128, thread = threadIdx.x % 128, steps = ceil_div(K, TILE_K);
+    const unsigned m = cluster_rank() % CLUSTER_M, n = cluster_rank() / CLUSTER_M;
+    const unsigned tiles_m = ceil_div(M, TILE_M * CLUSTER_M), tiles_n = ceil_div(N, TILE_N * CLUSTER_N); // of clusters
+    if (threadIdx.x == 0)
+        ring.make(CONSUMERS * partners);
+    cluster_sync();
+    unsigned count = 0; // steps of all tiles so far
+    if (group == CONSUMERS) {
+        if (CONSUMERS > 1)
+            registers_give<56>();
+        if (thread == 0) {
+            tensor_prefetch(map_a);
+            tensor_prefetch(map_b);
+            for (unsigned tile = blockIdx.x / blocks; tile < tiles_m * tiles_n; tile += gridDim.x / blocks) {
+                const tile_place at = find_tile(tile, tiles_m, tiles_n);
+                const unsigned row = (at.row * CLUSTER_M + m) * TILE_M, column = (at.column * CLUSTER_N + n) * TILE_N;
+                for (unsigned step = 0; step < steps; ++step, ++count) {
+                    barrier_wait<true>(ring.empty(count), ring.parity(count) ^ 1);
+                    stage::load_shares(ring.at(count), map_a, map_b, row, column, step * TILE_K, ring.full(count), m,
+                                       n);
+                }
+            }
+        }
+        __syncwarp();
+        cluster_sync();
+    } else {
+        if (CONSUMERS > 1)
+            registers_take<CONSUMERS == 2 ? 224 : 152>();
+        // Threads 0 to partners - 1 of a group tell one partner each: those of the same m, then the others of the same
+        // n.
+        const unsigned other = thread - CLUSTER_N;
+        const unsigned partner = thread < CLUSTER_N ? m + CLUSTER_M * thread
+                                                    : other + (other >= m ? 1 : 0) + CLUSTER_M * n;
+        const auto release = [&](barrier *empty) {
+            if (thread < partners)
+                barrier_arrive(empty, partner);
+        };
+        const unsigned down = group * group_product::down * 64;
+        for (unsigned tile = blockIdx.x / blocks; tile < tiles_m * tiles_n; tile += gridDim.x / blocks) {
+            const tile_place at = find_tile(tile, tiles_m, tiles_n);
+            const unsigned row = (at.row * CLUSTER_M + m) * TILE_M + down,
+                           column = (at.column * CLUSTER_N + n) * TILE_N;
+            group_product product;
+            product.consume(ring, group, steps, count, release);
+            if (STAGED)
+                product.store_staged(map_c, ring.room(), row, column);
+            else
+                product.store(C, row, column, M, N);
+        }
+        if (STAGED && lane_id() == 0)
+            tensor_store_wait<0>();
+        __syncwarp();
+        cluster_sync(); // others arrive on this block's barriers until they are done
+    }
+#endif
+}
+#endif
+
 #if defined(GEMM_STREAM_K) || !defined(GEMM_ONE)
-// Blocks share steps, not tiles: all steps of all tiles, in a row, are cut into equal parts, one a block. Against
-// wgmma_specialised: no block is idle where tiles are few, or do not come out even; what it costs are tiles that
-// several blocks have parts of. Their sums go through global memory, where they mostly stay in the L2, and the block
-// that comes last adds the parts in order of k: so the answer is the same in every run, and nobody waits for anybody.
+// Blocks share steps, not tiles: all steps of all tiles, in a row, are cut into equal parts, one for each block.
+// Against wgmma_specialised: no block is idle where tiles are few, or do not come out even; what it costs are tiles
+// that several blocks have parts of. Their sums go through global memory, where they mostly stay in the L2, and the
+// block that comes last adds the parts in order of k: so the answer is the same in every run, and nobody waits for
+// anybody.
 //
 // `partial` has two places for each block: 0 for the tile that it goes on with, 1 for the one that it begins and does
 // not end. `counters` are 0, one for each warp group and tile, and are so again at the end.
@@ -708,7 +822,7 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
     unsigned count = 0; // steps so far
     if (group == CONSUMERS) {
         if (CONSUMERS > 1)
-            registers_give<CONSUMERS == 2 ? 24 : 32>();
+            registers_give<CONSUMERS == 2 ? 40 : 32>();
         if (thread == 0)
             for (unsigned at = begin; at < end; ++at, ++count) {
                 const tile_place place = find_tile(at / steps, tiles_m, tiles_n);
@@ -719,7 +833,7 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
         return;
     }
     if (CONSUMERS > 1)
-        registers_take<CONSUMERS == 2 ? 240 : 160>();
+        registers_take<CONSUMERS == 2 ? 232 : 160>();
     constexpr unsigned quads = group_product::down * TILE_N / 8; // of a thread
     auto place_of = [&](unsigned block, unsigned place) {
         return partial + ((offset)(2 * block + place) * CONSUMERS + group) * quads * 128 + thread;

@@ -30,7 +30,8 @@ BENCH = os.path.dirname(os.path.abspath(__file__))
 TABLE, PAGE, PICTURE, SEARCHES = "results.tsv", "RESULTS.md", "results.svg", "search.tsv"
 COLUMNS = ("family", "work", "kind", "name", "seconds", "bytes", "flops", "detail")
 NUMBERS = ("seconds", "bytes", "flops")
-BOUNDS = {"copy": "the copy", "read": "the reading", "flops": "the fp32 peak", "special": "the special functions"}
+BOUNDS = {"copy": "the copy", "read": "the reading", "flops": "the fp32 peak", "special": "the special functions",
+          "tensor": "the peak of the tensor cores"}
 
 
 def fail(text):
@@ -66,6 +67,14 @@ def peer_lines(path):
         return [line.rstrip("\n").split("\t") for line in file]
 
 
+def tensor_peak(samples):
+    """The peak that the sweep's rooflines have: a roofline is what the peak would take, by what was measured."""
+    for result in (sample.get("result") for sample in samples):
+        if result and result["measured"] and (result.get("roofline_unit") or "").startswith("tensor"):
+            return result["flops"] / (result["seconds"] * result["roofline"])
+    return None
+
+
 def sweep_rows(family, work, bound, sweep, bounds, peers):
     """The rows of one work: what `kiln tune --json` wrote, of one sweep or, with colons between them, of several of
     different variants; and lines of peers as peer.h prints them."""
@@ -87,6 +96,9 @@ def sweep_rows(family, work, bound, sweep, bounds, peers):
     print(format_row(family, work, "work", tune["device"]["name"], detail=settings(tune["sizes"])))
     if bound == "flops":
         print(format_row(family, work, "bound", "flops", 1.0, flops=tune["device"]["peak_flops"]))
+    if bound == "tensor":
+        print(format_row(family, work, "bound", "tensor", 1.0, flops=tensor_peak(tune["samples"]) or
+                         fail(f"{sweep}: no sample was held against the tensor cores")))
     bound, _, each = bound.partition(":")  # special:7: operations, as the spec counts them, for each special function
     for _, _, name, seconds, moved in peer_lines(bounds):
         if name == bound and each:
@@ -137,7 +149,7 @@ class Work:
         self.peers = sorted(self.of["peer"], key=lambda row: row["seconds"])
         self.device, self.sizes = self.of["work"][0]["name"], self.of["work"][0]["detail"]
         self.bound, self.sweep = self.of["bound"][0], self.of["sweep"][0]
-        self.unit = "flops" if self.bound["name"] in ("flops", "special") else "bytes"
+        self.unit = "flops" if self.bound["name"] in ("flops", "special", "tensor") else "bytes"
 
     def rate(self, row):
         """Bytes or operations a second; a peer does the work that the contenders do."""
@@ -173,9 +185,9 @@ def page_of(folder):
              "largest works of dcs, cutoff and mri some rows, as their specs say), the median of many repetitions between events,",
              "the L2 flushed where the buffers fit in it. The peer ran in the same run on the same work, timed the same way. The",
              "bound is the bandwidth of copying or reading 1 GiB by `float4` (`tests/bench/peers/bounds.cu`), the device's fp32",
-             "peak, or the rate of its special functions, as measured; a share of it is the least traffic or the operations that the",
-             "work needs, by the time. What a cache saves, or special functions made on other pipes, can put it above 1. Variants in",
-             "brackets do not do the family's work: they bound it, or read less.", "",
+             "peak, that of its tensor cores, or the rate of its special functions, as measured; a share of it is the least",
+             "traffic or the operations that the work needs, by the time. What a cache saves, or special functions made on other",
+             "pipes, can put it above 1. Variants in brackets do not do the family's work: they bound it, or read less.", "",
              "![The best of each variant, by share of the bound](results.svg)", "",
              "| family | work | best variant | share of the bound | against the peer | sweep |",
              "| --- | --- | --- | --- | --- | --- |"]

@@ -13,7 +13,7 @@ cp "$root/tests/bench/catalogue.sh" "$root/tests/bench/results.py" "$root/tests/
 : >"$work/tests/bench/peers/bounds.cu"
 echo "// link: -lcublas" >"$work/tests/bench/peers/turn.cu"
 : >"$work/tests/bench/peers/shift.cu"
-printf '# a comment\nturn copy default N=3,M=4\nadd flops default\nshift flops default\n' >"$work/tests/bench/works.txt"
+printf '# a comment\nturn copy default N=3,M=4\nadd flops default\nshift flops default\nproduct tensor default\n' >"$work/tests/bench/works.txt"
 
 # An "executable" that prints the lines of bounds.cu, or of turn.cu if it was linked with cuBLAS. shift.cu does not compile.
 cat >"$work/bin/nvcc" <<'END'
@@ -29,10 +29,13 @@ cat >"$work/bin/kiln" <<'END'
 #!/bin/sh
 measured=true
 case $* in */add.yaml*) measured=false ;; esac
+flops=null
+case $* in */product.yaml*) flops=1e9 ;; esac
 contender=true
 sample() { # VARIANT SECONDS PARAMS STATUS
     printf '{"variant": "%s", "params": {%s}, "status": "%s", "contender": %s, "result": {"measured": %s,
-            "seconds": %s, "bytes": 4e8, "flops": null}}' "$1" "$3" "$4" $contender $measured "$2"
+            "seconds": %s, "bytes": 4e8, "flops": %s, "roofline": 0.5, "roofline_unit": "tensor_fp16"}}' \
+        "$1" "$3" "$4" $contender $measured "$2" $flops
 }
 printf '{"device": {"name": "Some GPU", "peak_flops": 6e13}, "sizes": {"M": 4, "N": 3}, "samples": [%s, %s, %s, %s],
         "totals": {"configurations": 4, "seconds": 1.5}}' \
@@ -76,6 +79,10 @@ END
 same "what kiln was asked of groups" "$work/said" "$work/said.wanted"
 sed 's/sweep\t4\t1.5\t0\t0\t1 x/sweep\t8\t3\t0\t0\t2 x/; /peer/q' "$work/rows.wanted" >"$work/groups.wanted"
 same "rows.tsv of groups" "$work/groups/rows.tsv" "$work/groups.wanted"
+
+# The peak of the tensor cores is what rooflines have: 1e9 operations in 400 us are half of 5e12 a second.
+"$work/tests/bench/catalogue.sh" "$work/product" product 2>"$work/progress"
+grep -q "product	default	bound	tensor	1	0	5e+12" "$work/product/rows.tsv"
 
 # What was only estimated is no row, and the exit code says so.
 if "$work/tests/bench/catalogue.sh" "$work/none" add 2>"$work/progress"; then
