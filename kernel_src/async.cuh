@@ -235,12 +235,35 @@ __device__ __forceinline__ unsigned cluster_rank()
     return rank;
 }
 
-// All threads of all blocks meet. A block whose shared memory others write or arrive in must not end before they have:
-// it calls this last.
-__device__ __forceinline__ void cluster_sync()
+// All threads of all blocks meet: they have arrived, then each waits until all have. What others did before they arrived
+// is seen after the wait. A block whose shared memory others write or arrive in must not end before they have, and must
+// have begun before they do.
+__device__ __forceinline__ void cluster_arrive()
 {
     asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+}
+
+__device__ __forceinline__ void cluster_wait()
+{
     asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+
+__device__ __forceinline__ void cluster_sync()
+{
+    cluster_arrive();
+    cluster_wait();
+}
+
+// Writes what lies at the same place in block `rank` of the cluster; its own is one of them.
+__device__ __forceinline__ void cluster_store(float *at, unsigned rank, float value)
+{
+    asm volatile("{\n"
+                 ".reg .b32 remote;\n"
+                 "mapa.shared::cluster.u32 remote, %0, %1;\n"
+                 "st.shared::cluster.f32 [remote], %2;\n"
+                 "}" ::"r"(shared_address(at)),
+                 "r"(rank), "f"(value)
+                 : "memory");
 }
 
 // ---- launches that overlap: `overlap: true` of a step ----

@@ -25,7 +25,7 @@
 // The tuning parameters are macros. A spec sets them; the defaults are for an editor. A kernel is compiled where its own
 // macro NORMALISE_<NAME> is set, or where NORMALISE_ONE is not.
 
-#include "common.cuh"
+#include "async.cuh"
 
 #ifndef KIND
 #define KIND 0 // 0: softmax, 1: layer norm, 2: RMS norm
@@ -57,8 +57,11 @@
 #ifndef AHEAD
 #define AHEAD 0 // register_row, cluster_row: rows on their way while one is worked on: 0 or 1, with KEEP 2 up to 3
 #endif
+#ifndef CLUSTER
+#define CLUSTER 2 // cluster_row: blocks that share a row
+#endif
 #ifndef PER_SM
-#define PER_SM 0 // register_row: blocks that an SM has room for; 0: a block has no second turn
+#define PER_SM 0 // register_row, cluster_row: blocks that an SM has room for; 0: a block has no second turn
 #endif
 #ifndef HOLD_WEIGHTS
 #define HOLD_WEIGHTS 0 // register_row, cluster_row: 1: gamma and beta are kept in registers from row to row
@@ -724,6 +727,49 @@ extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM > 0 ? PER_SM : 1)
     constexpr unsigned teams = BLOCK / LANES;
     const unsigned of_block = threadIdx.x / LANES;
     Lanes team = {threadIdx.x % LANES, of_block, blockIdx.x * teams + of_block, gridDim.x * teams, 0};
+    held_rows(x, gamma, beta, y, rows, width, epsilon, team);
+}
+#endif
+
+#if defined(NORMALISE_CLUSTER_ROW) || !defined(NORMALISE_ONE)
+struct Blocks { // CLUSTER blocks
+    enum : unsigned { lanes = CLUSTER * BLOCK, WARPS = lanes / WARP };
+    unsigned lane, of_block;
+    unsigned row, step;
+    unsigned turn;
+
+    // Each warp's part goes to every block, so that one barrier of the cluster will do; calls use two arrays in turn.
+    template <class Op> __device__ __forceinline__ float reduce(float mine)
+    {
+        __shared__ float partials[2][WARPS];
+        float *const now = partials[turn % 2];
+        mine = lanes_reduce<Op, WARP>(mine);
+        if (turn++ == 0)
+            cluster_wait(); // all blocks have begun
+        if (lane_id() < CLUSTER)
+            cluster_store(now + lane / WARP, lane_id(), mine);
+        cluster_sync();
+        mine = now[lane_id() % WARPS];
+#pragma unroll
+        for (unsigned i = WARP; i < WARPS; i += WARP)
+            mine = Op::combine(mine, now[i + lane_id()]);
+        constexpr unsigned count = WARPS < WARP ? WARPS : WARP;
+        return lanes_reduce<Op, count>(mine);
+    }
+};
+
+// CLUSTER blocks hold a row: for rows that are too wide for one SM, or too few for all.
+//
+// Against register_row: registers and shared memory of several SMs, and several SMs' requests for one row. What the blocks
+// know of the row goes from one's shared memory to the others', and a barrier of the cluster takes the place of that of
+// a block.
+extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM > 0 ? PER_SM : 1)
+    normalise_cluster_row(const element *__restrict__ x, const element *__restrict__ gamma,
+                          const element *__restrict__ beta, element *__restrict__ y, unsigned rows, unsigned width,
+                          float epsilon)
+{
+    cluster_arrive();
+    Blocks team = {cluster_rank() * BLOCK + threadIdx.x, 0, blockIdx.x / CLUSTER, gridDim.x / CLUSTER, 0};
     held_rows(x, gamma, beta, y, rows, width, epsilon, team);
 }
 #endif
