@@ -393,6 +393,7 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
             barrier_arrive(empty + stage);
         if (CLUSTER > 1 && threadIdx.x % 128 < CLUSTER)
             barrier_arrive(empty + stage, threadIdx.x % 128);
+        __syncwarp();
 #pragma unroll
         for (unsigned i = 0; i < TILE_N / 2; ++i)
             total[i] += sum[i];
