@@ -165,6 +165,15 @@ __device__ __forceinline__ void tensor_multicast(void *to, const tensor_map &map
                  : "memory");
 }
 
+__device__ __forceinline__ void tensor_multicast(void *to, const tensor_map &map, int x, int y, int z, barrier *full,
+                                                 unsigned blocks)
+{
+    asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
+                 "[%0], [%1, {%2, %3, %4}], [%5], %6;" ::"r"(shared_address(to)),
+                 "l"(&map), "r"(x), "r"(y), "r"(z), "r"(shared_address(full)), "h"((unsigned short)blocks)
+                 : "memory");
+}
+
 // Begins to copy a box out. Before it: fence_async by those who wrote it, and a barrier.
 __device__ __forceinline__ void tensor_store(const tensor_map &map, int x, int y, const void *from)
 {

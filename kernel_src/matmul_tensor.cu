@@ -40,6 +40,9 @@
 #ifndef CONSUMERS
 #define CONSUMERS 2 // tensor_bf16x6: warp groups that multiply, 64 rows of P each
 #endif
+#ifndef CLUSTER
+#define CLUSTER 1 // tensor_bf16x6: blocks, one below the other, that share copies of B
+#endif
 #ifndef SWIZZLE
 #define SWIZZLE 8 // block rows that are walked down before the next block column
 #endif
@@ -58,10 +61,11 @@ struct Corner {
 
 // SWIZZLE block rows are walked down before the next block column, so that blocks that run at the same time share rows
 // of A and columns of B in the L2.
-template <unsigned height, unsigned width> __device__ __forceinline__ Corner tile_corner(unsigned M, unsigned N)
+template <unsigned height, unsigned width>
+__device__ __forceinline__ Corner tile_corner(unsigned block, unsigned M, unsigned N)
 {
     unsigned rows = ceil_div(M, height), cols = ceil_div(N, width);
-    unsigned group = blockIdx.x / (SWIZZLE * cols), place = blockIdx.x % (SWIZZLE * cols);
+    unsigned group = block / (SWIZZLE * cols), place = block % (SWIZZLE * cols);
     unsigned walked = min((unsigned)SWIZZLE, rows - group * SWIZZLE);
     return {(group * SWIZZLE + place % walked) * height, place / walked * width};
 }
@@ -181,7 +185,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
 {
     extern __shared__ float4 stages[]; // the type gives the alignment
     float *base = (float *)stages;
-    Corner corner = tile_corner<TILE_M, TILE_N>(M, N);
+    Corner corner = tile_corner<TILE_M, TILE_N>(blockIdx.x, M, N);
     unsigned lane = lane_id(), warp_m = warp_id() / WARPS_N, warp_n = warp_id() % WARPS_N;
     unsigned tiles = ceil_div(K, TILE_K);
     bool quads_a = K % 4 == 0 && is_aligned<16>(A), quads_b = N % 4 == 0 && is_aligned<16>(B);
@@ -296,22 +300,29 @@ static_assert(CONSUMERS == 2 || CONSUMERS == 3, "registers are shared out for th
 static_assert(TILE_K == 32 || TILE_K == 64, "a row of a box of A is 64 or 128 bytes");
 static_assert(TILE_N % 64 == 0, "a row of a box of B is 128 bytes");
 
-// The block's copies: a step of all parts of A and of B a stage.
+// The block's copies: a step of all parts of A and of B a stage. The blocks of a cluster take turns in copying boxes of
+// B, each to all of them, so a stage must be empty in all.
 __device__ __forceinline__ void copy_parts(const tensor_map &map_a, const tensor_map &map_b, char *stages,
                                            barrier *full, barrier *empty, Corner corner, unsigned steps)
 {
+    const unsigned rank = CLUSTER > 1 ? cluster_rank() : 0;
     for (unsigned step = 0; step < steps; ++step) {
         unsigned stage = step % STAGES;
         char *to = stages + stage * STAGE_BYTES;
-        barrier_wait(empty + stage, (step / STAGES + 1) & 1);
+        barrier_wait<(CLUSTER > 1)>(empty + stage, (step / STAGES + 1) & 1);
         barrier_expect(full + stage, STAGE_BYTES);
 #pragma unroll
         for (unsigned part = 0; part < 3; ++part) {
             tensor_load(to + part * BOX_A, map_a, step * TILE_K, corner.row, part, full + stage);
 #pragma unroll
-            for (unsigned box = 0; box < TILE_N / 64; ++box)
-                tensor_load(to + 3 * BOX_A + part * PART_B + box * BOX_B, map_b, corner.col + box * 64, step * TILE_K,
-                            part, full + stage);
+            for (unsigned box = 0; box < TILE_N / 64; ++box) {
+                char *to_b = to + 3 * BOX_A + part * PART_B + box * BOX_B;
+                if (CLUSTER == 1)
+                    tensor_load(to_b, map_b, corner.col + box * 64, step * TILE_K, part, full + stage);
+                else if ((part * (TILE_N / 64) + box) % CLUSTER == rank)
+                    tensor_multicast(to_b, map_b, corner.col + box * 64, step * TILE_K, part, full + stage,
+                                     (1 << CLUSTER) - 1);
+            }
         }
     }
 }
@@ -340,7 +351,7 @@ __device__ __forceinline__ void multiply_stage(float (&sum)[TILE_N / 2], unsigne
 //
 // Against tensor_3xtf32: the same bound, as bf16 is twice as fast as tf32, and smaller errors, since all small products
 // of a step come before the large ones. Operands come straight from shared memory, in the order in which they are in
-// global memory: B too, as wgmma turns 16-bit operands over. One warp of the first group copies; the groups that
+// global memory: B too, as wgmma turns 16-bit operands over. Blocks of a cluster take each other's copies of B. One warp of the first group copies; the groups that
 // multiply take its registers for their sums, which they need twice. A group adds up while another one multiplies.
 extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
     matmul_tensor_bf16x6(const __grid_constant__ tensor_map map_a, const __grid_constant__ tensor_map map_b,
@@ -349,20 +360,27 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
 {
     extern __shared__ __align__(1024) char ring[]; // boxes with a swizzle of 128 bytes lie at multiples of 1024
     __shared__ barrier full[STAGES], empty[STAGES];
-    Corner corner = tile_corner<ROWS, TILE_N>(M, N);
+    Corner corner = tile_corner<ROWS * CLUSTER, TILE_N>(blockIdx.x / CLUSTER, M, N);
+    corner.row += blockIdx.x % CLUSTER * ROWS;
     unsigned steps = ceil_div(K, TILE_K), group = warp_id() / 4;
     if (threadIdx.x == 0) {
         for (unsigned s = 0; s < STAGES; ++s) {
             barrier_init(full + s, 1);
-            barrier_init(empty + s, CONSUMERS);
+            barrier_init(empty + s, CONSUMERS * CLUSTER);
         }
         barriers_made();
     }
-    __syncthreads();
+    if (CLUSTER > 1)
+        cluster_sync();
+    else
+        __syncthreads();
     if (group == 0) {
         registers_give<OTHER_REGISTERS>();
         if (threadIdx.x == 0)
             copy_parts(map_a, map_b, ring, full, empty, corner, steps);
+        __syncwarp();
+        if (CLUSTER > 1)
+            cluster_sync();
         return;
     }
     registers_take<GROUP_REGISTERS>();
@@ -371,12 +389,17 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
         unsigned stage = step % STAGES, base = shared_address(ring + stage * STAGE_BYTES);
         barrier_wait(full + stage, step / STAGES & 1);
         multiply_stage(sum, base + (group - 1) * 64 * TILE_K * 2, base + 3 * BOX_A);
-        if (threadIdx.x % 128 == 0)
+        if (CLUSTER == 1 && threadIdx.x % 128 == 0)
             barrier_arrive(empty + stage);
+        if (CLUSTER > 1 && threadIdx.x % 128 < CLUSTER)
+            barrier_arrive(empty + stage, threadIdx.x % 128);
+        __syncwarp();
 #pragma unroll
         for (unsigned i = 0; i < TILE_N / 2; ++i)
             total[i] += sum[i];
     }
+    if (CLUSTER > 1)
+        cluster_sync(); // a block ends when no other one arrives at its barriers any more
 
     bool carried = true;
 #pragma unroll
