@@ -136,6 +136,11 @@ typedef struct kiln_tune_options {
                                       minimises their geometric mean, with 1 / value for those that are maximised */
     size_t objective_count;
     const char *command; /* how the sweep was asked for, such as a command line: kept with each sample; NULL: none */
+    /* A simulated device, in this process: each configuration is verified at this set of sizes of the spec, and its time
+     * estimated at the sizes of the sweep, where only a few blocks of each kernel run. NULL: both at the sizes of the
+     * sweep. A configuration that is not valid at this set is not verified. KILN_ERROR_UNSUPPORTED: how much the spec
+     * does depends on data (inputs, `while`), its buffers have more than 256 MiB, or `run` asks for something else. */
+    const char *verify_size_set;
 } kiln_tune_options;
 
 typedef struct kiln_tuning kiln_tuning;

@@ -13,6 +13,9 @@
 kiln_status kiln__plan_make(kiln_engine *engine, kiln__config *config, kiln__code *code, kiln_plan **plan,
                             kiln_error **error);
 
+/* Whether how much a variant does depends on its data: `while` and `host` steps. */
+bool kiln__steps_depend(const kiln__variant *variant);
+
 /* Inputs and expected outputs that do not depend on the configuration are made once and shared by the plans of a
  * sweep: buffers filled on the device, references computed on the host. One per sweep; NULL is allowed everywhere. */
 typedef struct kiln__shared kiln__shared;

@@ -37,6 +37,12 @@ bool kiln__steps_dynamic(const kiln__step *steps, size_t count)
     return false;
 }
 
+bool kiln__steps_depend(const kiln__variant *variant)
+{
+    return kiln__steps_dynamic(variant->before, variant->before_count) ||
+           kiln__steps_dynamic(variant->steps, variant->step_count);
+}
+
 size_t kiln__steps_most_words(const kiln__step *steps, size_t count)
 {
     size_t most = 0;

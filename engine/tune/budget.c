@@ -1,4 +1,4 @@
-/* budget.c - the limits that end a sweep. */
+/* budget.c - the options of a sweep, checked; its limits, and whether they are reached. */
 #include <math.h>
 
 #include "tune_internal.h"
@@ -34,4 +34,40 @@ bool kiln__budget_over(kiln__budget *b)
 bool kiln__budget_any(const kiln_tune_options *o)
 {
     return o->max_configurations || o->max_seconds > 0 || o->max_roofline > 0 || o->stagnation;
+}
+
+kiln_status kiln__tune_take(const kiln_allocator *mem, const char *function, const kiln_tune_options *given,
+                            kiln_tune_options *options, kiln_run_options *run, kiln_error **error)
+{
+    KILN__TRY(kiln__take_struct(mem, error, function, "options", given, options, sizeof *options));
+    KILN__TRY(kiln__check_names(mem, error, function, "options.variants", "options.variant_count", options->variants,
+                                options->variant_count));
+    KILN__TRY(kiln__check_settings(mem, error, function, "options.params", "options.param_count", options->params,
+                                   options->param_count));
+    KILN__TRY(kiln__check_settings(mem, error, function, "options.sizes", "options.size_count", options->sizes,
+                                   options->size_count));
+    KILN__TRY(kiln__take_run(mem, error, function, "options.run", options->run, run));
+    options->run = run;
+    KILN__TRY(kiln__check_names(mem, error, function, "options.devices", "options.device_count", options->devices,
+                                options->device_count));
+    KILN__TRY(kiln__check_names(mem, error, function, "options.objectives", "options.objective_count",
+                                options->objectives, options->objective_count));
+    const unsigned flags = KILN_TUNE_FRESH | KILN_TUNE_NO_STOP_EARLY | KILN_TUNE_NO_FINALS;
+    if (options->flags & ~flags)
+        return kiln__fail_flags(mem, error, function, "options.flags", options->flags & ~flags);
+    if ((unsigned)options->isolation > KILN_ISOLATE_ALWAYS)
+        return kiln__fail_enum(mem, error, function, "options.isolation", (unsigned)options->isolation,
+                               KILN_ISOLATE_ALWAYS + 1);
+    const struct {
+        const char *name;
+        double value;
+    } numbers[] = {{"options.max_seconds", options->max_seconds},
+                   {"options.max_roofline", options->max_roofline},
+                   {"options.improvement", options->improvement}};
+    for (size_t i = 0; i < KILN__COUNT(numbers); i++)
+        if (!(numbers[i].value >= 0)) /* NaN too */
+            return kiln__fail_number(mem, error, function, numbers[i].name, numbers[i].value);
+    if (isnan(options->sample_timeout)) /* negative: no limit */
+        return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "%s: options.sample_timeout is nan", function);
+    return KILN_OK;
 }

@@ -127,6 +127,7 @@ kiln_status kiln__recorder_open(kiln_engine *engine, const kiln_spec *spec, cons
         snprintf(r->driver, sizeof r->driver, "%d.%d", info->driver_version / 1000, info->driver_version % 1000 / 10);
     kiln__text run = {.mem = engine->mem};
     describe_run(kiln__tune_run(options), &run);
+    kiln__split_print(spec, options, &run);
     r->run = keep_text(&r->arena, &run);
     char *path = realpath(spec->path, NULL); /* NULL: it was parsed from memory */
     r->path = path && !strchr(path, '\n') ? kiln__arena_strdup(&r->arena, path) : "";

@@ -34,9 +34,10 @@ typedef struct sweep {
     const kiln_tune_options *options;
     kiln_run_options run; /* what `options` refers to */
     kiln__tune_source *source;
-    kiln__shared *shared;
-    kiln__crew *crew; /* measures in other processes, one per device; NULL: in this process */
-    job *flying;      /* the job that each of them measures; no sample: none */
+    kiln__shared *shared, *small; /* small: at `verify_size_set`; NULL: none */
+    bool fits;                    /* the buffers of a plan were looked at */
+    kiln__crew *crew;             /* measures in other processes, one per device; NULL: in this process */
+    job *flying;                  /* the job that each of them measures; no sample: none */
     size_t flying_count;
     bool alone;               /* one of them is retried with nothing else at work, or waits for that */
     const char **devices;     /* id of each */
@@ -172,6 +173,12 @@ static bool add_known(sweep *s, const job *made, kiln_status *ended, kiln_error 
 
 /* ---- a lost context ---- */
 
+static kiln_status open_shared(sweep *s, kiln_error **error)
+{
+    KILN__TRY(kiln__shared_open(s->engine, s->spec, &s->shared, error));
+    return s->options->verify_size_set ? kiln__shared_open(s->engine, s->spec, &s->small, error) : KILN_OK;
+}
+
 /* After a fault the context is lost, with everything on the device. On the simulated device a new one is created, if
  * the engine owns it. On a GPU the process would have to end, so the sweep ends. */
 static kiln_status recover(sweep *s, kiln_error *why, kiln_error **error)
@@ -185,7 +192,8 @@ static kiln_status recover(sweep *s, kiln_error *why, kiln_error **error)
                                "the sweep ends after %llu%s configurations, because the device's context is lost: %s",
                                (unsigned long long)s->tuning->totals.configurations, of, kiln_error_message(why));
     kiln__shared_free(s->shared);
-    s->shared = NULL;
+    kiln__shared_free(s->small);
+    s->shared = s->small = NULL;
     CUcontext fresh = NULL, previous = NULL;
     pthread_mutex_lock(&engine->lock);
     engine->driver.cuDevicePrimaryCtxRelease_(engine->device);
@@ -202,7 +210,7 @@ static kiln_status recover(sweep *s, kiln_error *why, kiln_error **error)
     }
     if (result != CUDA_SUCCESS)
         return kiln__driver_fail(&engine->driver, engine->mem, result, error, "renewing the context after a fault");
-    return status == KILN_OK ? kiln__shared_open(engine, s->spec, &s->shared, error) : status;
+    return status == KILN_OK ? open_shared(s, error) : status;
 }
 
 /* ---- drawing configurations, starting their compiles ---- */
@@ -364,14 +372,26 @@ static kiln_status run_code(sweep *s, job *taken, const kiln__trial *trial, kiln
     taken->config = NULL; /* owned by the plan, also after a failure */
     if (status == KILN_OK) {
         kiln__plan_share(plan, s->shared);
+        if (s->small && !s->fits)
+            status = kiln__split_fits(plan, s->engine, s->spec, error);
+        s->fits = status == KILN_OK;
+    }
+    if (status == KILN_OK) {
         kiln_run_options how = kiln__trial_run(&s->run, trial);
         const kiln_result *ran = NULL;
+        const kiln_result small = *result;
+        if (s->small)
+            how.flags |= KILN_RUN_NO_VERIFY;
         status = kiln_plan_run(plan, &how, &ran, error);
         *result = ran ? *ran : *result;
+        if (ran && s->small) {
+            result->verified = small.verified;
+            result->worst_error = small.worst_error;
+        }
         if (status == KILN_OK)
             status = kiln__recorder_note(s->recorder, plan, error);
-        kiln_plan_close(plan);
     }
+    kiln_plan_close(plan);
     return status;
 }
 
@@ -380,7 +400,17 @@ static kiln_status run_here(sweep *s, job *taken, kiln_error **error)
     kiln_error *why = NULL, *lost_why = NULL;
     taken->start = kiln__now_ns();
     kiln__trial trial = {.stop_early_above = kiln__trial_bound(s->options, s->tuning->best)};
-    kiln_status status = run_code(s, taken, &trial, kiln__tuning_result(taken->sample), &why), lost = KILN_OK;
+    kiln_result *result = kiln__tuning_result(taken->sample);
+    kiln_status status = KILN_OK, lost = KILN_OK;
+    if (s->small)
+        status = kiln__split_verify(s->engine, s->spec, s->options, s->small, taken->sample, result, &why);
+    if (status == KILN_OK)
+        status = run_code(s, taken, &trial, result, &why);
+    if (s->small && status == KILN_ERROR_UNSUPPORTED && !s->fits) {
+        forget(taken);
+        pass_on(why, error);
+        return status;
+    }
     if (is_fatal(status)) {
         forget(taken);
         pass_on(why, error);
@@ -697,7 +727,7 @@ static kiln_status open_sweep(sweep *s, kiln_error **error)
         return kiln__fail_memory(error);
     status = kiln__recorder_open(engine, s->spec, s->options, &s->recorder, error);
     if (status == KILN_OK)
-        status = kiln__shared_open(engine, s->spec, &s->shared, error);
+        status = open_shared(s, error);
     if (status == KILN_OK)
         status = open_crew(s, error);
     return status == KILN_OK ? open_places(s, error) : status;
@@ -712,46 +742,11 @@ static void close_sweep(sweep *s)
         forget(&s->flying[i]);
     kiln__free(s->engine->mem, s->flying);
     kiln__shared_free(s->shared);
+    kiln__shared_free(s->small);
     kiln__recorder_free(s->recorder);
     kiln__tune_source_free(s->source);
     kiln__goals_free(s->goals);
     kiln__free(s->engine->mem, s->jobs);
-}
-
-static kiln_status take_options(const kiln_allocator *mem, const char *function, const kiln_tune_options *given,
-                                kiln_tune_options *options, kiln_run_options *run, kiln_error **error)
-{
-    KILN__TRY(kiln__take_struct(mem, error, function, "options", given, options, sizeof *options));
-    KILN__TRY(kiln__check_names(mem, error, function, "options.variants", "options.variant_count", options->variants,
-                                options->variant_count));
-    KILN__TRY(kiln__check_settings(mem, error, function, "options.params", "options.param_count", options->params,
-                                   options->param_count));
-    KILN__TRY(kiln__check_settings(mem, error, function, "options.sizes", "options.size_count", options->sizes,
-                                   options->size_count));
-    KILN__TRY(kiln__take_run(mem, error, function, "options.run", options->run, run));
-    options->run = run;
-    KILN__TRY(kiln__check_names(mem, error, function, "options.devices", "options.device_count", options->devices,
-                                options->device_count));
-    KILN__TRY(kiln__check_names(mem, error, function, "options.objectives", "options.objective_count",
-                                options->objectives, options->objective_count));
-    const unsigned flags = KILN_TUNE_FRESH | KILN_TUNE_NO_STOP_EARLY | KILN_TUNE_NO_FINALS;
-    if (options->flags & ~flags)
-        return kiln__fail_flags(mem, error, function, "options.flags", options->flags & ~flags);
-    if ((unsigned)options->isolation > KILN_ISOLATE_ALWAYS)
-        return kiln__fail_enum(mem, error, function, "options.isolation", (unsigned)options->isolation,
-                               KILN_ISOLATE_ALWAYS + 1);
-    const struct {
-        const char *name;
-        double value;
-    } numbers[] = {{"options.max_seconds", options->max_seconds},
-                   {"options.max_roofline", options->max_roofline},
-                   {"options.improvement", options->improvement}};
-    for (size_t i = 0; i < KILN__COUNT(numbers); i++)
-        if (!(numbers[i].value >= 0)) /* NaN too */
-            return kiln__fail_number(mem, error, function, numbers[i].name, numbers[i].value);
-    if (isnan(options->sample_timeout)) /* negative: no limit */
-        return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "%s: options.sample_timeout is nan", function);
-    return KILN_OK;
 }
 
 kiln_status kiln_tune(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *given, kiln_tuning **tuning,
@@ -761,10 +756,11 @@ kiln_status kiln_tune(kiln_engine *engine, const kiln_spec *spec, const kiln_tun
     KILN__NEEDS(NULL, error, engine);
     KILN__NEEDS(engine->mem, error, spec);
     sweep s = {.engine = engine, .spec = spec, .options = &options, .start = kiln__now_ns()};
-    KILN__TRY(take_options(engine->mem, __func__, given, &options, &s.run, error));
+    KILN__TRY(kiln__tune_take(engine->mem, __func__, given, &options, &s.run, error));
     KILN__NEEDS(engine->mem, error, tuning);
     s.run.sample_timeout = options.sample_timeout != 0 ? options.sample_timeout : s.run.sample_timeout;
     options.sample_timeout = s.run.sample_timeout;
+    KILN__TRY(kiln__split_check(engine, spec, &options, error));
     s.budget = (kiln__budget){.options = &options, .start = s.start};
     kiln_status status = open_sweep(&s, error);
     bool begun = status == KILN_OK;

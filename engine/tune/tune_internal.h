@@ -61,6 +61,21 @@ kiln_run_options kiln__trial_run(const kiln_run_options *sweep, const kiln__tria
 /* The features of a plan that has run, as a text of settings. */
 kiln_status kiln__trial_features(kiln_plan *plan, kiln__text *out, kiln_error **error);
 
+/* ---- a sample at two sizes (split.c) ---- */
+
+/* Refuses what `verify_size_set` of the options cannot be used for (KILN_ERROR_UNSUPPORTED). */
+kiln_status kiln__split_check(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *options,
+                              kiln_error **error);
+/* The same for the size of the buffers of the sweep's first plan. */
+kiln_status kiln__split_fits(const kiln_plan *plan, kiln_engine *engine, const kiln_spec *spec, kiln_error **error);
+/* " at tiny (N=300)": where samples are verified. False: there is no such set. */
+bool kiln__split_print(const kiln_spec *spec, const kiln_tune_options *options, kiln__text *out);
+/* Runs the configuration at `verify_size_set`, and fills in what it says of the answer. A configuration that is not valid
+ * at these sizes stays unverified. */
+kiln_status kiln__split_verify(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *options,
+                               kiln__shared *shared, const kiln_sample *sample, kiln_result *result,
+                               kiln_error **error);
+
 /* ---- the fastest, measured again (finalists.c) ---- */
 
 typedef struct kiln__again { /* functions of the sweep */
@@ -143,6 +158,9 @@ typedef struct kiln__budget {
 bool kiln__budget_any(const kiln_tune_options *options); /* whether there is a limit */
 void kiln__budget_note(kiln__budget *budget, const kiln_sample *sample, double value);
 bool kiln__budget_over(kiln__budget *budget);
+/* The caller's options, checked; `run`: a copy of those that they refer to. */
+kiln_status kiln__tune_take(const kiln_allocator *mem, const char *function, const kiln_tune_options *given,
+                            kiln_tune_options *options, kiln_run_options *run, kiln_error **error);
 
 /* ---- what determines a sample (determine.c) ---- */
 

@@ -140,6 +140,40 @@ static int choose_devices(cli *c, cli_list *devices)
     return code || !all ? code : list_gpus(c, devices);
 }
 
+/* Without a GPU, a device, sizes or a way of running: answers are verified at the small sizes of a simulated device, and
+ * times estimated at a GPU's default sizes. */
+static void choose_sizes(cli *c, tune_view *view, const kiln_run_options *run, kiln_tune_options *options)
+{
+    const cli_args *args = &c->args;
+    const char *large = kiln_spec_size_set(c->spec, 0)->name;
+    view->small = NULL;
+    if (!view->device->simulated || view->device_named || args->sizes.count || args->isolate || run->flags ||
+        run->input_count)
+        return;
+    for (size_t i = 1; i < kiln_spec_size_set_count(c->spec); i++)
+        if (strcmp(kiln_spec_size_set(c->spec, i)->name, "tiny") == 0)
+            view->small = kiln_spec_size_set(c->spec, i);
+    options->verify_size_set = view->small ? view->small->name : NULL;
+    options->size_set = view->chosen.choice.size_set = view->small ? large : options->size_set;
+}
+
+/* A spec that cannot be estimated at sizes of its own is so at the small ones. */
+static kiln_status tune_sizes(cli *c, tune_view *view, kiln_tune_options *options, kiln_tuning **tuning,
+                              kiln_error **error)
+{
+    kiln_status status = kiln_tune(c->engine, c->spec, options, tuning, error);
+    if (status != KILN_ERROR_UNSUPPORTED || !view->small || (*tuning && kiln_tuning_count(*tuning)))
+        return status;
+    kiln_tuning_free(*tuning);
+    kiln_error_free(*error);
+    *tuning = NULL;
+    *error = NULL;
+    view->small = NULL;
+    options->verify_size_set = NULL;
+    options->size_set = view->chosen.choice.size_set = NULL;
+    return kiln_tune(c->engine, c->spec, options, tuning, error);
+}
+
 static bool has_limit(const cli_args *args)
 {
     return args->max_configurations || args->max_seconds > 0 || args->max_roofline > 0 || args->stagnation;
@@ -193,7 +227,8 @@ static int tune_run(cli *c)
     }
     options.store = store;
     cli_catch_signals("this configuration");
-    kiln_status status = kiln_tune(c->engine, c->spec, &options, &tuning, &error);
+    choose_sizes(c, &view, &run, &options);
+    kiln_status status = tune_sizes(c, &view, &options, &tuning, &error);
     progress_clear();
     kiln_store_close(store);
     if (!tuning)
@@ -308,7 +343,9 @@ const cli_command cli_tune_command = {
         "device. Several GPUs of one model share a sweep with --device cuda:0,cuda:1 or --device all.\n\n"
         "Without a GPU configurations are checked on the simulated device but not measured. They are ranked by the times "
         "that a model of an H200 estimates (sim:h200; --arch or --device chooses another GPU), and all that is printed says "
-        "so. With --no-verify an estimate runs only a few blocks of each kernel and takes little time at any size. "
+        "so. Without a device and sizes each configuration is verified at the sizes 'tiny', and its time estimated at a GPU's "
+        "default sizes, where only a few blocks of each kernel run; not for specs whose work depends on data or whose "
+        "buffers have more than 256 MiB. With --no-verify an estimate runs only these few blocks at any size. "
         "--device sim ranks by the interpreter's wall time, which says nothing about a GPU. Without a GPU, a device and a "
         "limit the sweep ends after 60 seconds, and says how many configurations it tried; --all tries all.\n\n"
         "Every sample is stored at once ('kiln results' shows them), and is reused while everything that "

@@ -11,13 +11,14 @@ typedef struct tune_view {
     const char *size_set;
     kiln_setting *sizes;
     size_t size_count;
-    kiln_status status; /* how the sweep ended */
-    const char *ended;  /* why it ended early, NULL if it did not */
-    bool device_named;  /* by the user */
-    double limit;       /* seconds; 0: none */
-    bool first;         /* the limit is FIRST_LIMIT */
-    uint64_t most;      /* configurations; 0: no limit */
-    uint64_t space;     /* configurations; UINT64_MAX: not known */
+    const kiln_size_set *small; /* where answers were verified; NULL: at `sizes` */
+    kiln_status status;         /* how the sweep ended */
+    const char *ended;          /* why it ended early, NULL if it did not */
+    bool device_named;          /* by the user */
+    double limit;               /* seconds; 0: none */
+    bool first;                 /* the limit is FIRST_LIMIT */
+    uint64_t most;              /* configurations; 0: no limit */
+    uint64_t space;             /* configurations; UINT64_MAX: not known */
     bool progress;
     double shown; /* when the progress line was drawn last, in seconds of the sweep */
 } tune_view;

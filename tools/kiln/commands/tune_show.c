@@ -21,7 +21,7 @@ static const kiln_sample *best_of(const kiln_tuning *tuning)
 }
 
 /* The command line that runs a sample again. */
-static const char *again(const cli *c, const kiln_sample *sample)
+static const char *again(const cli *c, const tune_view *view, const kiln_sample *sample)
 {
     char *line = cli_printf("kiln run %s -v %s", cli_shell_word(c->args.words.items[0]),
                             cli_shell_word(sample->variant));
@@ -31,6 +31,8 @@ static const char *again(const cli *c, const kiln_sample *sample)
             cli_shell_word(cli_printf("%s=%s", sample->params[i].name, cli_value_text(sample->params[i].value))));
     for (size_t i = 0; i < c->args.sizes.count; i++)
         line = cli_printf("%s -s %s", line, cli_shell_word(c->args.sizes.items[i]));
+    if (view->small)
+        line = cli_printf("%s -s %s --no-verify", line, cli_shell_word(view->size_set));
     for (size_t i = 0; i < c->args.inputs.count; i++)
         line = cli_printf("%s -i %s", line, cli_shell_word(c->args.inputs.items[i]));
     for (size_t i = 0; i < c->args.paths.count; i++)
@@ -421,7 +423,11 @@ static void show_estimate(const cli *c, const tune_view *view)
     if (!view->device_named && !c->args.arch)
         out_puts("  there is no GPU here: --arch sm_80, or --device, chooses another one to estimate\n");
     const kiln_size_set *set = kiln_spec_size_set(c->spec, 0); /* a GPU's default */
-    if (c->args.sizes.count == 0 && strcmp(view->size_set, set->name) != 0)
+    if (view->small)
+        out_printf("  for %s, a GPU's default; answers were verified at %s, %s\n",
+                   cli_settings_text(view->sizes, view->size_count),
+                   cli_settings_text(view->small->settings, view->small->count), view->small->name);
+    else if (c->args.sizes.count == 0 && strcmp(view->size_set, set->name) != 0)
         out_printf(
             "  for the small sizes of a simulated device: -s %s --no-verify estimates the full ones, unchecked\n",
             set->name);
@@ -468,7 +474,7 @@ void tune_text(cli *c, const tune_view *view, const kiln_tuning *tuning)
     show_left_out(tuning);
     show_totals(tuning);
     if (best)
-        out_printf("\n%sBest%s\n  %s\n", out_bold(), out_plain(), again(c, best));
+        out_printf("\n%sBest%s\n  %s\n", out_bold(), out_plain(), again(c, view, best));
     show_rest(c, view, kiln_tuning_sum(tuning));
 }
 
@@ -521,6 +527,12 @@ void tune_json(cli *c, const tune_view *view, const kiln_tuning *tuning)
     js_set(object, "device", js_device(view->device));
     js_set(object, "size_set", js_text(view->size_set));
     js_set(object, "sizes", js_settings(view->sizes, view->size_count));
+    if (view->small) {
+        json_t *verified = js_object();
+        js_set(verified, "size_set", js_text(view->small->name));
+        js_set(verified, "sizes", js_settings(view->small->settings, view->small->count));
+        js_set(object, "verified_at", verified);
+    }
     js_set(object, "complete", json_boolean(view->status == KILN_OK));
     js_set(object, "ranked_by",
            js_text(!best                            ? NULL
@@ -559,7 +571,7 @@ void tune_json(cli *c, const tune_view *view, const kiln_tuning *tuning)
     js_set(totals, "run_seconds", js_real(t->run_seconds));
     js_set(object, "totals", totals);
     js_set(object, "verdict", verdict_json(tuning));
-    js_set(object, "best", best ? js_text(again(c, best)) : json_null());
+    js_set(object, "best", best ? js_text(again(c, view, best)) : json_null());
     if (view->ended)
         js_set(object, "error", js_error(view->status, view->ended));
     js_print(object);
