@@ -266,7 +266,7 @@ static void wait(vm_warp *w, const vm_code *i, uint32_t lanes, uint32_t n, uint3
 
 static uint32_t parity_of(const vm_warp *w, const vm_code *i, uint32_t lane)
 {
-    return i->flags & VM_REG64 ? vm_mbarrier_parity(vm_r64(w, i->b)[lane]) : vm_r32(w, i->b)[lane] & 1;
+    return i->flags & VM_REG64 ? vm_mbarrier_parity_of(vm_r64(w, i->b)[lane]) : vm_r32(w, i->b)[lane] & 1;
 }
 
 /* The lanes of `left` that do the same as its first one. */

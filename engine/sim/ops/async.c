@@ -16,8 +16,7 @@
 static uint32_t pending_of(uint64_t bar) { return bar & COUNT_MOST; }
 static uint32_t expected_of(uint64_t bar) { return bar >> 20 & COUNT_MOST; }
 static int32_t tx_of(uint64_t bar) { return (int32_t)((int64_t)(bar << 3) >> 43); }
-static uint32_t parity_of(uint64_t bar) { return bar >> 61 & 1; }
-uint32_t vm_mbarrier_parity(uint64_t bar) { return parity_of(bar); }
+uint32_t vm_mbarrier_parity_of(uint64_t bar) { return bar >> 61 & 1; }
 
 static uint64_t make(uint32_t pending, uint32_t expected, int32_t tx, uint32_t parity)
 {
@@ -63,7 +62,7 @@ bool vm_mbarrier_count(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t spa
         return wrong(w, i, lane, address, "more arrivals than are pending at the mbarrier");
     if (due > TX_MOST || due < -TX_MOST)
         return wrong(w, i, lane, address, "more bytes than an mbarrier can count");
-    bar = make(pending_of(bar) - arrive, expected_of(bar) - drop, (int32_t)due, parity_of(bar));
+    bar = make(pending_of(bar) - arrive, expected_of(bar) - drop, (int32_t)due, vm_mbarrier_parity_of(bar));
     memcpy(p, &bar, 8);
     return true;
 }
@@ -122,8 +121,9 @@ void vm_op_mbarrier(vm_warp *w, const vm_code *i, uint32_t m)
         default:
             if (!bar_at(w, i, lane, i->space, address, &bar))
                 return;
-            uint32_t waited = i->flags & VM_REG64 ? parity_of(vm_r64(w, i->b)[lane]) : vm_r32(w, i->b)[lane] & 1;
-            done |= (uint32_t)(parity_of(bar) != waited) << lane;
+            uint32_t waited = i->flags & VM_REG64 ? vm_mbarrier_parity_of(vm_r64(w, i->b)[lane])
+                                                  : vm_r32(w, i->b)[lane] & 1;
+            done |= (uint32_t)(vm_mbarrier_parity_of(bar) != waited) << lane;
             continue;
         }
         if (!good)
@@ -141,7 +141,7 @@ void vm_op_mbarrier(vm_warp *w, const vm_code *i, uint32_t m)
 int vm_mbarrier_parity(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t space, uint64_t address)
 {
     uint64_t bar;
-    return bar_at(w, i, lane, space, address, &bar) ? (int)parity_of(bar) : -1;
+    return bar_at(w, i, lane, space, address, &bar) ? (int)vm_mbarrier_parity_of(bar) : -1;
 }
 
 bool vm_mbarrier_passes(vm_warp *w, const vm_code *i, uint32_t m)
@@ -149,7 +149,8 @@ bool vm_mbarrier_passes(vm_warp *w, const vm_code *i, uint32_t m)
     if (i->masked != vm_op_mbarrier || i->size != VM_BAR_TEST)
         return false;
     VM_EACH(lane, m) {
-        uint32_t waited = i->flags & VM_REG64 ? parity_of(vm_r64(w, i->b)[lane]) : vm_r32(w, i->b)[lane] & 1;
+        uint32_t waited = i->flags & VM_REG64 ? vm_mbarrier_parity_of(vm_r64(w, i->b)[lane])
+                                              : vm_r32(w, i->b)[lane] & 1;
         int parity = vm_mbarrier_parity(w, i, lane, i->space, vm_lane_address(w, i, i->a, lane));
         if (parity < 0 || (uint32_t)parity == waited)
             return false;
