@@ -62,6 +62,8 @@ static uint32_t see_mbarrier(vm_warp *w, const vm_code *i, uint32_t m)
 static uint32_t see_bulk(vm_warp *w, const vm_code *i, uint32_t m, ptx_effect effect)
 {
     const vm_bulk *b = i->extra;
+    if (b->once)
+        m &= 0 - m;
     uint32_t good = m;
     VM_EACH(lane, m) {
         uint64_t bytes = effect == PTX_EFFECT_BULK_STORE ? vm_r64(w, i->a)[lane]
