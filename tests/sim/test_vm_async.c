@@ -94,6 +94,43 @@ static void faults(void)
         VM_FAULT_DEADLOCK);
 }
 
+/* A kernel makes a tensor map of another one, in shared memory, and copies by it: x 2 to 5, y 1 and 2 of 8 x 4 words. */
+#define REPLACE(field, type, ...)                                                                                      \
+    "@%p0 tensormap.replace.tile." field ".shared::cta.b1024." type " [%r1], " __VA_ARGS__ ";\n"
+#define CHANGED(more)                                                                                                         \
+    KERNEL(                                                                                                                   \
+        "mad.lo.u32 %r2, %r0, 4, %r1; mad.wide.u32 %d2, %r0, 4, %d0; ld.global.b32 %r3, [%d2]; st.shared.b32 [%r2], %r3;\n"   \
+        "bar.warp.sync 0xffffffff; add.u64 %d3, %d0, 1024; add.u64 %d4, %d0, 128; mov.u32 %r4, 2; mov.u32 %r5, 1;\n" REPLACE( \
+            "global_address", "b64", "%d3") REPLACE("rank", "b32", "1") REPLACE("box_dim", "b32", "0, 4")                     \
+            REPLACE("box_dim", "b32", "1, %r4") REPLACE("global_dim", "b32", "0, 8")                                          \
+                REPLACE("global_dim", "b32", "1, 4") REPLACE("global_stride", "b64", "0, 32")                                 \
+                    REPLACE("element_stride", "b32", "0, 1") REPLACE("element_stride", "b32", "1, 1")                         \
+                        REPLACE("elemtype", "b32", "2") REPLACE("interleave_layout", "b32", "0")                              \
+                            REPLACE("swizzle_mode", "b32", "0") REPLACE("fill_mode", "b32", "0") more                         \
+        "bar.warp.sync 0xffffffff; tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned "   \
+        "[%d4], [%r1], 128;\nfence.proxy.tensormap::generic.acquire.gpu [%d4], 128;\n"                                        \
+        "@%p0 mbarrier.init.shared.b64 [%r1+256], 1; @%p0 mbarrier.arrive.expect_tx.shared.b64 _, [%r1+256], 32;\n"           \
+        "@%p0 cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%r1+512], [%d4, {%r4, %r5}], "     \
+        "[%r1+256];\nbar.warp.sync 0xffffffff;\nW: mbarrier.try_wait.parity.shared.b64 %p2, [%r1+256], 0; @!%p2 bra W;\n"     \
+        "setp.lt.u32 %p4, %r0, 8; @%p4 ld.shared.b32 %r6, [%r2+512]; @%p4 st.global.b32 [%d2+512], %r6;")
+
+static void changed_maps(void)
+{
+    const vm_tensor_map map = {.mark = VM_TENSOR_MAP, .rank = 1, .type = 7, .last = {1}, .box = {4}, .step = {1}};
+    memset(rows, 0, sizeof rows);
+    memcpy(rows, &map, sizeof map);
+    for (uint32_t y = 0; y < 4; y++)
+        for (uint32_t x = 0; x < 8; x++)
+            rows[16 + y / 2][y % 2 * 8 + x] = 100 * y + x;
+    CU_ASSERT_EQUAL(try(CHANGED(""), 32), VM_OK);
+    const uint32_t want[] = {102, 103, 104, 105, 202, 203, 204, 205};
+    CU_ASSERT_EQUAL(memcmp(rows[8], want, sizeof want), 0);
+    CU_ASSERT_EQUAL(try(CHANGED(REPLACE("interleave_layout", "b32", "1")), 32), VM_FAULT_INSTRUCTION);
+    CU_ASSERT_EQUAL(try(CHANGED(REPLACE("rank", "b32", "5")), 32), VM_FAULT_INSTRUCTION);
+    memset(rows, 0, sizeof map);
+    CU_ASSERT_EQUAL(try(CHANGED(""), 32), VM_FAULT_INSTRUCTION); /* no map is there */
+}
+
 static void zeros_and_remote(void)
 {
     memset(rows, 0, sizeof rows);
@@ -172,7 +209,11 @@ static void words(void)
 }
 
 static const check_case cases[] = {
-    {"counts", counts}, {"waiting", wait_for_others}, {"faults", faults}, {"zeros and remote stores", zeros_and_remote},
+    {"counts", counts},
+    {"waiting", wait_for_others},
+    {"faults", faults},
+    {"changed tensor maps", changed_maps},
+    {"zeros and remote stores", zeros_and_remote},
     {"words", words},
 };
 KILN_SUITE("vm async", cases)

@@ -55,6 +55,8 @@ static uint32_t see_bulk(vm_warp *w, const vm_code *i, uint32_t m, ptx_effect ef
 {
     const vm_bulk *b = i->extra;
     const bool remote = effect == PTX_EFFECT_REMOTE;
+    if (b->once)
+        m &= 0 - m;
     uint32_t good = m;
     VM_EACH(lane, m) {
         uint64_t bytes = remote ? (uint64_t)ptx_type_bytes((ptx_type)b->type) * b->count : vm_r32(w, i->a)[lane];

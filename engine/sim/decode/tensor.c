@@ -50,3 +50,48 @@ void vm_decode_tensor(vm_decoder *d)
     i->e = vm_cache_slot(d);
     i->extra = x;
 }
+
+void vm_decode_tensormap_replace(vm_decoder *d)
+{
+    static const ptx_mod fields[] = {
+        PTX_MOD_GLOBAL_ADDRESS, PTX_MOD_RANK,           PTX_MOD_BOX_DIM,  PTX_MOD_GLOBAL_DIM,
+        PTX_MOD_GLOBAL_STRIDE,  PTX_MOD_ELEMENT_STRIDE, PTX_MOD_ELEMTYPE, PTX_MOD_INTERLEAVE_LAYOUT,
+        PTX_MOD_SWIZZLE_MODE,   PTX_MOD_FILL_MODE};
+    const bool ordered = d->in->operand_count > 2;
+    const unsigned bytes = ptx_type_bytes((ptx_type)d->in->types[0]);
+    vm_bulk *b = vm_keep(d, sizeof *b);
+    if (!b)
+        return;
+    *b = (vm_bulk){.to = side(d, OPERAND(0))};
+    b->to.space = d->in->space;
+    const uint32_t value = vm_source(d, OPERAND(ordered ? 2 : 1), bytes),
+                   size = vm_constant_slot(d, VM_TENSOR_BYTES, 8); /* for the checks: it is a store */
+    const uint64_t ord = ordered ? OPERAND(1)->imm : 0;
+    if (ord >= VM_TENSOR_RANK - (HAS(GLOBAL_STRIDE) ? 1u : 0u))
+        vm_decode_fail(d, "tensormap.replace of a dimension that no tensor map has");
+    vm_code *i = vm_emit_op(d, vm_op_tensormap);
+    i->a = size, i->b = value, i->c = ord < VM_TENSOR_RANK ? (uint32_t)ord : 0;
+    i->e = vm_cache_slot(d);
+    i->flags = bytes == 8 ? VM_REG64 : 0;
+    i->extra = b;
+    for (unsigned k = 0; k < KILN__COUNT(fields); k++)
+        if (ptx_has(d->in, fields[k]))
+            i->d = fields[k];
+}
+
+/* A copy from shared to global memory, by one lane for the warp; the fence orders nothing here. */
+void vm_decode_cp_fenceproxy(vm_decoder *d)
+{
+    vm_bulk *b = vm_keep(d, sizeof *b);
+    if (!b)
+        return;
+    *b = (vm_bulk){.to = side(d, OPERAND(0)), .from = side(d, OPERAND(1)), .once = true};
+    b->to.space = PTX_SPACE_GLOBAL;
+    if (OPERAND(2)->imm != VM_TENSOR_BYTES)
+        vm_decode_fail(d, "tensormap.cp_fenceproxy of another size than 128");
+    const uint32_t size = vm_constant_slot(d, VM_TENSOR_BYTES, 4);
+    vm_code *i = vm_emit_op(d, vm_op_bulk);
+    i->a = size;
+    i->e = vm_cache_slot(d);
+    i->extra = b;
+}

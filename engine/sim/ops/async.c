@@ -232,6 +232,8 @@ static bool copy(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t to, uint6
 void vm_op_bulk(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const vm_bulk *b = i->extra;
+    if (b->once)
+        m &= 0 - m;
     VM_EACH(lane, m) {
         uint64_t to = address_of(w, &b->to, lane), bytes = vm_r32(w, i->a)[lane], before;
         uint32_t ranks;

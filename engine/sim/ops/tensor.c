@@ -228,3 +228,47 @@ void vm_op_tensor(vm_warp *w, const vm_code *i, uint32_t m)
         } while (ranks);
     }
 }
+
+/* ---- changes to a tensor map ---- */
+
+/* What a field may have, and where it is. False: it may not have that value. */
+static bool replace_field(vm_tensor_map *map, unsigned field, unsigned ord, uint64_t value)
+{
+    static const uint8_t types[VM_TENSOR_TYPES] = {0, 1, 2, 3, 4, 5, 6, 7, 10, 8, 9, 11, 12}; /* as in cuda.h */
+    switch (field) {
+    case PTX_MOD_GLOBAL_ADDRESS: map->address = value; return value % PIECE == 0;
+    case PTX_MOD_RANK: map->rank = (uint8_t)(value + 1); return value < VM_TENSOR_RANK;
+    case PTX_MOD_BOX_DIM: map->box[ord] = (uint16_t)value; return value && value <= BOX_MOST;
+    case PTX_MOD_GLOBAL_DIM: map->last[ord] = (uint32_t)value - 1; return value != 0;
+    case PTX_MOD_GLOBAL_STRIDE: map->stride[ord] = value; return value % PIECE == 0 && value >> 40 == 0;
+    case PTX_MOD_ELEMENT_STRIDE: map->step[ord] = (uint8_t)value; return value && value <= STEP_MOST;
+    case PTX_MOD_ELEMTYPE: map->type = types[value % VM_TENSOR_TYPES]; return value < VM_TENSOR_TYPES;
+    case PTX_MOD_SWIZZLE_MODE: map->swizzle = (uint8_t)value; return value <= SWIZZLE_MOST;
+    case PTX_MOD_FILL_MODE: map->fill = (uint8_t)value; return value <= 1;
+    default: return value == 0; /* interleaved layouts are not there */
+    }
+}
+
+/* extra: where the map is; b: the value; c: which dimension; d: the field; flags: VM_REG64. */
+void vm_op_tensormap(vm_warp *w, const vm_code *i, uint32_t m)
+{
+    const vm_bulk *b = i->extra;
+    VM_EACH(lane, m) {
+        const uint64_t at = address_of(w, &b->to, lane);
+        const uint64_t value = i->flags & VM_REG64 ? vm_r64(w, i->b)[lane] : vm_r32(w, i->b)[lane];
+        vm_tensor_map map;
+        unsigned char *first = vm_reach(w, i, lane, b->to.space, at, PIECE, true);
+        if (!first || !vm_reach(w, i, lane, b->to.space, at + VM_TENSOR_BYTES - PIECE, PIECE, true))
+            return;
+        memcpy(&map, first, sizeof map);
+        if (at % 64 || map.mark != VM_TENSOR_MAP || map.im2col) {
+            wrong(w, i, lane, at, "there is no tiled tensor map to change at the address");
+            return;
+        }
+        if (!replace_field(&map, i->d, i->c, value)) {
+            wrong(w, i, lane, at, "tensormap.replace with a value that the field cannot have");
+            return;
+        }
+        memcpy(first, &map, sizeof map);
+    }
+}

@@ -30,6 +30,7 @@ typedef struct vm_bulk {
     uint8_t count;         /* st.async: elements */
     uint32_t slots[4];
     uint32_t multicast; /* slot of the mask of blocks, 0: none */
+    bool once;          /* by one lane for all */
 } vm_bulk;
 
 /* The blocks of a multicast, by rank; `slot` 0: none. False: a fault is raised. The copy to each is at the address that

@@ -39,5 +39,6 @@ static inline uint64_t vm_box_piece(const vm_box *box, uint32_t piece)
 static inline uint64_t vm_box_bytes(const vm_box *box) { return box->rows * box->inner * box->bytes; }
 
 void vm_op_tensor(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_op_tensormap(vm_warp *w, const vm_code *i, uint32_t m);
 
 #endif

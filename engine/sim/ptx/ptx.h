@@ -260,6 +260,17 @@ typedef enum ptx_space {
     X(IM2COL, "im2col")                                                                                                \
     X(IM2COL_NO_OFFS, "im2col_no_offs")                                                                                \
     X(MULTICAST, "multicast::cluster")                                                                                 \
+    X(B1024, "b1024")                                                                                                  \
+    X(GLOBAL_ADDRESS, "global_address")                                                                                \
+    X(RANK, "rank")                                                                                                    \
+    X(BOX_DIM, "box_dim")                                                                                              \
+    X(GLOBAL_DIM, "global_dim")                                                                                        \
+    X(GLOBAL_STRIDE, "global_stride")                                                                                  \
+    X(ELEMENT_STRIDE, "element_stride")                                                                                \
+    X(ELEMTYPE, "elemtype")                                                                                            \
+    X(INTERLEAVE_LAYOUT, "interleave_layout")                                                                          \
+    X(SWIZZLE_MODE, "swizzle_mode")                                                                                    \
+    X(FILL_MODE, "fill_mode")                                                                                          \
     X(TENSORMAP, "tensormap")                                                                                          \
     X(CP_MASK, "cp_mask")                                                                                              \
     X(ALIAS, "alias")                                                                                                  \

@@ -50,8 +50,6 @@ static const char *const ptx_later_ops[] = {
     "tcgen05.shift",
     "tcgen05.st",
     "tcgen05.wait",
-    "tensormap.cp_fenceproxy",
-    "tensormap.replace",
 };
 
 static const char *const ptx_later_suffixes[] = {
