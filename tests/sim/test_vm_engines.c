@@ -17,7 +17,8 @@ typedef struct one {
     vm_fault_kind kind;
 } one;
 
-static one count(const char *lines, uint32_t threads)
+/* With several blocks: one cluster of them. */
+static one count_blocks(const char *lines, uint32_t threads, uint32_t blocks)
 {
     one result = {0};
     kiln__text text = {0};
@@ -45,7 +46,8 @@ static one count(const char *lines, uint32_t threads)
     struct vm_watch watch = {.profile = profile};
     vm_launch launch = {.module = b.module,
                         .kernel = vm_module_kernel(b.module, "k"),
-                        .grid = {1, 1, 1},
+                        .grid = {blocks, 1, 1},
+                        .cluster = {blocks, 1, 1},
                         .block = {threads, 1, 1},
                         .params = &params,
                         .hooks = &vm_watch_hooks,
@@ -58,6 +60,8 @@ static one count(const char *lines, uint32_t threads)
     vm_bench_end(&b);
     return result;
 }
+
+static one count(const char *lines, uint32_t threads) { return count_blocks(lines, threads, 1); }
 
 static void is(int line, const char *field, uint64_t got, uint64_t want)
 {
@@ -205,6 +209,29 @@ static void tensor(void)
     IS(bulk_stores, 1), IS(bulk_reductions, 1), IS(bulk_store_bytes, 128);
 }
 
-static const check_case tests[] = {
-    {"products", products}, {"cp.async", cp_async}, {"bulk copies", bulk}, {"tensor maps", tensor}};
+/* One of two blocks reads for both, which wait for it. */
+static void multicast(void)
+{
+#define BOTH(copy)                                                                                                     \
+    INIT "128;\n barrier.cluster.arrive; barrier.cluster.wait;\n mov.u32 %r8, %cluster_ctarank;\n"                     \
+         "setp.ne.u32 %p1, %r8, 0; mov.b32 %r3, 3; cvt.u16.u32 %h0, %r3; @%p1 bra W;\n" copy                           \
+         "W: mbarrier.try_wait.parity.shared.b64 %p0, [%r7], 0; @!%p0 bra W;\n"                                        \
+         "barrier.cluster.arrive; barrier.cluster.wait;\n"
+    static const char *const copies[] = {
+        BOTH(LOAD ".multicast::cluster [%r6], [%d1, {%r0, %r1}], [%r7], %h0;\n"),
+        BOTH("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%r6], [%d2], 128, "
+             "[%r7], %h0;\n")};
+    for (unsigned n = 0; n < 2; n++) {
+        one k = count_blocks(copies[n], 1, 2);
+        CU_ASSERT_EQUAL(k.kind, VM_OK);
+        IS(bulk_loads, 1), IS(bulk_multicasts, 1), IS(bulk_by_map, n == 0);
+        IS(bulk_load_bytes, 256), IS(bulk_load_read, 128), IS(bulk_load_sectors, 4), IS(mbarrier_waits, 2);
+    }
+}
+
+static const check_case tests[] = {{"products", products},
+                                   {"cp.async", cp_async},
+                                   {"bulk copies", bulk},
+                                   {"tensor maps", tensor},
+                                   {"multicast", multicast}};
 KILN_SUITE("sim.vm_engines", tests)

@@ -57,6 +57,12 @@ static uint64_t masked_bytes(const vm_warp *w, const vm_code *i, uint32_t lane, 
     return bytes / 16 * (unsigned)__builtin_popcount(mask);
 }
 
+/* How many blocks get a copy. */
+static unsigned blocks_of(const vm_warp *w, uint32_t slot, uint32_t lane)
+{
+    return slot ? (unsigned)__builtin_popcount(vm_r32(w, slot)[lane] & WHOLE_MASK) : 1;
+}
+
 static void count_bulk(kiln_counters *c, const vm_warp *w, const vm_code *i, uint32_t m)
 {
     const vm_bulk *b = i->extra;
@@ -68,7 +74,8 @@ static void count_bulk(kiln_counters *c, const vm_warp *w, const vm_code *i, uin
             c->bulk_store_sectors += sectors_of(address_of(w, &b->to, lane), bytes);
         } else if (b->from.space == PTX_SPACE_GLOBAL) {
             c->bulk_loads++;
-            c->bulk_load_bytes += bytes;
+            c->bulk_multicasts += b->multicast != 0;
+            c->bulk_load_bytes += bytes * blocks_of(w, b->multicast, lane);
             c->bulk_load_read += bytes;
             c->bulk_load_sectors += sectors_of(address_of(w, &b->from, lane), bytes);
         } else {
@@ -98,7 +105,7 @@ static void count_tensor(kiln_counters *c, vm_warp *w, const vm_code *i, uint32_
     const vm_tensor *x = i->extra;
     VM_EACH(lane, m) {
         vm_box box;
-        uint64_t bytes = 0, sectors = 0, blocks = 1;
+        uint64_t bytes = 0, sectors = 0;
         if (!vm_box_open(w, i, lane, &box)) /* a fault */
             return;
         add_box(&box, &bytes, &sectors);
@@ -110,12 +117,9 @@ static void count_tensor(kiln_counters *c, vm_warp *w, const vm_code *i, uint32_
             c->bulk_reductions += x->op != 0;
             continue;
         }
-        if (x->multicast) {
-            blocks = (unsigned)__builtin_popcount(vm_r32(w, x->multicast)[lane] & WHOLE_MASK);
-            c->bulk_multicasts++;
-        }
+        c->bulk_multicasts += x->multicast != 0;
         c->bulk_loads++;
-        c->bulk_load_bytes += blocks * vm_box_bytes(&box);
+        c->bulk_load_bytes += blocks_of(w, x->multicast, lane) * vm_box_bytes(&box);
         c->bulk_load_read += bytes;
         c->bulk_load_sectors += sectors;
     }

@@ -263,7 +263,8 @@ uint64_t vm_trace_slice(const vm_warp *w, uint64_t most)
 bool vm_trace_enough(const vm_block *block)
 {
     const struct vm_watch *watch = block->runner->run->launch->watch;
-    if (!block->trace || !watch->trace->only || block->number == watch->trace->blocks[0].number)
+    if (!block->trace || !watch->trace->only || block->number == watch->trace->blocks[0].number ||
+        block->runner->run->cluster_size > 1) /* the others of the cluster need it */
         return false;
     for (uint32_t k = 0; k < block->warp_count; k++)
         if (block->warps[k].path_count > 0 && !block->trace[k].closed)

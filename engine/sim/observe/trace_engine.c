@@ -23,13 +23,17 @@ static uint32_t new_phase(const kiln_allocator *mem, vm_trace_block *b)
     return (uint32_t)++b->phase_count;
 }
 
-/* The mbarrier with its phases up to now; NULL: there is none, or no memory to note it. Each of its operations comes here
- * before it is done, so that at most one phase has ended since the last one. */
+/* The mbarrier with its phases up to now; NULL: there is none in this block, or no memory to note it. Each of its
+ * operations comes here before it is done, so that at most one phase has ended since the last one. */
 static vm_trace_bar *bar_at(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t space, uint64_t address)
 {
     vm_trace_block *b = block_of(w);
     const kiln_allocator *mem = trace_of(w)->mem;
-    int parity = vm_mbarrier_parity(w, i, lane, space, address);
+    address -= space == PTX_SPACE_GENERIC ? VM_SHARED_BASE : 0;
+    if (address >= VM_SHARED_WINDOW && address / VM_SHARED_WINDOW != w->block->rank + 1)
+        return NULL; /* another block's of the cluster */
+    address %= VM_SHARED_WINDOW;
+    int parity = vm_mbarrier_parity(w, i, lane, PTX_SPACE_SHARED, address);
     if (parity < 0)
         return NULL;
     size_t at = 0;
@@ -57,12 +61,6 @@ static uint32_t contribute(vm_warp *w, const vm_trace_bar *bar)
     return bar ? bar->phase : 0;
 }
 
-static uint64_t in_window(uint32_t space, uint64_t address)
-{
-    return space == PTX_SPACE_GENERIC && address - VM_SHARED_BASE < VM_SHARED_WINDOW ? address - VM_SHARED_BASE
-                                                                                     : address;
-}
-
 static void head(vm_warp *w, vm_trace_warp *t, uint32_t kind, uint32_t words)
 {
     vm_trace_put(w, t, VM_TRACE_ENGINE | words << 4 | kind);
@@ -75,7 +73,7 @@ static void record_mbarrier(vm_warp *w, vm_trace_warp *t, const vm_code *i, uint
     uint32_t lane = (uint32_t)__builtin_ctz(m), phase = 0;
     uint64_t address = vm_lane_address(w, i, i->a, lane);
     bool none = i->masked != vm_op_mbarrier || i->size == VM_BAR_INIT || i->size == VM_BAR_INVAL;
-    vm_trace_bar *bar = none ? NULL : bar_at(w, i, lane, i->space, in_window(i->space, address));
+    vm_trace_bar *bar = none ? NULL : bar_at(w, i, lane, i->space, address);
     bool test = !none && i->size == VM_BAR_TEST;
     if (!bar || (test && !vm_mbarrier_passes(w, i, m))) {
         head(w, t, VM_ENGINE_NOTHING, 0);
@@ -92,7 +90,13 @@ static uint64_t address_of(const vm_warp *w, const vm_side *side, uint32_t lane)
 {
     uint64_t address = side->addr32 ? vm_r32(w, side->slot)[lane] : vm_r64(w, side->slot)[lane];
     address += (uint64_t)side->offset;
-    return in_window(side->space, side->addr32 ? (uint32_t)address : address);
+    return side->addr32 ? (uint32_t)address : address;
+}
+
+/* The blocks of a multicast, one bit each; of other copies the own one. */
+static uint32_t blocks_of(const vm_warp *w, uint32_t slot, uint32_t lane)
+{
+    return slot ? vm_r32(w, slot)[lane] & 0xffff : 1u << w->block->rank;
 }
 
 typedef struct copy {
@@ -146,10 +150,12 @@ static void record_bulk(vm_warp *w, vm_trace_warp *t, const vm_code *i, uint32_t
     VM_EACH(lane, m) {
         uint64_t bytes = vm_r32(w, i->a)[lane];
         const vm_side *memory = store ? &b->to : &b->from;
-        c.bytes += bytes;
+        const uint32_t blocks = blocks_of(w, b->multicast, lane);
+        c.blocks = (unsigned)__builtin_popcount(blocks);
+        c.bytes += bytes * c.blocks;
         if (bytes <= VM_SHARED_WINDOW && memory->space == PTX_SPACE_GLOBAL)
             add_bytes(w, t, &c, address_of(w, memory, lane), bytes);
-        if (b->bar.space && !c.phase) /* of several lanes the first one's */
+        if (b->bar.space && !c.phase && blocks >> w->block->rank & 1) /* of several lanes the first one's */
             c.phase = contribute(w, bar_at(w, i, lane, b->bar.space, address_of(w, &b->bar, lane)));
     }
     end_copy(t, &c);
@@ -163,13 +169,13 @@ static void record_tensor(vm_warp *w, vm_trace_warp *t, const vm_code *i, uint32
         vm_box box;
         if (!vm_box_open(w, i, lane, &box)) /* a fault */
             break;
-        if (x->multicast)
-            c.blocks = (unsigned)__builtin_popcount(vm_r32(w, x->multicast)[lane] & 0xffff);
+        const uint32_t blocks = blocks_of(w, x->multicast, lane);
+        c.blocks = (unsigned)__builtin_popcount(blocks);
         c.bytes += vm_box_bytes(&box) * c.blocks;
         do
             add_bytes(w, t, &c, box.address, (uint64_t)box.count * box.bytes);
         while (vm_box_next(&box));
-        if (x->bar.space && !c.phase)
+        if (x->bar.space && !c.phase && blocks >> w->block->rank & 1)
             c.phase = contribute(w, bar_at(w, i, lane, x->bar.space, address_of(w, &x->bar, lane)));
     }
     end_copy(t, &c);
