@@ -111,9 +111,9 @@ __device__ __forceinline__ void fence_async()
 //
 // With a swizzle of 128 bytes, a box whose rows are 128 bytes long lies in shared memory with its pieces of 16 bytes
 // changed: bits 4 to 6 of the address are exclusive-ored with bits 7 to 9, the row's number mod 8. So the same columns
-// of 8 rows lie in different banks, which is how wgmma and ldmatrix read. Swizzles of 64 and 32 bytes do the same
-// with 2 bits and 1 (rows of 64 and 32 bytes: bits 4 and 5 with 7 and 8, bit 4 with 7). The place of a box must be a multiple
-// of 1024, 512, 256 bytes, since address bits count, not offsets.
+// of 8 rows lie in different banks, which is how wgmma and ldmatrix read. Swizzles of 64 and 32 bytes do the same with
+// 2 bits and 1 (rows of 64 and 32 bytes: bits 4 and 5 with 7 and 8, bit 4 with 7). The place of a box must be a
+// multiple of 1024, 512, 256 bytes, since address bits count, not offsets.
 
 // Where the byte at `place` of such a box lies, which begins at a multiple of 1024.
 template <unsigned width> __device__ __forceinline__ unsigned swizzled(unsigned place)

@@ -152,6 +152,24 @@ static const expected async_cases[] = {
 };
 
 /* The line of `source` that ends in the mark, 0: none. */
+static const expected cluster_cases[] = {
+    OK("reduce", 8, 32),
+    BUG("reduce", 4, 32, RACE, "@reduce.other", 3, 0, "of block (1,0,0) of the cluster"),
+    BUG("left", 2, 32, FREED, NULL, 1, 0, "block (0,0,0) of the cluster has exited, at cluster.cu:"),
+    BUG("end", 2, 32, BOUNDS, NULL, 1, 31, "the block has 128 bytes of shared memory, of block (0,0,0) of the cluster"),
+    BUG("unwritten", 2, 32, UNINITIALISED, NULL, 1, 0, "of block (0,0,0) of the cluster"),
+    BUG("again", 2, 32, RACE, "@again.other", 0, 0, "at offset 0 of 's' (128 bytes)"),
+    OK("again", 4, 32),
+    OK("histogram", 16, 64),
+    OK("multicast", 4, 64),
+    BUG("multicast", 4, 64, RACE, "@multicast.other", 0, 0, "of 'tile' (256 bytes), of block (1,0,0) of the cluster"),
+    OK("ring", 8, 32),
+    OK("push", 2, 32),
+    OK("global", 8, 32),
+    BUG("global", 4, 32, RACE, "@global.other", -1, -1, "allocation (4096 bytes"),
+    BUG("never", 2, 64, BARRIER, NULL, 0, 0, NULL),
+};
+
 static unsigned line_of(const char *source, const char *mark)
 {
     unsigned line = 1;
@@ -225,10 +243,12 @@ static void run_cases(const expected *cases, size_t count, const char *name)
 
 static void test_memory(void) { run_cases(memory_cases, KILN__COUNT(memory_cases), "memory"); }
 static void test_async(void) { run_cases(async_cases, KILN__COUNT(async_cases), "async"); }
+static void test_clusters(void) { run_cases(cluster_cases, KILN__COUNT(cluster_cases), "cluster"); }
 static void test_order(void) { run_cases(order_cases, KILN__COUNT(order_cases), "order"); }
 
 int main(int count, char **arguments)
 {
-    static const check_case cases[] = {{"memory", test_memory}, {"order", test_order}, {"async", test_async}};
+    static const check_case cases[] = {
+        {"memory", test_memory}, {"order", test_order}, {"async", test_async}, {"clusters", test_clusters}};
     return check_main(count, arguments, "checks", cases, KILN__COUNT(cases));
 }

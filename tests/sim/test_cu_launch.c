@@ -118,11 +118,122 @@ static void test_launch(void)
     FAILS(INVALID_VALUE, launch(kernel(module, "bounded"), 1, 65, 0, NULL));
     FAILS(INVALID_VALUE, launch(kernel(module, "required"), 1, 64, 0, NULL));
     OK(call_cuLaunchKernel(kernel(module, "required"), 1, 1, 1, 32, 2, 1, 0, NULL, NULL, NULL));
-    CUlaunchAttribute cluster = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = {2, 1, 1}};
-    config.attrs = &cluster;
-    config.numAttrs = 1;
-    FAILS(NOT_SUPPORTED, call_cuLaunchKernelEx(&config, function, arguments, NULL));
     CHECK_TEXT(kiln__sim_last_fault(), "");
+    close_device();
+}
+
+/* ---- clusters ---- */
+
+/* Each block writes the size of its cluster, and its rank. */
+#define WRITE                                                                                                          \
+    "{ .reg .b64 %d<4>; .reg .b32 %r<4>; ld.param.u64 %d0, [a]; mov.u32 %r0, %ctaid.x; mul.wide.u32 %d1, %r0, 8;\n"    \
+    "add.u64 %d2, %d0, %d1; mov.u32 %r1, %cluster_nctarank; mov.u32 %r2, %cluster_ctarank;\n"                          \
+    "st.global.v2.b32 [%d2], {%r1, %r2}; ret; }\n"
+static const char clusters[] =
+    ".version 9.0\n.target sm_90\n.address_size 64\n.visible .entry any (.param .u64 a) " WRITE
+    ".visible .entry pairs (.param .u64 a) .explicitcluster .reqnctapercluster 2, 1, 1 " WRITE
+    ".visible .entry some (.param .u64 a) .explicitcluster .maxclusterrank 4 " WRITE
+    ".visible .entry wide (.param .u64 a) .reqntid 1 .blocksareclusters .reqnctapercluster 2, 1, 1 " WRITE;
+
+static CUdeviceptr written;
+static CUresult launch_in(CUfunction function, unsigned grid, unsigned x, unsigned y)
+{
+    CUlaunchAttribute cluster = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = {x, y, 1}};
+    CUlaunchConfig config = {.gridDimX = grid,
+                             .gridDimY = 1,
+                             .gridDimZ = 1,
+                             .blockDimX = 1,
+                             .blockDimY = 1,
+                             .blockDimZ = 1,
+                             .attrs = &cluster,
+                             .numAttrs = x != 0};
+    void *arguments[] = {&written};
+    return call_cuLaunchKernelEx(&config, function, arguments, NULL);
+}
+static bool wrote(unsigned grid, unsigned size)
+{
+    unsigned got[64][2];
+    OK(call_cuMemcpyDtoH(got, written, sizeof got));
+    bool right = true;
+    for (unsigned k = 0; k < grid; k++)
+        right = right && got[k][0] == size && got[k][1] == k % size;
+    return right;
+}
+
+static void test_clusters(void)
+{
+    open_device();
+    CUmodule module = load(clusters);
+    CUfunction any = kernel(module, "any"), pairs = kernel(module, "pairs"), some = kernel(module, "some");
+    int value = 0;
+    OK(call_cuMemAlloc(&written, 64 * 8));
+    OK(launch_in(any, 16, 4, 1));
+    CHECK(wrote(16, 4));
+    FAILS(INVALID_CLUSTER_SIZE, launch_in(any, 18, 4, 1));
+    FAILS(INVALID_CLUSTER_SIZE, launch_in(any, 16, 4, 2));
+    FAILS(INVALID_CLUSTER_SIZE, launch_in(any, 16, 4, 0));
+    FAILS(INVALID_CLUSTER_SIZE, launch_in(any, 32, 16, 1)); /* more than is portable */
+    OK(call_cuFuncSetAttribute(any, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1));
+    OK(launch_in(any, 32, 16, 1));
+    CHECK(wrote(32, 16));
+    FAILS(INVALID_CLUSTER_SIZE, launch_in(any, 64, 32, 1));
+    OK(launch_in(any, 8, 0, 0));
+    CHECK(wrote(8, 1));
+
+    OK(launch_in(pairs, 8, 0, 0));
+    CHECK(wrote(8, 2));
+    OK(launch_in(pairs, 8, 2, 1));
+    FAILS(INVALID_CLUSTER_SIZE, launch_in(pairs, 8, 4, 1));
+    FAILS(INVALID_CLUSTER_SIZE, launch_in(pairs, 7, 0, 0));
+    OK(call_cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH, pairs));
+    CHECK(value == 2);
+    FAILS(NOT_PERMITTED, call_cuFuncSetAttribute(pairs, CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH, 4));
+    FAILS(INVALID_CLUSTER_SIZE, launch_in(some, 8, 0, 0)); /* it must be given one */
+    FAILS(INVALID_CLUSTER_SIZE, launch_in(some, 8, 8, 1));
+    OK(launch_in(some, 8, 4, 1));
+    CHECK(wrote(8, 4));
+    FAILS(NOT_SUPPORTED, launch_in(kernel(module, "wide"), 8, 0, 0));
+    for (int axis = 0; axis < 3; axis++)
+        OK(call_cuFuncSetAttribute(any, (CUfunction_attribute)(CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH + axis),
+                                   axis ? 1 : 8));
+    OK(launch_in(any, 16, 0, 0));
+    CHECK(wrote(16, 8));
+    CHECK_TEXT(kiln__sim_last_fault(), "");
+    close_device();
+}
+
+/* 132 SMs, of which two GPCs have 18 and six have 16. */
+static void test_cluster_occupancy(void)
+{
+    open_device();
+    CUfunction any = kernel(load(clusters), "any"), other = kernel(load(faults), "shared");
+    CUlaunchAttribute cluster = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = {4, 1, 1}};
+    CUlaunchConfig config = {.gridDimX = 32,
+                             .gridDimY = 1,
+                             .gridDimZ = 1,
+                             .blockDimX = 1024,
+                             .blockDimY = 1,
+                             .blockDimZ = 1,
+                             .attrs = &cluster,
+                             .numAttrs = 1};
+    int value = 0;
+    OK(call_cuOccupancyMaxActiveClusters(&value, any, &config));
+    CHECK(value == 66); /* two blocks an SM */
+    OK(call_cuFuncSetAttribute(other, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 200000));
+    config.sharedMemBytes = 200000; /* one block an SM */
+    config.blockDimX = 32;
+    OK(call_cuOccupancyMaxActiveClusters(&value, other, &config));
+    CHECK(value == 32);
+    OK(call_cuOccupancyMaxPotentialClusterSize(&value, other, &config));
+    CHECK(value == 8);
+    OK(call_cuFuncSetAttribute(other, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1));
+    OK(call_cuOccupancyMaxPotentialClusterSize(&value, other, &config));
+    CHECK(value == 16);
+    FAILS(INVALID_VALUE, call_cuOccupancyMaxActiveClusters(&value, any, NULL));
+    FAILS(INVALID_HANDLE, call_cuOccupancyMaxActiveClusters(&value, NULL, &config));
+    config.sharedMemBytes = 0;
+    cluster.value.clusterDim.x = 3;
+    FAILS(INVALID_CLUSTER_SIZE, call_cuOccupancyMaxActiveClusters(&value, any, &config));
     close_device();
 }
 
@@ -208,6 +319,8 @@ static void test_faults(void)
 static const check_case cases[] = {{"old launches", test_old_launch},
                                    {"potential block size", test_potential},
                                    {"launch", test_launch},
+                                   {"clusters", test_clusters},
+                                   {"occupancy of clusters", test_cluster_occupancy},
                                    {"shared memory and occupancy", test_shared},
                                    {"faults", test_faults}};
 CU_SUITE("sim cu launch", cases)

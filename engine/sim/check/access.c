@@ -98,7 +98,7 @@ kiln_check_finding *vm_check_start(vm_look *k, kiln_check_kind kind, bool note, 
 
 static inline bool same_group(const vm_look *k, const vm_mark *a, const vm_mark *b)
 {
-    return k->shared ? ((a->who ^ b->who) & VM_WHO) / VM_LANES == 0 : a->block == b->block;
+    return a->block == b->block && (!k->shared || ((a->who ^ b->who) & VM_WHO) / VM_LANES == 0);
 }
 
 /* Another read by the same warp, or block. */
@@ -128,7 +128,7 @@ static inline void note_read(vm_look *k, vm_cell *c, const vm_mark *me)
 static void acquire(vm_look *k, const vm_cell *c)
 {
     uint32_t known = c->published;
-    if (c->w.block == k->block && c->published_cta > known)
+    if (c->published_cta > known && vm_check_is_near(k->w->block, c->w.block)) /* the cluster's scope counts as this */
         known = c->published_cta;
     if (known <= k->clock->horizon)
         return;
@@ -229,7 +229,7 @@ static void see_global(vm_look *k, vm_allocation *a)
 
 static void see_shared(vm_look *k)
 {
-    const vm_check_block *b = k->w->block->check;
+    const vm_check_block *b = k->home->check;
     const vm_pattern *p = k->p;
     uint64_t base = k->a->address[__builtin_ctz(k->a->lanes)];
     unsigned cells = k->a->bytes >> b->shift;
@@ -280,6 +280,45 @@ static void see_parts(vm_look *k, vm_access *a)
     k->p = NULL;
 }
 
+static uint32_t see(vm_look *k, vm_access *a);
+
+static bool is_remote(const vm_access *a)
+{
+    VM_EACH(lane, a->lanes)
+        if (a->address[lane] >= VM_SHARED_WINDOW)
+            return true;
+    return false;
+}
+
+/* Lanes that access the shared memory of several blocks, or of another: handles those of each block separately. */
+static uint32_t see_cluster(vm_look *k, const vm_access *a)
+{
+    uint32_t left = a->lanes, bad = 0;
+    while (left) {
+        const uint32_t lane = (uint32_t)__builtin_ctz(left);
+        char why[200] = "";
+        uint64_t own = a->address[lane];
+        vm_block *home = vm_block_at(k->w, &own, why, sizeof why);
+        vm_access part = {.space = a->space, .kind = a->kind, .bytes = a->bytes};
+        VM_EACH(other, left)
+            if (a->address[other] / VM_SHARED_WINDOW == a->address[lane] / VM_SHARED_WINDOW) {
+                part.lanes |= 1u << other;
+                part.address[other] = a->address[other] % VM_SHARED_WINDOW;
+            }
+        left &= ~part.lanes;
+        k->window = a->address[lane] / VM_SHARED_WINDOW;
+        if (home && !(k->copies && home != k->w->block)) {
+            k->home = home;
+            bad |= see(k, &part);
+            continue;
+        }
+        k->a = &part;
+        bad |= part.lanes;
+        vm_check_no_block(k, lane, part.lanes, home ? "which is not the block's own" : why);
+    }
+    return bad;
+}
+
 /* Returns the lanes whose access must not be made. */
 static uint32_t see(vm_look *k, vm_access *a)
 {
@@ -315,6 +354,8 @@ static uint32_t see(vm_look *k, vm_access *a)
         inside = vm_check_bounds(k, base, owner, &low, &end) && first >= low && last >= first && last <= end;
     }
     uint64_t align = (a->bytes & (a->bytes - 1)) == 0 ? a->bytes - 1 : 0;
+    if (VM_UNLIKELY(!inside) && k->shared && is_remote(a))
+        return see_cluster(k, a);
     if (VM_UNLIKELY(!inside || (base | p->bits) & align)) {
         bad = vm_check_refuse(k, owner);
         a->lanes &= ~bad;
@@ -418,6 +459,7 @@ uint32_t vm_check_access(vm_warp *w, const vm_code *i, uint32_t m, unsigned kind
         if (!list[n].lanes)
             continue;
         k.limit = list[n].space == PTX_SPACE_SHARED ? k.clock->fast : k.clock->horizon;
+        k.home = w->block;
         bad |= see(&k, &list[n]);
     }
     if (VM_UNLIKELY(bad))
@@ -436,6 +478,7 @@ bool vm_check_one(vm_warp *w, const vm_code *i, vm_access *a)
                  .clock = &w->block->check->warps[w->index],
                  .block = (uint32_t)w->block->number};
     k.now = k.check->time;
+    k.home = w->block;
     k.limit = a->space == PTX_SPACE_SHARED ? k.clock->fast : k.clock->horizon;
     return see(&k, a) == 0;
 }

@@ -14,7 +14,7 @@ static bool stretch(vm_warp *w, const vm_code *i, uint32_t lane, unsigned space,
     enum { PIECE = 16, MOST = 1 << 20 };
     bool good = bytes <= MOST; /* too large: the instruction will report that */
     if (space == PTX_SPACE_GENERIC) {
-        space = address - VM_SHARED_BASE < VM_SHARED_WINDOW ? PTX_SPACE_SHARED : PTX_SPACE_GLOBAL;
+        space = address - VM_SHARED_BASE < VM_CLUSTER_WINDOW ? PTX_SPACE_SHARED : PTX_SPACE_GLOBAL;
         address -= space == PTX_SPACE_SHARED ? VM_SHARED_BASE : 0;
     }
     for (uint64_t at = 0; good && at < bytes; at += PIECE) {
@@ -68,11 +68,18 @@ static uint32_t see_bulk(vm_warp *w, const vm_code *i, uint32_t m, ptx_effect ef
                          : effect == PTX_EFFECT_REMOTE   ? (uint64_t)ptx_type_bytes((ptx_type)b->type) * b->count
                                                          : vm_r32(w, i->a)[lane];
         unsigned kind = b->op ? VM_READS | VM_WRITE | VM_ATOMIC | VM_ORDERED : VM_WRITE;
-        bool fine = stretch(w, i, lane, b->to.space, address_of(w, &b->to, lane), bytes, kind) &&
-                    (effect != PTX_EFFECT_BULK ||
-                     stretch(w, i, lane, b->from.space, address_of(w, &b->from, lane), bytes, VM_READS)) &&
-                    (effect == PTX_EFFECT_BULK_STORE || !b->bar.space ||
-                     barrier(w, i, lane, b->bar.space, address_of(w, &b->bar, lane)));
+        uint32_t ranks;
+        if (!vm_multicast(w, i, lane, b->multicast, &ranks))
+            return 0;
+        bool fine = effect != PTX_EFFECT_BULK ||
+                    stretch(w, i, lane, b->from.space, address_of(w, &b->from, lane), bytes, VM_READS);
+        do {
+            fine = fine &&
+                   stretch(w, i, lane, b->to.space, vm_target(address_of(w, &b->to, lane), ranks), bytes, kind) &&
+                   (effect == PTX_EFFECT_BULK_STORE || !b->bar.space ||
+                    barrier(w, i, lane, b->bar.space, vm_target(address_of(w, &b->bar, lane), ranks)));
+            ranks &= ranks - 1;
+        } while (ranks);
         good &= fine ? VM_ALL : ~(1u << lane);
     }
     return good;
@@ -93,24 +100,38 @@ static bool see_row(vm_warp *w, const vm_code *i, uint32_t lane, const vm_box *b
 
 /* A box between global and shared memory, whose tensor map is a fault where it is not one. What a load reads is not
  * looked at. */
+static bool see_box(vm_warp *w, const vm_code *i, uint32_t lane, vm_box box)
+{
+    const vm_tensor *x = i->extra;
+    const bool load = x->bar.space != 0;
+    const unsigned kind = x->op ? VM_READS | VM_WRITE | VM_ATOMIC | VM_ORDERED : VM_WRITE;
+    bool fine = true;
+    do {
+        for (uint32_t k = 0; fine && k < vm_box_pieces(&box); k++)
+            fine = stretch(w, i, lane, PTX_SPACE_SHARED, vm_box_piece(&box, k), VM_BOX_PIECE,
+                           load ? VM_WRITE : VM_READS);
+        fine = fine && (load || see_row(w, i, lane, &box, kind));
+    } while (fine && vm_box_next(&box));
+    return fine;
+}
+
 static uint32_t see_tensor(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const vm_tensor *x = i->extra;
-    const unsigned kind = x->op ? VM_READS | VM_WRITE | VM_ATOMIC | VM_ORDERED : VM_WRITE;
     uint32_t good = m;
     VM_EACH(lane, m) {
         vm_box box;
-        if (!vm_box_open(w, i, lane, &box))
+        uint32_t ranks;
+        if (!vm_box_open(w, i, lane, &box) || !vm_multicast(w, i, lane, x->multicast, &ranks))
             return 0;
-        const bool load = x->bar.space != 0;
+        const uint64_t shared = box.shared, bar = x->bar.space ? address_of(w, &x->bar, lane) : 0;
         bool fine = true;
         do {
-            for (uint32_t k = 0; fine && k < vm_box_pieces(&box); k++)
-                fine = stretch(w, i, lane, PTX_SPACE_SHARED, vm_box_piece(&box, k), VM_BOX_PIECE,
-                               load ? VM_WRITE : VM_READS);
-            fine = fine && (load || see_row(w, i, lane, &box, kind));
-        } while (fine && vm_box_next(&box));
-        fine = fine && (!load || barrier(w, i, lane, x->bar.space, address_of(w, &x->bar, lane)));
+            box.shared = vm_target(shared, ranks);
+            fine = fine && see_box(w, i, lane, box) &&
+                   (!x->bar.space || barrier(w, i, lane, x->bar.space, vm_target(bar, ranks)));
+            ranks &= ranks - 1;
+        } while (ranks);
         good &= fine ? VM_ALL : ~(1u << lane);
     }
     return good;
@@ -122,10 +143,10 @@ uint32_t vm_check_async(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32
     case PTX_EFFECT_COPY_ARRIVE: /* the lane's copies so far complete on it */
         vm_check_complete(w, m);
         return see_mbarrier(w, i, m);
-    case PTX_EFFECT_CLUSTER_ARRIVE: vm_check_arrive(w, VM_BARRIERS); return m;
+    case PTX_EFFECT_CLUSTER_ARRIVE: vm_check_cluster_arrive(w, ptx_has(in, PTX_MOD_RELAXED)); return m;
     case PTX_EFFECT_CLUSTER_WAIT:
-        if (!(w->cluster_arrived & m)) /* it has opened already: all arrivals are known */
-            vm_check_know_all(w);
+        if (!(w->cluster_arrived & m)) /* it has opened already */
+            vm_check_cluster_wait(w, m);
         return m;
     case PTX_EFFECT_BULK:
     case PTX_EFFECT_BULK_STORE:

@@ -76,6 +76,10 @@ const char *vm_check_describe(const vm_look *k, uint32_t lane)
         snprintf(text, sizeof text, "a null pointer");
     else
         vm_describe(k->w->runner->run->device, at, text, sizeof text);
+    const vm_block *home = k->home;
+    if (k->a->space == PTX_SPACE_SHARED && home != k->w->block)
+        return vm_check_print(k->check, "%s, of block (%u,%u,%u) of the cluster", text, home->id[0], home->id[1],
+                              home->id[2]);
     return vm_check_print(k->check, "%s", text);
 }
 
@@ -101,6 +105,24 @@ static void report_outside(vm_look *k, uint32_t lane, uint32_t owner)
     }
     f->message = vm_check_print(k->check, "%s at %s address 0x%" PRIx64 ", %s", f->at.what, f->space, f->address,
                                 f->allocation);
+}
+
+void vm_check_no_block(vm_look *k, uint32_t lane, uint32_t lanes, const char *why)
+{
+    const vm_cluster *cluster = k->w->block->cluster;
+    const uint64_t rank = k->window - 1;
+    const vm_block *gone = rank < cluster->size && !cluster->blocks[rank]->live ? cluster->blocks[rank] : NULL;
+    const uint32_t left = gone ? (uint32_t)(gone->left_in->first_tally + gone->left->insn) : VM_NO_INSN;
+    kiln_check_finding *f = vm_check_start(k, gone ? KILN_CHECK_FREED : KILN_CHECK_BOUNDS, false, left, lane, lanes);
+    if (!f)
+        return;
+    if (gone) {
+        f->other.what = "exit";
+        memcpy(f->other.block, gone->id, sizeof f->other.block);
+        f->other.has_block = 1;
+    }
+    f->allocation = vm_check_print(k->check, "%s", why);
+    f->message = vm_check_print(k->check, "%s at shared address 0x%" PRIx64 ", %s", f->at.what, f->address, why);
 }
 
 static void report_misaligned(vm_look *k, uint32_t lane)

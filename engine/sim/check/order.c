@@ -9,12 +9,21 @@ static vm_check *check_of(const vm_warp *w) { return w->runner->run->device->che
 
 static uint32_t larger(uint32_t a, uint32_t b) { return a > b ? a : b; }
 
-/* Updates the time up to which everything is ordered, whichever thread made it. */
+/* Entries of what a warp knows that mean something. */
+static uint32_t known(const vm_block *block)
+{
+    return VM_LANES + (block->cluster->size > 1 ? block->cluster->size : 0);
+}
+
+/* Updates the time up to which everything in the cluster is ordered, whichever thread made it. */
 static void settle(const vm_block *block, vm_clock *c)
 {
     uint32_t least = c->full;
     for (uint32_t v = 0; v < block->warp_count; v++)
         if (&block->check->warps[v] != c)
+            least = c->know[v] < least ? c->know[v] : least;
+    for (uint32_t v = VM_LANES; v < known(block); v++)
+        if (v - VM_LANES != block->rank)
             least = c->know[v] < least ? c->know[v] : least;
     c->fast = larger(least, c->horizon);
 }
@@ -71,7 +80,7 @@ void vm_check_block_start(vm_block *block)
                         .lanes = c->lanes,
                         .pending = c->pending,
                         .pending_capacity = c->pending_capacity};
-        for (uint32_t v = 0; v < VM_LANES; v++)
+        for (uint32_t v = 0; v < VM_KNOWN; v++)
             c->know[v] = b->base;
         settle(block, c);
     }
@@ -86,6 +95,20 @@ void vm_check_children(vm_block *block)
     }
 }
 
+static uint32_t rank_of(const vm_cluster *cluster, uint32_t number)
+{
+    uint32_t rank = 0;
+    while (rank < cluster->size && (uint32_t)cluster->blocks[rank]->number != number)
+        rank++;
+    return rank;
+}
+
+bool vm_check_is_near(const vm_block *block, uint32_t number)
+{
+    return number == (uint32_t)block->number ||
+           (block->cluster->size > 1 && rank_of(block->cluster, number) < block->cluster->size);
+}
+
 bool vm_check_before(const vm_warp *w, const vm_mark *s, uint32_t lane, bool shared)
 {
     const vm_clock *c = &w->block->check->warps[w->index];
@@ -93,8 +116,11 @@ bool vm_check_before(const vm_warp *w, const vm_mark *s, uint32_t lane, bool sha
         return false;
     if (s->stamp <= c->horizon)
         return true;
-    if (s->block != (uint32_t)w->block->number)
-        return false;
+    if (s->block != (uint32_t)w->block->number) {
+        const vm_cluster *cluster = w->block->cluster;
+        uint32_t rank = cluster->size > 1 ? rank_of(cluster, s->block) : cluster->size;
+        return rank < cluster->size && s->stamp <= c->know[VM_LANES + rank];
+    }
     uint32_t warp = (s->who & VM_WHO) / VM_LANES, other = s->who % VM_LANES;
     bool many = s->who & VM_MANY;
     if (many && !shared) /* several threads of the block: at least one is another thread */
@@ -236,18 +262,51 @@ void vm_check_arrive(vm_warp *w, uint32_t id)
 {
     const vm_clock *c = &w->block->check->warps[w->index];
     vm_gate *gate = &w->block->check->gates[id];
-    for (uint32_t v = 0; v < VM_LANES; v++)
+    for (uint32_t v = 0; v < known(w->block); v++)
         gate->know[v] = larger(gate->know[v], c->know[v]);
     gate->horizon = larger(gate->horizon, c->horizon);
     gate->know[w->index] = vm_check_tick(check_of(w));
 }
 
-void vm_check_know_all(vm_warp *w)
+/* Other blocks get to know what the warp knows of the cluster's blocks, and its own block's accesses as those of one. */
+void vm_check_cluster_arrive(vm_warp *w, bool relaxed)
+{
+    const vm_cluster *cluster = w->block->cluster;
+    const vm_clock *c = &w->block->check->warps[w->index];
+    if (relaxed) { /* what it has published becomes known, no more */
+        for (uint32_t k = 0; k < cluster->size; k++) {
+            vm_gate *gate = &cluster->blocks[k]->check->gates[VM_BARRIERS];
+            gate->horizon = larger(gate->horizon, larger(c->released, c->released_cta));
+        }
+        return;
+    }
+    vm_check_arrive(w, VM_BARRIERS);
+    uint32_t now = vm_check_tick(check_of(w));
+    for (uint32_t k = 0; k < cluster->size; k++) {
+        vm_gate *gate = &cluster->blocks[k]->check->gates[VM_BARRIERS];
+        gate->horizon = larger(gate->horizon, c->horizon);
+        for (uint32_t v = VM_LANES; v < known(w->block); v++)
+            gate->know[v] = larger(gate->know[v], c->know[v]);
+        gate->know[VM_LANES + w->block->rank] = now;
+    }
+}
+
+/* Lanes of a warp go past a barrier. */
+static void pass(vm_warp *w, const vm_gate *gate, uint32_t lanes, uint32_t now)
 {
     vm_clock *c = &w->block->check->warps[w->index];
-    c->horizon = c->synced = vm_check_tick(check_of(w));
+    for (uint32_t v = 0; v < known(w->block); v++)
+        c->know[v] = larger(c->know[v], gate->know[v]);
+    c->horizon = larger(c->horizon, gate->horizon);
+    c->synced = now;
+    if ((lanes | w->dead) == VM_ALL)
+        c->full = now;
+    else
+        join_lanes(w, lanes);
     settle(w->block, c);
 }
+
+void vm_check_cluster_wait(vm_warp *w, uint32_t m) { pass(w, &w->block->check->opened, m, vm_check_tick(check_of(w))); }
 
 /* Lanes arrive at a barrier: adds what they know. */
 void vm_check_barrier(vm_warp *w, const vm_code *i, uint32_t m)
@@ -318,6 +377,14 @@ static void check_aligned(vm_warp *w, uint32_t id, uint32_t lanes, const vm_path
     }
 }
 
+/* Exited threads of other blocks count as arrived. */
+static void count_exited(const vm_cluster *cluster, vm_gate *gate, uint32_t now)
+{
+    for (uint32_t k = 0; k < cluster->size; k++)
+        if (cluster->blocks[k]->live < cluster->runner->run->block_threads)
+            gate->know[VM_LANES + k] = now;
+}
+
 void vm_check_open(vm_block *block, uint32_t id)
 {
     vm_check *check = block->runner->run->device->check;
@@ -333,9 +400,9 @@ void vm_check_open(vm_block *block, uint32_t id)
         if (lanes[k] && insn == VM_NO_INSN)
             insn = insn_at(first);
         bool left = w->dead == VM_ALL && block->barriers[id].need == 0; /* exited threads count as arrived */
-        if (left || (lanes[k] && (lanes[k] | w->dead) == VM_ALL))
+        if (left || (id < VM_BARRIERS && lanes[k] && (lanes[k] | w->dead) == VM_ALL))
             gate->know[k] = now;
-        if (lanes[k] && insn != insn_at(first) && block->barriers[id].need == 0) {
+        if (lanes[k] && insn != insn_at(first) && id < VM_BARRIERS && block->barriers[id].need == 0) {
             kiln_check_finding *f = vm_check_find(w, KILN_CHECK_BARRIER, true, insn, insn_at(first),
                                                   (uint32_t)__builtin_ctz(lanes[k]), 1);
             if (f) {
@@ -344,22 +411,14 @@ void vm_check_open(vm_block *block, uint32_t id)
             }
         }
     }
-    for (uint32_t k = 0; k < block->warp_count; k++) {
-        vm_warp *w = &block->warps[k];
-        vm_clock *c = &block->check->warps[k];
-        if (!lanes[k])
-            continue;
-        for (uint32_t v = 0; v < VM_LANES; v++)
-            c->know[v] = larger(c->know[v], gate->know[v]);
-        c->horizon = larger(c->horizon, gate->horizon);
-        c->synced = now;
-        if ((lanes[k] | w->dead) == VM_ALL)
-            c->full = now;
-        else
-            join_lanes(w, lanes[k]);
-        settle(block, c);
-    }
+    if (id == VM_BARRIERS)
+        count_exited(block->cluster, gate, now);
+    for (uint32_t k = 0; k < block->warp_count; k++)
+        if (lanes[k])
+            pass(&block->warps[k], gate, lanes[k], now);
     vm_check_tick(check);
+    if (id == VM_BARRIERS)
+        block->check->opened = *gate;
     memset(gate, 0, sizeof *gate);
 }
 
@@ -424,7 +483,10 @@ void vm_check_deadlock(vm_block *block)
             if (!found)
                 continue;
             found->at.what = path->pc->insn < f->insn_count ? op_name(&f->insns[path->pc->insn]) : "end";
-            if (barrier)
+            if (barrier && path->barrier == VM_BARRIERS)
+                found->message = vm_check_print(check, "barrier.cluster never completes: %u of %u threads arrived",
+                                                block->cluster->arrived, block->cluster->live);
+            else if (barrier)
                 found->message = vm_check_print(check, "barrier %u never completes: %u of %s threads arrived",
                                                 path->barrier, block->barriers[path->barrier].arrived,
                                                 block->barriers[path->barrier].need

@@ -12,7 +12,10 @@ static bool writes_same(const vm_look *k, uint32_t lane)
     if (k->see != VM_SEE_STORE || i->size > 8)
         return false;
     const uint32_t *slots = i->extra;
-    const unsigned char *host = vm_reach(k->w, i, lane, k->a->space, k->a->address[lane], k->a->bytes, true);
+    uint64_t address = k->a->address[lane];
+    if (k->shared && k->home != k->w->block)
+        address = vm_rank_address(address, k->home->rank);
+    const unsigned char *host = vm_reach(k->w, i, lane, k->a->space, address, k->a->bytes, true);
     bool same = host != NULL;
     for (uint32_t e = 0; e < i->count && same; e++) {
         uint32_t slot = i->count == 1 ? i->d : slots[e];

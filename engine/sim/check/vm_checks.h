@@ -80,24 +80,26 @@ enum vm_check_see {
 typedef struct vm_pending {
     uint32_t cell, count, lane, group;
 } vm_pending;
-/* What a warp knows. Accesses with times up to `fast` by threads of the block, and up to `horizon` by any thread,
+/* What a warp knows. Accesses with times up to `fast` by threads of the cluster, and up to `horizon` by any thread,
  * happened before its next access. */
+#define VM_KNOWN (VM_LANES + VM_CLUSTER_MOST) /* of the warps of the block, and of the blocks of the cluster by rank */
 typedef struct vm_clock {
     uint32_t fast, horizon, full, synced, released, released_cta;
-    uint32_t know[VM_LANES];   /* by warp of the block */
+    uint32_t know[VM_KNOWN];
     uint32_t *lanes;           /* [lane][other lane], NULL until only some lanes synchronise */
     uint32_t groups[VM_LANES]; /* cp.async: committed by each lane */
     vm_pending *pending;
     size_t pending_count, pending_capacity;
 } vm_clock;
 typedef struct vm_gate {
-    uint32_t know[VM_LANES], horizon;
+    uint32_t know[VM_KNOWN], horizon;
 } vm_gate;
 typedef struct vm_check_block {
     uint32_t base; /* the time it started */
     unsigned shift;
     vm_clock *warps;
-    vm_gate gates[VM_BARRIERS + 1]; /* the last one is the cluster's; a cluster is one block */
+    vm_gate gates[VM_BARRIERS + 1]; /* the last one is what the block gets of the cluster's */
+    vm_gate opened;                 /* the same when it opened last, for warps that wait afterwards */
     vm_cell *cells;                 /* of shared memory */
     size_t cell_count;
 } vm_check_block;

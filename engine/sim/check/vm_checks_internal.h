@@ -77,6 +77,8 @@ typedef struct vm_look {
     vm_clock *clock;
     const vm_access *a;
     const vm_pattern *p;
+    const vm_block *home; /* whose shared memory it is */
+    uint64_t window;      /* of the address: 0: the block's own, else a rank + 1 */
     uint32_t insn, limit, now, block, bad;
     bool shared, write, strong, constant, copies, told;
     unsigned see;
@@ -89,6 +91,8 @@ bool vm_check_one(vm_warp *w, const vm_code *i, vm_access *a); /* of one lane; f
 uint32_t vm_check_free_call(vm_warp *w, const vm_code *i, uint32_t m);
 
 /* ---- bounds.c ---- */
+/* Lanes that would access the shared memory of a block that has exited, or that they must not access, as `why` says. */
+void vm_check_no_block(vm_look *k, uint32_t lane, uint32_t lanes, const char *why);
 /* The bounds of what the lanes may touch: of all of them, if they lie in one piece. */
 bool vm_check_bounds(const vm_look *k, uint64_t address, uint32_t owner, uint64_t *low, uint64_t *end);
 /* Returns the lanes with invalid accesses, and reports each. */
@@ -115,9 +119,12 @@ uint32_t vm_check_async(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32
 /* True if the access `s` happened before the lane's current access. */
 bool vm_check_before(const vm_warp *w, const vm_mark *s, uint32_t lane, bool shared);
 void vm_check_arrive(vm_warp *w, uint32_t barrier); /* adds what the warp knows to the barrier */
-void vm_check_know_all(vm_warp *w);                 /* everything so far happened before its next access */
-void vm_check_release(vm_warp *w, bool block);      /* a fence; block: only for the block */
-void vm_check_complete(vm_warp *w, uint32_t m);     /* the lanes' asynchronous copies are done */
+/* The same at the cluster's; relaxed: only what it has published with a fence. And a wait after it opened. */
+void vm_check_cluster_arrive(vm_warp *w, bool relaxed);
+void vm_check_cluster_wait(vm_warp *w, uint32_t m);
+bool vm_check_is_near(const vm_block *block, uint32_t number); /* the block of that number is in its cluster */
+void vm_check_release(vm_warp *w, bool block);                 /* a fence; block: only for the block */
+void vm_check_complete(vm_warp *w, uint32_t m);                /* the lanes' asynchronous copies are done */
 void vm_check_barrier(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_check_fence(vm_warp *w, const ptx_insn *in);
 void vm_check_commit(vm_warp *w, uint32_t m);

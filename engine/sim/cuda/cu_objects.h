@@ -154,6 +154,8 @@ typedef struct sim_function {
     vm_resources resources;
     int dynamic_limit; /* CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES */
     int carveout;
+    uint32_t cluster[3];       /* that a launch must have; 0: not set */
+    bool wide_cluster;         /* CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED */
     unsigned char *old_params; /* for cuParamSet* and cuLaunch; allocated at the first use */
     unsigned old_param_bytes, old_shared, old_block[3];
 } sim_function;

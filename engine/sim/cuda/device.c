@@ -71,7 +71,6 @@ static const sim_attribute common[] = {
     A(CAN_USE_STREAM_WAIT_VALUE_NOR_V1, 1),
     A(DIRECT_MANAGED_MEM_ACCESS_FROM_HOST, 1),
     A(MEM_SYNC_DOMAIN_COUNT, 1),
-    A(CLUSTER_LAUNCH, 0),
     A(MAXIMUM_TEXTURE1D_WIDTH, 131072),
     A(MAXIMUM_TEXTURE1D_LINEAR_WIDTH, 268435456),
     A(MAXIMUM_TEXTURE1D_MIPMAPPED_WIDTH, 32768),
@@ -163,6 +162,10 @@ bool sim_profile_attribute(const sim_profile *profile, CUdevice_attribute attrib
             *value = common[i].value;
             return true;
         }
+    if (attribute == CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH) {
+        *value = sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) >= 9;
+        return true;
+    }
     return false;
 }
 
@@ -179,6 +182,26 @@ int kiln__sim_model_at(size_t index)
         return 0;
     return sim_profile_int(&sim_profiles[index], CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) * 10 +
            sim_profile_int(&sim_profiles[index], CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+}
+
+double kiln__sim_unit_rate(size_t index, unsigned unit)
+{
+    if (index >= __atomic_load_n(&sim_profile_count, __ATOMIC_ACQUIRE) || !sim_profiles[index].model)
+        return -1;
+    const sim_model *m = sim_profiles[index].model;
+    switch (unit) {
+    case KILN_UNIT_FP32: return m->fp32;
+    case KILN_UNIT_FP64: return m->fp64;
+    case KILN_UNIT_FP16: return m->fp16;
+    case KILN_UNIT_TENSOR_FP64: return m->tensor_fp64;
+    case KILN_UNIT_TENSOR_TF32: return m->tensor_tf32;
+    case KILN_UNIT_TENSOR_FP16: return m->tensor_fp16;
+    case KILN_UNIT_TENSOR_FP8: return m->tensor_fp8;
+    case KILN_UNIT_TENSOR_INT8: return m->tensor_int8;
+    case KILN_UNIT_TENSOR_FP16_FP16: return m->tensor_fp16_fp16;
+    case KILN_UNIT_TENSOR_FP8_FP16: return m->tensor_fp8_fp16;
+    default: return -1;
+    }
 }
 
 /* The size of device memory: half of the host's memory, at most that of the profile; or $KILN_SIM_MEMORY bytes. Device

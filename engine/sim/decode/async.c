@@ -98,6 +98,8 @@ void vm_decode_bulk(vm_decoder *d)
     *b = (vm_bulk){.to = side(d, OPERAND(0), out ? PTX_SPACE_GLOBAL : PTX_SPACE_SHARED),
                    .from = side(d, OPERAND(1), out || local ? PTX_SPACE_SHARED : PTX_SPACE_GLOBAL)};
     uint32_t bytes = vm_source(d, OPERAND(2), 4), mask = 0;
+    if (HAS(MULTICAST))
+        b->multicast = vm_source(d, OPERAND(4), 4);
     if (d->in->op == PTX_OP_CP_REDUCE_BULK)
         b->op = (uint8_t)operation(d), b->type = TYPE(0);
     if (!out)
@@ -144,6 +146,12 @@ void vm_decode_st_bulk(vm_decoder *d)
     i->extra = b;
 }
 
+/* The address of a variable is one in shared memory; 32-bit generic addresses do not exist on this device. */
+static bool is_generic(const vm_decoder *d, unsigned bytes)
+{
+    return bytes == 8 && !HAS(SHARED_CLUSTER) && d->in->operands[1].kind == PTX_OPERAND_REG;
+}
+
 void vm_decode_mapa(vm_decoder *d)
 {
     unsigned bytes = vm_container(TYPE(0));
@@ -152,13 +160,17 @@ void vm_decode_mapa(vm_decoder *d)
     vm_code *i = vm_emit_op(d, vm_op_mapa);
     i->d = to, i->a = a, i->b = rank;
     i->flags = bytes == 8 ? VM_REG64 : 0;
+    i->size = is_generic(d, bytes);
 }
 
 void vm_decode_getctarank(vm_decoder *d)
 {
-    uint32_t zero = vm_constant_slot(d, 0, 4), to = vm_dest(d, OPERAND(0), 4);
-    vm_code *i = vm_emit(d, VM_H_mov_b32);
-    i->d = to, i->a = zero;
+    unsigned bytes = vm_container(TYPE(0));
+    uint32_t a = vm_source(d, OPERAND(1), bytes), to = vm_dest(d, OPERAND(0), 4);
+    vm_code *i = vm_emit_op(d, vm_op_getctarank);
+    i->d = to, i->a = a;
+    i->flags = bytes == 8 ? VM_REG64 : 0;
+    i->size = is_generic(d, bytes);
 }
 
 void vm_decode_cluster_barrier(vm_decoder *d)

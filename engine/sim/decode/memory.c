@@ -10,6 +10,12 @@ static bool is_strong(const vm_decoder *d)
     return HAS(VOLATILE) || HAS(RELAXED) || HAS(ACQUIRE) || HAS(RELEASE) || HAS(MMIO);
 }
 
+/* An ordered access to memory that other host threads, or other blocks of the cluster, may change meanwhile. */
+static bool is_shared_by_threads(const vm_decoder *d, unsigned space)
+{
+    return is_strong(d) && (space != PTX_SPACE_SHARED || HAS(SHARED_CLUSTER) || HAS(CLUSTER));
+}
+
 /* The fast handler for elements of that type in that space, or VM_H_COUNT. */
 static vm_handler_id fast(unsigned space, unsigned type, bool load)
 {
@@ -174,7 +180,7 @@ void vm_decode_ld(vm_decoder *d)
         extend_after(d, &l);
         return;
     }
-    bool strong = is_strong(d) && space != PTX_SPACE_SHARED;
+    bool strong = is_shared_by_threads(d, space);
     vm_code *i = access(d, strong ? VM_H_COUNT : fast(space, type, true), vm_load_slow, OPERAND(1), space, l.slots,
                         count > 1 ? count : 0);
     fill(d, i, l.slots, count, type, (uint8_t)(i->flags | (strong ? VM_STRONG : 0)));
@@ -189,7 +195,7 @@ void vm_decode_st(vm_decoder *d)
         slots[k] = vm_source(d, element(d, OPERAND(1), k), vm_container(type));
     if (!slots || (space == PTX_SPACE_PARAM && param(d, OPERAND(0), slots, count, type, true)))
         return;
-    bool strong = is_strong(d) && space != PTX_SPACE_SHARED;
+    bool strong = is_shared_by_threads(d, space);
     if (space == PTX_SPACE_CONST) {
         vm_decode_fail(d, "store to constant memory");
         return;

@@ -196,9 +196,12 @@ void vm_decode_mov(vm_decoder *d)
     unsigned type = TYPE(0), bytes = vm_container(type);
     if (type == PTX_PRED) {
         bool negated;
-        ptx_operand never = {.kind = PTX_OPERAND_IMM}; /* %is_explicit_cluster */
-        uint32_t a = vm_pred_plain(d, from->kind == PTX_OPERAND_SREG ? &never : from, &negated),
-                 dest = vm_dest(d, to, 0);
+        if (from->kind == PTX_OPERAND_SREG) { /* %is_explicit_cluster */
+            uint32_t dest = vm_dest(d, to, 0);
+            vm_emit_op(d, vm_op_is_clustered)->d = dest;
+            return;
+        }
+        uint32_t a = vm_pred_plain(d, from, &negated), dest = vm_dest(d, to, 0);
         vm_code *i = vm_emit_op(d, vm_op_pred_logic);
         i->d = dest, i->a = i->b = a;
         i->flags = negated;
@@ -407,4 +410,5 @@ void vm_decode_isspacep(vm_decoder *d)
     vm_code *i = vm_emit_op(d, vm_op_isspacep);
     i->d = dest, i->a = a;
     i->space = d->in->space;
+    i->count = HAS(SHARED_CLUSTER);
 }

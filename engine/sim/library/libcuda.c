@@ -7,6 +7,7 @@
 #include "../cuda/state.c"
 #include "../cuda/array.c"
 #include "../stream/capture.c"
+#include "../stream/cluster.c"
 #include "../cuda/context.c"
 #include "../cuda/device.c"
 #include "../cuda/error.c"

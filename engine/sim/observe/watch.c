@@ -31,7 +31,7 @@ static unsigned window(uint64_t *address)
 {
     if (*address >= VM_GLOBAL_BASE)
         return PTX_SPACE_GLOBAL;
-    if (*address - VM_SHARED_BASE < VM_SHARED_WINDOW) {
+    if (*address - VM_SHARED_BASE < VM_CLUSTER_WINDOW) {
         *address -= VM_SHARED_BASE;
         return PTX_SPACE_SHARED;
     }

@@ -1,6 +1,5 @@
-/* async.c - mbarriers, copies that complete on them, clusters. Everything that is asynchronous on a GPU is completed
- * when the instruction is executed, so waiting for a copy never blocks; a correct program cannot tell the difference. A
- * cluster is one block. */
+/* async.c - mbarriers and copies that complete on them. Everything that is asynchronous on a GPU is completed when the
+ * instruction is executed, so waiting for a copy never blocks; a correct program cannot tell the difference. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -9,7 +8,7 @@
 /* ---- mbarriers ----
  * PTX does not define the 64 bits. Here: pending arrivals (20 bits), arrivals expected in a phase (20), pending bytes
  * of transactions (21, signed), the parity of the phase, and two bits that distinguish an mbarrier from other data. A
- * block's warps run in one host thread, so plain accesses are enough. */
+ * cluster's warps run in one host thread, so plain accesses are enough. */
 #define COUNT_MOST 0xfffffu
 #define TX_MOST 0xfffff
 #define MARK ((uint64_t)2 << 62)
@@ -73,6 +72,14 @@ static uint32_t number(const vm_warp *w, uint32_t slot, uint32_t lane, uint32_t 
     return slot ? vm_r32(w, slot)[lane] : otherwise;
 }
 
+/* Only arrivals and transactions reach an mbarrier of another block. */
+static bool elsewhere(const vm_warp *w, const vm_code *i, uint64_t address)
+{
+    const uint64_t window = (address - (i->space == PTX_SPACE_GENERIC ? VM_SHARED_BASE : 0)) / VM_SHARED_WINDOW;
+    const bool local = i->size == VM_BAR_INIT || i->size == VM_BAR_INVAL || i->size == VM_BAR_TEST;
+    return local && window && window <= w->block->cluster->size && window != w->block->rank + 1;
+}
+
 /* size: what; d: state or predicate (0: not wanted); a, imm, space: the mbarrier; b: count, bytes, state or parity. */
 void vm_op_mbarrier(vm_warp *w, const vm_code *i, uint32_t m)
 {
@@ -81,6 +88,10 @@ void vm_op_mbarrier(vm_warp *w, const vm_code *i, uint32_t m)
         uint64_t address = vm_lane_address(w, i, i->a, lane), bar = 0;
         uint32_t n = i->size == VM_BAR_TEST ? 0 : number(w, i->b, lane, 1);
         bool good = true;
+        if (elsewhere(w, i, address)) {
+            wrong(w, i, lane, address, "mbarrier of another block");
+            return;
+        }
         switch (i->size) {
         case VM_BAR_INIT: {
             unsigned char *p = vm_reach(w, i, lane, i->space, address, 8, true);
@@ -126,6 +137,19 @@ void vm_op_mbarrier(vm_warp *w, const vm_code *i, uint32_t m)
         w->event |= VM_EVENT_YIELD;
 }
 
+bool vm_mbarrier_passes(vm_warp *w, const vm_code *i, uint32_t m)
+{
+    if (i->masked != vm_op_mbarrier || i->size != VM_BAR_TEST)
+        return false;
+    VM_EACH(lane, m) {
+        uint64_t bar;
+        uint32_t waited = i->flags & VM_REG64 ? parity_of(vm_r64(w, i->b)[lane]) : vm_r32(w, i->b)[lane] & 1;
+        if (!bar_at(w, i, lane, i->space, vm_lane_address(w, i, i->a, lane), &bar) || parity_of(bar) == waited)
+            return false;
+    }
+    return m != 0;
+}
+
 void vm_op_pending_count(vm_warp *w, const vm_code *i, uint32_t m)
 {
     VM_EACH(lane, m)
@@ -167,36 +191,59 @@ static void reduce(const vm_bulk *b, unsigned char *to, const unsigned char *fro
     }
 }
 
+bool vm_multicast(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t slot, uint32_t *ranks)
+{
+    const uint32_t size = w->block->cluster->size;
+    *ranks = slot ? vm_r32(w, slot)[lane] & 0xffff : 0;
+    if (!slot || (*ranks && *ranks >> size == 0))
+        return true;
+    vm_fault_raise(w, i, lane, VM_FAULT_INSTRUCTION, 0, 0, "multicast to the blocks 0x%x of a cluster of %u block%s",
+                   *ranks, size, size == 1 ? "" : "s");
+    return false;
+}
+
+static bool copy(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t to, uint64_t from, uint64_t bytes)
+{
+    const vm_bulk *b = i->extra;
+    unsigned char *d = stretch(w, i, lane, b->to.space, to, bytes, true);
+    const unsigned char *s = d ? stretch(w, i, lane, b->from.space, from, bytes, false) : NULL;
+    if (!s)
+        return false;
+    uint32_t mask = i->b ? vm_r32(w, i->b)[lane] : 0xffff;
+    if (b->op)
+        reduce(b, d, s, bytes);
+    else if (mask == 0xffff)
+        memmove(d, s, bytes);
+    for (uint64_t at = 0; !b->op && mask != 0xffff && at < bytes; at++)
+        if (mask >> at % 16 & 1)
+            d[at] = s[at];
+    return true;
+}
+
 /* extra: the copy. a: size in bytes; b: mask of bytes of each 16, 0: none. */
 void vm_op_bulk(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const vm_bulk *b = i->extra;
     VM_EACH(lane, m) {
         uint64_t to = address_of(w, &b->to, lane), bytes = vm_r32(w, i->a)[lane], before;
+        uint32_t ranks;
         if (bytes % 16) {
             vm_fault_raise(w, i, lane, VM_FAULT_MISALIGNED, to, (uint32_t)bytes,
                            "bulk copy of %" PRIu64 " bytes, not a multiple of 16", bytes);
             return;
         }
-        uint64_t from = address_of(w, &b->from, lane);
-        if (bytes) {
-            unsigned char *d = stretch(w, i, lane, b->to.space, to, bytes, true);
-            const unsigned char *s = d ? stretch(w, i, lane, b->from.space, from, bytes, false) : NULL;
-            if (!s)
-                return;
-            uint32_t mask = i->b ? vm_r32(w, i->b)[lane] : 0xffff;
-            if (b->op)
-                reduce(b, d, s, bytes);
-            else if (mask == 0xffff)
-                memmove(d, s, bytes);
-            for (uint64_t at = 0; !b->op && mask != 0xffff && at < bytes; at++)
-                if (mask >> at % 16 & 1)
-                    d[at] = s[at];
-        }
-        if (b->bar.space &&
-            !vm_mbarrier_count(w, i, lane, b->bar.space, address_of(w, &b->bar, lane), 0, 0, -(int64_t)bytes, &before))
+        uint64_t from = address_of(w, &b->from, lane), bar = b->bar.space ? address_of(w, &b->bar, lane) : 0;
+        if (!vm_multicast(w, i, lane, b->multicast, &ranks))
             return;
-        vm_charge(w, bytes / 256);
+        do {
+            if (bytes && !copy(w, i, lane, vm_target(to, ranks), from, bytes))
+                return;
+            if (b->bar.space &&
+                !vm_mbarrier_count(w, i, lane, b->bar.space, vm_target(bar, ranks), 0, 0, -(int64_t)bytes, &before))
+                return;
+            vm_charge(w, bytes / 256);
+            ranks &= ranks - 1;
+        } while (ranks);
     }
 }
 
@@ -246,48 +293,4 @@ void vm_op_st_bulk(vm_warp *w, const vm_code *i, uint32_t m)
             memset(first, 0, bytes);
         vm_charge(w, bytes / 256);
     }
-}
-
-/* ---- clusters of one block ---- */
-
-/* d: address in the shared memory of the block of rank b: there is one. */
-void vm_op_mapa(vm_warp *w, const vm_code *i, uint32_t m)
-{
-    VM_EACH(lane, m) {
-        if (vm_r32(w, i->b)[lane] != 0) {
-            vm_fault_raise(w, i, lane, VM_FAULT_INSTRUCTION, 0, 0, "mapa to block %u of a cluster of one block",
-                           vm_r32(w, i->b)[lane]);
-            return;
-        }
-        if (i->flags & VM_REG64)
-            vm_r64(w, i->d)[lane] = vm_r64(w, i->a)[lane];
-        else
-            vm_r32(w, i->d)[lane] = vm_r32(w, i->a)[lane];
-    }
-}
-
-/* flags 1: wait; else arrive. */
-void vm_op_cluster_barrier(vm_warp *w, const vm_code *i, uint32_t m)
-{
-    vm_barrier *barrier = &w->block->barriers[VM_BARRIERS];
-    if (!(i->flags & 1)) {
-        if (w->cluster_arrived & m) {
-            vm_fault_raise(w, i, (uint32_t)__builtin_ctz(w->cluster_arrived & m), VM_FAULT_INSTRUCTION, 0, 0,
-                           "barrier.cluster.arrive twice without a wait");
-            return;
-        }
-        w->cluster_arrived |= m;
-        barrier->arrived += (uint32_t)__builtin_popcount(m);
-        vm_barriers_check(w->block);
-        return;
-    }
-    if (!(w->cluster_arrived & m))
-        return; /* all have arrived */
-    vm_path *path = &w->paths[w->current];
-    vm_warp_save(w);
-    path->pc = i;
-    path->arrived = m;
-    path->state = VM_PATH_BARRIER;
-    path->barrier = VM_BARRIERS;
-    w->event |= VM_EVENT_SWITCH;
 }

@@ -148,14 +148,21 @@ static uint64_t special(vm_warp *w, unsigned which)
     case PTX_SREG_GLOBALTIMER_HI: return kiln__now_ns() >> 32;
     case PTX_SREG_CLUSTERID_X:
     case PTX_SREG_CLUSTERID_Y:
-    case PTX_SREG_CLUSTERID_Z: return w->block->id[which - PTX_SREG_CLUSTERID_X]; /* a cluster is one block */
+    case PTX_SREG_CLUSTERID_Z:
+        return w->block->id[which - PTX_SREG_CLUSTERID_X] / run->cluster[which - PTX_SREG_CLUSTERID_X];
     case PTX_SREG_NCLUSTERID_X:
     case PTX_SREG_NCLUSTERID_Y:
-    case PTX_SREG_NCLUSTERID_Z: return launch->grid[which - PTX_SREG_NCLUSTERID_X];
+    case PTX_SREG_NCLUSTERID_Z:
+        return launch->grid[which - PTX_SREG_NCLUSTERID_X] / run->cluster[which - PTX_SREG_NCLUSTERID_X];
+    case PTX_SREG_CLUSTER_CTAID_X:
+    case PTX_SREG_CLUSTER_CTAID_Y:
+    case PTX_SREG_CLUSTER_CTAID_Z:
+        return w->block->id[which - PTX_SREG_CLUSTER_CTAID_X] % run->cluster[which - PTX_SREG_CLUSTER_CTAID_X];
     case PTX_SREG_CLUSTER_NCTAID_X:
     case PTX_SREG_CLUSTER_NCTAID_Y:
-    case PTX_SREG_CLUSTER_NCTAID_Z:
-    case PTX_SREG_CLUSTER_NCTARANK: return 1;
+    case PTX_SREG_CLUSTER_NCTAID_Z: return run->cluster[which - PTX_SREG_CLUSTER_NCTAID_X];
+    case PTX_SREG_CLUSTER_CTARANK: return w->block->rank;
+    case PTX_SREG_CLUSTER_NCTARANK: return run->cluster_size;
     case PTX_SREG_AGGR_SMEM_SIZE:
     case PTX_SREG_TOTAL_SMEM_SIZE: return run->shared_gap + (run->shared_end - run->shared_dynamic);
     case PTX_SREG_DYNAMIC_SMEM_SIZE: return launch->dynamic_shared;
@@ -192,6 +199,11 @@ void vm_op_special(vm_warp *w, const vm_code *i, uint32_t m)
         else
             vm_r32(w, i->d)[lane] = (uint32_t)value;
     }
+}
+
+void vm_op_is_clustered(vm_warp *w, const vm_code *i, uint32_t m)
+{
+    vm_set_pred(w, i->d, w->runner->run->clustered ? VM_ALL : 0, m);
 }
 
 /* The address of a .local variable: it depends on the frame. imm: offset in the frame. */

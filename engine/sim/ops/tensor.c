@@ -201,28 +201,30 @@ static bool copy(vm_warp *w, const vm_code *i, uint32_t lane, vm_box *box)
     return true;
 }
 
-/* extra: the copy. A cluster is one block, so that the only mask is 1. */
+/* extra: the copy. */
 void vm_op_tensor(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const vm_tensor *x = i->extra;
     VM_EACH(lane, m) {
         vm_box box;
-        uint64_t before;
-        if (!vm_box_open(w, i, lane, &box))
+        uint64_t before, bar = x->bar.space ? address_of(w, &x->bar, lane) : 0;
+        uint32_t ranks;
+        if (!vm_box_open(w, i, lane, &box) || !vm_multicast(w, i, lane, x->multicast, &ranks))
             return;
-        if (x->multicast && (vm_r32(w, x->multicast)[lane] & 0xffff) != 1) {
-            wrong(w, i, lane, box.shared, "multicast to other blocks than the only one of its cluster");
-            return;
-        }
         if (x->op && !reduces(x->op, elements[box.map.type].type)) {
             wrong(w, i, lane, box.shared, "a reduction that the elements' type does not have");
             return;
         }
-        if (!copy(w, i, lane, &box))
-            return;
-        if (x->bar.space && !vm_mbarrier_count(w, i, lane, x->bar.space, address_of(w, &x->bar, lane), 0, 0,
-                                               -(int64_t)vm_box_bytes(&box), &before))
-            return;
-        vm_charge(w, box.rows + vm_box_bytes(&box) / 256);
+        do {
+            vm_box to = box;
+            to.shared = vm_target(box.shared, ranks);
+            if (!copy(w, i, lane, &to))
+                return;
+            if (x->bar.space && !vm_mbarrier_count(w, i, lane, x->bar.space, vm_target(bar, ranks), 0, 0,
+                                                   -(int64_t)vm_box_bytes(&box), &before))
+                return;
+            vm_charge(w, box.rows + vm_box_bytes(&box) / 256);
+            ranks &= ranks - 1;
+        } while (ranks);
     }
 }

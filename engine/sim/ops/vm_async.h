@@ -29,17 +29,26 @@ typedef struct vm_bulk {
     uint8_t op, type;      /* ptx_mod, ptx_type: a reduction; op 0: a copy */
     uint8_t count;         /* st.async: elements */
     uint32_t slots[4];
+    uint32_t multicast; /* slot of the mask of blocks, 0: none */
 } vm_bulk;
+
+/* The blocks of a multicast, by rank; `slot` 0: none. False: a fault is raised. The copy to each is at the address that
+ * vm_target() gives; without a multicast, that is the one it has. */
+bool vm_multicast(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t slot, uint32_t *ranks);
+static inline uint64_t vm_target(uint64_t address, uint32_t ranks)
+{
+    return ranks ? vm_rank_address(address, (uint32_t)__builtin_ctz(ranks)) : address;
+}
 
 /* Counts arrivals, drops of arrivals and bytes; *before: the state that it had. False: a fault is raised. */
 bool vm_mbarrier_count(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t space, uint64_t address, uint32_t arrive,
                        uint32_t drop, int64_t tx, uint64_t *before);
+/* Is it a test of mbarriers that finds for all the lanes that the phase is complete? Raises the faults that it would. */
+bool vm_mbarrier_passes(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_mbarrier(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_pending_count(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_bulk(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_remote(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_st_bulk(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_op_mapa(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_op_cluster_barrier(vm_warp *w, const vm_code *i, uint32_t m);
 
 #endif

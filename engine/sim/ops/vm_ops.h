@@ -82,6 +82,7 @@ void vm_op_split(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_join(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_pred_logic(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_special(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_op_is_clustered(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_nanosleep(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_nop(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_createpolicy(vm_warp *w, const vm_code *i, uint32_t m);

@@ -133,12 +133,18 @@ static bool ptx_function_directives(ptx_parser *p, ptx_function *function)
         } else if (ptx_is_directive(p, "maxnreg")) {
             if (!ptx_numbers(p, &function->max_registers, 1))
                 return false;
-        } else if (ptx_is_directive(p, "maxclusterrank") || ptx_is_directive(p, "abi_preserve") ||
-                   ptx_is_directive(p, "abi_preserve_control")) {
+        } else if (ptx_is_directive(p, "maxclusterrank")) {
+            if (!ptx_numbers(p, &function->max_cluster, 1))
+                return false;
+        } else if (ptx_is_directive(p, "abi_preserve") || ptx_is_directive(p, "abi_preserve_control")) {
             uint32_t unused;
             if (!ptx_numbers(p, &unused, 1))
                 return false;
-        } else if (ptx_is_directive(p, "explicitcluster") || ptx_is_directive(p, "blocksareclusters")) {
+        } else if (ptx_is_directive(p, "explicitcluster")) {
+            function->explicit_cluster = true;
+            ptx_next(p);
+        } else if (ptx_is_directive(p, "blocksareclusters")) {
+            function->blocks_are_clusters = true;
             ptx_next(p);
         } else if (ptx_is_directive(p, "noreturn")) {
             function->noreturn = true;

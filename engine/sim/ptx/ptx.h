@@ -546,6 +546,8 @@ typedef struct ptx_function {
     const ptx_prototype *prototypes;
     uint32_t max_threads[3], req_threads[3], req_cluster[3];
     uint32_t min_blocks, max_registers; /* 0: not given */
+    uint32_t max_cluster;               /* most blocks of a cluster, 0: not given */
+    bool explicit_cluster, blocks_are_clusters;
 } ptx_function;
 
 typedef struct ptx_loc {

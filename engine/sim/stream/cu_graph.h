@@ -16,7 +16,8 @@ typedef struct sim_op {
     sim_graph *child;             /* CU_GRAPH_NODE_TYPE_GRAPH: its own copy */
     CUcontext to, from;           /* of a copy between contexts; NULL: the op's context */
     bool cooperative;
-    int priority; /* stored and reported only, as the window is */
+    unsigned cluster[3]; /* of a kernel; 0: as it says itself */
+    int priority;        /* stored and reported only, as the window is */
     CUaccessPolicyWindow window;
 } sim_op;
 
@@ -85,6 +86,8 @@ CUresult sim_op_run(sim_context **context, const sim_op *op);
 /* The parts of it, in the files for each kind. */
 CUresult sim_kernel_make(sim_context *context, const CUDA_KERNEL_NODE_PARAMS *what, sim_op *op);
 CUresult sim_kernel_run(sim_context *context, const sim_op *op);
+/* Checks the clusters of a launch. `cluster` 0 becomes what the kernel requires, or stays 0: none. */
+CUresult sim_cluster_of(const sim_function *function, const unsigned grid[3], unsigned cluster[3]);
 CUresult sim_copy_check(sim_context *context, const sim_op *op);
 CUresult sim_copy_run(sim_context *context, const sim_op *op);
 CUresult sim_fill_check(sim_context *context, const CUDA_MEMSET_NODE_PARAMS_v2 *what);

@@ -328,7 +328,9 @@ static bool collect(sim_context *context, update *u, sim_graph *to, sim_graph *f
                 ? old->op.what.alloc.dptr != node->op.what.alloc.dptr
                 : type == CU_GRAPH_NODE_TYPE_MEM_FREE && old->op.what.free.dptr != node->op.what.free.dptr)
             return differs(u, CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED, node);
-        if (type == CU_GRAPH_NODE_TYPE_KERNEL && old->op.cooperative != node->op.cooperative)
+        if (type == CU_GRAPH_NODE_TYPE_KERNEL &&
+            (old->op.cooperative != node->op.cooperative ||
+             memcmp(old->op.cluster, node->op.cluster, sizeof old->op.cluster) != 0))
             return differs(u, CU_GRAPH_EXEC_UPDATE_ERROR_ATTRIBUTES_CHANGED, node);
         if (node->op.child)
             continue;

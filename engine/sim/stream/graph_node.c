@@ -374,6 +374,7 @@ CUresult sim_op_replace(sim_context *context, sim_op *at, const CUgraphNodeParam
         return result;
     }
     op.cooperative = at->cooperative;
+    memcpy(op.cluster, at->cluster, sizeof op.cluster);
     op.priority = at->priority;
     op.window = at->window;
     sim_op_free(context, at);
@@ -556,11 +557,23 @@ CUresult sim_cuGraphKernelNodeGetAttribute(CUgraphNode node, CUkernelNodeAttrID 
     case CU_LAUNCH_ATTRIBUTE_COOPERATIVE: found.cooperative = op->cooperative; break;
     case CU_LAUNCH_ATTRIBUTE_PRIORITY: found.priority = op->priority; break;
     case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW: found.accessPolicyWindow = op->window; break;
-    case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION: /* none */ break;
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION: memcpy(&found.clusterDim, op->cluster, sizeof op->cluster); break;
     default: return sim_end(CUDA_ERROR_INVALID_VALUE);
     }
     *value = found;
     return sim_end(CUDA_SUCCESS);
+}
+
+static CUresult set_cluster(sim_context *context, sim_op *op, const CUkernelNodeAttrValue *value)
+{
+    const sim_function *function = sim_object_find(context, op->what.kernel.func, SIM_FUNCTION);
+    const unsigned grid[3] = {op->what.kernel.gridDimX, op->what.kernel.gridDimY, op->what.kernel.gridDimZ};
+    unsigned cluster[3];
+    memcpy(cluster, &value->clusterDim, sizeof cluster);
+    CUresult result = function ? sim_cluster_of(function, grid, cluster) : CUDA_ERROR_INVALID_HANDLE;
+    if (result == CUDA_SUCCESS)
+        memcpy(op->cluster, &value->clusterDim, sizeof op->cluster);
+    return result;
 }
 
 CUresult sim_cuGraphKernelNodeSetAttribute(CUgraphNode node, CUkernelNodeAttrID attribute,
@@ -575,11 +588,7 @@ CUresult sim_cuGraphKernelNodeSetAttribute(CUgraphNode node, CUkernelNodeAttrID 
     case CU_LAUNCH_ATTRIBUTE_COOPERATIVE: op->cooperative = value->cooperative != 0; break;
     case CU_LAUNCH_ATTRIBUTE_PRIORITY: op->priority = value->priority; break;
     case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW: op->window = value->accessPolicyWindow; break;
-    case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
-        result = value->clusterDim.x <= 1 && value->clusterDim.y <= 1 && value->clusterDim.z <= 1
-                     ? CUDA_SUCCESS
-                     : CUDA_ERROR_NOT_SUPPORTED;
-        break;
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION: result = set_cluster(context, op, value); break;
     default: result = CUDA_ERROR_INVALID_VALUE; break;
     }
     return sim_end(result);
@@ -596,6 +605,7 @@ CUresult sim_cuGraphKernelNodeCopyAttributes(CUgraphNode to, CUgraphNode from)
     if (!source || source->op.what.type != CU_GRAPH_NODE_TYPE_KERNEL)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     target->cooperative = source->op.cooperative;
+    memcpy(target->cluster, source->op.cluster, sizeof target->cluster);
     target->priority = source->op.priority;
     target->window = source->op.window;
     return sim_end(CUDA_SUCCESS);

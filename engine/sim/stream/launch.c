@@ -10,34 +10,13 @@ typedef struct shape {
     unsigned grid[3], block[3];
     unsigned shared;
     bool cooperative;
+    unsigned cluster[3]; /* 0: as the kernel says */
 } shape;
 
 static const CUdevice_attribute grid_most[3] = {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y,
                                                 CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z};
 static const CUdevice_attribute block_most[3] = {
     CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z};
-
-/* Clusters are not supported, as CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH says. */
-static CUresult no_clusters(const int *out, CUfunction handle, const CUlaunchConfig *config)
-{
-    sim_context *context;
-    CUresult result = sim_begin(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
-    if (!sim_object_find(context, handle, SIM_FUNCTION))
-        return sim_end(CUDA_ERROR_INVALID_HANDLE);
-    return sim_end(out && config ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE);
-}
-
-CUresult sim_cuOccupancyMaxActiveClusters(int *clusters, CUfunction function, const CUlaunchConfig *config)
-{
-    return no_clusters(clusters, function, config);
-}
-
-CUresult sim_cuOccupancyMaxPotentialClusterSize(int *size, CUfunction function, const CUlaunchConfig *config)
-{
-    return no_clusters(size, function, config);
-}
 
 /* ---- checks ---- */
 
@@ -62,8 +41,10 @@ static CUresult check_shape(const sim_function *function, const shape *launch)
     if (function->resources.static_shared + launch->shared >
         (uint64_t)sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN))
         return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
-    if (source->req_cluster[0] > 1 || source->req_cluster[1] > 1 || source->req_cluster[2] > 1)
-        return CUDA_ERROR_NOT_SUPPORTED;
+    unsigned cluster[3] = {launch->cluster[0], launch->cluster[1], launch->cluster[2]};
+    CUresult result = sim_cluster_of(function, launch->grid, cluster);
+    if (result != CUDA_SUCCESS)
+        return result;
     uint64_t sms = (uint64_t)sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
     if (launch->cooperative && blocks > sms * (uint64_t)sim_blocks_per_sm(function, threads, launch->shared))
         return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
@@ -152,6 +133,8 @@ static CUresult run(sim_context *context, const sim_function *function, const sh
                    "the driver's numbers are the runtime's");
     memcpy(what.grid, launch->grid, sizeof what.grid);
     memcpy(what.block, launch->block, sizeof what.block);
+    memcpy(what.cluster, launch->cluster, sizeof what.cluster);
+    sim_cluster_of(function, launch->grid, what.cluster); /* which has been checked */
     struct vm_watch watch = {0};
     if (!sim_count_launch(context, function, &what, &watch))
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -195,7 +178,8 @@ static shape launch_shape(const sim_op *op)
     return (shape){{what->gridDimX, what->gridDimY, what->gridDimZ},
                    {what->blockDimX, what->blockDimY, what->blockDimZ},
                    what->sharedMemBytes,
-                   op->cooperative};
+                   op->cooperative,
+                   {op->cluster[0], op->cluster[1], op->cluster[2]}};
 }
 
 /* The memory of a kernel's op: a pointer to each parameter, then the block to which they point. */
@@ -275,6 +259,7 @@ static CUresult launch_kernel(CUfunction handle, const shape *launch, CUstream s
                                     .kernelParams = arguments,
                                     .extra = extra};
     sim_op op = {.cooperative = launch->cooperative};
+    memcpy(op.cluster, launch->cluster, sizeof op.cluster);
     result = sim_kernel_make(context, &what, &op);
     if (result == CUDA_SUCCESS)
         result = sim_submit(&context, stream, &op, NULL);
@@ -286,7 +271,7 @@ CUresult sim_cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_
                             unsigned block_y, unsigned block_z, unsigned shared, CUstream stream, void **arguments,
                             void **extra)
 {
-    shape launch = {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared, false};
+    shape launch = {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared, false, {0}};
     return launch_kernel(function, &launch, stream, arguments, extra);
 }
 
@@ -294,7 +279,7 @@ CUresult sim_cuLaunchCooperativeKernel(CUfunction function, unsigned grid_x, uns
                                        unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,
                                        CUstream stream, void **arguments)
 {
-    shape launch = {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared, true};
+    shape launch = {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared, true, {0}};
     return launch_kernel(function, &launch, stream, arguments, NULL);
 }
 
@@ -304,10 +289,10 @@ static CUresult read_attribute(const CUlaunchAttribute *attribute, shape *launch
     switch (attribute->id) {
     case CU_LAUNCH_ATTRIBUTE_COOPERATIVE: launch->cooperative = attribute->value.cooperative != 0; return CUDA_SUCCESS;
     case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
-        return attribute->value.clusterDim.x <= 1 && attribute->value.clusterDim.y <= 1 &&
-                       attribute->value.clusterDim.z <= 1
-                   ? CUDA_SUCCESS
-                   : CUDA_ERROR_NOT_SUPPORTED;
+        launch->cluster[0] = attribute->value.clusterDim.x;
+        launch->cluster[1] = attribute->value.clusterDim.y;
+        launch->cluster[2] = attribute->value.clusterDim.z;
+        return CUDA_SUCCESS;
     case CU_LAUNCH_ATTRIBUTE_IGNORE:
     case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
     case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
@@ -328,7 +313,8 @@ CUresult sim_cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function,
     shape launch = {{config->gridDimX, config->gridDimY, config->gridDimZ},
                     {config->blockDimX, config->blockDimY, config->blockDimZ},
                     config->sharedMemBytes,
-                    false};
+                    false,
+                    {0}};
     for (unsigned i = 0; i < config->numAttrs; i++) {
         CUresult result = read_attribute(&config->attrs[i], &launch);
         if (result != CUDA_SUCCESS)
@@ -428,7 +414,8 @@ CUresult sim_cuLaunchGridAsync(CUfunction handle, int width, int height, CUstrea
     shape launch = {{(unsigned)width, (unsigned)height, 1},
                     {function->old_block[0], function->old_block[1], function->old_block[2]},
                     function->old_shared,
-                    false};
+                    false,
+                    {0}};
     sim_end(CUDA_SUCCESS);
     void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, params, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, CU_LAUNCH_PARAM_END};
     return launch_kernel(handle, &launch, stream, NULL, extra);

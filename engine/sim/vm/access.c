@@ -33,7 +33,7 @@ unsigned char *vm_reach(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t sp
     if (space == PTX_SPACE_GENERIC) {
         if (address >= VM_GLOBAL_BASE)
             space = PTX_SPACE_GLOBAL;
-        else if (address - VM_SHARED_BASE < VM_SHARED_WINDOW)
+        else if (address - VM_SHARED_BASE < VM_CLUSTER_WINDOW)
             space = PTX_SPACE_SHARED, address -= VM_SHARED_BASE;
         else if (address >= VM_LOCAL_BASE && address < VM_CONST_BASE)
             space = PTX_SPACE_LOCAL, address -= VM_LOCAL_BASE;
@@ -42,16 +42,17 @@ unsigned char *vm_reach(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t sp
     }
     bool inside = false;
     switch (space) {
-    case PTX_SPACE_SHARED:
+    case PTX_SPACE_SHARED: {
         window = "shared";
-        inside = address <= VM_SHARED_WINDOW &&
-                 (address + bytes <= run->shared_gap ||
-                  (address >= run->shared_dynamic && address + bytes <= run->shared_end));
-        host = inside ? w->block->shared + address : NULL;
-        if (!inside)
+        const vm_block *block = vm_block_at(w, &address, where, sizeof where);
+        inside = block && (address + bytes <= run->shared_gap ||
+                           (address >= run->shared_dynamic && address + bytes <= run->shared_end));
+        host = inside ? block->shared + address : NULL;
+        if (block && !inside)
             snprintf(where, sizeof where, "the block has %" PRIu64 " bytes of shared memory",
                      run->shared_gap + (run->shared_end - run->shared_dynamic));
         break;
+    }
     case PTX_SPACE_LOCAL:
         window = "local";
         inside = address < run->local_bytes && bytes <= run->local_bytes - address;
@@ -207,6 +208,13 @@ void vm_op_load_param(vm_warp *w, const vm_code *i, uint32_t m)
     }
 }
 
+/* other: in any block of the cluster. */
+static bool is_shared(const vm_warp *w, uint64_t offset, bool other)
+{
+    const uint64_t window = offset / VM_SHARED_WINDOW;
+    return window == 0 || (other ? window <= w->block->cluster->size : window == w->block->rank + 1);
+}
+
 void vm_op_isspacep(vm_warp *w, const vm_code *i, uint32_t m)
 {
     uint32_t result = 0;
@@ -215,7 +223,7 @@ void vm_op_isspacep(vm_warp *w, const vm_code *i, uint32_t m)
         bool in = false;
         vm_span span;
         switch (i->space) {
-        case PTX_SPACE_SHARED: in = a - VM_SHARED_BASE < VM_SHARED_WINDOW; break;
+        case PTX_SPACE_SHARED: in = is_shared(w, a - VM_SHARED_BASE, i->count); break;
         case PTX_SPACE_LOCAL: in = a >= VM_LOCAL_BASE && a < VM_CONST_BASE; break;
         case PTX_SPACE_PARAM: in = a - VM_PARAM_BASE < UINT32_MAX; break;
         case PTX_SPACE_CONST:
@@ -248,7 +256,12 @@ void vm_op_cp_async(vm_warp *w, const vm_code *i, uint32_t m)
             bytes = i->size;
         if (ignore >> lane & 1)
             bytes = 0;
-        unsigned char *d = vm_reach(w, i, lane, PTX_SPACE_SHARED, (uint32_t)(to + (uint64_t)*offset), i->size, true);
+        to = (uint32_t)(to + (uint64_t)*offset);
+        if (!is_shared(w, to, false)) {
+            bad(w, i, lane, VM_FAULT_ADDRESS, "shared", to, i->size, true, "which is not the block's own");
+            return;
+        }
+        unsigned char *d = vm_reach(w, i, lane, PTX_SPACE_SHARED, to, i->size, true);
         const unsigned char *s = zero;
         if (!d)
             return;

@@ -6,8 +6,9 @@
 
 #define SLICE 32768u /* instructions that a warp runs before the next one's turn */
 
-vm_block *vm_block_new(vm_runner *runner)
+vm_block *vm_block_new(vm_cluster *cluster, uint32_t rank)
 {
+    vm_runner *runner = cluster->runner;
     vm_run_state *run = runner->run;
     const kiln_allocator *mem = run->device->mem;
     uint64_t local = (uint64_t)run->local_bytes * run->warps_per_block * VM_LANES;
@@ -19,6 +20,8 @@ vm_block *vm_block_new(vm_runner *runner)
         return NULL;
     }
     block->runner = runner;
+    block->cluster = cluster;
+    block->rank = rank;
     block->held = local;
     block->warp_count = run->warps_per_block;
     block->warps = kiln__calloc(mem, block->warp_count, sizeof *block->warps);
@@ -97,6 +100,7 @@ bool vm_block_start(vm_block *block, uint64_t number)
     block->id[1] = (uint32_t)(number / grid[0] % grid[1]);
     block->id[2] = (uint32_t)(number / grid[0] / grid[1]);
     block->live = run->block_threads;
+    block->ended = false;
     block->next_warp = 0;
     vm_children_reset(block);
     memset(block->barriers, 0, sizeof block->barriers);
@@ -130,7 +134,7 @@ bool vm_block_start(vm_block *block, uint64_t number)
 /* ---- barriers ---- */
 
 /* Releases all paths that wait at the barrier, and writes the result of bar.red. */
-static void open_barrier(vm_block *block, uint32_t id)
+void vm_barrier_open(vm_block *block, uint32_t id)
 {
     vm_barrier *barrier = &block->barriers[id];
     const struct vm_hooks *hooks = block->runner->run->hooks;
@@ -164,10 +168,10 @@ static void open_barrier(vm_block *block, uint32_t id)
 
 void vm_barriers_check(vm_block *block)
 {
-    for (uint32_t id = 0; id <= VM_BARRIERS; id++) {
+    for (uint32_t id = 0; id < VM_BARRIERS; id++) {
         const vm_barrier *barrier = &block->barriers[id];
         if (barrier->arrived && (barrier->need ? barrier->arrived >= barrier->need : barrier->arrived >= block->live))
-            open_barrier(block, id);
+            vm_barrier_open(block, id);
     }
 }
 
@@ -213,48 +217,10 @@ void vm_op_bar(vm_warp *w, const vm_code *i, uint32_t m)
         w->event |= VM_EVENT_SWITCH;
     }
     if (barrier->need ? barrier->arrived >= barrier->need : barrier->arrived >= block->live)
-        open_barrier(block, id);
+        vm_barrier_open(block, id);
 }
 
-/* No warp can continue: raises a fault that says where each waits. */
-static void deadlock(vm_block *block)
-{
-    if (block->runner->run->hooks)
-        block->runner->run->hooks->deadlock(block);
-    vm_warp *first = NULL;
-    const vm_path *at = NULL;
-    char text[300] = "";
-    size_t used = 0;
-    for (uint32_t k = 0; k < block->warp_count; k++) {
-        vm_warp *w = &block->warps[k];
-        for (uint32_t p = 0; p < w->path_count; p++) {
-            vm_path *path = &w->paths[p];
-            vm_fault place = {0};
-            vm_fault_at(w, path->frame, path->pc, &place);
-            if (!first)
-                first = w, at = path;
-            int wrote = snprintf(text + used, sizeof text - used, "%swarp %u mask 0x%08x %s line %u", used ? ", " : "",
-                                 k, path->mask,
-                                 path->state != VM_PATH_BARRIER ? "at a warp operation,"
-                                 : path->barrier > VM_BARRIERS  ? "at a wgmma,"
-                                                                : "at a barrier,",
-                                 place.file_line ? place.file_line : place.ptx_line);
-            used += wrote > 0 && (size_t)wrote < sizeof text - used ? (size_t)wrote : 0;
-        }
-    }
-    vm_path root = {.pc = block->runner->run->kernel->code, .mask = 1};
-    /* not reached; but a launch must end */
-    for (uint32_t k = 0; !first && k < block->warp_count; k++)
-        if (block->warps[k].root)
-            first = &block->warps[k], at = &root, root.frame = first->root;
-    if (!first)
-        return;
-    first->frame = at->frame;
-    vm_fault_raise(first, at->pc, (uint32_t)__builtin_ctz(at->mask), VM_FAULT_DEADLOCK, 0, 0,
-                   "deadlock, %u of %u threads live: %s", block->live, block->runner->run->block_threads, text);
-}
-
-static bool block_ready(const vm_block *block)
+bool vm_block_ready(const vm_block *block)
 {
     for (uint32_t k = 0; k < block->warp_count; k++)
         if (vm_warp_ready(&block->warps[k]))
@@ -262,9 +228,8 @@ static bool block_ready(const vm_block *block)
     return false;
 }
 
-/* Releases lanes that wait for others at a reconvergence point: those others may wait at a barrier that needs these
- * lanes. */
-static bool part_all(vm_block *block)
+/* Those that the lanes wait for may wait at a barrier that needs these lanes. */
+bool vm_block_part(vm_block *block)
 {
     bool any = false;
     if (block->runner->run->hooks)
@@ -285,22 +250,26 @@ static void spend(vm_block *block, vm_warp *w, uint64_t steps)
         vm_limit_raise(w, kind);
 }
 
-bool vm_block_run(vm_block *block, uint64_t quantum)
+vm_turn vm_block_run(vm_block *block, uint64_t quantum)
 {
     vm_runner *runner = block->runner;
     vm_run_state *run = runner->run;
     const struct vm_hooks *hooks = run->hooks;
+    const bool alone = run->cluster_size == 1; /* else others may wait for it: it runs to its end */
     uint64_t spent = 0, budget = vm_budget(run->device);
     uint32_t blocked = 0;
     while (block->live && spent < quantum) {
         vm_warp *w = &block->warps[block->next_warp];
         block->next_warp = block->next_warp + 1 == block->warp_count ? 0 : block->next_warp + 1;
         if (!vm_warp_ready(w)) {
-            if (++blocked >= block->warp_count && !block_ready(block) && !part_all(block)) {
-                deadlock(block);
-                break;
-            }
-            continue;
+            if (++blocked < block->warp_count || vm_block_ready(block))
+                continue;
+            if (vm_cluster_ready(block->cluster))
+                return VM_TURN_WAITS;
+            if (vm_cluster_part(block->cluster))
+                continue;
+            vm_cluster_deadlock(block->cluster);
+            break;
         }
         blocked = 0;
         uint64_t before = w->issued, left = budget - atomic_load_explicit(&run->family->steps, memory_order_relaxed);
@@ -313,13 +282,13 @@ bool vm_block_run(vm_block *block, uint64_t quantum)
         w->charge = 0;
         if (atomic_load_explicit(&run->family->stop, memory_order_relaxed))
             break;
-        if (hooks && hooks->enough(block))
+        if (hooks && alone && hooks->enough(block))
             break;
         if (w->gave_way) /* it spins on another warp or block */
             spent += SLICE;
     }
-    if (block->live && !atomic_load(&run->family->stop) && !(hooks && hooks->enough(block)))
-        return false;
+    if (block->live && !atomic_load(&run->family->stop) && !(hooks && alone && hooks->enough(block)))
+        return VM_TURN_OVER;
     for (uint32_t k = 0; k < block->warp_count; k++) {
         runner->counters.warp_instructions += block->warps[k].issued;
         runner->counters.lane_instructions += block->warps[k].lanes;
@@ -330,5 +299,6 @@ bool vm_block_run(vm_block *block, uint64_t quantum)
     runner->counters.warps += block->warp_count;
     vm_limit_count(block);
     drop_frames(block);
-    return true;
+    block->ended = true;
+    return VM_TURN_ENDED;
 }

@@ -229,8 +229,7 @@ static uint32_t check_launch(const vm_run_state *parent, const vm_launch *launch
     bool fits = launch->grid[0] <= INT32_MAX && launch->grid[1] <= GRID_YZ && launch->grid[2] <= GRID_YZ &&
                 launch->block[2] <= BLOCK_Z && run.block_threads <= vm_max_threads(f);
     for (unsigned axis = 0; axis < 3; axis++)
-        fits = fits && (f->req_threads[axis] == 0 || f->req_threads[axis] == launch->block[axis]) &&
-               f->req_cluster[axis] <= 1;
+        fits = fits && (f->req_threads[axis] == 0 || f->req_threads[axis] == launch->block[axis]);
     return fits ? VM_CUDA_SUCCESS : VM_CUDA_CONFIGURATION;
 }
 

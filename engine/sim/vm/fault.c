@@ -4,13 +4,9 @@
 
 #include "vm_machine.h"
 
-void vm_fault_at(const vm_warp *w, const vm_frame *frame, const vm_code *i, vm_fault *fault)
+void vm_fault_in(const vm_function *function, const vm_code *i, vm_fault *fault)
 {
-    const vm_function *function = frame->function;
     const ptx_module *ptx = function->module->ptx;
-    const char *kernel = w->runner->run->kernel->ptx->name;
-    snprintf(fault->kernel, sizeof fault->kernel, "%s", kernel);
-    memcpy(fault->block, w->block->id, sizeof fault->block);
     if (i->insn >= function->ptx->insn_count)
         return;
     const ptx_insn *insn = &function->ptx->insns[i->insn];
@@ -21,6 +17,14 @@ void vm_fault_at(const vm_warp *w, const vm_frame *frame, const vm_code *i, vm_f
     fault->file_line = loc->line;
     if (loc->file < ptx->file_count && ptx->files[loc->file])
         snprintf(fault->file, sizeof fault->file, "%s", ptx->files[loc->file]);
+}
+
+void vm_fault_at(const vm_warp *w, const vm_frame *frame, const vm_code *i, vm_fault *fault)
+{
+    const char *kernel = w->runner->run->kernel->ptx->name;
+    snprintf(fault->kernel, sizeof fault->kernel, "%s", kernel);
+    memcpy(fault->block, w->block->id, sizeof fault->block);
+    vm_fault_in(frame->function, i, fault);
 }
 
 void vm_fault_raise(vm_warp *w, const vm_code *i, uint32_t lane, vm_fault_kind kind, uint64_t address, uint32_t bytes,

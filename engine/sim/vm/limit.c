@@ -123,7 +123,7 @@ static void describe_wait(vm_warp *w, const vm_path *path, const vm_loop *loop, 
     const vm_code *code = &function->code[function->start[at]];
     uint64_t address = vm_lane_address(w, code, code->a, (uint32_t)__builtin_ctz(path->mask));
     unsigned space = function->ptx->insns[at].space;
-    if (space == PTX_SPACE_GENERIC && address - VM_SHARED_BASE < VM_SHARED_WINDOW)
+    if (space == PTX_SPACE_GENERIC && address - VM_SHARED_BASE < VM_CLUSTER_WINDOW)
         space = PTX_SPACE_SHARED, address -= VM_SHARED_BASE;
     if (space == PTX_SPACE_SHARED) {
         snprintf(text, size, ", which %s at shared address 0x%" PRIx64,

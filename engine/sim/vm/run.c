@@ -1,11 +1,12 @@
-/* run.c - a launch: blocks in order of start over host threads, several resident on each. */
+/* run.c - a launch: clusters (without them, blocks) in order of start over host threads, several resident on each. */
 #include <stdio.h>
 #include <string.h>
 
 #include "vm_hooks.h"
 
-#define QUANTUM (1u << 20) /* warp instructions of a block before the next resident one's turn */
+#define QUANTUM (1u << 20) /* warp instructions of a cluster before the next resident one's turn */
 #define RESIDENT 8u        /* blocks that take turns on one host thread; more only where all must be resident */
+#define CLUSTERS_LEAST 2u  /* the same in clusters, where they are large */
 
 static bool runner_init(vm_runner *runner, vm_run_state *run)
 {
@@ -29,10 +30,10 @@ static void runner_end(vm_runner *runner)
 {
     const kiln_allocator *mem = runner->run->device->mem;
     vm_runner_leave(runner->run->device, runner);
-    for (size_t k = 0; k < runner->block_count; k++)
-        vm_block_free(runner->blocks[k]);
-    vm_block_free(runner->spare);
-    kiln__free(mem, runner->blocks);
+    for (size_t k = 0; k < runner->cluster_count; k++)
+        vm_cluster_free(runner->clusters[k]);
+    vm_cluster_free(runner->spare);
+    kiln__free(mem, runner->clusters);
     kiln__free(mem, runner->cache);
     if (runner->run->hooks)
         runner->run->hooks->runner_free(runner);
@@ -57,48 +58,53 @@ static void out_of_memory(vm_run_state *run)
     atomic_store(&run->family->stop, 1);
 }
 
-/* Allocates a block, or returns NULL. A runner that has blocks continues with those; it is an error only if no runner
- * has one. */
-static vm_block *take_block(vm_runner *runner)
+/* Allocates a cluster, or returns NULL. A runner that has clusters continues with those; it is an error only if no
+ * runner has one. */
+static vm_cluster *take_cluster(vm_runner *runner)
 {
     vm_run_state *run = runner->run;
-    vm_block *block = runner->spare;
+    vm_cluster *cluster = runner->spare;
     runner->spare = NULL;
     if (!runner->holds)
         atomic_fetch_add(&run->holders, 1);
-    if (!block)
-        block = vm_block_new(runner);
-    if (block && !kiln__grow(run->device->mem, &runner->blocks, &runner->block_capacity, runner->block_count + 1,
-                             sizeof *runner->blocks)) {
-        vm_block_free(block);
-        block = NULL;
+    if (!cluster)
+        cluster = vm_cluster_new(runner);
+    if (cluster && !kiln__grow(run->device->mem, &runner->clusters, &runner->cluster_capacity,
+                               runner->cluster_count + 1, sizeof *runner->clusters)) {
+        vm_cluster_free(cluster);
+        cluster = NULL;
     }
-    if (block)
+    if (cluster)
         runner->holds = true;
     else if ((!runner->holds && atomic_fetch_sub(&run->holders, 1) == 1) || run->cooperative)
         out_of_memory(run);
-    return block;
+    return cluster;
 }
 
-/* Starts one more block, if one is left. */
+static void put_back(vm_runner *runner, vm_cluster *cluster)
+{
+    if (runner->spare)
+        vm_cluster_free(cluster);
+    else
+        runner->spare = cluster;
+}
+
+/* Starts one more cluster, if one is left. */
 static bool admit(vm_runner *runner)
 {
     vm_run_state *run = runner->run;
-    if (atomic_load(&run->next_block) >= run->block_count)
+    if (atomic_load(&run->next_cluster) >= run->cluster_count)
         return false;
-    vm_block *block = take_block(runner);
-    uint64_t number = block ? atomic_fetch_add(&run->next_block, 1) : run->block_count;
-    if (number >= run->block_count) {
-        if (runner->spare)
-            vm_block_free(block);
-        else
-            runner->spare = block;
+    vm_cluster *cluster = take_cluster(runner);
+    uint64_t number = cluster ? atomic_fetch_add(&run->next_cluster, 1) : run->cluster_count;
+    if (number >= run->cluster_count) {
+        put_back(runner, cluster);
         return false;
     }
     if (run->chosen)
         number = run->hooks->chosen(run, number);
-    runner->blocks[runner->block_count++] = block;
-    if (!vm_block_start(block, number)) {
+    runner->clusters[runner->cluster_count++] = cluster;
+    if (!vm_cluster_start(cluster, number)) {
         out_of_memory(run);
         return false;
     }
@@ -112,25 +118,22 @@ static void *work(void *argument)
     size_t most = run->resident, target = run->cooperative ? most : 1, at = 0;
     bool more = true;
     while (!atomic_load(&run->family->stop)) {
-        while (more && runner->block_count < target)
+        while (more && runner->cluster_count < target)
             more = admit(runner);
-        more = more || (runner->block_count > 0 && atomic_load(&run->next_block) < run->block_count);
-        if (runner->block_count == 0 || atomic_load(&run->family->stop))
+        more = more || (runner->cluster_count > 0 && atomic_load(&run->next_cluster) < run->cluster_count);
+        if (runner->cluster_count == 0 || atomic_load(&run->family->stop))
             break;
-        at %= runner->block_count;
-        vm_block *block = runner->blocks[at];
-        if (!vm_block_run(block, QUANTUM)) {
+        at %= runner->cluster_count;
+        vm_cluster *cluster = runner->clusters[at];
+        if (!vm_cluster_run(cluster, QUANTUM)) {
             at++;
-            if (target < most && target == runner->block_count)
-                target++; /* the block may wait for one that has not started */
+            if (target < most && target == runner->cluster_count)
+                target++; /* it may wait for one that has not started */
             continue;
         }
-        vm_children_run(block);
-        memmove(runner->blocks + at, runner->blocks + at + 1, (--runner->block_count - at) * sizeof *runner->blocks);
-        if (runner->spare)
-            vm_block_free(block);
-        else
-            runner->spare = block;
+        memmove(runner->clusters + at, runner->clusters + at + 1,
+                (--runner->cluster_count - at) * sizeof *runner->clusters);
+        put_back(runner, cluster);
     }
     atomic_store(&runner->generation, UINT64_MAX);
     return NULL;
@@ -156,6 +159,25 @@ static vm_fault_kind refuse(vm_fault *fault, vm_fault_kind kind, const char *for
     return kind;
 }
 
+static vm_fault_kind prepare_clusters(vm_run_state *run, vm_fault *fault)
+{
+    const vm_launch *launch = run->launch;
+    const ptx_function *f = run->kernel->ptx;
+    const uint32_t *cluster = launch->cluster[0] ? launch->cluster : f->req_cluster, *grid = launch->grid;
+    run->clustered = cluster[0] != 0;
+    run->cluster_size = 1;
+    for (unsigned axis = 0; axis < 3; axis++) {
+        uint32_t blocks = run->cluster[axis] = cluster[axis] ? cluster[axis] : 1;
+        run->cluster_size = blocks > VM_CLUSTER_MOST ? VM_CLUSTER_MOST + 1 : run->cluster_size * blocks;
+        if (run->cluster_size > VM_CLUSTER_MOST || grid[axis] % blocks)
+            return refuse(fault, VM_FAULT_INSTRUCTION,
+                          "kernel '%.80s' cannot run with a grid of %ux%ux%u blocks in clusters of %ux%ux%u: a cluster "
+                          "has at most %u blocks, and the grid is a multiple of it",
+                          f->name, grid[0], grid[1], grid[2], cluster[0], cluster[1], cluster[2], VM_CLUSTER_MOST);
+    }
+    return VM_OK;
+}
+
 vm_fault_kind vm_launch_prepare(vm_run_state *run, vm_fault *fault)
 {
     const vm_launch *launch = run->launch;
@@ -176,6 +198,8 @@ vm_fault_kind vm_launch_prepare(vm_run_state *run, vm_fault *fault)
     run->block_threads = (uint32_t)threads;
     run->warps_per_block = (uint32_t)((threads + VM_LANES - 1) / VM_LANES);
     run->block_count = blocks * launch->grid[2];
+    if (prepare_clusters(run, fault) != VM_OK)
+        return fault->kind;
     run->shared_gap = run->kernel->static_shared;
     run->shared_dynamic = run->kernel->uses_dynamic ? module->dynamic_base : run->shared_gap;
     run->shared_end = run->shared_dynamic + launch->dynamic_shared;
@@ -197,8 +221,9 @@ vm_fault_kind vm_launch_prepare(vm_run_state *run, vm_fault *fault)
     run->local_bytes = ((uint32_t)run->kernel->closure_local + 15) & ~15u;
     run->cooperative = launch->cooperative;
     run->hooks = launch->hooks;
-    if (run->hooks)
+    if (run->hooks && run->cluster_size == 1) /* blocks of a cluster wait for each other: all run */
         run->hooks->grid(run);
+    run->cluster_count = run->block_count / run->cluster_size;
     return VM_OK;
 }
 
@@ -245,11 +270,12 @@ static bool workspace_open(vm_run_state *run)
 static void run_blocks(vm_run_state *run)
 {
     const kiln_allocator *mem = run->device->mem;
-    unsigned helping = borrow(run->family, run->block_count - 1), threads = 1 + helping;
-    run->resident = RESIDENT;
+    unsigned helping = borrow(run->family, run->cluster_count - 1), threads = 1 + helping;
+    run->resident = RESIDENT / run->cluster_size;
+    run->resident = run->resident < CLUSTERS_LEAST ? CLUSTERS_LEAST : run->resident;
     if (run->cooperative)
-        run->resident = (size_t)((run->block_count + threads - 1) / threads);
-    atomic_init(&run->next_block, 0);
+        run->resident = (size_t)((run->cluster_count + threads - 1) / threads);
+    atomic_init(&run->next_cluster, 0);
     atomic_init(&run->holders, 0);
     run->grid_id = atomic_fetch_add(&run->family->grids, 1) + 1;
     vm_runner *runners = kiln__calloc(mem, threads, sizeof *runners);
@@ -271,8 +297,10 @@ static void run_blocks(vm_run_state *run)
     if (ready == 0)
         atomic_fetch_add(&run->family->spare, (int)helping);
     for (unsigned k = 0; k < ready; k++)
-        for (size_t b = 0; b < runners[k].block_count; b++)
-            vm_limit_count(runners[k].blocks[b]);
+        for (size_t c = 0; c < runners[k].cluster_count; c++)
+            for (uint32_t b = 0; b < run->cluster_size; b++)
+                if (!runners[k].clusters[c]->blocks[b]->ended)
+                    vm_limit_count(runners[k].clusters[c]->blocks[b]);
     vm_limit_explain(run);
     for (unsigned k = 0; k < ready; k++) {
         collect(&runners[k]);

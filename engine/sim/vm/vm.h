@@ -12,7 +12,7 @@
 /* Windows of the generic address space. Global allocations lie in [VM_GLOBAL_BASE, VM_GLOBAL_END); memory that is
  * shared with the host has its host address: above, below or between the windows, in a part that the device does not
  * use yet. */
-#define VM_SHARED_BASE 0x0100000000ull /* 16 MiB window; generic address of shared offset 0 */
+#define VM_SHARED_BASE 0x0100000000ull /* 17 windows of 16 MiB; generic address of shared offset 0 */
 #define VM_LOCAL_BASE 0x0200000000ull  /* 4 GiB window */
 #define VM_CONST_BASE 0x0400000000ull
 #define VM_PARAM_BASE 0x0500000000ull
@@ -180,6 +180,7 @@ typedef struct vm_launch {
     const vm_module *module;
     int kernel;
     uint32_t grid[3], block[3];
+    uint32_t cluster[3]; /* blocks of a cluster; 0: as the kernel's directives say */
     uint64_t dynamic_shared;
     const void *params;           /* the kernel's parameter block, param_bytes of it */
     bool cooperative;             /* all blocks resident at once */

@@ -14,6 +14,9 @@
 #define VM_CODE_BASE 0x0600000000ull /* "addresses" of functions: base + 16 * index */
 #define VM_LOCAL_BYTES_MAX 0x80000u  /* local memory of a thread, 512 KiB as on a GPU */
 #define VM_SHARED_WINDOW 0x1000000ull
+#define VM_CLUSTER_MOST 16u /* blocks of a cluster */
+/* Shared addresses: a window for the memory of the block itself, then one for the block of each rank. */
+#define VM_CLUSTER_WINDOW ((VM_CLUSTER_MOST + 1) * VM_SHARED_WINDOW)
 #define VM_REGISTERS_MAX 0x1000000u /* most bytes of the registers of a function */
 #define VM_POISON 0xA5
 #define VM_DEPTH_MAX 512u /* nested calls */
@@ -53,6 +56,7 @@ typedef double VM_VIEW vm_f64;
 typedef struct vm_code vm_code;
 typedef struct vm_warp vm_warp;
 typedef struct vm_block vm_block;
+typedef struct vm_cluster vm_cluster;
 typedef struct vm_runner vm_runner;
 typedef struct vm_function vm_function;
 typedef struct vm_frame vm_frame;
@@ -162,16 +166,28 @@ typedef struct vm_barrier {
     bool all, any;
 } vm_barrier;
 
+/* Blocks that run together in one host thread. Without clusters, one block. */
+struct vm_cluster {
+    vm_runner *runner;
+    uint32_t size, live, arrived;      /* live: threads that have not exited; arrived: threads at barrier.cluster */
+    vm_block *blocks[VM_CLUSTER_MOST]; /* by rank */
+};
+
 struct vm_block {
     vm_runner *runner;
+    vm_cluster *cluster;
+    uint32_t rank; /* in the cluster */
     uint32_t id[3];
     uint32_t warp_count, live; /* live: threads that have not exited */
+    bool ended;
+    const vm_code *left; /* where the last thread exited, in the function `left_in` */
+    const vm_function *left_in;
     vm_warp *warps;
     unsigned char *shared, *local, *shared_raw, *local_raw;
     uint64_t held; /* host memory taken of the launch's limit */
     uint64_t number;
     uint32_t next_warp;
-    /* The last ones are the cluster's, which is one block, and those of the warpgroups. */
+    /* The last ones are the cluster's, which only has a number, and those of the warpgroups. */
     vm_barrier barriers[VM_BARRIERS + 1 + VM_WARPGROUPS];
     struct vm_children *children; /* child.c; NULL until it launches something */
     /* Of the observers. */
@@ -225,9 +241,12 @@ typedef struct vm_run_state {
     uint32_t local_bytes;
     uint32_t block_threads, warps_per_block;
     uint64_t block_count;
-    atomic_ullong next_block;
-    size_t resident;     /* blocks that a host thread may hold */
-    atomic_uint holders; /* host threads that have a block, or are getting their first */
+    uint32_t cluster[3], cluster_size; /* blocks; 1 where there are no clusters */
+    bool clustered;                    /* clusters were asked for, if only of one block */
+    uint64_t cluster_count;            /* that run */
+    atomic_ullong next_cluster;
+    size_t resident;     /* clusters that a host thread may hold */
+    atomic_uint holders; /* host threads that have a cluster, or are getting their first */
     bool cooperative;
     uint32_t grid_id, depth; /* depth: 0 if the host launched it */
     const char *launcher;    /* the kernel that launched it, or NULL */
@@ -247,10 +266,10 @@ struct vm_runner {
     atomic_ullong generation; /* of the allocations in its caches; UINT64_MAX: caches are empty */
     vm_runner *next;          /* of the device's runners */
     vm_pool pool;
-    vm_block **blocks;
-    size_t block_count, block_capacity;
-    vm_block *spare;
-    bool holds; /* it has had a block */
+    vm_cluster **clusters;
+    size_t cluster_count, cluster_capacity;
+    vm_cluster *spare;
+    bool holds; /* it has had a cluster */
     uint64_t clock;
     uint64_t unlooked; /* instructions since it last checked the time */
     vm_counters counters;
@@ -457,10 +476,36 @@ void vm_pool_clear(vm_runner *runner);
 /* ---- block.c, run.c ---- */
 void vm_op_bar(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_barriers_check(vm_block *block);
-vm_block *vm_block_new(vm_runner *runner);
+void vm_barrier_open(vm_block *block, uint32_t id); /* the paths that wait at it continue */
+vm_block *vm_block_new(vm_cluster *cluster, uint32_t rank);
 bool vm_block_start(vm_block *block, uint64_t number);
 void vm_block_free(vm_block *block);
-bool vm_block_run(vm_block *block, uint64_t quantum); /* true: it ended */
+bool vm_block_ready(const vm_block *block); /* a warp can continue */
+/* Lanes that wait for others at a reconvergence point continue without them. False: there are none. */
+bool vm_block_part(vm_block *block);
+/* What a turn of a block ended with: WAITS: for other blocks of its cluster. */
+typedef enum vm_turn { VM_TURN_OVER, VM_TURN_WAITS, VM_TURN_ENDED } vm_turn;
+vm_turn vm_block_run(vm_block *block, uint64_t quantum);
+
+/* ---- cluster.c ---- */
+vm_cluster *vm_cluster_new(vm_runner *runner);
+bool vm_cluster_start(vm_cluster *cluster, uint64_t number);
+void vm_cluster_free(vm_cluster *cluster);
+bool vm_cluster_run(vm_cluster *cluster, uint64_t quantum); /* true: all its blocks have ended */
+void vm_cluster_check(vm_cluster *cluster);                 /* opens its barrier if all threads have arrived */
+bool vm_cluster_ready(const vm_cluster *cluster);
+bool vm_cluster_part(vm_cluster *cluster);
+void vm_cluster_deadlock(vm_cluster *cluster); /* raises a fault that says where each warp waits */
+void vm_op_cluster_barrier(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_op_mapa(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_op_getctarank(vm_warp *w, const vm_code *i, uint32_t m);
+/* The address, in any block of the cluster, of what the block of that rank has at `address`. */
+static inline uint64_t vm_rank_address(uint64_t address, uint32_t rank)
+{
+    return (rank + 1) * VM_SHARED_WINDOW + address % VM_SHARED_WINDOW;
+}
+/* The block that has a shared address, which becomes its own; NULL: none, as `why` says. */
+vm_block *vm_block_at(const vm_warp *w, uint64_t *address, char *why, size_t size);
 
 /* ---- collective.c ---- */
 void vm_op_shfl(vm_warp *w, const vm_code *i, uint32_t m);
@@ -556,5 +601,6 @@ static inline uint64_t vm_budget(const vm_device *device)
 void vm_fault_raise(vm_warp *w, const vm_code *i, uint32_t lane, vm_fault_kind kind, uint64_t address, uint32_t bytes,
                     const char *format, ...) KILN__PRINTF(7, 8);
 void vm_fault_at(const vm_warp *w, const vm_frame *frame, const vm_code *i, vm_fault *fault);
+void vm_fault_in(const vm_function *function, const vm_code *i, vm_fault *fault); /* only the lines */
 
 #endif

@@ -214,13 +214,15 @@ void vm_op_brx(vm_warp *w, const vm_code *i, uint32_t m)
 
 void vm_op_exit(vm_warp *w, const vm_code *i, uint32_t m)
 {
-    (void)i;
     vm_block *block = w->block;
     vm_sync *sync = w->sync;
     w->dead |= m;
-    block->barriers[VM_BARRIERS].arrived -= (uint32_t)__builtin_popcount(w->cluster_arrived & m);
+    block->cluster->arrived -= (uint32_t)__builtin_popcount(w->cluster_arrived & m);
+    block->cluster->live -= (uint32_t)__builtin_popcount(m);
     w->cluster_arrived &= ~m;
     block->live -= (uint32_t)__builtin_popcount(m);
+    block->left = i;
+    block->left_in = w->frame->function;
     w->mask &= ~m;
     if (w->mask == 0)
         vm_path_drop(w);
@@ -233,6 +235,7 @@ void vm_op_exit(vm_warp *w, const vm_code *i, uint32_t m)
         if (w->paths[k].state == VM_PATH_WARP && k != w->current)
             w->paths[k].state = VM_PATH_READY; /* fewer lanes to wait for: let them check again */
     vm_barriers_check(block);
+    vm_cluster_check(block->cluster);
 }
 
 uint32_t vm_gather(vm_warp *w, const vm_code *i, uint32_t m, uint32_t need)

@@ -1,5 +1,9 @@
 # exit 18
-# Clusters are not on the simulated device: unsupported, not broken.
+# Clusters run and are checked on the simulated device; one without them is unsupported, not broken.
+for size in 4 16; do
+    kiln run "$SPECS/cluster.yaml" -v together -p SIZE=$size || exit
+done
+kiln check "$SPECS/cluster.yaml" -v together || exit
 cp "$SPECS/add.cu" .
 sed 's/launch: {kernel: add, /&cluster: [2], /; s/N: 300/N: 64/' "$SPECS/add.yaml" >add.yaml
-kiln run ./add.yaml
+kiln run ./add.yaml --device sim:a100

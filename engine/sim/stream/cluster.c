@@ -1,0 +1,119 @@
+/* cluster.c - clusters of a launch: which are allowed, and how many fit on the device. */
+#include <string.h>
+
+#include "cu_graph.h"
+
+enum { PORTABLE = 8, LARGEST = 16, GPCS = 8, GPC_SMS = 16 };
+
+static const ptx_function *kernel_source(const sim_function *function)
+{
+    return &vm_module_ptx(function->module->vm)->functions[function->kernel];
+}
+
+static uint64_t cluster_most(const sim_function *function)
+{
+    const uint32_t own = kernel_source(function)->max_cluster, most = function->wide_cluster ? LARGEST : PORTABLE;
+    return own && own < most ? own : most;
+}
+
+CUresult sim_cluster_of(const sim_function *function, const unsigned grid[3], unsigned cluster[3])
+{
+    const ptx_function *source = kernel_source(function);
+    const uint32_t *fixed = source->req_cluster[0] ? source->req_cluster : function->cluster;
+    uint64_t blocks = 1;
+    if (source->blocks_are_clusters)
+        return CUDA_ERROR_NOT_SUPPORTED;
+    if (fixed[0] && cluster[0] && memcmp(fixed, cluster, 3 * sizeof *cluster) != 0)
+        return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+    if (fixed[0])
+        memcpy(cluster, fixed, 3 * sizeof *cluster);
+    if (!cluster[0])
+        return source->explicit_cluster ? CUDA_ERROR_INVALID_CLUSTER_SIZE : CUDA_SUCCESS;
+    for (int axis = 0; axis < 3; axis++) {
+        if (cluster[axis] == 0 || cluster[axis] > LARGEST || grid[axis] % cluster[axis])
+            return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+        blocks *= cluster[axis];
+    }
+    if (blocks > 1 && !sim_profile_int(sim_current_profile(), CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH))
+        return CUDA_ERROR_NOT_SUPPORTED;
+    return blocks <= cluster_most(function) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CLUSTER_SIZE;
+}
+
+/* ---- occupancy ---- */
+
+/* The blocks of a cluster are on one GPC. SMs come in pairs, which are spread evenly over the GPCs: of an H200's 132,
+ * two GPCs have 18 and six have 16. Returns the clusters of `size` blocks that are resident at once. */
+static uint64_t resident_clusters(uint64_t per_sm, uint64_t size)
+{
+    const uint64_t sms = (uint64_t)sim_profile_int(sim_current_profile(), CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+    const uint64_t gpcs = sms < GPC_SMS ? 1 : sms / GPC_SMS > GPCS ? GPCS : sms / GPC_SMS;
+    const uint64_t pairs = sms / 2, more = pairs % gpcs, odd = sms % 2;
+    uint64_t found = 0;
+    for (uint64_t gpc = 0; gpc < gpcs; gpc++) {
+        const uint64_t here = 2 * (pairs / gpcs + (gpc < more)) + (gpc == 0 ? odd : 0);
+        found += here * per_sm / size;
+    }
+    return found;
+}
+
+/* The kernel and its launch: blocks of it that fit on an SM, and its cluster; 0 if none is given. */
+static CUresult begin_clusters(CUfunction handle, const CUlaunchConfig *config, const sim_function **function,
+                               uint64_t *per_sm, unsigned cluster[3])
+{
+    sim_context *context;
+    CUresult result = sim_begin(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    *function = sim_object_find(context, handle, SIM_FUNCTION);
+    if (!*function)
+        return sim_end(CUDA_ERROR_INVALID_HANDLE);
+    if (!config || (config->numAttrs > 0 && !config->attrs))
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    const uint64_t threads = (uint64_t)config->blockDimX * config->blockDimY * config->blockDimZ;
+    if (threads == 0 || threads > (*function)->resources.max_threads ||
+        config->sharedMemBytes > (unsigned)(*function)->dynamic_limit)
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    if (!sim_profile_int(sim_current_profile(), CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH))
+        return sim_end(CUDA_ERROR_NOT_SUPPORTED);
+    for (unsigned i = 0; i < config->numAttrs; i++)
+        if (config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
+            memcpy(cluster, &config->attrs[i].value.clusterDim, 3 * sizeof *cluster);
+    *per_sm = (uint64_t)sim_blocks_per_sm(*function, threads, config->sharedMemBytes);
+    return CUDA_SUCCESS;
+}
+
+CUresult sim_cuOccupancyMaxActiveClusters(int *clusters, CUfunction handle, const CUlaunchConfig *config)
+{
+    const sim_function *function;
+    uint64_t per_sm = 0;
+    unsigned cluster[3] = {0};
+    CUresult result = begin_clusters(handle, config, &function, &per_sm, cluster);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!clusters)
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    const unsigned grid[3] = {config->gridDimX, config->gridDimY, config->gridDimZ};
+    result = sim_cluster_of(function, grid, cluster);
+    if (result == CUDA_SUCCESS && !cluster[0])
+        result = CUDA_ERROR_INVALID_CLUSTER_SIZE;
+    if (result == CUDA_SUCCESS)
+        *clusters = (int)resident_clusters(per_sm, (uint64_t)cluster[0] * cluster[1] * cluster[2]);
+    return sim_end(result);
+}
+
+CUresult sim_cuOccupancyMaxPotentialClusterSize(int *size, CUfunction handle, const CUlaunchConfig *config)
+{
+    const sim_function *function;
+    uint64_t per_sm = 0;
+    unsigned cluster[3] = {0};
+    CUresult result = begin_clusters(handle, config, &function, &per_sm, cluster);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!size)
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    uint64_t most = cluster_most(function);
+    while (most && !resident_clusters(per_sm, most))
+        most--;
+    *size = (int)most;
+    return sim_end(CUDA_SUCCESS);
+}
