@@ -194,23 +194,8 @@ static kiln_status recover(sweep *s, kiln_error *why, kiln_error **error)
     kiln__shared_free(s->shared);
     kiln__shared_free(s->small);
     s->shared = s->small = NULL;
-    CUcontext fresh = NULL, previous = NULL;
-    pthread_mutex_lock(&engine->lock);
-    engine->driver.cuDevicePrimaryCtxRelease_(engine->device);
-    CUresult result = engine->driver.cuDevicePrimaryCtxRetain_(&fresh, engine->device);
-    if (result == CUDA_SUCCESS)
-        engine->context = fresh;
-    pthread_mutex_unlock(&engine->lock);
-    kiln_status status = KILN_OK;
-    if (result == CUDA_SUCCESS)
-        status = kiln__engine_enter(engine, &previous, error);
-    if (result == CUDA_SUCCESS && status == KILN_OK) { /* another engine that uses it would have kept it */
-        result = engine->driver.cuCtxSynchronize_();
-        kiln__engine_leave(engine, previous);
-    }
-    if (result != CUDA_SUCCESS)
-        return kiln__driver_fail(&engine->driver, engine->mem, result, error, "renewing the context after a fault");
-    return status == KILN_OK ? open_shared(s, error) : status;
+    KILN__TRY(kiln__engine_renew(engine, error));
+    return open_shared(s, error);
 }
 
 /* ---- drawing configurations, starting their compiles ---- */
