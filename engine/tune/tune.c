@@ -35,7 +35,7 @@ typedef struct sweep {
     kiln_run_options run; /* what `options` refers to */
     kiln__tune_source *source;
     kiln__shared *shared, *small; /* small: at `verify_size_set`; NULL: none */
-    bool fits;                    /* the buffers of a plan were looked at */
+    bool fits, unfit;             /* what the first plan's buffers are for `small` */
     kiln__crew *crew;             /* measures in other processes, one per device; NULL: in this process */
     job *flying;                  /* the job that each of them measures; no sample: none */
     size_t flying_count;
@@ -360,6 +360,7 @@ static kiln_status run_code(sweep *s, job *taken, const kiln__trial *trial, kiln
         if (s->small && !s->fits)
             status = kiln__split_fits(plan, s->engine, s->spec, error);
         s->fits = status == KILN_OK;
+        s->unfit = !s->fits;
     }
     if (status == KILN_OK) {
         kiln_run_options how = kiln__trial_run(&s->run, trial);
@@ -391,12 +392,7 @@ static kiln_status run_here(sweep *s, job *taken, kiln_error **error)
         status = kiln__split_verify(s->engine, s->spec, s->options, s->small, taken->sample, result, &why);
     if (status == KILN_OK)
         status = run_code(s, taken, &trial, result, &why);
-    if (s->small && status == KILN_ERROR_UNSUPPORTED && !s->fits) {
-        forget(taken);
-        pass_on(why, error);
-        return status;
-    }
-    if (is_fatal(status)) {
+    if (is_fatal(status) || s->unfit) {
         forget(taken);
         pass_on(why, error);
         return status;
