@@ -338,6 +338,27 @@ void kiln__engine_leave(kiln_engine *engine, CUcontext previous)
         engine->driver.cuCtxPopCurrent_(&popped);
 }
 
+kiln_status kiln__engine_renew(kiln_engine *engine, kiln_error **error)
+{
+    CUcontext fresh = NULL, previous = NULL;
+    pthread_mutex_lock(&engine->lock);
+    engine->driver.cuDevicePrimaryCtxRelease_(engine->device);
+    CUresult result = engine->driver.cuDevicePrimaryCtxRetain_(&fresh, engine->device);
+    if (result == CUDA_SUCCESS)
+        engine->context = fresh;
+    pthread_mutex_unlock(&engine->lock);
+    kiln_status status = KILN_OK;
+    if (result == CUDA_SUCCESS)
+        status = kiln__engine_enter(engine, &previous, error);
+    if (result == CUDA_SUCCESS && status == KILN_OK) { /* another engine that uses it would have kept it */
+        result = engine->driver.cuCtxSynchronize_();
+        kiln__engine_leave(engine, previous);
+    }
+    return result == CUDA_SUCCESS
+               ? status
+               : kiln__driver_fail(&engine->driver, engine->mem, result, error, "renewing the context after a fault");
+}
+
 /* ---- every device of the machine ---- */
 
 static int show_device(const kiln__driver *driver, CUdevice device, kiln_device_fn each, void *user)

@@ -94,6 +94,8 @@ void kiln__exclusive_give(int fd);
 /* Makes the engine's context current in this thread, and restores the previous one. Cheap if it is current already. */
 kiln_status kiln__engine_enter(kiln_engine *engine, CUcontext *previous, kiln_error **error);
 void kiln__engine_leave(kiln_engine *engine, CUcontext previous);
+/* After a fault: a new context of a simulated device, which the engine must own; all that was on the device is gone. */
+kiln_status kiln__engine_renew(kiln_engine *engine, kiln_error **error);
 
 /* ---- launches to capture (capture.c); plan/ captures them ---- */
 kiln_status kiln__capture_environment(kiln_engine *engine, kiln_error **error); /* reads $KILN_CAPTURE */

@@ -8,6 +8,8 @@
 
 enum { MOST_SOURCE = 16 << 20 };
 #define TRIAL_SECONDS 10.0
+#define MOST_ROUNDS 12       /* runs of a trial */
+#define MOST_SHARED_EACH 512 /* bytes a thread of an extern __shared__ array */
 
 /* ---- the kernel ---- */
 
@@ -121,30 +123,64 @@ static const char *first_line(const kiln__draft *draft, const char *message)
     return line ? line : "out of memory";
 }
 
-/* Runs the draft, takes shapes from what it touches, and runs it again as it is written then. What fails is said in the
- * spec: its author sees more than a program does. */
+/* The argument whose name stands in the message between `before` and `behind`. */
+static kiln__draft_argument *named(kiln__draft *draft, const char *message, const char *before, const char *behind)
+{
+    for (size_t i = 0; i < draft->argument_count; i++) {
+        const char *text = kiln__arena_printf(draft->arena, "%s%s%s", before, draft->arguments[i].name, behind);
+        if (text && draft->arguments[i].role == KILN__ROLE_BUFFER && strstr(message, text))
+            return &draft->arguments[i];
+    }
+    return NULL;
+}
+
+/* Whether the message of a failed run says which guess was too small, so that another run is worth it. */
+static bool repair(kiln__draft *draft, const char *message)
+{
+    kiln__draft_argument *argument = named(draft, message, " past the end of '", "'");
+    if (strstr(message, " at shared address ") && draft->shared_each < MOST_SHARED_EACH) {
+        draft->shared_each = 2 * (draft->shared_each ? draft->shared_each : KILN__SHARED_EACH);
+        return true;
+    }
+    if (argument && argument->seen && !argument->beyond)
+        return argument->beyond = true;
+    argument = named(draft, message, " ", ": never written");
+    if (argument && !argument->unwritten)
+        return argument->unwritten = true;
+    return false;
+}
+
+/* Runs the draft, takes shapes from what it touches, and runs it again as it is written then, with guesses that were too
+ * small made larger. What fails is said in the spec: its author sees more than a program does. */
 static kiln_status try_it(kiln_engine *engine, kiln__draft *draft, kiln_error **error)
 {
-    for (int round = 0; round < 2; round++) {
+    bool traced = false;
+    for (int round = 0, last = 1; round <= last; round++) {
         kiln_spec *spec = NULL;
         kiln_error *why = NULL;
         kiln_status status = parse(engine, draft, &spec, &why);
-        bool written = status == KILN_OK;
+        bool written = status == KILN_OK, repaired = false;
         if (written)
-            status = round == 0 ? trace(engine, draft, spec, &why) : run(engine, spec, &why);
+            status = !traced ? trace(engine, draft, spec, &why) : run(engine, spec, &why);
         kiln_spec_free(spec);
-        if (status != KILN_OK)
+        bool lost = status != KILN_OK && kiln__driver_is_sticky((CUresult)kiln_error_cuda(why));
+        if (status != KILN_OK && written && last < MOST_ROUNDS)
+            repaired = repair(draft, kiln_error_message(why));
+        bool over = lost && (!engine->owns_context || kiln__engine_renew(engine, NULL) != KILN_OK);
+        if (status != KILN_OK && (!repaired || over))
             draft->trouble = first_line(draft, kiln_error_message(why));
-        draft->tried = draft->tried || (round == 0 && status == KILN_OK);
+        last = over ? round : last + repaired; /* nothing can run in a lost context */
+        draft->tried = draft->tried || (!traced && status == KILN_OK);
         if (!written) /* what is written here is always a spec, but for a name that no one thought of */
             kiln__fail(engine->mem, error, status, "%s: no spec can be written for kernel %s:\n%s", draft->shown,
                        draft->kernel->name, kiln_error_message(why));
         kiln_error_free(why);
         if (!written || status == KILN_ERROR_MEMORY || status == KILN_ERROR_INTERRUPTED)
             return status;
-        if (round == 0 && status != KILN_OK)
+        if (!traced && status != KILN_OK)
             for (size_t i = 0; i < draft->argument_count; i++)
                 draft->arguments[i].seen = false;
+        traced = traced || !repaired;
         kiln__guess_shapes(draft);
     }
     return KILN_OK;

@@ -90,9 +90,12 @@ typedef struct kiln__draft_argument { /* a parameter of the kernel */
     /* what a run showed */
     bool seen, read, written, atomic;
     uint64_t extent; /* elements up to the last that was touched */
+    bool beyond;     /* the whole grid touches more than its first and last block */
+    bool unwritten;  /* the run did not write it */
     const char *shape;
 } kiln__draft_argument;
 
+#define KILN__SHARED_EACH 8 /* the first guess */
 enum { KILN__MOST_TUNABLES = 64, KILN__MOST_ARGUMENTS = 64, KILN__MOST_SIZES = 8 };
 
 typedef struct kiln__size {
@@ -123,7 +126,8 @@ typedef struct kiln__draft {
     kiln__axis axes[3];
     const char *trouble; /* of the trial, or NULL */
     bool tried;
-    bool default_device; /* functions without __device__ are the device's, or it does not compile */
+    unsigned shared_each; /* bytes a thread of the extern __shared__ array; 0: the first guess */
+    bool default_device;  /* functions without __device__ are the device's, or it does not compile */
 } kiln__draft;
 
 /* ---- guesses (guess.c) ---- */

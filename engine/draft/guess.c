@@ -592,7 +592,7 @@ void kiln__guess_shapes(kiln__draft *draft)
         kiln__draft_argument *argument = &draft->arguments[i];
         if (argument->role != KILN__ROLE_BUFFER)
             continue;
-        if (argument->seen)
+        if (argument->seen && !argument->beyond)
             set_shape(draft, argument);
         else
             argument->shape = wide_shape(draft, draft->tried ? 2 : 3);

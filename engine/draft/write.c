@@ -127,7 +127,7 @@ static void write_fill(const kiln__draft *draft, const kiln__draft_argument *arg
 {
     bool chosen = strchr("fiu", *type_of(argument)) == NULL || strlen(type_of(argument)) > 3;
     (void)draft;
-    if (argument->odd || (argument->atomic && !argument->constant))
+    if (argument->odd || argument->unwritten || (argument->atomic && !argument->constant))
         kiln__text_puts(out, ", fill: 0");
     else if (argument->floating && !chosen)
         kiln__text_puts(out, ", fill: {uniform: [-1, 1]}");
@@ -149,10 +149,12 @@ static void write_buffers(const kiln__draft *draft, kiln__text *out)
         first = false;
         bool output = is_output(argument);
         kiln__text_printf(out, "  %s: {type: %s, shape: [%s]", argument->name, type_of(argument), argument->shape);
-        if (!output || argument->read || argument->atomic || !argument->seen)
+        if (!output || argument->read || argument->atomic || argument->unwritten || !argument->seen)
             write_fill(draft, argument, out);
         kiln__text_printf(out, "%s} # %s%s\n", output ? ", out: true" : "", argument->declared,
                           argument->odd                     ? "; check: no type that a spec has, so bytes"
+                          : argument->beyond                ? "; check: a run went past the end of less"
+                          : argument->unwritten             ? "; check: a run did not write it, so it begins with 0"
                           : argument->atomic && output      ? "; check: atomics add to it, so it begins with 0"
                           : !argument->seen && draft->tried ? "; check: the run did not use it"
                           : !argument->constant && !output  ? "; only read"
@@ -216,9 +218,10 @@ static void write_launch(const kiln__draft *draft, kiln__text *out)
         if (kiln__word_is(scan, i, "extern") &&
             (kiln__word_is(scan, i + 1, "__shared__") || kiln__word_is(scan, i + 2, "__shared__") ||
              kiln__word_is(scan, i + 3, "__shared__"))) { /* extern unsigned int __shared__ x[] */
-            kiln__text_printf(out, "  shared: 8 * %s%s%s # check: bytes of the extern __shared__ array\n",
-                              draft->axes[0].block, draft->axes[1].used ? " * " : "",
-                              draft->axes[1].used ? draft->axes[1].block : "");
+            kiln__text_printf(out, "  shared: %u * %s%s%s # check: bytes of the extern __shared__ array%s\n",
+                              draft->shared_each ? draft->shared_each : KILN__SHARED_EACH, draft->axes[0].block,
+                              draft->axes[1].used ? " * " : "", draft->axes[1].used ? draft->axes[1].block : "",
+                              draft->shared_each ? "; a run went past half of it" : "");
             break;
         }
     if (kiln__words_have(scan, draft->kernel->body_from, draft->kernel->body_to, "this_grid"))

@@ -35,7 +35,7 @@ typedef struct sweep {
     kiln_run_options run; /* what `options` refers to */
     kiln__tune_source *source;
     kiln__shared *shared, *small; /* small: at `verify_size_set`; NULL: none */
-    bool fits;                    /* the buffers of a plan were looked at */
+    bool fits, unfit;             /* what the first plan's buffers are for `small` */
     kiln__crew *crew;             /* measures in other processes, one per device; NULL: in this process */
     job *flying;                  /* the job that each of them measures; no sample: none */
     size_t flying_count;
@@ -194,23 +194,8 @@ static kiln_status recover(sweep *s, kiln_error *why, kiln_error **error)
     kiln__shared_free(s->shared);
     kiln__shared_free(s->small);
     s->shared = s->small = NULL;
-    CUcontext fresh = NULL, previous = NULL;
-    pthread_mutex_lock(&engine->lock);
-    engine->driver.cuDevicePrimaryCtxRelease_(engine->device);
-    CUresult result = engine->driver.cuDevicePrimaryCtxRetain_(&fresh, engine->device);
-    if (result == CUDA_SUCCESS)
-        engine->context = fresh;
-    pthread_mutex_unlock(&engine->lock);
-    kiln_status status = KILN_OK;
-    if (result == CUDA_SUCCESS)
-        status = kiln__engine_enter(engine, &previous, error);
-    if (result == CUDA_SUCCESS && status == KILN_OK) { /* another engine that uses it would have kept it */
-        result = engine->driver.cuCtxSynchronize_();
-        kiln__engine_leave(engine, previous);
-    }
-    if (result != CUDA_SUCCESS)
-        return kiln__driver_fail(&engine->driver, engine->mem, result, error, "renewing the context after a fault");
-    return status == KILN_OK ? open_shared(s, error) : status;
+    KILN__TRY(kiln__engine_renew(engine, error));
+    return open_shared(s, error);
 }
 
 /* ---- drawing configurations, starting their compiles ---- */
@@ -375,6 +360,7 @@ static kiln_status run_code(sweep *s, job *taken, const kiln__trial *trial, kiln
         if (s->small && !s->fits)
             status = kiln__split_fits(plan, s->engine, s->spec, error);
         s->fits = status == KILN_OK;
+        s->unfit = !s->fits;
     }
     if (status == KILN_OK) {
         kiln_run_options how = kiln__trial_run(&s->run, trial);
@@ -406,12 +392,7 @@ static kiln_status run_here(sweep *s, job *taken, kiln_error **error)
         status = kiln__split_verify(s->engine, s->spec, s->options, s->small, taken->sample, result, &why);
     if (status == KILN_OK)
         status = run_code(s, taken, &trial, result, &why);
-    if (s->small && status == KILN_ERROR_UNSUPPORTED && !s->fits) {
-        forget(taken);
-        pass_on(why, error);
-        return status;
-    }
-    if (is_fatal(status)) {
+    if (is_fatal(status) || s->unfit) {
         forget(taken);
         pass_on(why, error);
         return status;
