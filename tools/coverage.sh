@@ -12,7 +12,7 @@ build=build/coverage
 jobs=${KILN_JOBS:-$(nproc)}
 suites='^(base|expr|spec|space|search|data|sparse|cache|store|compile|sim|driver|core|plan|tune|library|conformance|random)\.'
 suites="$suites|^corpus\.(cub|groups|load|math)\$|^foreign\.jitlink\$"
-families='^catalogue\.(bezier|bfs|cutoff|dcs|mergesort|mri|quadtree|spmv)\.sim$'
+families='^catalogue\.(attention|bezier|bfs|cutoff|dcs|mergesort|mri|normalise|quadtree|spmv)\.sim$'
 table_only=0 html=
 while [ $# -gt 0 ]; do
     case $1 in

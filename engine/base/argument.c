@@ -205,6 +205,8 @@ kiln_status kiln__take_filter(const kiln_allocator *mem, kiln_error **error, con
     if (status == KILN_OK && (taken->failed < -1 || taken->failed > 1))
         return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "%s: filter.failed is %d; it must be -1 to 1", function,
                           taken->failed);
+    if (status == KILN_OK && taken->path && !taken->spec)
+        return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "%s: filter.path is set, but filter.spec is NULL", function);
     return status == KILN_OK ? kiln__check_settings(mem, error, function, "filter.sizes", "filter.size_count",
                                                     taken->sizes, taken->size_count)
                              : status;

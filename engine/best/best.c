@@ -136,7 +136,7 @@ static int by_nearness(const void *left, const void *right)
 static kiln_status gather(kiln__best_search *s, const kiln_best_options *options, kiln_error **error)
 {
     const kiln_knowledge *knowledge = options->knowledge;
-    kiln_store_filter filter = {.size = sizeof filter, .spec = s->spec->name};
+    kiln_store_filter filter = {.size = sizeof filter, .spec = s->spec->name, .path = s->spec->path};
     kiln_status status = KILN_OK;
     if (options->store)
         status = kiln__known_collect(options->store, &filter, &s->list, error);

@@ -20,6 +20,9 @@ static kiln_status parse_target(kiln_engine *engine, const char *text, kiln__tar
 {
     kiln__target found;
     int known[64];
+    kiln_status loaded = kiln__nvrtc_load(engine->nvrtc, error);
+    if (loaded != KILN_OK)
+        return loaded;
     size_t count = kiln__nvrtc_archs(engine->nvrtc, known, KILN__COUNT(known));
     if (kiln__target_parse(text, &found))
         for (size_t i = 0; i < count && i < KILN__COUNT(known); i++)

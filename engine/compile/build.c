@@ -358,7 +358,9 @@ kiln_status kiln__compile_here(const kiln_allocator *mem, kiln__nvrtc *nvrtc, co
                                kiln_error **error)
 {
     uint64_t start = kiln__now_ns();
-    kiln_status status = check_request(mem, nvrtc, request, error);
+    kiln_status status = kiln__nvrtc_load(nvrtc, error);
+    if (status == KILN_OK)
+        status = check_request(mem, nvrtc, request, error);
     if (status != KILN_OK)
         return status;
     attempt try = {.mem = mem, .nvrtc = nvrtc, .request = request, .flow = {.cancel = cancel}};

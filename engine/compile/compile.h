@@ -40,13 +40,17 @@ typedef struct kiln__nvrtc kiln__nvrtc;
  * /usr/local/cuda), and versioned sonames, newest first. The message of KILN_ERROR_NO_COMPILER says what was tried and
  * what to do. */
 kiln_status kiln__nvrtc_open(const kiln_allocator *mem, kiln__nvrtc **nvrtc, kiln_error **error);
-/* The same for one file and one folder of headers ("" or NULL: search for it), as returned by kiln__nvrtc_path() and
+/* The same, but that a library whose version the names of its files tell is loaded at the first call that needs it. */
+kiln_status kiln__nvrtc_find(const kiln_allocator *mem, kiln__nvrtc **nvrtc, kiln_error **error);
+/* Loads it now, if it is not. The others below do so where they must. Any thread. */
+kiln_status kiln__nvrtc_load(kiln__nvrtc *nvrtc, kiln_error **error);
+/* As kiln__nvrtc_open(), for one file and one folder of headers ("" or NULL: search for it), as returned by kiln__nvrtc_path() and
  * kiln__nvrtc_include(); for workers. */
 kiln_status kiln__nvrtc_open_file(const kiln_allocator *mem, const char *path, const char *include, kiln__nvrtc **nvrtc,
                                   kiln_error **error);
 void kiln__nvrtc_close(kiln__nvrtc *nvrtc);
 int kiln__nvrtc_version(const kiln__nvrtc *nvrtc);      /* 13000 for 13.0 */
-const char *kiln__nvrtc_path(const kiln__nvrtc *nvrtc); /* the file that was loaded */
+const char *kiln__nvrtc_path(const kiln__nvrtc *nvrtc); /* its file */
 /* A text that changes whenever the output of the library may change: its version, size and mtime. Its headers have
  * digests. */
 const char *kiln__nvrtc_identity(const kiln__nvrtc *nvrtc);
@@ -63,8 +67,10 @@ bool kiln__nvrtc_has(const kiln__nvrtc *nvrtc, const char *name); /* a header of
 /* The path of libcudadevrt.a, in the arena: beside NVRTC (which may be NULL), or in the toolkit's folder. NULL: not
  * found. */
 const char *kiln__device_runtime(const kiln__nvrtc *nvrtc, kiln__arena *arena);
-/* The architectures that it supports, ascending: 75, 80, ... */
-size_t kiln__nvrtc_archs(const kiln__nvrtc *nvrtc, int *archs, size_t room);
+/* The architectures that it supports, ascending: 75, 80, ...; how many there are. 0: not known, or it cannot be
+ * loaded. */
+size_t kiln__nvrtc_archs(kiln__nvrtc *nvrtc, int *archs, size_t room);
+bool kiln__nvrtc_has_arch(kiln__nvrtc *nvrtc, int arch); /* loads it for rare ones alone */
 
 typedef struct kiln__include {
     const char *name, *text; /* `name` is what the text that includes it has behind #include */

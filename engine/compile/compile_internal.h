@@ -53,12 +53,12 @@ void kiln__header_hints(kiln__text *text, const char *include, const char *log);
 
 struct kiln__nvrtc {
     const kiln_allocator *mem;
-    void *library, *builtins; /* from dlopen; builtins is loaded before it is needed, see check_builtins() */
+    void *library, *builtins; /* from dlopen, NULL: not yet; builtins: see check_builtins() */
     int version;
     char *path, *include, *cccl, *identity;
     int archs[KILN__MAX_ARCHS];
     size_t arch_count;
-    pthread_mutex_t lock; /* for toolkit */
+    pthread_mutex_t lock; /* for the toolkit, and for loading */
     kiln__toolkit *toolkit;
     atomic_bool plain; /* an option of ours is unknown to this version: compile without them */
     kiln__nvrtc_set_flow_fn *set_flow;

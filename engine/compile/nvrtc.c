@@ -14,10 +14,10 @@
 
 static const char *const sonames[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so"};
 
-/* What the search has tried, for the message if nothing is found. */
 typedef struct search {
     kiln__nvrtc *nvrtc;
-    kiln__text tried;
+    bool later;       /* a library whose version its files tell is loaded when it is needed */
+    kiln__text tried; /* for the message if nothing is found */
     kiln__arena arena;
 } search;
 
@@ -136,11 +136,43 @@ static void unload(kiln__nvrtc *nvrtc)
     if (nvrtc->builtins)
         dlclose(nvrtc->builtins);
     nvrtc->library = nvrtc->builtins = NULL;
-    kiln__free(nvrtc->mem, nvrtc->path);
-    nvrtc->path = NULL;
 }
 
-static bool load(search *found, const char *name)
+/* The version and path of a library by the names of its files: its own has the major version, that of its builtins,
+ * which must be beside it, both. To load it takes 10 ms (200,000 relocations), half of the time of a command whose
+ * kernels are all in the cache. */
+static bool recognize(search *found, const char *name)
+{
+    static const char begin[] = "libnvrtc.so.";
+    kiln__nvrtc *nvrtc = found->nvrtc;
+    char *full = strchr(name, '/') ? realpath(name, NULL) : NULL;
+    char *copy = full ? kiln__strdup(nvrtc->mem, full) : NULL;
+    free(full);
+    const char *base = copy ? strrchr(copy, '/') + 1 : "";
+    char *end = NULL;
+    long major = strncmp(base, begin, sizeof begin - 1) == 0 ? strtol(base + sizeof begin - 1, &end, 10) : 0;
+    int versions = 0;
+    if (major >= 11 && major < 100 && is_file(copy) && (*end == '\0' || *end == '.')) {
+        nvrtc->path = copy;
+        for (int minor = 9; minor >= 0; minor--) {
+            int kept = nvrtc->version;
+            nvrtc->version = 1000 * (int)major + 10 * minor;
+            if (builtins_path(nvrtc, &found->arena))
+                versions++;
+            else
+                nvrtc->version = kept;
+        }
+    }
+    if (versions == 1)
+        return true;
+    nvrtc->version = 0;
+    nvrtc->path = NULL;
+    kiln__free(nvrtc->mem, copy);
+    return false;
+}
+
+/* Loads the library and finds its functions. */
+static bool attach(search *found, const char *name)
 {
     kiln__nvrtc *nvrtc = found->nvrtc;
     /* Never unloaded: it contains its own C++ run-time, whose memory would leak at each unloading. */
@@ -159,20 +191,39 @@ static bool load(search *found, const char *name)
 #undef KILN_X
     *(void **)&nvrtc->set_flow = dlsym(nvrtc->library, "nvrtcSetFlowCallback");
     *(void **)&nvrtc->pch_status = dlsym(nvrtc->library, "nvrtcGetPCHCreateStatus");
-    nvrtc->path = path_of(nvrtc->mem, nvrtc->library, name);
     int major = 0, minor = 0;
     if (missing)
         kiln__text_printf(&found->tried, "  %s: it lacks %s\n", name, missing);
     else if (nvrtc->nvrtcVersion(&major, &minor) != NVRTC_SUCCESS || major < 11)
         kiln__text_printf(&found->tried, "  %s: version %d.%d is older than 11.0\n", name, major, minor);
-    else if (!nvrtc->path)
-        found->tried.failed = true;
+    else if (nvrtc->version && nvrtc->version != 1000 * major + 10 * minor)
+        kiln__text_printf(&found->tried, "  %s: version %d.%d, but libnvrtc-builtins beside it is of %d.%d\n", name,
+                          major, minor, nvrtc->version / 1000, nvrtc->version % 1000 / 10);
     else {
-        nvrtc->version = 1000 * major + 10 * minor;
-        if (check_builtins(found, nvrtc))
-            return true;
+        if (!nvrtc->version) /* where it is known, other threads read it without the lock */
+            nvrtc->version = 1000 * major + 10 * minor;
+        return true;
     }
     unload(nvrtc);
+    return false;
+}
+
+static bool load(search *found, const char *name)
+{
+    kiln__nvrtc *nvrtc = found->nvrtc;
+    if (found->later && recognize(found, name))
+        return true;
+    if (!attach(found, name))
+        return false;
+    nvrtc->path = path_of(nvrtc->mem, nvrtc->library, name);
+    if (!nvrtc->path)
+        found->tried.failed = true;
+    else if (check_builtins(found, nvrtc))
+        return true;
+    unload(nvrtc);
+    nvrtc->version = 0;
+    kiln__free(nvrtc->mem, nvrtc->path);
+    nvrtc->path = NULL;
     return false;
 }
 
@@ -204,10 +255,37 @@ static bool load_from_ours(search *found)
     return false;
 }
 
+/* What the loader would find for libnvrtc.so.MAJOR, without loading it: what is beside the one builtins library of this
+ * major version that the loader finds. False: there is none, or several. */
+static bool recognize_by_name(search *found, int major)
+{
+    char *path = NULL;
+    int versions = 0;
+    for (int minor = 0; minor <= 9; minor++) {
+        char name[64];
+        snprintf(name, sizeof name, "libnvrtc-builtins.so.%d.%d", major, minor);
+        void *builtins = dlopen(name, RTLD_LAZY | RTLD_LOCAL);
+        struct link_map *map = NULL;
+        if (!builtins)
+            continue;
+        versions++;
+        if (dlinfo(builtins, RTLD_DI_LINKMAP, &map) == 0 && map && strchr(map->l_name, '/')) {
+            const char *folder = kiln__arena_folder(&found->arena, map->l_name);
+            path = folder ? kiln__arena_printf(&found->arena, "%s/libnvrtc.so.%d", folder, major) : NULL;
+        }
+        dlclose(builtins);
+    }
+    return versions == 1 && path && recognize(found, path);
+}
+
 static bool load_by_name(search *found)
 {
     for (size_t i = 0; i < KILN__COUNT(sonames); i++) {
         size_t before = found->tried.length;
+        const char *suffix = sonames[i] + strlen("libnvrtc.so");
+        if (found->later && *suffix && !strchr(suffix + 1, '.') &&
+            recognize_by_name(found, (int)strtol(suffix + 1, NULL, 10)))
+            return true;
         if (load(found, sonames[i]))
             return true;
         if (found->tried.length > before && !found->tried.failed) /* one line instead of four "no such file" */
@@ -265,7 +343,8 @@ static void describe(kiln__text *text, const char *what, const char *path)
 static kiln_status finish(search *found, const char *include, kiln_error **error)
 {
     kiln__nvrtc *nvrtc = found->nvrtc;
-    read_archs(nvrtc);
+    if (nvrtc->library)
+        read_archs(nvrtc);
     if (!include || !*include)
         include = find_include(nvrtc, &found->arena);
     nvrtc->include = kiln__strdup(nvrtc->mem, include ? include : "");
@@ -283,10 +362,18 @@ static kiln_status finish(search *found, const char *include, kiln_error **error
     return KILN_OK;
 }
 
-static kiln_status open_nvrtc(const kiln_allocator *mem, const char *path, const char *include, kiln__nvrtc **nvrtc,
-                              kiln_error **error)
+static kiln_status fail_requested(const search *found, kiln_error **error)
 {
-    search found = {.tried = {.mem = mem}, .arena = {.mem = mem}};
+    return kiln__fail(found->nvrtc->mem, error, KILN_ERROR_NO_COMPILER,
+                      "the requested NVRTC cannot be used:\n%sSet KILN_NVRTC to a libnvrtc.so, or "
+                      "unset it to search for one.",
+                      kiln__text_get(&found->tried));
+}
+
+static kiln_status open_nvrtc(const kiln_allocator *mem, const char *path, const char *include, bool later,
+                              kiln__nvrtc **nvrtc, kiln_error **error)
+{
+    search found = {.later = later, .tried = {.mem = mem}, .arena = {.mem = mem}};
     kiln_status status = KILN_OK;
     found.nvrtc = kiln__calloc(mem, 1, sizeof *found.nvrtc);
     if (!found.nvrtc)
@@ -298,10 +385,7 @@ static kiln_status open_nvrtc(const kiln_allocator *mem, const char *path, const
     }
     if (path && *path) {
         if (!load(&found, path))
-            status = kiln__fail(mem, error, KILN_ERROR_NO_COMPILER,
-                                "the requested NVRTC cannot be used:\n%sSet KILN_NVRTC to a libnvrtc.so, or "
-                                "unset it to search for one.",
-                                kiln__text_get(&found.tried));
+            status = fail_requested(&found, error);
     } else if (!look(&found)) {
         status = kiln__fail(
             mem, error, KILN_ERROR_NO_COMPILER,
@@ -331,13 +415,39 @@ static kiln_status open_nvrtc(const kiln_allocator *mem, const char *path, const
 
 kiln_status kiln__nvrtc_open(const kiln_allocator *mem, kiln__nvrtc **nvrtc, kiln_error **error)
 {
-    return open_nvrtc(mem, getenv("KILN_NVRTC"), NULL, nvrtc, error);
+    return open_nvrtc(mem, getenv("KILN_NVRTC"), NULL, false, nvrtc, error);
+}
+
+kiln_status kiln__nvrtc_find(const kiln_allocator *mem, kiln__nvrtc **nvrtc, kiln_error **error)
+{
+    return open_nvrtc(mem, getenv("KILN_NVRTC"), NULL, true, nvrtc, error);
+}
+
+kiln_status kiln__nvrtc_load(kiln__nvrtc *nvrtc, kiln_error **error)
+{
+    search found = {.nvrtc = nvrtc, .tried = {.mem = nvrtc->mem}, .arena = {.mem = nvrtc->mem}};
+    kiln_status status = KILN_OK;
+    pthread_mutex_lock(&nvrtc->lock);
+    if (!nvrtc->library) {
+        if (!attach(&found, nvrtc->path)) {
+            status = found.tried.failed ? kiln__fail_memory(error) : fail_requested(&found, error);
+        } else if (!check_builtins(&found, nvrtc)) {
+            status = found.tried.failed ? kiln__fail_memory(error) : fail_requested(&found, error);
+            unload(nvrtc);
+        } else {
+            read_archs(nvrtc);
+        }
+    }
+    pthread_mutex_unlock(&nvrtc->lock);
+    kiln__text_free(&found.tried);
+    kiln__arena_free(&found.arena);
+    return status;
 }
 
 kiln_status kiln__nvrtc_open_file(const kiln_allocator *mem, const char *path, const char *include, kiln__nvrtc **nvrtc,
                                   kiln_error **error)
 {
-    return open_nvrtc(mem, path, include, nvrtc, error);
+    return open_nvrtc(mem, path, include, false, nvrtc, error);
 }
 
 void kiln__nvrtc_close(kiln__nvrtc *nvrtc)
@@ -345,6 +455,7 @@ void kiln__nvrtc_close(kiln__nvrtc *nvrtc)
     if (!nvrtc)
         return;
     unload(nvrtc);
+    kiln__free(nvrtc->mem, nvrtc->path);
     kiln__toolkit_free(nvrtc->mem, nvrtc->toolkit);
     pthread_mutex_destroy(&nvrtc->lock);
     kiln__free(nvrtc->mem, nvrtc->include);
@@ -361,8 +472,25 @@ const char *kiln__nvrtc_identity(const kiln__nvrtc *nvrtc) { return nvrtc->ident
 
 const char *kiln__nvrtc_include(const kiln__nvrtc *nvrtc) { return nvrtc->include; }
 
-size_t kiln__nvrtc_archs(const kiln__nvrtc *nvrtc, int *archs, size_t room)
+bool kiln__nvrtc_has_arch(kiln__nvrtc *nvrtc, int arch)
 {
+    static const int always[] = {75, 80, 86, 89, 90}; /* of every version from 12.0 to 13.x (their documentation) */
+    if (nvrtc->version >= 12000 && nvrtc->version < 14000)
+        for (size_t i = 0; i < KILN__COUNT(always); i++)
+            if (always[i] == arch)
+                return true;
+    int known[KILN__MAX_ARCHS];
+    size_t count = kiln__nvrtc_archs(nvrtc, known, KILN__COUNT(known));
+    for (size_t i = 0; i < count && i < KILN__COUNT(known); i++)
+        if (known[i] == arch)
+            return true;
+    return false;
+}
+
+size_t kiln__nvrtc_archs(kiln__nvrtc *nvrtc, int *archs, size_t room)
+{
+    if (kiln__nvrtc_load(nvrtc, NULL) != KILN_OK)
+        return 0;
     for (size_t i = 0; i < nvrtc->arch_count && i < room; i++)
         archs[i] = nvrtc->archs[i];
     return nvrtc->arch_count;

@@ -32,7 +32,8 @@ static const char *nearest_estimate(const kiln_engine *engine, int arch)
     kiln__profile_find_all(engine);
     for (size_t i = 0; (at = simulator->profile_at(i)); i++) {
         int distance = simulator->model_at(i) ? abs(simulator->model_at(i) - arch) : -1;
-        if (distance < 0 || (nearest && distance >= least))
+        bool usual = strcmp(at, KILN__DEFAULT_PROFILE) == 0; /* of several that are as near, it is this one */
+        if (distance < 0 || (nearest && distance >= least + usual))
             continue;
         nearest = at;
         least = distance;
@@ -238,6 +239,8 @@ static int choose_arch(kiln_engine *engine)
     int cc = engine->info.cc_major * 10 + engine->info.cc_minor, best = cc;
     if (kiln__engine_nvrtc_locked(engine, NULL) != KILN_OK)
         return cc; /* the compile will report why */
+    if (kiln__nvrtc_has_arch(engine->nvrtc, cc))
+        return cc;
     int archs[64];
     size_t count = kiln__nvrtc_archs(engine->nvrtc, archs, KILN__COUNT(archs));
     if (count > KILN__COUNT(archs))

@@ -129,7 +129,7 @@ kiln_status kiln__engine_nvrtc_locked(kiln_engine *engine, kiln_error **error)
 {
     if (engine->nvrtc)
         return KILN_OK;
-    return kiln__nvrtc_open(engine->mem, &engine->nvrtc, error);
+    return kiln__nvrtc_find(engine->mem, &engine->nvrtc, error);
 }
 
 kiln_status kiln__engine_nvrtc(kiln_engine *engine, kiln_error **error)

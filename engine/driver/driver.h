@@ -127,9 +127,13 @@ bool kiln__driver_is_sticky(CUresult result); /* the context is lost: illegal ad
 #define KILN__UUID_TEXT 48
 bool kiln__driver_uuid(const kiln__driver *driver, CUdevice device, char text[KILN__UUID_TEXT]);
 /* What the driver does not know is 0. If the result is not CUDA_SUCCESS a query failed, and *info is incomplete. */
-/* Fused multiply-adds x 2, a second, of one of KILN_UNIT_...; 0: the device has no such unit. Reads cc, sm_count and
- * clock_hz of `info`. */
-double kiln__peak_flops(const kiln_device_info *info, unsigned unit);
+/* Sets info->unit_flops and peak_flops by name, cc, sm_count and clock_hz of `info`. */
+void kiln__peaks_set(kiln_device_info *info);
+/* Of KILN_UNIT_..., any number; 0: the device has no such unit. */
+static inline double kiln__peak_flops(const kiln_device_info *info, unsigned unit)
+{
+    return unit < KILN__COUNT(info->unit_flops) ? info->unit_flops[unit] : 0;
+}
 
 /* True if the map keeps the rules that cuda.h states for cuTensorMapEncode*; else *fault is set. */
 bool kiln__driver_tensor_map_check(const kiln__tensor_map *map, kiln__tensor_fault *fault);

@@ -122,6 +122,17 @@ static unsigned features_of(const kiln__driver *driver, CUdevice device, const k
     return found;
 }
 
+/* What a device profile says of its units. */
+static void simulated_peaks(const kiln__simulator *simulator, CUdevice device, kiln_device_info *info)
+{
+    for (unsigned unit = KILN_UNIT_FP32; unit < KILN__COUNT(info->unit_flops); unit++) {
+        double fma = simulator->unit_rate((size_t)device, unit);
+        if (fma >= 0)
+            info->unit_flops[unit] = 2 * fma * info->sm_count * info->clock_hz;
+    }
+    info->peak_flops = info->unit_flops[KILN_UNIT_FP32];
+}
+
 CUresult kiln__driver_device_info(const kiln__driver *driver, CUdevice device, kiln_device_info *info)
 {
     CUresult wrong = CUDA_SUCCESS;
@@ -154,7 +165,9 @@ CUresult kiln__driver_device_info(const kiln__driver *driver, CUdevice device, k
     info->clock_hz = 1e3 * attribute(driver, device, CU_DEVICE_ATTRIBUTE_CLOCK_RATE, &wrong);
     info->memory_clock_hz = 1e3 * attribute(driver, device, CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, &wrong);
     info->memory_bus_bits = attribute(driver, device, CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH, &wrong);
-    info->peak_flops = kiln__peak_flops(info, KILN_UNIT_FP32);
+    kiln__peaks_set(info);
+    if (driver->simulator)
+        simulated_peaks(driver->simulator, device, info);
     info->peak_bandwidth = 2.0 * info->memory_clock_hz * info->memory_bus_bits / 8.0; /* two transfers per clock */
     info->features = features_of(driver, device, info);
     info->driver_version = driver->simulator ? 0 : driver->version;

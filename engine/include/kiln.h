@@ -215,6 +215,8 @@ typedef struct kiln_device_info {
     double peak_bandwidth; /* bytes a second, from bus width and clock */
     int driver_version;    /* 13000 for 13.0; 0 for the simulated device */
     unsigned features;     /* KILN_FEATURE_... */
+    double
+        unit_flops[16]; /* by KILN_UNIT_...: fused multiply-adds x 2, a second, dense, from units and clock; 0: none */
 } kiln_device_info;
 
 /* The engine's own device; opens it if it is not open. `*info` lives as long as the engine. */
@@ -623,7 +625,9 @@ enum {
     X(TENSOR_TF32, 5u, "tensor_tf32", "tensor cores, tf32")                                                            \
     X(TENSOR_FP16, 6u, "tensor_fp16", "tensor cores, fp16 and bf16")                                                   \
     X(TENSOR_FP8, 7u, "tensor_fp8", "tensor cores, fp8")                                                               \
-    X(TENSOR_INT8, 8u, "tensor_int8", "tensor cores, int8")
+    X(TENSOR_INT8, 8u, "tensor_int8", "tensor cores, int8")                                                            \
+    X(TENSOR_FP16_FP16, 9u, "tensor_fp16_fp16", "tensor cores, fp16 with fp16 sums")                                   \
+    X(TENSOR_FP8_FP16, 10u, "tensor_fp8_fp16", "tensor cores, fp8 with fp16 sums")
 enum {
 #define KILN_X(name, value, key, text) KILN_UNIT_##name = value,
     KILN_UNIT_MAP(KILN_X)

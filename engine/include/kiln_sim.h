@@ -150,7 +150,35 @@ typedef enum kiln_class {
     X(branches, SUM, "conditional branches")                                                                           \
     X(divergent, SUM, "divergent branches")                                                                            \
     X(barriers, SUM, "barrier arrivals of warps")                                                                      \
-    X(warp_syncs, SUM, "warp operations that wait for lanes")
+    X(warp_syncs, SUM, "warp operations that wait for lanes")                                                          \
+    /* tensor cores: multiplications and additions by the type of what is multiplied, then some of them again */       \
+    X(tensor_fp16, SUM, "tensor fp16 operations")                                                                      \
+    X(tensor_bf16, SUM, "tensor bf16 operations")                                                                      \
+    X(tensor_tf32, SUM, "tensor tf32 operations")                                                                      \
+    X(tensor_fp8, SUM, "tensor fp8 operations")                                                                        \
+    X(tensor_fp64, SUM, "tensor fp64 operations")                                                                      \
+    X(tensor_int8, SUM, "tensor int8 operations")                                                                      \
+    X(tensor_int4, SUM, "tensor int4 operations")                                                                      \
+    X(tensor_int1, SUM, "tensor int1 operations")                                                                      \
+    X(tensor_fp16_sums, SUM, "tensor operations with fp16 sums")                                                       \
+    X(tensor_sparse, SUM, "tensor operations of sparse matrices")                                                      \
+    X(tensor_wgmma, SUM, "tensor operations by wgmma")                                                                 \
+    /* copies that no thread waits for. read: from global memory; bytes: written, in all blocks of a multicast */      \
+    X(cp_async_requests, SUM, "cp.async requests")                                                                     \
+    X(cp_async_bytes, SUM, "cp.async bytes")                                                                           \
+    X(bulk_loads, SUM, "bulk copies to shared memory")                                                                 \
+    X(bulk_load_bytes, SUM, "bulk copies to shared memory, bytes")                                                     \
+    X(bulk_load_read, SUM, "bulk copies to shared memory, bytes read")                                                 \
+    X(bulk_load_sectors, SUM, "bulk copies to shared memory, sectors read")                                            \
+    X(bulk_multicasts, SUM, "bulk copies with multicast")                                                              \
+    X(bulk_stores, SUM, "bulk copies to global memory")                                                                \
+    X(bulk_store_bytes, SUM, "bulk copies to global memory, bytes")                                                    \
+    X(bulk_store_sectors, SUM, "bulk copies to global memory, sectors")                                                \
+    X(bulk_shared, SUM, "bulk copies between shared memories")                                                         \
+    X(bulk_shared_bytes, SUM, "bulk copies between shared memories, bytes")                                            \
+    X(bulk_reductions, SUM, "bulk copies that reduce")                                                                 \
+    X(bulk_by_map, SUM, "bulk copies by a tensor map")                                                                 \
+    X(mbarrier_waits, SUM, "waits of warps for an mbarrier")
 typedef struct kiln_counters {
 #define KILN_X(name, adds, text) uint64_t name;
     KILN_COUNTER_MAP(KILN_X)

@@ -272,6 +272,7 @@ typedef struct kiln_record {
     size_t feature_count;         /* 0: the spec has none, or the inputs were not made */
     const char *host;             /* the machine: its name, system and processor; "": not known */
     const char *command;          /* `command` of kiln_tune_options; "": none */
+    const char *paths;            /* the files of the spec that made or took it, one per line; "": not known */
 } kiln_record;
 /* Return nonzero to be shown no more. */
 typedef int (*kiln_record_fn)(void *user, const kiln_record *record);
@@ -285,6 +286,9 @@ typedef struct kiln_store_filter { /* zero-initialise, set `size` */
     int64_t before;            /* only those made earlier; microseconds since 1970 */
     const kiln_setting *sizes; /* only those made at these sizes; other sizes may have any value */
     size_t size_count;
+    /* Together with `spec`: of two specs of one name only the samples of the one in this file (engine/store/FILES.md).
+     * "": of a name whose file is not known. */
+    const char *path;
 } kiln_store_filter;
 
 /* Calls `each` for the records that match `filter` (NULL: all), in the order in which they were made. The callback must

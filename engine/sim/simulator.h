@@ -56,6 +56,7 @@ typedef void (*kiln__sim_access_fn)(void *user, const kiln__sim_access *access);
     X(void, limit, (uint64_t deadline, const volatile int *stop))                                                      \
     /* estimates of times */                                                                                           \
     X(bool, has_model, (void))                                                                                         \
+    X(double, unit_rate, (size_t index, unsigned unit))                                                                \
     X(int, model_at, (size_t index))                                                                                   \
     X(void, model_print, (kiln__text * out))                                                                           \
     X(bool, estimate_begin, (bool sampled))                                                                            \

@@ -158,11 +158,18 @@ static void check_name(kiln__reader *r, const char *text, kiln__pos pos, size_t 
     }
 }
 
+static bool is_right(const kiln__reader *r, const char *text, size_t inputs)
+{
+    const kiln__name *name = kiln__find_name(r, text);
+    return name && (VALUES >> name->kind & 1u) && (name->kind != KILN__NAME_LET || name->inputs <= inputs);
+}
+
 void kiln__check_expr(kiln__reader *r, const kiln__expr *expr, size_t inputs)
 {
     size_t count = kiln__expr_name_count(expr);
     for (size_t i = 0; i < count; i++)
-        check_name(r, kiln__expr_name(expr, i), kiln__expr_name_pos(expr, i), inputs);
+        if (!is_right(r, kiln__expr_name(expr, i), inputs)) /* its place takes a pass over the whole text of the spec */
+            check_name(r, kiln__expr_name(expr, i), kiln__expr_name_pos(expr, i), inputs);
     kiln_value value;
     if (count == 0)
         kiln__expr_eval(expr, NULL, &value, r->diag); /* a constant that cannot be computed is wrong at once */

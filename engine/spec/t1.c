@@ -38,7 +38,6 @@ static void check_names(t1 *t, const kiln__expr *expr)
 {
     for (size_t i = 0; i < kiln__expr_name_count(expr); i++) {
         const char *text = kiln__expr_name(expr, i), *open = strchr(text, '[');
-        kiln__pos pos = kiln__expr_name_pos(expr, i);
         unsigned index = 0;
         if (open && sscanf(text, "ProblemSize[%9u]", &index) == 1 && index < t->problem_count)
             continue;
@@ -46,6 +45,7 @@ static void check_names(t1 *t, const kiln__expr *expr)
         if (name && name->kind == KILN__NAME_PARAM)
             continue;
         const char *near = kiln__nearest_name(t->r, text, 1u << KILN__NAME_PARAM);
+        kiln__pos pos = kiln__expr_name_pos(expr, i);
         if (open)
             kiln__diag_add(t->r->diag, pos, "there is no '%s'; ProblemSize has %zu entries", text, t->problem_count);
         else

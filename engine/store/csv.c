@@ -17,8 +17,12 @@ static const char *const columns[] = {KILN__STORE_COLUMNS(NAME) "times"};
 /* How many columns stand before `times` in a file of each version; [0] is not used. */
 #define LENGTH(...) (sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))
 static const size_t columns_of[] = {
-    0, LENGTH(KILN__STORE_COLUMNS_1(NAME)), LENGTH(KILN__STORE_COLUMNS_1(NAME) KILN__STORE_COLUMNS_2(NAME)),
+    0,
+    LENGTH(KILN__STORE_COLUMNS_1(NAME)),
+    LENGTH(KILN__STORE_COLUMNS_1(NAME) KILN__STORE_COLUMNS_2(NAME)),
     LENGTH(KILN__STORE_COLUMNS_1(NAME) KILN__STORE_COLUMNS_2(NAME) KILN__STORE_COLUMNS_3(NAME)),
+    LENGTH(KILN__STORE_COLUMNS_1(NAME) KILN__STORE_COLUMNS_2(NAME) KILN__STORE_COLUMNS_3(NAME)
+               KILN__STORE_COLUMNS_4(NAME)),
     KILN__COUNT(columns) - 1};
 _Static_assert(KILN__COUNT(columns_of) == KILN__STORE_VERSION + 1, "each version of the schema has its columns");
 #undef LENGTH
@@ -237,12 +241,15 @@ static kiln_status read_row(reader *r, kiln__store_row *row, kiln_error **error)
     if (r->version >= 2) {
         KILN__STORE_COLUMNS_2(KILN__COLUMN)
     }
-    row->input_functions = row->features = row->metrics = row->host = row->command = "";
+    row->input_functions = row->features = row->metrics = row->host = row->command = row->path = "";
     if (r->version >= 3) {
         KILN__STORE_COLUMNS_3(KILN__COLUMN)
     }
     if (r->version >= 4) {
         KILN__STORE_COLUMNS_4(KILN__COLUMN)
+    }
+    if (r->version >= 5) {
+        KILN__STORE_COLUMNS_5(KILN__COLUMN)
     }
     FIELD(times, read_times(r, field, row), "numbers separated by spaces")
 #undef TEXT

@@ -222,6 +222,13 @@ kiln_status kiln__store_query(kiln_store *store, const char *head, const kiln_st
                    "%llu samples are not in the store %s yet, because another process has it locked: "
                    "they are pending in %s",
                    (unsigned long long)kiln__pending_count(store), store->path, store->pending->path);
+    kiln__files apart = {.arena.mem = store->mem};
+    kiln_status status = kiln__files_apart(store, filter, *head == 'D', &apart, error);
+    if (status != KILN_OK) {
+        kiln__files_free(store, &apart);
+        return status;
+    }
+    const size_t first = filter->size_count + 6;
     kiln__text sql = {.mem = store->mem};
     kiln__text_printf(&sql,
                       "%s WHERE (?1 IS NULL OR spec = ?1) AND (?2 IS NULL OR variant = ?2) AND (?3 IS NULL OR "
@@ -230,6 +237,8 @@ kiln_status kiln__store_query(kiln_store *store, const char *head, const kiln_st
                       head);
     for (size_t i = 0; i < filter->size_count; i++)
         kiln__text_printf(&sql, " AND instr(' ' || sizes || ' ', ?%zu)", i + 6);
+    for (size_t i = 0; i < apart.count; i++)
+        kiln__text_printf(&sql, " AND path <> ?%zu", first + i);
     kiln__text_printf(&sql, " %s", tail);
     int code = sql.failed ? SQLITE_NOMEM : sqlite3_prepare_v2(store->db, sql.data, -1, statement, NULL);
     kiln__text_free(&sql);
@@ -242,6 +251,9 @@ kiln_status kiln__store_query(kiln_store *store, const char *head, const kiln_st
         code = sqlite3_bind_int64(*statement, 5, filter->before);
     for (size_t i = 0; i < filter->size_count && code == SQLITE_OK; i++)
         code = bind_size(store, *statement, (int)i + 6, &filter->sizes[i]);
+    for (size_t i = 0; i < apart.count && code == SQLITE_OK; i++)
+        code = sqlite3_bind_text(*statement, (int)(first + i), apart.lists[i], -1, SQLITE_TRANSIENT);
+    kiln__files_free(store, &apart);
     if (code == SQLITE_OK)
         return KILN_OK;
     sqlite3_finalize(*statement);
@@ -253,8 +265,9 @@ kiln_status kiln__store_query(kiln_store *store, const char *head, const kiln_st
 _Static_assert(0 KILN_RESULT_MAP(ONE) == 0 KILN__STORE_RESULT(ONE) KILN_RESULT_MAP_NOT_KEPT(ONE)
                                              KILN_RESULT_MAP_NOT_KEPT_2(ONE),
                "a list of KILN_RESULT_MAP is neither in KILN__STORE_RESULT nor KILN_RESULT_MAP_NOT_KEPT");
-_Static_assert(0 KILN__STORE_COLUMNS_4(ONE) == 3 && 0 KILN__STORE_COLUMNS_3(ONE) == 6 &&
-                   0 KILN__STORE_COLUMNS_2(ONE) == 9 && 0 KILN__STORE_COLUMNS_1(ONE) == 32,
+_Static_assert(0 KILN__STORE_COLUMNS_5(ONE) == 1 && 0 KILN__STORE_COLUMNS_4(ONE) == 3 &&
+                   0 KILN__STORE_COLUMNS_3(ONE) == 6 && 0 KILN__STORE_COLUMNS_2(ONE) == 9 &&
+                   0 KILN__STORE_COLUMNS_1(ONE) == 32,
                "a version of the schema never changes: new columns need a new version (KILN__STORE_VERSION)");
 #undef ONE
 
@@ -319,6 +332,7 @@ static kiln_status show(kiln_store *store, const kiln__store_row *row, kiln_reco
                           .made = row->made,
                           .host = row->host,
                           .command = row->command,
+                          .paths = row->path,
                           KILN_RECORD_SUBJECT_MAP(COPY) KILN_RECORD_ORIGIN_MAP(COPY)};
 #undef COPY
     bool read = kiln__settings_read(&arena, row->params, &params) && kiln__settings_read(&arena, row->sizes, &sizes) &&

@@ -28,11 +28,16 @@ typedef struct column {
 static const column columns[] = {{"id", "INTEGER"}, {"times", "BLOB"}, KILN__STORE_COLUMNS(KILN__COLUMN)};
 /* Columns of a store of each version; [0] is not used. */
 static const size_t columns_of[] = {
-    0, sizeof((const column[]){KILN__STORE_COLUMNS_1(KILN__COLUMN)}) / sizeof(column) + 2,
+    0,
+    sizeof((const column[]){KILN__STORE_COLUMNS_1(KILN__COLUMN)}) / sizeof(column) + 2,
     sizeof((const column[]){KILN__STORE_COLUMNS_1(KILN__COLUMN) KILN__STORE_COLUMNS_2(KILN__COLUMN)}) / sizeof(column) +
         2,
     sizeof((const column[]){KILN__STORE_COLUMNS_1(KILN__COLUMN) KILN__STORE_COLUMNS_2(KILN__COLUMN)
                                 KILN__STORE_COLUMNS_3(KILN__COLUMN)}) /
+            sizeof(column) +
+        2,
+    sizeof((const column[]){KILN__STORE_COLUMNS_1(KILN__COLUMN) KILN__STORE_COLUMNS_2(KILN__COLUMN)
+                                KILN__STORE_COLUMNS_3(KILN__COLUMN) KILN__STORE_COLUMNS_4(KILN__COLUMN)}) /
             sizeof(column) +
         2,
     KILN__COUNT(columns)};

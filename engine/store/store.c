@@ -16,8 +16,11 @@
 #define SET(kind, name, unit, text) #name "=excluded." #name ","
 static const char insert_sql[] = "INSERT INTO sample (" KILN__STORE_LIST ") VALUES (" KILN__STORE_COLUMNS(
     MARK) "?) "
-          "ON CONFLICT (key) DO UPDATE SET " KILN__STORE_COLUMNS(SET) "times=excluded.times "
-                                                                      "WHERE excluded.made > sample.made";
+          "ON CONFLICT (key) DO UPDATE SET " KILN__STORE_COLUMNS(
+              SET) "times=excluded.times, path=CASE WHEN sample.path = '' OR length(sample.path) > " KILN__FILES_LONG
+                   " THEN excluded.path WHEN excluded.path = '' OR instr(char(10) || sample.path || char(10), char(10) "
+                   "|| excluded.path || char(10)) THEN sample.path ELSE sample.path || char(10) || excluded.path END "
+                   "WHERE excluded.made > sample.made";
 static const char find_sql[] = "SELECT " KILN__STORE_LIST " FROM sample WHERE key = ? AND reusable";
 #undef MARK
 #undef SET

@@ -11,10 +11,12 @@
  * column needs a new version of the schema, with a list of its own: older databases get its columns when they are
  * opened, and older CSV files are read without them; their values are 0 or "". X(kind, name, unit, text) */
 #define KILN__STORE_COLUMNS(X)                                                                                         \
-    KILN__STORE_COLUMNS_1(X) KILN__STORE_COLUMNS_2(X) KILN__STORE_COLUMNS_3(X) KILN__STORE_COLUMNS_4(X)
+    KILN__STORE_COLUMNS_1(X)                                                                                           \
+    KILN__STORE_COLUMNS_2(X) KILN__STORE_COLUMNS_3(X) KILN__STORE_COLUMNS_4(X) KILN__STORE_COLUMNS_5(X)
 #define KILN__STORE_COLUMNS_2(X) KILN_RESULT_MAP_2(X)
 #define KILN__STORE_COLUMNS_3(X) KILN_RESULT_MAP_3(X) X(TEXT, features, "", "")
 #define KILN__STORE_COLUMNS_4(X) KILN_RESULT_MAP_4(X) X(TEXT, host, "", "") X(TEXT, command, "", "")
+#define KILN__STORE_COLUMNS_5(X) X(TEXT, path, "", "")
 #define KILN__STORE_COLUMNS_1(X)                                                                                       \
     KILN_RECORD_SUBJECT_MAP(X)                                                                                         \
     X(TEXT, params, "", "")                                                                                            \
@@ -78,5 +80,9 @@ kiln_status kiln__store_settle(kiln_store *store, bool wait, kiln_error **error)
 /* The reusable row of a key, with its texts in `arena`. *found false: none. */
 kiln_status kiln__store_find(kiln_store *store, const char *key, kiln__arena *arena, kiln__store_row *row, bool *found,
                              kiln_error **error);
+
+/* Adds a spec's file to those of a stored sample, because its sweep takes that sample. If the store cannot be written at
+ * the moment, the sample stays with the files that it has. */
+void kiln__store_adopt(kiln_store *store, const kiln__store_row *row, const char *path);
 
 #endif

@@ -12,7 +12,8 @@
 #define KILN__STORE_COMMA(kind, name, unit, text) #name ","
 
 #define KILN__STORE_APPLICATION 0x6b696c6e /* "kiln": marks a database as a store */
-#define KILN__STORE_VERSION 4
+#define KILN__STORE_VERSION 5
+#define KILN__FILES_LONG "4000"   /* bytes of a sample's files; then they begin anew */
 #define KILN__STORE_BESIDE 0x100u /* a flag for opening: a pending file (pending.c) */
 
 struct kiln_store {
@@ -58,6 +59,21 @@ const char *kiln__store_row_unfit(kiln__arena *arena, const kiln__store_row *row
  * value has the wrong type. */
 const char *kiln__store_read_row(sqlite3_stmt *statement, kiln__store_row *row);
 kiln_status kiln__store_bad_row(kiln_store *store, const kiln__store_row *row, const char *column, kiln_error **error);
+/* ---- two specs of one name (files.c) ---- */
+
+typedef struct kiln__files {
+    kiln__arena arena;
+    const char **lists; /* values of `path` */
+    size_t count;
+} kiln__files;
+/* Whether a sample's files have this one. */
+bool kiln__files_have(const char *files, const char *path);
+/* The values of `path` that samples of the spec of `filter` have, but that are of another spec of its name. `only_own`:
+ * the samples of another spec are never taken for lack of own ones. */
+kiln_status kiln__files_apart(kiln_store *store, const kiln_store_filter *filter, bool only_own, kiln__files *apart,
+                              kiln_error **error);
+void kiln__files_free(const kiln_store *store, kiln__files *apart);
+
 /* A statement over the rows that match `filter`: "<head> WHERE ... <tail>", with its parameters bound. */
 kiln_status kiln__store_query(kiln_store *store, const char *head, const kiln_store_filter *filter, const char *tail,
                               sqlite3_stmt **statement, kiln_error **error);

@@ -538,7 +538,8 @@ static kiln_status read_foreign(reader *r, const json_t *result, kiln__store_row
                              .input_functions = "",
                              .metrics = "",
                              .host = "",
-                             .command = ""};
+                             .command = "",
+                             .path = ""};
     row->spec = text_or(r->header, "kernel_name", NULL);
     row->spec = row->spec ? row->spec : stem(r);
     row->device = text_or(r->header, "device_name", "");

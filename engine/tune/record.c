@@ -1,5 +1,6 @@
 /* record.c - the store in a sweep: keys of samples, reusing stored samples, writing new ones. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tune_internal.h"
@@ -18,6 +19,7 @@ struct kiln__recorder {
     bool told;              /* it was logged that the store cannot be used */
     uint64_t lost;          /* samples that could not be stored */
     const char *run, *host; /* how samples are made, and where */
+    const char *path;       /* of the spec; "": it has no file */
     recorder_device *devices;
     size_t device_count;
     const char *sizes;      /* as a text; "" until a configuration is seen */
@@ -126,12 +128,16 @@ kiln_status kiln__recorder_open(kiln_engine *engine, const kiln_spec *spec, cons
     kiln__text run = {.mem = engine->mem};
     describe_run(kiln__tune_run(options), &run);
     r->run = keep_text(&r->arena, &run);
+    char *path = realpath(spec->path, NULL); /* NULL: it was parsed from memory */
+    r->path = path && !strchr(path, '\n') ? kiln__arena_strdup(&r->arena, path) : "";
+    free(path);
     kiln__text host = {.mem = engine->mem};
     kiln__host_describe(&host);
     r->host = keep_text(&r->arena, &host);
     r->variants = kiln__arena_alloc(&r->arena, (spec->variant_count + 1) * sizeof *r->variants);
     r->known = kiln__arena_alloc(&r->arena, (spec->variant_count + 1) * sizeof *r->known);
-    status = !r->run || !r->host || !r->variants || !r->known ? kiln__fail_memory(error) : make_devices(r, error);
+    status = !r->run || !r->host || !r->path || !r->variants || !r->known ? kiln__fail_memory(error)
+                                                                          : make_devices(r, error);
     if (status != KILN_OK) {
         kiln__recorder_free(r);
         return status;
@@ -277,6 +283,7 @@ bool kiln__recorder_find(kiln__recorder *r, const kiln__identity *identity, doub
     kiln__store_row_result(&row, &result);
     if (result.stopped_early && !(bound > 0 && kiln__result_seconds(&result) > bound))
         return false;
+    kiln__store_adopt(r->store, &row, r->path);
     *kiln__tuning_result(sample) = result;
     if (result.finals)
         kiln__tuning_set_rounds(sample, row.times, row.time_count);
@@ -358,6 +365,7 @@ static void fill_row(const kiln__recorder *r, const kiln__identity *identity, co
         .status = sample->status,
         .message = sample->message,
         .features = r->features,
+        .path = r->path,
         .host = r->host,
         .command = r->options->command ? r->options->command : "",
         .reusable = *identity->source && is_reusable(sample->status, why),

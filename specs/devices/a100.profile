@@ -30,7 +30,14 @@ int_multiply_lanes: 64                  # guide
 sfu_lanes: 16                           # guide
 load_store_lanes: 32                    # whitepaper
 shuffle_lanes: 32                       # guide
-tensor_fma: 1024                        # whitepaper: 312 TFLOP/s of fp16
+# Tensor cores, dense (the whitepaper's sparse figures are twice these):
+tensor_fp16_fma: 1024                   # whitepaper: 312 TFLOP/s of fp16 and bf16
+tensor_fp16_fp16_fma: 1024              # whitepaper: the same with fp16 sums
+tensor_tf32_fma: 512                    # whitepaper: 156 TFLOP/s
+tensor_fp8_fma: 0                       # whitepaper: no such type
+tensor_fp8_fp16_fma: 0                  # whitepaper: no such type
+tensor_int8_fma: 2048                   # whitepaper: 624 TOP/s
+tensor_fp64_fma: 64                     # whitepaper: 19.5 TFLOP/s
 alu_latency: 4                          # assumed: as Volta
 fp64_latency: 8                         # assumed
 sfu_latency: 20                         # assumed

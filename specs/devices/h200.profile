@@ -33,7 +33,14 @@ int_multiply_lanes: 64                  # guide
 sfu_lanes: 16                           # guide
 load_store_lanes: 32                    # whitepaper
 shuffle_lanes: 32                       # guide
-tensor_fma: 2048                        # whitepaper: 989 TFLOP/s of fp16 at 1830 MHz
+# Tensor cores, dense (the whitepaper's sparse figures are twice these), at its 1830 MHz and 132 SMs:
+tensor_fp16_fma: 2048                   # whitepaper: 989.4 TFLOP/s of fp16 and bf16
+tensor_fp16_fp16_fma: 2048              # whitepaper: the same with fp16 sums
+tensor_tf32_fma: 1024                   # whitepaper: 494.7 TFLOP/s
+tensor_fp8_fma: 4096                    # whitepaper: 1978.9 TFLOP/s
+tensor_fp8_fp16_fma: 4096               # whitepaper: the same with fp16 sums
+tensor_int8_fma: 4096                   # whitepaper: 1978.9 TOP/s
+tensor_fp64_fma: 128                    # whitepaper: 66.9 TFLOP/s at 1980 MHz
 alu_latency: 4                          # assumed: as Volta to Ampere
 fp64_latency: 8                         # assumed
 sfu_latency: 20                         # assumed

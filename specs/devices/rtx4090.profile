@@ -24,13 +24,20 @@ threads_per_sm: 1536                    # guide
 warp_schedulers: 4                      # guide
 fp32_lanes: 128                         # guide
 fp64_lanes: 2                           # guide
-fp16_lanes: 256                         # whitepaper: as fp32, two at a time
+fp16_lanes: 128                         # whitepaper: 82.6 TFLOP/s without tensor cores, as fp32
 int_lanes: 64                           # guide
 int_multiply_lanes: 64                  # guide
 sfu_lanes: 16                           # guide
 load_store_lanes: 32                    # assumed
 shuffle_lanes: 32                       # guide
-tensor_fma: 256                         # whitepaper: 165 TFLOP/s of fp16 with fp32 sums
+# Tensor cores, dense (the whitepaper's sparse figures are twice these). A GeForce has half the chip's rate with fp32 sums:
+tensor_fp16_fma: 256                    # whitepaper: 165.2 TFLOP/s of fp16 and bf16
+tensor_fp16_fp16_fma: 512               # whitepaper: 330.3 TFLOP/s
+tensor_tf32_fma: 128                    # whitepaper: 82.6 TFLOP/s
+tensor_fp8_fma: 512                     # whitepaper: 330.3 TFLOP/s
+tensor_fp8_fp16_fma: 1024               # whitepaper: 660.6 TFLOP/s
+tensor_int8_fma: 1024                   # whitepaper: 660.6 TOP/s
+tensor_fp64_fma: 2                      # whitepaper: as fp64_lanes; mma.f64 runs, not on tensor cores
 alu_latency: 4                          # assumed: as Volta
 fp64_latency: 50                        # assumed
 sfu_latency: 20                         # assumed

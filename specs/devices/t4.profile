@@ -30,7 +30,14 @@ int_multiply_lanes: 64                  # guide
 sfu_lanes: 16                           # guide
 load_store_lanes: 16                    # whitepaper
 shuffle_lanes: 32                       # guide
-tensor_fma: 512                         # whitepaper: 65 TFLOP/s of fp16
+# Tensor cores:
+tensor_fp16_fma: 512                    # whitepaper: 65 TFLOP/s of fp16
+tensor_fp16_fp16_fma: 512               # whitepaper: the same; only GeForce products have half with fp32 sums
+tensor_tf32_fma: 0                      # whitepaper: no such type, no more of bf16
+tensor_fp8_fma: 0                       # whitepaper: no such type
+tensor_fp8_fp16_fma: 0                  # whitepaper: no such type
+tensor_int8_fma: 1024                   # whitepaper: 130 TOP/s
+tensor_fp64_fma: 0                      # whitepaper: no such type
 alu_latency: 4                          # bench
 fp64_latency: 48                        # bench
 sfu_latency: 20                         # assumed

@@ -1,7 +1,7 @@
 #!/bin/sh
 # sizes.sh KILN DEVICE SPEC SIZE...: runs every variant of a spec at each size, checked against its reference. A SIZE is
-# the name of a size set, or settings joined by commas (M=7,N=5,K=3); with VARIANT,...: before it, it is for these alone. On
-# a device that is not there: exit 77, a skip.
+# the name of a size set, or settings joined by commas (M=7,N=5,K=3); with VARIANT,...: before it, it is for these alone,
+# and +NAME=VALUE after it sets a param. On a device that is not there: exit 77, a skip.
 set -eu
 kiln=$1 device=$2 spec=$3
 shift 3
@@ -22,7 +22,7 @@ for size; do
     *:*) names=$(echo "${size%%:*}" | tr , ' ') size=${size#*:} ;;
     esac
     case $size in
-    *=*) arguments=$(echo ",$size" | sed 's/,/ -s /g') ;;
+    *=*) arguments=$(echo ",$size" | sed 's/,/ -s /g; s/+/ -p /g') ;;
     *) arguments="-s $size" ;;
     esac
     case $size in */*) arguments="$arguments --read-anywhere" ;; esac # a file of the tests

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""special.py FILE KIND EXTENT...: writes a float32 .npy of that shape, by KIND:
+"""special.py FILE KIND [f16] EXTENT...: writes a .npy of 32-bit floats, or of halves, of that shape, by KIND:
   inf        small integers, an infinity, and far behind it the negative one
   -inf, nan  small integers, and two of these
   large      small integers that are not negative, and twice the largest finite number: in any order an infinity
@@ -7,7 +7,8 @@
   denormal   nothing but positive denormals"""
 import struct, sys
 
-INFINITY, NAN, LARGEST = float("inf"), float("nan"), 3.4028234663852886e38
+INFINITY, NAN, LARGEST = float("inf"), float("nan"), object()
+TYPES = {"f32": ("f", "<f4", 3.4028234663852886e38, 7e-40), "f16": ("e", "<f2", 65504.0, 2.0**-24)}
 SPECIAL = {
     "inf": [INFINITY, -INFINITY],
     "-inf": [-INFINITY, -INFINITY],
@@ -18,25 +19,27 @@ SPECIAL = {
 }
 
 
-def usual(kind, i):
+def usual(kind, i, denormal):
     small = (i * 7919) % 13
-    return {"large": small, "zero": -1 - small, "denormal": 7e-40 * (1 + small)}.get(kind, small - 6)
+    return {"large": small, "zero": -1 - small, "denormal": denormal * (1 + small)}.get(kind, small - 6)
 
 
 def main():
-    path, kind, shape = sys.argv[1], sys.argv[2], tuple(int(word) for word in sys.argv[3:])
+    path, kind, words = sys.argv[1], sys.argv[2], sys.argv[3:]
+    code, descr, largest, denormal = TYPES[words.pop(0) if words[0] in TYPES else "f32"]
+    shape = tuple(int(word) for word in words)
     count = 1
     for extent in shape:
         count *= extent
-    values = [float(usual(kind, i)) for i in range(count)]
+    values = [float(usual(kind, i, denormal)) for i in range(count)]
     for i, special in enumerate(SPECIAL[kind]):
         if count > i:
-            values[(i * 2 + 1) * count // (2 * len(SPECIAL[kind]))] = special
-    header = "{'descr': '<f4', 'fortran_order': False, 'shape': (%s), }" % "".join(f"{extent}, " for extent in shape)
+            values[(i * 2 + 1) * count // (2 * len(SPECIAL[kind]))] = largest if special is LARGEST else special
+    header = "{'descr': '%s', 'fortran_order': False, 'shape': (%s), }" % (descr, "".join(f"{extent}, " for extent in shape))
     header += " " * (63 - (len(header) + 10) % 64) + "\n"
     with open(path, "wb") as out:
         out.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode())
-        out.write(struct.pack(f"<{count}f", *values))
+        out.write(struct.pack(f"<{count}{code}", *values))
 
 
 main()

@@ -2,14 +2,15 @@
 # special.sh KILN SPEC [VARIANT,...:]BUFFER EXTENT... -- SETTINGS: every variant of a spec, or these, on infinities, NaN,
 # -0, denormals and numbers that overflow, an array of each (special.py), checked against its reference. Where all numbers
 # are denormals no answer is further off than a spec's atol, so there a copy of the spec has a smaller one. An EXTENT that
-# is no number is a variant that takes denormals for 0, as atomics do, and is left out there, or !KIND, a kind that is left
-# out. SETTINGS are options of kiln run.
+# is no number is the type of the numbers, f16 in place of f32, or a variant that takes denormals for 0, as atomics do, and
+# is left out there, or !KIND, a kind that is left out. SETTINGS are options of kiln run.
 set -eu
 kiln=$1 spec=$2 buffer=$3
 shift 3
 extents='' left_out=' '
 while [ "$1" != -- ]; do
     case $1 in
+    f16) extents="f16 $extents" ;;
     *[!0-9]*) left_out="$left_out$1 " ;;
     *) extents="$extents $1" ;;
     esac

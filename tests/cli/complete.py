@@ -10,7 +10,7 @@ VALUES = ["$(touch RAN)", "`touch RAN`", "a$(touch RAN)", "b`touch RAN`", "${x[$
           "a,b", "(x)", "$'\\n'"]
 LEFT_OUT = ["new\nline", "tab\there", "escape\033[31m", "delete\177", "c1\u009b31m", "right\u202eleft", "mark\u200f"]
 # No other spec's name, and none of the catalogue's, begins with the same letter.
-FILES = ["n$(touch RAN)", "v`touch RAN`", "y p ace", "i'nner", 'u"pper', "w*[r]?", "j\\slash", "e;touch RAN", "#sharp", "x!x",
+FILES = ["k$(touch RAN)", "v`touch RAN`", "y p ace", "i'nner", 'u"pper', "w*[r]?", "j\\slash", "e;touch RAN", "#sharp", "x!x",
          "{a,y}", "-minus", "f=al:s", "~tilde"]
 
 shell = sys.argv[1]

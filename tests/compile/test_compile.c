@@ -53,6 +53,64 @@ static void test_open(void)
     kiln__nvrtc_close(other);
 }
 
+static void make_file(const char *folder, const char *name)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "w");
+    CHECK(file && fputs("no library\n", file) >= 0 && fclose(file) == 0);
+}
+
+/* A library that is found by the names of its files, and loaded at the first compile. */
+static void test_later(void)
+{
+    kiln__nvrtc *found = NULL;
+    kiln_error *error = NULL;
+    char *kept = getenv("KILN_NVRTC") ? strdup(getenv("KILN_NVRTC")) : NULL;
+    setenv("KILN_NVRTC", kiln__nvrtc_path(nvrtc), 1);
+    CHECK_OK(kiln__nvrtc_find(NULL, &found, &error), error);
+    CHECK(found && kiln__nvrtc_version(found) == kiln__nvrtc_version(nvrtc));
+    CHECK_TEXT(kiln__nvrtc_identity(found), kiln__nvrtc_identity(nvrtc));
+    CHECK_TEXT(kiln__nvrtc_path(found), kiln__nvrtc_path(nvrtc));
+    kiln__compile_request request = {.name = "small.cu", .source = source_small, .arch = 90};
+    kiln__unit unit = {0};
+    CHECK_OK(kiln__compile_here(NULL, found, &request, NULL, 0, &unit, NULL, &error), error);
+    kiln__unit_free(&unit);
+    kiln__nvrtc_close(found);
+
+    char folder[] = "/tmp/kiln-XXXXXX", path[4096];
+    CHECK(mkdtemp(folder) != NULL);
+    snprintf(path, sizeof path, "%s/libnvrtc.so.13", folder);
+    setenv("KILN_NVRTC", path, 1);
+    make_file(folder, "libnvrtc.so.13");
+    CHECK(kiln__nvrtc_find(NULL, &found, &error) == KILN_ERROR_NO_COMPILER); /* it has no builtins: loaded at once */
+    kiln_error_free(error);
+    error = NULL;
+    make_file(folder, "libnvrtc-builtins.so.13.2");
+    CHECK_OK(kiln__nvrtc_find(NULL, &found, &error), error);
+    CHECK(found && kiln__nvrtc_version(found) == 13020);
+    CHECK(kiln__nvrtc_has_arch(found, 90) && !kiln__nvrtc_has_arch(found, 100)); /* 100 is asked of the library */
+    CHECK(kiln__compile_here(NULL, found, &request, NULL, 0, &unit, NULL, &error) == KILN_ERROR_NO_COMPILER);
+    CHECK(strstr(kiln_error_message(error), path) && strstr(kiln_error_message(error), "KILN_NVRTC"));
+    kiln_error_free(error);
+    error = NULL;
+    kiln__nvrtc_close(found);
+    make_file(folder, "libnvrtc-builtins.so.13.3"); /* which of them it needs, it alone can tell */
+    CHECK(kiln__nvrtc_find(NULL, &found, &error) == KILN_ERROR_NO_COMPILER);
+    kiln_error_free(error);
+    const char *made[] = {"libnvrtc.so.13", "libnvrtc-builtins.so.13.2", "libnvrtc-builtins.so.13.3"};
+    for (size_t i = 0; i < 3; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, made[i]);
+        unlink(path);
+    }
+    rmdir(folder);
+    if (kept)
+        setenv("KILN_NVRTC", kept, 1);
+    else
+        unsetenv("KILN_NVRTC");
+    free(kept);
+}
+
 static void test_units(void)
 {
     const char *names[] = {"add", "scale<float, 3>", "plain"};
@@ -405,6 +463,7 @@ static void test_digest_oom(void)
 
 static const check_case cases[] = {
     {"finding NVRTC", test_open},
+    {"loading NVRTC later", test_later},
     {"what is made", test_units},
     {"headers", test_headers},
     {"messages", test_errors},

@@ -292,13 +292,13 @@ static void test_devices(void)
     kiln_error *error = NULL;
     seen_devices seen = {0};
     CHECK_OK(kiln_devices(engine, see_device, &seen, &error), error);
-    CHECK(seen.count == 6); /* those built in, and those of the folder devices */
+    CHECK(seen.count == 7); /* those built in, and those of the folder devices */
     const kiln_device_info *infos = seen.infos;
     CHECK_TEXT(infos[0].id, "sim:generic");
     CHECK_TEXT(infos[1].id, "sim:ampere");
     CHECK_TEXT(infos[2].id, "sim:a100");
-    CHECK_TEXT(infos[5].id, "sim:t4");
-    CHECK(infos[5].cc_major == 7 && infos[5].cc_minor == 5 && infos[5].sm_count == 40);
+    CHECK_TEXT(infos[6].id, "sim:t4");
+    CHECK(infos[6].cc_major == 7 && infos[6].cc_minor == 5 && infos[6].sm_count == 40);
     seen = (seen_devices){.most = 2};
     CHECK_OK(kiln_devices(engine, see_device, &seen, &error), error);
     CHECK(seen.count == 2); /* and no more */

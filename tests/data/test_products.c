@@ -1,4 +1,4 @@
-/* References that multiply, against loops of their own: matmul, syrk; and the stencil. */
+/* References that multiply, against loops of their own: matmul, gemm, syrk; and the stencil. */
 #include "arrays.h"
 
 static const kiln__host *builtin(const char *name)
@@ -67,6 +67,64 @@ static void test_matmul(void)
     check_product(KILN_i32, 121, 257, 3);
     check_product(KILN_f32, 5, 5, 0);
     check_product(KILN_f32, 0, 5, 5);
+}
+
+static kiln_status multiply_as(int64_t columns, kiln_array *a, kiln_array *b, kiln_array *c, kiln_error **error)
+{
+    kiln__call_arg args[] = {
+        {.name = "A", .kind = KILN__CALL_ARRAY, .array = a},
+        {.name = "B", .kind = KILN__CALL_ARRAY, .array = b},
+        {.name = "COLUMNS", .kind = KILN__CALL_VALUE, .value = {.kind = KILN_INT, .as.i = columns}},
+        {.name = "C", .kind = KILN__CALL_ARRAY, .array = c, .writable = true},
+    };
+    kiln_call call = {.arg_count = 4, .args = args};
+    kiln_status status = kiln__call(&call, builtin("gemm_f64"), (kiln__pos){0}, error);
+    kiln__call_free(&call);
+    return status;
+}
+
+static void check_gemm(int64_t columns, uint64_t m, uint64_t n, uint64_t k)
+{
+    kiln_array a = make(KILN_f16, 2, m, k), b = columns ? make(KILN_bf16, 2, n, k) : make(KILN_bf16, 2, k, n);
+    kiln_array c = make(KILN_f64, 2, m, n);
+    fill(&a, (kiln__fill_values){.kind = KILN__FILL_UNIFORM, .a = -1, .b = 1, .seed = 1});
+    fill(&b, (kiln__fill_values){.kind = KILN__FILL_UNIFORM, .a = -1, .b = 1, .seed = 2});
+    kiln_error *error = NULL;
+    CHECK_OK(multiply_as(columns, &a, &b, &c, &error), error);
+    size_t wrong = 0;
+    for (uint64_t i = 0; i < m; i++)
+        for (uint64_t j = 0; j < n; j++) {
+            double sum = 0, x, y;
+            for (uint64_t l = 0; l < k; l++) {
+                kiln__to_doubles(KILN_f16, a.data, i * k + l, 1, &x);
+                kiln__to_doubles(KILN_bf16, b.data, columns ? j * k + l : l * n + j, 1, &y);
+                sum += x * y;
+            }
+            wrong += ((double *)c.data)[i * n + j] != sum; /* the same order of sums: the same bits */
+        }
+    CHECK(wrong == 0);
+    kiln__array_free(NULL, &a);
+    kiln__array_free(NULL, &b);
+    kiln__array_free(NULL, &c);
+}
+
+static void test_gemm(void)
+{
+    for (int64_t columns = 0; columns < 2; columns++) {
+        check_gemm(columns, 1, 1, 1);
+        check_gemm(columns, 127, 259, 263);
+        check_gemm(columns, 5, 7, 0);
+        check_gemm(columns, 0, 5, 5);
+    }
+    kiln_array a = make(KILN_f16, 2, 2, 3), b = make(KILN_f16, 2, 3, 5), c = make(KILN_f32, 2, 2, 5);
+    kiln_error *error = NULL;
+    CHECK(multiply_as(1, &a, &b, &c, &error) == KILN_ERROR_HOST_FUNCTION);
+    CHECK_TEXT(kiln_error_message(error), "host function 'gemm_f64': the shapes of C = A B do not fit: A is 2 x 3, "
+                                          "B by columns is 3 x 5, C is 2 x 5");
+    kiln_error_free(error);
+    kiln__array_free(NULL, &a);
+    kiln__array_free(NULL, &b);
+    kiln__array_free(NULL, &c);
 }
 
 static kiln_status multiply_by_itself(kiln_array *a, kiln_array *c, const kiln_allocator *mem, kiln_error **error)
@@ -174,9 +232,7 @@ static void test_matmul_errors(void)
 }
 
 static const check_case cases[] = {
-    {"matmul", test_matmul},
-    {"matmul errors", test_matmul_errors},
-    {"syrk", test_syrk},
+    {"matmul", test_matmul},   {"matmul errors", test_matmul_errors}, {"gemm", test_gemm}, {"syrk", test_syrk},
     {"stencil", test_stencil},
 };
 KILN_SUITE("data.products", cases)

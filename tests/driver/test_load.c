@@ -173,15 +173,94 @@ static void test_info(void)
     CHECK(kiln__peak_flops(&info, KILN_UNIT_FP64) == info.peak_flops / 2);
     CHECK(kiln__peak_flops(&info, KILN_UNIT_TENSOR_FP16) == info.peak_flops * 16);
     CHECK(kiln__peak_flops(&info, KILN_UNIT_TENSOR_INT8) == info.peak_flops * 32);
-    CHECK(kiln__peak_flops(&info, 0) == 0 && kiln__peak_flops(&info, KILN_UNIT_TENSOR_INT8 + 1) == 0);
+    CHECK(kiln__peak_flops(&info, 0) == 0 && kiln__peak_flops(&info, KILN_UNIT_TENSOR_FP8_FP16 + 1) == 0);
+    CHECK(kiln__peak_flops(&info, 1000) == 0);
     info.cc_major = 7, info.cc_minor = 2; /* between two rows: the earlier */
+    kiln__peaks_set(&info);
     CHECK(kiln__peak_flops(&info, KILN_UNIT_TENSOR_FP16) == 2.0 * 512 * 132 * info.clock_hz);
     CHECK(kiln__peak_flops(&info, KILN_UNIT_TENSOR_INT8) == 0);
     info.cc_major = 99; /* later than the table */
+    kiln__peaks_set(&info);
     CHECK(kiln__peak_flops(&info, KILN_UNIT_TENSOR_FP8) > 0);
     kiln__driver_device_info(&driver, 1, &info);
     CHECK_TEXT(info.id, "sim:ampere");
     CHECK(info.cc_major == 8);
+    kiln__driver_close(&driver);
+}
+
+/* The data sheets' dense TFLOP/s, at the clocks that they are for. */
+static void test_peaks(void)
+{
+    static const struct {
+        const char *name;
+        int cc, sms;
+        double ghz;
+        unsigned unit;
+        double tera;
+    } table[] = {
+        {"NVIDIA H100 80GB HBM3", 90, 132, 1.83, KILN_UNIT_TENSOR_FP16, 989.4},
+        {"NVIDIA H100 80GB HBM3", 90, 132, 1.83, KILN_UNIT_TENSOR_FP8, 1978.9},
+        {"NVIDIA H100 80GB HBM3", 90, 132, 1.83, KILN_UNIT_TENSOR_TF32, 494.7},
+        {"NVIDIA A100-SXM4-40GB", 80, 108, 1.41, KILN_UNIT_TENSOR_FP16, 312},
+        {"NVIDIA A100-SXM4-40GB", 80, 108, 1.41, KILN_UNIT_TENSOR_FP64, 19.5},
+        {"Tesla T4", 75, 40, 1.59, KILN_UNIT_TENSOR_FP16, 65},
+        {"NVIDIA GeForce RTX 2080 Ti", 75, 68, 1.545, KILN_UNIT_TENSOR_FP16, 53.8},
+        {"NVIDIA GeForce RTX 2080 Ti", 75, 68, 1.545, KILN_UNIT_TENSOR_FP16_FP16, 107.6},
+        {"NVIDIA GeForce RTX 3090", 86, 82, 1.695, KILN_UNIT_TENSOR_FP16, 71},
+        {"NVIDIA RTX A6000", 86, 84, 1.8, KILN_UNIT_TENSOR_FP16, 154.8},
+        {"NVIDIA GeForce RTX 4090", 89, 128, 2.52, KILN_UNIT_TENSOR_FP16, 165.2},
+        {"NVIDIA GeForce RTX 4090", 89, 128, 2.52, KILN_UNIT_TENSOR_FP16_FP16, 330.3},
+        {"NVIDIA GeForce RTX 4090", 89, 128, 2.52, KILN_UNIT_TENSOR_TF32, 82.6},
+        {"NVIDIA GeForce RTX 4090", 89, 128, 2.52, KILN_UNIT_TENSOR_FP8, 330.3},
+        {"NVIDIA GeForce RTX 4090", 89, 128, 2.52, KILN_UNIT_TENSOR_FP8_FP16, 660.6},
+        {"NVIDIA GeForce RTX 4090", 89, 128, 2.52, KILN_UNIT_TENSOR_INT8, 660.6},
+        {"NVIDIA L4", 89, 58, 2.04, KILN_UNIT_TENSOR_FP16, 121},
+        {"NVIDIA GeForce RTX 5090", 120, 170, 2.407, KILN_UNIT_TENSOR_FP16, 209.5},
+    };
+    for (size_t i = 0; i < KILN__COUNT(table); i++) {
+        kiln_device_info info = {.cc_major = table[i].cc / 10,
+                                 .cc_minor = table[i].cc % 10,
+                                 .sm_count = table[i].sms,
+                                 .clock_hz = table[i].ghz * 1e9};
+        snprintf(info.name, sizeof info.name, "%s", table[i].name);
+        kiln__peaks_set(&info);
+        double share = kiln__peak_flops(&info, table[i].unit) / (table[i].tera * 1e12);
+        if (!(share > 0.99 && share < 1.01))
+            fprintf(stderr, "%s, unit %u: %g of the data sheet's\n", table[i].name, table[i].unit, share);
+        CHECK(share > 0.99 && share < 1.01);
+    }
+}
+
+/* A device profile's figures are those of the table for the product that it is of. */
+static void test_profiles(void)
+{
+    static const char *const names[] = {"h200", "h100", "a100", "rtx4090", "t4"};
+    kiln__driver driver = {0};
+    kiln_error *error = NULL;
+    CHECK_OK(kiln__driver_open_sim(NULL, &driver, &error), error);
+    for (size_t i = 0; i < KILN__COUNT(names); i++) {
+        char path[1024], *text;
+        size_t length, at = 0;
+        kiln__text log = {0};
+        snprintf(path, sizeof path, "%s/specs/devices/%s.profile", KILN_SOURCE_DIR, names[i]);
+        CHECK_OK(kiln__file_read(NULL, path, 0, &text, &length, &error), error);
+        CHECK(driver.simulator->profile_add(names[i], text, length, &log) == KILN__SIM_ADDED);
+        kiln__free(NULL, text);
+        kiln__text_free(&log);
+        while (driver.simulator->profile_at(at) && strcmp(driver.simulator->profile_at(at), names[i]) != 0)
+            at++;
+        kiln_device_info profile, product;
+        kiln__driver_device_info(&driver, (CUdevice)at, &profile);
+        product = profile;
+        kiln__peaks_set(&product);
+        for (unsigned unit = 0; unit < KILN__COUNT(profile.unit_flops); unit++) {
+            if (profile.unit_flops[unit] != product.unit_flops[unit])
+                fprintf(stderr, "%s, unit %u: %g, not %g\n", names[i], unit, profile.unit_flops[unit],
+                        product.unit_flops[unit]);
+            CHECK(profile.unit_flops[unit] == product.unit_flops[unit]);
+        }
+        CHECK(profile.peak_flops == profile.unit_flops[KILN_UNIT_FP32]);
+    }
     kiln__driver_close(&driver);
 }
 
@@ -214,5 +293,6 @@ static void test_oom(void)
 
 static const check_case cases[] = {{"opens", test_opens},        {"ways to fail", test_fails},
                                    {"device nodes", test_nodes}, {"error texts", test_fail},
-                                   {"device info", test_info},   {"out of memory", test_oom}};
+                                   {"device info", test_info},   {"peaks", test_peaks},
+                                   {"profiles", test_profiles},  {"out of memory", test_oom}};
 KILN_SUITE("driver load", cases)

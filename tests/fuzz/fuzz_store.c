@@ -112,6 +112,7 @@ static void write_some(kiln_store *store)
                            .metrics = "",
                            .host = "",
                            .command = "",
+                           .path = "",
                            .made = INT64_MAX,
                            .times = times,
                            .time_count = 2};

@@ -862,6 +862,7 @@ static void test_lists(void)
             "kiln_plan_open: choice.sizes[0].value.kind is 7; it must be 0 to 3");
     REFUSED(CHOOSE(.sizes = bad + 2, .size_count = 1), "kiln_plan_open: choice.sizes[0].value.as.text is NULL");
     REFUSED(CHOOSE(.sizes = bad + 3, .size_count = 1), "kiln_plan_open: choice.sizes[0].name is empty");
+    REFUSED(LIST(.path = "a"), "kiln_store_list: filter.path is set, but filter.spec is NULL");
     REFUSED(LIST(.size_count = 1), "kiln_store_list: filter.size_count is 1, but filter.sizes is NULL");
     REFUSED(kiln_plan_resize(w.plan, w.sizes, minus, &out.error),
             "kiln_plan_resize: count is 18446744073709551615; it must be at most 1048576 (a negative number wraps to a "

@@ -25,18 +25,23 @@ static void units(void)
         {"wmma.load.a.sync.aligned.row.m16n16k16.f16 {%r1", KILN_UNIT_FP32},
         {"wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16 {%f1", KILN_UNIT_TENSOR_FP16},
         {"wgmma.mma_async.sync.aligned.m64n64k8.f32.tf32.tf32 {%f1", KILN_UNIT_TENSOR_TF32},
+        {"mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%f1", KILN_UNIT_TENSOR_FP16_FP16},
+        {"mma.sync.aligned.m16n8k32.row.col.f16.e4m3.e5m2.f16 {%f1", KILN_UNIT_TENSOR_FP8_FP16},
+        {"wmma.mma.sync.aligned.row.col.m16n16k16.f16.f16 {%f1", KILN_UNIT_TENSOR_FP16_FP16},
         {"wgmma.fence.sync.aligned;", KILN_UNIT_FP32},
         {"call fma.rn.f64, (x);", KILN_UNIT_FP64},
         {"bra $fma.rn.f64;\nmov.u32 %mma.sync.e4m3, 1;", KILN_UNIT_FP32}, /* parts of other words */
     };
     kiln_device_info info = {.cc_major = 9, .sm_count = 132, .clock_hz = 1.98e9};
+    kiln__peaks_set(&info);
     for (size_t i = 0; i < KILN__COUNT(table); i++) {
         unsigned unit = kiln__fastest_unit(&info, table[i].ptx, strlen(table[i].ptx));
         if (unit != table[i].unit)
             fprintf(stderr, "%s: %u, not %u\n", table[i].ptx, unit, table[i].unit);
         CHECK(unit == table[i].unit);
     }
-    info.cc_major = 7; /* where no unit does it, its peak is not known: fp32's */
+    info.cc_major = 7;
+    kiln__peaks_set(&info); /* where no unit does it, its peak is not known: fp32's */
     CHECK(kiln__fastest_unit(&info, "mma.sync.x.e4m3 ", 16) == KILN_UNIT_FP32);
     CHECK(kiln__fastest_unit(&info, NULL, 0) == KILN_UNIT_FP32);
 }

@@ -253,7 +253,7 @@ static void test_pinned(void)
         .special = 16,
         .load_store = 32,
         .shuffle = 32,
-        .tensor = 4096,
+        .tensor_fp16 = 4096,
         .alu_latency = 4,
         .fp64_latency = 8,
         .special_latency = 18,

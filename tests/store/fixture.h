@@ -101,6 +101,7 @@ static inline kiln__store_row row_of(unsigned number, char key[33], double times
         .metrics = number % 2 ? "edges=12.0 rate=0.5" : "",
         .host = "a1, Linux",
         .command = "kiln tune \"matmul\", twice",
+        .path = number % 2 ? "/nowhere/a, b.yaml\n/nowhere/=c.yaml" : "",
         .times = times,
         .time_count = 3,
     };

@@ -79,6 +79,7 @@ static void add(kiln_store *store, unsigned number)
         .metrics = number == 4 ? "edges=12.0 rate=0.5" : "",
         .host = "a1, Linux",
         .command = number == 4 ? "kiln tune 'a, \"b\"'" : "",
+        .path = number == 4 ? "/nowhere/a.yaml\n/nowhere/\"b\".yaml" : "",
         .copy_seconds = number == 4 ? 0.0625 : 0,
         .rounds = number,
         .verified = 1,
@@ -190,6 +191,7 @@ static void no_formulas(void)
                                .metrics = "",
                                .host = "",
                                .command = "",
+                               .path = "",
                                .seconds = -1.5,
                                .made = 1};
         CHECK_OK(kiln__store_add(f.store, &row, NULL, &error), error);
@@ -293,6 +295,7 @@ static void one_problem_a_file(void)
                            .metrics = "",
                            .host = "",
                            .command = "",
+                           .path = "",
                            .seconds = 1,
                            .measured = 1};
     CHECK_OK(kiln__store_add(f.store, &row, NULL, &error), error);

@@ -273,6 +273,21 @@ static const char to_version_3[] =
     "ALTER TABLE sample ADD COLUMN features TEXT NOT NULL DEFAULT '';UPDATE sample SET rounds=9, features='rows=3';"
     "PRAGMA user_version=3;";
 
+/* What version 4 added to the database. */
+static const char to_version_4[] = "ALTER TABLE sample ADD COLUMN metrics TEXT NOT NULL DEFAULT '';"
+                                   "ALTER TABLE sample ADD COLUMN host TEXT NOT NULL DEFAULT '';"
+                                   "ALTER TABLE sample ADD COLUMN command TEXT NOT NULL DEFAULT '';"
+                                   "UPDATE sample SET host='a1', command='kiln tune add'; PRAGMA user_version=4;";
+
+static int check_version_4(void *user, const kiln_record *record)
+{
+    CHECK_TEXT(record->host, "a1");
+    CHECK_TEXT(record->command, "kiln tune add");
+    CHECK_TEXT(record->paths, "");
+    ++*(unsigned *)user;
+    return 0;
+}
+
 static int check_version_3(void *user, const kiln_record *record)
 {
     CHECK(record->result->rounds == 9 && record->feature_count == 1);
@@ -386,6 +401,119 @@ static void databases_of_version_3(void)
     teardown(&f);
 }
 
+/* An older program has the database open while it is upgraded: what it writes then is kept, and it cannot open it again
+ * (its own check of the version, which a database of the next version meets in others_databases_are_left_alone()). */
+static void databases_of_version_4(void)
+{
+    static const char columns[] = "spec,variant,params,sizes,inputs,run,device,device_id,uuid,cc,driver,nvrtc,kiln,"
+                                  "source_key,status,message,reusable,verified,measured,estimated,seconds,repetitions,"
+                                  "compile_ns,made,times,stopped_early,finals,throttle,input_functions,rounds,features,"
+                                  "metrics,host,command";
+    fixture f;
+    setup(&f);
+    close_store(&f);
+    char insert[2048];
+    unsigned seen = 0;
+    kiln_error *error = NULL;
+    sqlite3 *old = NULL;
+    sqlite3_stmt *statement = NULL;
+    CU_ASSERT_EQUAL(unlink(f.path), 0);
+    run_sql(f.path, version_1);
+    run_sql(f.path, to_version_2);
+    run_sql(f.path, to_version_3);
+    run_sql(f.path, to_version_4);
+    open_store(&f, KILN_STORE_READ);
+    CHECK_OK(kiln_store_list(f.store, NULL, check_version_4, &seen, &error), error);
+    close_store(&f);
+    snprintf(insert, sizeof insert,
+             "INSERT INTO sample (key,%s) SELECT '00000000000000000000000000000def',%s FROM sample WHERE id=1", columns,
+             columns);
+    CU_ASSERT_EQUAL_FATAL(sqlite3_open(f.path, &old), SQLITE_OK);
+    CU_ASSERT_EQUAL_FATAL(sqlite3_prepare_v2(old, insert, -1, &statement, NULL), SQLITE_OK);
+    open_store(&f, 0);
+    CU_ASSERT_EQUAL(sqlite3_step(statement), SQLITE_DONE);
+    sqlite3_finalize(statement);
+    sqlite3_close(old);
+    CHECK_OK(kiln_store_list(f.store, NULL, check_version_4, &seen, &error), error);
+    CHECK(seen == 3);
+    CHECK(add_number(f.store, 3));
+    teardown(&f);
+}
+
+/* ---- two specs of one name ---- */
+
+static void add_of(kiln_store *store, unsigned number, const char *files)
+{
+    char key[33];
+    double times[3];
+    kiln_error *error = NULL;
+    kiln__store_row row = row_of(number, key, times);
+    row.path = files;
+    CHECK_OK(kiln__store_add(store, &row, NULL, &error), error);
+    kiln_error_free(error);
+}
+
+static unsigned count_of(kiln_store *store, const char *path)
+{
+    return count_all(store, &(kiln_store_filter){.size = sizeof(kiln_store_filter), .spec = "matmul", .path = path});
+}
+
+static void samples_of_one_name_are_kept_apart(void)
+{
+    fixture f;
+    char full[64], a[128], b[128], c[128], files[512];
+    setup(&f);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(realpath(f.folder, full));
+    snprintf(a, sizeof a, "%s/a.yaml", full);
+    snprintf(b, sizeof b, "%s/b.yaml", full);
+    snprintf(c, sizeof c, "%s/c.yaml", full);
+    write_file(a, "a");
+    write_file(c, "c");
+    add_of(f.store, 1, a);
+    add_of(f.store, 2, a);
+    CHECK(count_of(f.store, a) == 2);
+    CHECK(count_of(f.store, c) == 2 && strstr(f.log, "which has the same name, are taken"));
+    CHECK(count_of(f.store, "") == 2);
+    write_file(b, "b");
+    add_of(f.store, 3, b);
+    CHECK(count_of(f.store, a) == 2);
+    CHECK(count_of(f.store, b) == 1);
+    *f.log = '\0';
+    CHECK(count_of(f.store, c) == 0 && strstr(f.log, "several specs called 'matmul'") && strstr(f.log, b));
+    *f.log = '\0';
+    CHECK(count_of(f.store, "") == 0 && strstr(f.log, "several specs called 'matmul'"));
+    CHECK(count_all(f.store, NULL) == 3);
+    /* Whose file is not known, or not here, is of every spec of the name. */
+    add_of(f.store, 4, "");
+    add_of(f.store, 5, "/another/machine/a.yaml");
+    CHECK(count_of(f.store, a) == 4 && count_of(f.store, b) == 3 && count_of(f.store, c) == 2);
+    /* Made in one file, taken by the sweep of the other. */
+    char key[33];
+    double times[3];
+    kiln__store_row row = row_of(1, key, times);
+    row.path = a;
+    kiln__store_adopt(f.store, &row, b);
+    CHECK(count_of(f.store, a) == 4 && count_of(f.store, b) == 4);
+    snprintf(files, sizeof files, "%s\n%s", a, b);
+    row.path = files;
+    kiln__store_adopt(f.store, &row, b); /* it is there already */
+    row.made++;
+    row.path = c; /* made again, by a third */
+    kiln_error *error = NULL;
+    CHECK_OK(kiln__store_add(f.store, &row, NULL, &error), error);
+    CHECK(count_of(f.store, a) == 4 && count_of(f.store, b) == 4 && count_of(f.store, c) == 3);
+    /* Removing never takes the samples of another spec for lack of own ones; a moved one has its samples. */
+    kiln_store_filter none = {.size = sizeof none, .spec = "matmul", .path = c};
+    uint64_t removed = 0;
+    CHECK_OK(kiln_store_prune(f.store, &none, &removed, &error), error);
+    CHECK(removed == 3 && count_all(f.store, NULL) == 2);
+    CHECK_OK(kiln_store_prune(f.store, &none, &removed, &error), error);
+    CHECK(removed == 0);
+    CU_ASSERT_EQUAL(unlink(a), 0);
+    CHECK(count_of(f.store, c) == 1);
+    teardown(&f);
+}
+
 /* What describes an input is listed, and comes back from a file as it was. */
 static int check_features(void *user, const kiln_record *record)
 {
@@ -436,7 +564,7 @@ static void others_databases_are_left_alone(void)
     kiln_store *store = NULL;
     kiln_error *error = NULL;
     close_store(&f);
-    run_sql(f.path, "PRAGMA user_version=5");
+    run_sql(f.path, "PRAGMA user_version=6");
     CHECK(kiln__store_open(NULL, NULL, f.path, 0, &store, &error) == KILN_ERROR_UNSUPPORTED);
     kiln_error_free(error);
     error = NULL;
@@ -815,6 +943,8 @@ static const check_case cases[] = {
     {"older databases and files", older_databases_and_files},
     {"databases and files of version 2", databases_and_files_of_version_2},
     {"databases of version 3", databases_of_version_3},
+    {"databases of version 4, and an older program beside", databases_of_version_4},
+    {"samples of one name are kept apart", samples_of_one_name_are_kept_apart},
     {"features are kept", features_are_kept},
     {"damage is moved aside", damage_is_moved_aside},
     {"damage that comes later", damage_that_comes_later},

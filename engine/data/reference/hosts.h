@@ -8,6 +8,7 @@
  * default. */
 #define KILN__HOSTS(X)                                                                                                 \
     X(increment_exact, KILN_HOST_REFERENCE, kiln__host_increment, "x", "y")                                            \
+    X(attention_f64, KILN_HOST_REFERENCE, kiln__host_attention, "q, k, v, CAUSAL", "o")                                \
     X(bezier_curves, KILN_HOST_INPUT, kiln__host_bezier_curves, "control (a kind of points), count, scale, seed",      \
       "curves, total, largest, mean, deviation")                                                                       \
     X(bezier_f64, KILN_HOST_REFERENCE, kiln__host_bezier, "curves, SCALE", "offsets, points")                          \
@@ -35,11 +36,13 @@
     X(dcs_f64, KILN_HOST_REFERENCE, kiln__host_dcs, "atoms, SPACING", "energy")                                        \
     X(dcs_gather_c, KILN_HOST_STEP, kiln__host_dcs_gather, "atoms, spacing", "energy")                                 \
     X(dcs_scatter_c, KILN_HOST_STEP, kiln__host_dcs_scatter, "atoms, spacing", "energy")                               \
+    X(gemm_f64, KILN_HOST_REFERENCE, kiln__host_gemm, "A, B, [COLUMNS]", "C")                                          \
     X(histogram_exact, KILN_HOST_REFERENCE, kiln__host_histogram, "keys", "counts")                                    \
     X(matmul_f64, KILN_HOST_REFERENCE, kiln__host_matmul, "A, B", "P")                                                 \
     X(mri_f64, KILN_HOST_REFERENCE, kiln__host_mri, "kx, ky, kz, phi, d, Q", "re, im")                                 \
     X(mri_samples, KILN_HOST_INPUT, kiln__host_mri_samples, "samples, line, q, seed, trajectory, nx, ny, nz",          \
       "kx, ky, kz, phi, d, rms")                                                                                       \
+    X(normalise_f64, KILN_HOST_REFERENCE, kiln__host_normalise, "x, gamma, beta, KIND, EPSILON", "y")                  \
     X(outer_product, KILN_HOST_INPUT, kiln__host_outer_product, "rows, columns, [seed]", "column, row, product")       \
     X(quadtree_exact, KILN_HOST_REFERENCE, kiln__host_quadtree, "points, CAP, DEPTH", "order, nodes, levels")          \
     X(quadtree_host, KILN_HOST_STEP, kiln__host_quadtree_build, "points, CAP, DEPTH", "order, nodes, levels")          \

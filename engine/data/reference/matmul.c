@@ -1,10 +1,12 @@
-/* matmul_f64 and syrk_f64: the references of dense products. P = A B and C = A A'. All products and sums are in double.
+/* matmul_f64, gemm_f64 and syrk_f64: the references of dense products. P = A B, C = A B with B by rows or by columns,
+ * C = A A'. All products and sums are in double.
  *
  * The output is split into tiles, which threads take one by one. A tile's sums are doubles until it is done. For each
  * part of K, the rows of A and the columns of B that the tile needs are packed as doubles into panels of MR rows and NR
  * columns, so that the innermost loop reads both in order and keeps MR x NR sums in registers. The loop uses the
  * compilers' vector types: one source, compiled for AVX-512, AVX2 and the baseline, and selected at run time. It has no
- * fused multiply-add, so all three give the same bits. A A' only packs its second operand differently. */
+ * fused multiply-add, so all three give the same bits. A second operand by columns (A' is one) is only packed
+ * differently. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -77,21 +79,23 @@ typedef struct bench {
 } bench;
 
 typedef struct product {
-    const kiln_array *a, *b; /* b is NULL: the second operand is a, transposed */
+    const kiln_array *a, *b;
+    bool by_columns; /* b lies by columns: n x k */
     kiln_array *p;
     uint64_t m, n, k, tiles_n;
     panels_fn *panels;
     bench *benches; /* one per thread */
 } product;
 
-/* Rows row .. row + rows of A, K from `from`, as panels of `width` rows, k-major; rows past the end are zero. */
-static void pack_rows(const product *x, bench *w, uint64_t row, size_t rows, uint64_t from, size_t depth, size_t width,
-                      double *panels)
+/* Rows row .. row + rows of a matrix of x->k columns, K from `from`, as panels of `width` rows, k-major; rows past the end
+ * are zero. */
+static void pack_rows(const product *x, const kiln_array *matrix, bench *w, uint64_t row, size_t rows, uint64_t from,
+                      size_t depth, size_t width, double *panels)
 {
     for (size_t i = 0; i < (rows + width - 1) / width * width; i++) {
         double *to = panels + i / width * width * depth + i % width;
         if (i < rows)
-            kiln__to_doubles(x->a->type, x->a->data, (row + i) * x->k + from, depth, w->line);
+            kiln__to_doubles(matrix->type, matrix->data, (row + i) * x->k + from, depth, w->line);
         else
             memset(w->line, 0, depth * sizeof *w->line);
         for (size_t k = 0; k < depth; k++)
@@ -121,11 +125,11 @@ static void tile(void *user, size_t index, size_t worker)
     memset(w->sums, 0, sizeof w->sums);
     for (uint64_t from = 0; from < x->k; from += STRETCH) {
         size_t depth = x->k - from < STRETCH ? (size_t)(x->k - from) : STRETCH;
-        pack_rows(x, w, row, rows, from, depth, MR, w->a);
-        if (x->b)
-            pack_b(x, w, column, columns, from, depth);
+        pack_rows(x, x->a, w, row, rows, from, depth, MR, w->a);
+        if (x->by_columns)
+            pack_rows(x, x->b, w, column, columns, from, depth, NR, w->b);
         else
-            pack_rows(x, w, column, columns, from, depth, NR, w->b);
+            pack_b(x, w, column, columns, from, depth);
         x->panels(depth, (rows + MR - 1) / MR, (columns + NR - 1) / NR, w->a, w->b, w->sums);
     }
     for (size_t i = 0; i < rows; i++)
@@ -135,7 +139,7 @@ static void tile(void *user, size_t index, size_t worker)
 /* The shapes in x must be set and checked. */
 static kiln_status multiply(product *x, kiln_call *call)
 {
-    const kiln_array *all[] = {x->a, x->b ? x->b : x->a, x->p};
+    const kiln_array *all[] = {x->a, x->b, x->p};
     for (size_t i = 0; i < KILN__COUNT(all); i++)
         if (kiln__type_part(all[i]->type) != all[i]->type)
             return kiln_call_fail(call, "the matrices must not be complex");
@@ -153,6 +157,24 @@ static kiln_status multiply(product *x, kiln_call *call)
     return KILN_OK;
 }
 
+/* The shapes of x's arrays, the last of which is called `p`, are checked. */
+static kiln_status multiply_two(product *x, const char *p, kiln_call *call)
+{
+    if (x->a->dims != 2 || x->b->dims != 2 || x->p->dims != 2)
+        return kiln_call_fail(call, "A, B and %s must have two dimensions, not %d, %d and %d", p, x->a->dims,
+                              x->b->dims, x->p->dims);
+    x->m = x->a->shape[0];
+    x->k = x->a->shape[1];
+    x->n = x->b->shape[x->by_columns ? 0 : 1];
+    if (x->b->shape[x->by_columns ? 1 : 0] != x->k || x->p->shape[0] != x->m || x->p->shape[1] != x->n)
+        return kiln_call_fail(call,
+                              "the shapes of %s = A B do not fit: A is %" PRIu64 " x %" PRIu64 ", B%s is %" PRIu64
+                              " x %" PRIu64 ", %s is %" PRIu64 " x %" PRIu64,
+                              p, x->m, x->k, x->by_columns ? " by columns" : "", x->b->shape[0], x->b->shape[1], p,
+                              x->p->shape[0], x->p->shape[1]);
+    return multiply(x, call);
+}
+
 kiln_status kiln__host_matmul(void *user, kiln_call *call)
 {
     (void)user;
@@ -160,18 +182,20 @@ kiln_status kiln__host_matmul(void *user, kiln_call *call)
     if (kiln_call_array(call, "A", &x.a) != KILN_OK || kiln_call_array(call, "B", &x.b) != KILN_OK ||
         kiln_call_output(call, "P", &x.p) != KILN_OK)
         return KILN_ERROR_HOST_FUNCTION;
-    if (x.a->dims != 2 || x.b->dims != 2 || x.p->dims != 2)
-        return kiln_call_fail(call, "A, B and P must have two dimensions, not %d, %d and %d", x.a->dims, x.b->dims,
-                              x.p->dims);
-    x.m = x.a->shape[0];
-    x.k = x.a->shape[1];
-    x.n = x.b->shape[1];
-    if (x.b->shape[0] != x.k || x.p->shape[0] != x.m || x.p->shape[1] != x.n)
-        return kiln_call_fail(call,
-                              "the shapes of P = A B do not fit: A is %" PRIu64 " x %" PRIu64 ", B is %" PRIu64
-                              " x %" PRIu64 ", P is %" PRIu64 " x %" PRIu64,
-                              x.m, x.k, x.b->shape[0], x.n, x.p->shape[0], x.p->shape[1]);
-    return multiply(&x, call);
+    return multiply_two(&x, "P", call);
+}
+
+kiln_status kiln__host_gemm(void *user, kiln_call *call)
+{
+    (void)user;
+    product x = {0};
+    const int64_t by_rows = 0;
+    int64_t columns;
+    if (kiln_call_array(call, "A", &x.a) != KILN_OK || kiln_call_array(call, "B", &x.b) != KILN_OK ||
+        kiln_call_int(call, "COLUMNS", &by_rows, &columns) != KILN_OK || kiln_call_output(call, "C", &x.p) != KILN_OK)
+        return KILN_ERROR_HOST_FUNCTION;
+    x.by_columns = columns != 0;
+    return multiply_two(&x, "C", call);
 }
 
 kiln_status kiln__host_syrk(void *user, kiln_call *call)
@@ -182,6 +206,8 @@ kiln_status kiln__host_syrk(void *user, kiln_call *call)
         return KILN_ERROR_HOST_FUNCTION;
     if (x.a->dims != 2 || x.p->dims != 2)
         return kiln_call_fail(call, "A and C must have two dimensions, not %d and %d", x.a->dims, x.p->dims);
+    x.b = x.a;
+    x.by_columns = true;
     x.m = x.n = x.a->shape[0];
     x.k = x.a->shape[1];
     if (x.p->shape[0] != x.n || x.p->shape[1] != x.n)

@@ -44,6 +44,17 @@ static unsigned first_of(word w, const rule *rules, size_t count)
     return 0;
 }
 
+/* Sums in halves are faster on some devices: no type but of the matrices and sums is named, and none is f32. */
+static unsigned tensor_unit(word w, const rule *rules, size_t count)
+{
+    unsigned unit = first_of(w, rules, count);
+    if (!has(w, ".f16") || has(w, ".f32") || has(w, ".kind::f16") || has(w, ".kind::f8f6f4"))
+        return unit;
+    return unit == KILN_UNIT_TENSOR_FP16  ? KILN_UNIT_TENSOR_FP16_FP16
+           : unit == KILN_UNIT_TENSOR_FP8 ? KILN_UNIT_TENSOR_FP8_FP16
+                                          : unit;
+}
+
 /* The unit that executes an instruction; 0: none that a spec's `flops` count. */
 static unsigned unit_of(word w)
 {
@@ -62,7 +73,7 @@ static unsigned unit_of(word w)
     static const char *const sums[] = {"fma.", "mul.", "add.", "sub."};
     for (size_t i = 0; i < KILN__COUNT(products); i++)
         if (begins(w, products[i]))
-            return first_of(w, tensor, KILN__COUNT(tensor));
+            return tensor_unit(w, tensor, KILN__COUNT(tensor));
     for (size_t i = 0; i < KILN__COUNT(sums); i++)
         if (begins(w, sums[i]))
             return first_of(w, lanes, KILN__COUNT(lanes));

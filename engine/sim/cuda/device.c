@@ -184,6 +184,26 @@ int kiln__sim_model_at(size_t index)
            sim_profile_int(&sim_profiles[index], CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
 }
 
+double kiln__sim_unit_rate(size_t index, unsigned unit)
+{
+    if (index >= __atomic_load_n(&sim_profile_count, __ATOMIC_ACQUIRE) || !sim_profiles[index].model)
+        return -1;
+    const sim_model *m = sim_profiles[index].model;
+    switch (unit) {
+    case KILN_UNIT_FP32: return m->fp32;
+    case KILN_UNIT_FP64: return m->fp64;
+    case KILN_UNIT_FP16: return m->fp16;
+    case KILN_UNIT_TENSOR_FP64: return m->tensor_fp64;
+    case KILN_UNIT_TENSOR_TF32: return m->tensor_tf32;
+    case KILN_UNIT_TENSOR_FP16: return m->tensor_fp16;
+    case KILN_UNIT_TENSOR_FP8: return m->tensor_fp8;
+    case KILN_UNIT_TENSOR_INT8: return m->tensor_int8;
+    case KILN_UNIT_TENSOR_FP16_FP16: return m->tensor_fp16_fp16;
+    case KILN_UNIT_TENSOR_FP8_FP16: return m->tensor_fp8_fp16;
+    default: return -1;
+    }
+}
+
 /* The size of device memory: half of the host's memory, at most that of the profile; or $KILN_SIM_MEMORY bytes. Device
  * memory is host memory here, and all of it is filled with a pattern when it is allocated. */
 bool sim_device_memory(const sim_profile *profile, uint64_t *bytes)

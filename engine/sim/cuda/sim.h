@@ -46,6 +46,9 @@ void kiln__sim_memory_name(uint64_t address, uint64_t bytes, const char *name, c
  * has no model. `sampled`: only the blocks that are traced run, so the kernels' results are incomplete. */
 bool kiln__sim_has_model(void);       /* the selected profile */
 int kiln__sim_model_at(size_t index); /* 90: the capability of profile `index`; 0: it has none, or past the last */
+/* Fused multiply-adds that an SM of profile `index` does in a clock on the unit (KILN_UNIT_...), dense. Negative: it has
+ * no figures, or there is no such unit. */
+double kiln__sim_unit_rate(size_t index, unsigned unit);
 void kiln__sim_model_print(kiln__text *out); /* all inputs of its estimates; nothing if it has none */
 bool kiln__sim_estimate_begin(bool sampled);
 /* Ends it: seconds of all launches since, one after the other; negative if one of them could not be timed. */

@@ -14,7 +14,14 @@
     X(special, "sfu_lanes", 1, 1024)           /* reciprocal, square root, sine, conversions of floats */              \
     X(load_store, "load_store_lanes", 1, 1024) /* addresses */                                                         \
     X(shuffle, "shuffle_lanes", 1, 1024)                                                                               \
-    X(tensor, "tensor_fma", 0, 65536)      /* fp16 products with fp32 sums */                                          \
+    /* fused multiply-adds of the tensor cores, dense; with fp32 sums (int8: int32) unless fp16 is named twice */      \
+    X(tensor_fp16, "tensor_fp16_fma", 0, 65536) /* and bf16 */                                                         \
+    X(tensor_fp16_fp16, "tensor_fp16_fp16_fma", 0, 65536)                                                              \
+    X(tensor_tf32, "tensor_tf32_fma", 0, 65536)                                                                        \
+    X(tensor_fp8, "tensor_fp8_fma", 0, 65536)                                                                          \
+    X(tensor_fp8_fp16, "tensor_fp8_fp16_fma", 0, 65536)                                                                \
+    X(tensor_int8, "tensor_int8_fma", 0, 65536)                                                                        \
+    X(tensor_fp64, "tensor_fp64_fma", 0, 65536)                                                                        \
     X(alu_latency, "alu_latency", 1, 1000) /* clocks until a result can be used */                                     \
     X(fp64_latency, "fp64_latency", 1, 1000)                                                                           \
     X(special_latency, "sfu_latency", 1, 1000)                                                                         \

@@ -372,7 +372,7 @@ static void count_flow(kiln_counters *c, const vm_warp *w, const vm_code *i, con
     }
 }
 
-void vm_count_insn(kiln_counters *c, const vm_warp *w, const vm_code *i, uint32_t m, vm_access *list, unsigned count)
+void vm_count_insn(kiln_counters *c, vm_warp *w, const vm_code *i, uint32_t m, vm_access *list, unsigned count)
 {
     bool joined = count && w->runner->joined[c - w->runner->sites];
     for (unsigned k = 0; k < count; k++) {
@@ -380,7 +380,10 @@ void vm_count_insn(kiln_counters *c, const vm_warp *w, const vm_code *i, uint32_
         vm_count_access(c, &list[k]);
     }
     const ptx_function *f = w->frame->function->ptx;
-    if (count == 0 && i->insn < f->insn_count)
+    if (i->insn >= f->insn_count)
+        return;
+    vm_count_engines(c, w, i, &f->insns[i->insn], m);
+    if (count == 0)
         count_flow(c, w, i, &f->insns[i->insn], m);
 }
 

@@ -46,7 +46,8 @@ unsigned vm_wavefronts(const vm_access *access, unsigned *ideal);
 
 /* ---- for watch.c: each runner counts for itself ---- */
 void vm_count_access(kiln_counters *c, const vm_access *a);
-void vm_count_insn(kiln_counters *c, const vm_warp *w, const vm_code *i, uint32_t m, vm_access *list, unsigned count);
+void vm_count_insn(kiln_counters *c, vm_warp *w, const vm_code *i, uint32_t m, vm_access *list, unsigned count);
+void vm_count_engines(kiln_counters *c, vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t m); /* engines.c */
 bool vm_count_begin(vm_runner *runner); /* false: out of memory */
 void vm_count_end(vm_runner *runner);   /* adds them to the launch's counters */
 void vm_count_drop(vm_runner *runner);

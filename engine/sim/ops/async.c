@@ -138,6 +138,19 @@ void vm_op_mbarrier(vm_warp *w, const vm_code *i, uint32_t m)
         w->event |= VM_EVENT_YIELD;
 }
 
+bool vm_mbarrier_passes(vm_warp *w, const vm_code *i, uint32_t m)
+{
+    if (i->masked != vm_op_mbarrier || i->size != VM_BAR_TEST)
+        return false;
+    VM_EACH(lane, m) {
+        uint64_t bar;
+        uint32_t waited = i->flags & VM_REG64 ? parity_of(vm_r64(w, i->b)[lane]) : vm_r32(w, i->b)[lane] & 1;
+        if (!bar_at(w, i, lane, i->space, vm_lane_address(w, i, i->a, lane), &bar) || parity_of(bar) == waited)
+            return false;
+    }
+    return m != 0;
+}
+
 void vm_op_pending_count(vm_warp *w, const vm_code *i, uint32_t m)
 {
     VM_EACH(lane, m)

@@ -44,6 +44,8 @@ static inline uint64_t vm_target(uint64_t address, uint32_t ranks)
 bool vm_mbarrier_count(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t space, uint64_t address, uint32_t arrive,
                        uint32_t drop, int64_t tx, uint64_t *before);
 uint32_t vm_mbarrier_parity(uint64_t bar); /* of a state, or of what mbarrier.arrive returned */
+/* Is it a test of mbarriers that finds for all the lanes that the phase is complete? Raises the faults that it would. */
+bool vm_mbarrier_passes(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_mbarrier(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_pending_count(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_bulk(vm_warp *w, const vm_code *i, uint32_t m);

@@ -215,12 +215,10 @@ size_t cli_whole_sizes(const kiln_spec *spec, const kiln_choice *choice, bool si
 const char *cli_value_text(kiln_value value);
 /* What a command takes for a spec that was loaded by `word`: its name if the same file is found by it, else `word`. */
 const char *cli_spec_word(cli *c, const char *word);
-/* By which name the store knows the spec that `word` means, a name or a path, for every command that reads samples. Loads
- * c->spec; a spec that cannot be found any more (c->spec stays NULL) may still have samples under its name. Returns an
- * exit code: a path that cannot be loaded is an error. */
-int cli_stored_spec(cli *c, const char *word, const char **name);
-/* Warns if c->spec, which was loaded by `word`, has the name of another spec that is found by that name. */
-void cli_warn_namesake(cli *c, const char *word);
+/* By which name and path the store knows the spec that `word` means, a name or a path, for every command that reads
+ * samples. Loads c->spec; a spec that cannot be found any more (c->spec stays NULL, and *path is "") may still have
+ * samples under its name. Returns an exit code: a path that cannot be loaded is an error. */
+int cli_stored_spec(cli *c, const char *word, const char **name, const char **path);
 const char *cli_settings_text(const kiln_setting *settings, size_t count); /* "A=1 B=2" */
 
 /* ---- the engine ---- */

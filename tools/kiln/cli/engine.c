@@ -343,51 +343,22 @@ const char *cli_value_text(kiln_value value)
     return cli_printf("%.17g", value.as.f);
 }
 
-static bool same_text(const char *a, const char *b)
-{
-    FILE *one = fopen(a, "rb"), *two = fopen(b, "rb");
-    bool same = one && two;
-    for (int left = 0; same && left != EOF;) {
-        left = getc(one);
-        same = left == getc(two);
-    }
-    if (one)
-        fclose(one);
-    if (two)
-        fclose(two);
-    return same;
-}
-
-void cli_warn_namesake(cli *c, const char *word)
-{
-    kiln_spec *other = NULL;
-    kiln_error *error = NULL;
-    const char *name = kiln_spec_name(c->spec), *path = kiln_spec_path(c->spec);
-    if (strcmp(word, name) != 0 && kiln_spec_load(c->engine, name, &other, &error) == KILN_OK &&
-        strcmp(kiln_spec_name(other), name) == 0 && !same_text(kiln_spec_path(other), path))
-        cli_complain(
-            cli_printf("warning: %s is called '%s' too, and samples are found by that name: what is shown may be "
-                       "of either spec; give one of them another 'name'",
-                       kiln_spec_path(other), name));
-    kiln_spec_free(other);
-    kiln_error_free(error);
-}
-
-int cli_stored_spec(cli *c, const char *word, const char **name)
+int cli_stored_spec(cli *c, const char *word, const char **name, const char **path)
 {
     static const char *const endings[] = {".yaml", ".yml", ".json"};
     const char *dot = strrchr(word, '.');
-    bool path = strchr(word, '/') != NULL;
+    bool is_path = strchr(word, '/') != NULL;
     kiln_error *error = NULL;
     for (size_t i = 0; dot && i < CLI_COUNT(endings); i++)
-        path = path || strcmp(dot, endings[i]) == 0;
+        is_path = is_path || strcmp(dot, endings[i]) == 0;
     *name = word;
+    *path = "";
     if (kiln_spec_load(c->engine, word, &c->spec, &error) == KILN_OK) {
         *name = kiln_spec_name(c->spec);
-        cli_warn_namesake(c, word);
+        *path = kiln_spec_path(c->spec);
         return 0;
     }
-    if (path)
+    if (is_path)
         return cli_error(c, error);
     kiln_error_free(error);
     return 0;

@@ -165,6 +165,11 @@ json_t *js_device(const kiln_device_info *info)
     js_set(object, "memory_clock_hz", js_real(info->memory_clock_hz));
     js_set(object, "peak_flops", js_real(info->peak_flops));
     js_set(object, "peak_bandwidth", js_real(info->peak_bandwidth));
+    json_t *units = js_object();
+#define CLI_X(name, value, key, text) js_set(units, key, js_real(info->unit_flops[value]));
+    KILN_UNIT_MAP(CLI_X)
+#undef CLI_X
+    js_set(object, "unit_flops", units);
     return object;
 }
 

@@ -152,7 +152,6 @@ static int look_up(cli *c)
     int code = cli_spec(c);
     if (code)
         return code;
-    cli_warn_namesake(c, c->args.words.items[0]);
     if (!cli_make_choice(c, c->args.variant, &chosen))
         return CLI_USAGE;
     if (kiln_engine_device(c->engine, &device, &error) != KILN_OK)
@@ -197,7 +196,7 @@ static int export_known(cli *c)
     c->args.device = NULL; /* it is a filter here, not the device to open */
     int code = cli_engine(c);
     if (!code && filter.spec)
-        code = cli_stored_spec(c, filter.spec, &filter.spec);
+        code = cli_stored_spec(c, filter.spec, &filter.spec, &filter.path);
     if (!code)
         code = open_sources(c, &s, false);
     if (code)

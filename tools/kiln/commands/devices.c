@@ -5,6 +5,11 @@
 
 /* ---- devices ---- */
 
+static void peak_cell(cli_table *table, double flops)
+{
+    table_cell(table, "%s", flops > 0 ? cli_significant(flops / 1e12, 3) : "-");
+}
+
 static int devices_run(cli *c)
 {
     kiln_error *error = NULL;
@@ -31,8 +36,9 @@ static int devices_run(cli *c)
         return 0;
     }
     cli_table table;
-    table_start(&table, "lllrrrrrr");
-    static const char *const heads[] = {"id", "name", "arch", "SMs", "GHz", "memory", "L2", "TFLOP/s", "GB/s"};
+    table_start(&table, "lllrrrrrrrr");
+    static const char *const heads[] = {"id", "name", "arch",    "SMs",    "GHz", "memory",
+                                        "L2", "GB/s", "TFLOP/s", "tensor", "fp8"};
     for (size_t i = 0; i < CLI_COUNT(heads); i++)
         table_cell(&table, "%s", heads[i]);
     for (size_t i = 0; i < count; i++) {
@@ -44,11 +50,15 @@ static int devices_run(cli *c)
         table_cell(&table, "%s", cli_significant(info->clock_hz / 1e9, 3));
         table_cell(&table, "%s", cli_bytes(info->memory_bytes));
         table_cell(&table, "%s", cli_bytes(info->l2_bytes));
-        table_cell(&table, "%s", cli_significant(info->peak_flops / 1e12, 3));
         table_cell(&table, "%s", cli_significant(info->peak_bandwidth / 1e9, 4));
+        table_cell(&table, "%s", cli_significant(info->peak_flops / 1e12, 3));
+        peak_cell(&table, info->unit_flops[KILN_UNIT_TENSOR_FP16]);
+        peak_cell(&table, info->unit_flops[KILN_UNIT_TENSOR_FP8]);
     }
     table_print(&table, true);
-    out_puts("TFLOP/s (fp32) and GB/s are the upper limits by cores, clock and bus width.\n");
+    out_puts(
+        "GB/s and TFLOP/s (fp32; tensor cores: fp16 and fp8 with fp32 sums, dense) are the upper limits by units, clock "
+        "and\nbus width. --json has those of all types.\n");
     return 0;
 }
 

@@ -212,6 +212,72 @@ static void show_banks(const kiln_counters *c)
     table_print(&table, true);
 }
 
+static void show_tensor(const kiln_counters *c)
+{
+    const struct {
+        const char *name;
+        uint64_t operations;
+    } rows[] = {{"fp16", c->tensor_fp16},
+                {"bf16", c->tensor_bf16},
+                {"tf32", c->tensor_tf32},
+                {"fp8", c->tensor_fp8},
+                {"fp64", c->tensor_fp64},
+                {"int8", c->tensor_int8},
+                {"int4", c->tensor_int4},
+                {"int1", c->tensor_int1},
+                {"with fp16 sums", c->tensor_fp16_sums},
+                {"of sparse matrices", c->tensor_sparse},
+                {"by wgmma", c->tensor_wgmma}};
+    cli_table table;
+    table_start(&table, "lr");
+    table.indent = 2;
+    table_cell(&table, "tensor cores");
+    table_cell(&table, "operations");
+    for (size_t i = 0; i < CLI_COUNT(rows); i++) {
+        if (!rows[i].operations)
+            continue;
+        table_cell(&table, "  %s", rows[i].name);
+        table_cell(&table, "%s", cli_whole(rows[i].operations));
+    }
+    if (table.cells.count == table.columns)
+        return; /* the heading alone */
+    out_puts("\n");
+    table_print(&table, true);
+}
+
+static void copy_row(cli_table *table, const char *name, uint64_t count, uint64_t bytes, const char *read,
+                     uint64_t sectors)
+{
+    if (!count)
+        return;
+    table_cell(table, "  %s", name);
+    table_cell(table, "%s", cli_whole(count));
+    table_cell(table, "%s", cli_bytes(bytes));
+    table_cell(table, "%s", read);
+    table_cell(table, "%s", sectors ? cli_whole(sectors) : "");
+}
+
+static void show_copies(const kiln_counters *c)
+{
+    cli_table table;
+    if (!c->cp_async_requests && !c->bulk_loads && !c->bulk_stores && !c->bulk_shared)
+        return;
+    table_start(&table, "lrrrr");
+    table.indent = 2;
+    table_cell(&table, "asynchronous copies");
+    table_cell(&table, "number");
+    table_cell(&table, "written");
+    table_cell(&table, "read");
+    table_cell(&table, "sectors");
+    copy_row(&table, "cp.async", c->cp_async_requests, c->cp_async_bytes, "", 0);
+    copy_row(&table, "bulk, to shared", c->bulk_loads, c->bulk_load_bytes, cli_bytes(c->bulk_load_read),
+             c->bulk_load_sectors);
+    copy_row(&table, "bulk, to global", c->bulk_stores, c->bulk_store_bytes, "", c->bulk_store_sectors);
+    copy_row(&table, "bulk, between blocks", c->bulk_shared, c->bulk_shared_bytes, "", 0);
+    out_puts("\n");
+    table_print(&table, true);
+}
+
 static void show_rest(const kiln_counters *c)
 {
     cli_table table;
@@ -225,6 +291,15 @@ static void show_rest(const kiln_counters *c)
     if (c->barriers) {
         table_cell(&table, "barriers");
         table_cell(&table, "%s arrivals of warps", cli_whole(c->barriers));
+    }
+    if (c->bulk_loads || c->bulk_stores) {
+        table_cell(&table, "bulk copies");
+        table_cell(&table, "%s by a tensor map, %s with multicast, %s reductions", cli_whole(c->bulk_by_map),
+                   cli_whole(c->bulk_multicasts), cli_whole(c->bulk_reductions));
+    }
+    if (c->mbarrier_waits) {
+        table_cell(&table, "mbarriers");
+        table_cell(&table, "%s waits of warps", cli_whole(c->mbarrier_waits));
     }
     if (c->warp_syncs) {
         table_cell(&table, "warp operations");
@@ -272,6 +347,8 @@ static void show_kernel(const kiln_profiled_kernel *k)
     show_classes(k);
     show_traffic(k->counters);
     show_banks(k->counters);
+    show_tensor(k->counters);
+    show_copies(k->counters);
     show_rest(k->counters);
 }
 

@@ -103,10 +103,10 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-static int find_spec(cli *c, report *r)
+static int find_spec(cli *c, report *r, const char **path)
 {
     const char *word = c->args.words.items[0];
-    int code = cli_stored_spec(c, word, &r->spec);
+    int code = cli_stored_spec(c, word, &r->spec, path);
     r->word = word;
     if (!c->spec)
         return code;
@@ -145,7 +145,7 @@ static int read_store(cli *c, report *r)
     kiln_store_filter filter = {.size = sizeof filter, .variant = args->variant, .device = args->device};
     c->args.device = NULL; /* a filter, and not the device to open */
     int code = cli_engine(c);
-    code = code ? code : find_spec(c, r);
+    code = code ? code : find_spec(c, r, &filter.path);
     if (code)
         return code;
     filter.spec = r->spec;

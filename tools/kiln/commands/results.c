@@ -4,12 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "tune.h"
 
 /* A record, kept beyond the callback. */
 typedef struct kept {
     const char *spec, *variant, *params, *sizes, *device, *device_id, *uuid, *driver, *nvrtc, *kiln, *message;
+    const char *file; /* of the spec: one that is there; "": none of those that the sample has */
     kiln_status status;
     kiln_result result;
     int64_t made;
@@ -21,6 +23,19 @@ typedef struct kept_list {
 } kept_list;
 
 static const char *copy(const char *text) { return cli_strndup(text, strlen(text)); }
+
+/* The first of these files, one per line, that is there; "": none. */
+static const char *present_file(const char *files)
+{
+    for (const char *at = files; *at;) {
+        size_t line = strcspn(at, "\n");
+        const char *path = cli_strndup(at, line);
+        if (*path == '/' && access(path, F_OK) == 0)
+            return path;
+        at += line + (at[line] != '\0');
+    }
+    return "";
+}
 
 static int keep(void *user, const kiln_record *r)
 {
@@ -38,6 +53,7 @@ static int keep(void *user, const kiln_record *r)
         .nvrtc = copy(r->nvrtc),
         .kiln = copy(r->kiln),
         .message = copy(r->message),
+        .file = present_file(r->paths),
         .status = r->status,
         .result = *r->result,
         .made = r->made,
@@ -97,6 +113,7 @@ static int by_problem(const void *left, const void *right)
 {
     const kept *a = *(kept *const *)left, *b = *(kept *const *)right;
     int order = strcmp(a->spec, b->spec);
+    order = order ? order : strcmp(a->file, b->file);
     order = order ? order : strcmp(a->device, b->device);
     order = order ? order : strcmp(a->sizes, b->sizes);
     return order ? order : (a->made > b->made) - (a->made < b->made);
@@ -104,7 +121,18 @@ static int by_problem(const void *left, const void *right)
 
 static bool same_problem(const kept *a, const kept *b)
 {
-    return strcmp(a->spec, b->spec) == 0 && strcmp(a->device, b->device) == 0 && strcmp(a->sizes, b->sizes) == 0;
+    return strcmp(a->spec, b->spec) == 0 && strcmp(a->file, b->file) == 0 && strcmp(a->device, b->device) == 0 &&
+           strcmp(a->sizes, b->sizes) == 0;
+}
+
+/* Whether the list, in the order of problems, has two specs of one name in different files. */
+static bool has_namesakes(const kept_list *list)
+{
+    for (size_t i = 1; i < list->count; i++)
+        if (strcmp(list->items[i - 1]->spec, list->items[i]->spec) == 0 &&
+            strcmp(list->items[i - 1]->file, list->items[i]->file) != 0)
+            return true;
+    return false;
 }
 
 /* One row per problem (spec, sizes and device) with the best of its samples. */
@@ -113,15 +141,18 @@ static void show_problems(const cli *c, const kept_list *list)
     cli_table table;
     static const char *const heads[] = {"spec", "sizes", "device", "samples", "failed", "best", ""};
     qsort(list->items, list->count, sizeof *list->items, by_problem);
-    table_start(&table, "lllrrrl");
+    const bool files = has_namesakes(list);
+    table_start(&table, files ? "lllrrrll" : "lllrrrl");
     for (size_t i = 0; i < CLI_COUNT(heads); i++)
         table_cell(&table, "%s", heads[i]);
+    if (files)
+        table_cell(&table, "file");
     for (size_t from = 0, to; from < list->count; from = to) {
         const kept *best = NULL, *first = list->items[from];
         size_t failed = 0;
         kiln_spec *spec = NULL;
         kiln_error *error = NULL;
-        if (kiln_spec_load(c->engine, first->spec, &spec, &error) != KILN_OK)
+        if (kiln_spec_load(c->engine, *first->file ? first->file : first->spec, &spec, &error) != KILN_OK)
             kiln_error_free(error); /* samples may be of a spec that cannot be found any more */
         for (to = from; to < list->count && same_problem(first, list->items[to]); to++) {
             failed += list->items[to]->status != KILN_OK;
@@ -135,6 +166,8 @@ static void show_problems(const cli *c, const kept_list *list)
         table_cell(&table, "%s", cli_whole(failed));
         table_cell(&table, "%s", best->status == KILN_OK ? outcome(best) : "none");
         table_cell(&table, "%s", best->status == KILN_OK ? cli_printf("%s %s", best->variant, best->params) : "");
+        if (files)
+            table_cell(&table, "%s", first->file);
     }
     table_print(&table, true);
 }
@@ -158,6 +191,17 @@ static void show_samples(const kept_list *list)
     table_print(&table, true);
 }
 
+static json_t *js_lines(const char *lines)
+{
+    json_t *array = js_array();
+    for (const char *at = lines; *at;) {
+        size_t line = strcspn(at, "\n");
+        js_add(array, js_text(cli_strndup(at, line)));
+        at += line + (at[line] != '\0');
+    }
+    return array;
+}
+
 static int add_json(void *user, const kiln_record *r)
 {
     json_t *object = js_object(), *times = js_array();
@@ -165,6 +209,7 @@ static int add_json(void *user, const kiln_record *r)
     KILN_RECORD_SUBJECT_MAP(SET)
     KILN_RECORD_ORIGIN_MAP(SET)
 #undef SET
+    js_set(object, "paths", js_lines(r->paths));
     js_set(object, "status", js_text(kiln_status_name(r->status)));
     js_set(object, "message", js_text(r->message));
     js_set(object, "params", js_settings(r->params, r->param_count));
@@ -488,7 +533,7 @@ static int results_run(cli *c)
     kiln_error *error = NULL;
     if (code)
         return code;
-    if (filter.spec && (code = cli_stored_spec(c, filter.spec, &filter.spec)) != 0)
+    if (filter.spec && (code = cli_stored_spec(c, filter.spec, &filter.spec, &filter.path)) != 0)
         return code;
     if (action == ACTION_convert) {
         kiln_status status = kiln_recording_convert(c->engine, words[0], words[1], format_of(c), &error);

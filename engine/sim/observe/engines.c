@@ -1,0 +1,179 @@
+/* engines.c - counts what tensor cores multiply and what copies move that no thread waits for (COUNTERS.md). */
+#include "vm_count.h"
+#include "vm_matrix.h"
+#include "vm_tensor.h"
+
+#pragma GCC diagnostic error "-Wswitch" /* each word of ptx_trait.h needs a case; no default */
+
+enum { SECTOR = 5, WHOLE_MASK = 0xffff };
+
+/* ---- tensor cores ---- */
+
+/* A multiplication and an addition each; of a sparse matrix only what is stored is multiplied. */
+static uint64_t operations_of(const vm_matrix *x, unsigned tiles)
+{
+    uint64_t products = (uint64_t)x->m * x->n * x->k * tiles * (x->quads ? 4 : 1);
+    products *= x->a.type == PTX_B1 ? 32 : 1; /* k counts words */
+    return 2 * (x->sparse ? products / 2 : products);
+}
+
+static void count_matrix(kiln_counters *c, const vm_matrix *x, unsigned tiles, bool group)
+{
+    uint64_t operations = operations_of(x, tiles);
+    switch (x->a.type) {
+    case PTX_F16: c->tensor_fp16 += operations; break;
+    case PTX_BF16: c->tensor_bf16 += operations; break;
+    case PTX_TF32: c->tensor_tf32 += operations; break;
+    case PTX_F64: c->tensor_fp64 += operations; break;
+    case PTX_S8:
+    case PTX_U8: c->tensor_int8 += operations; break;
+    case PTX_S4:
+    case PTX_U4: c->tensor_int4 += operations; break;
+    case PTX_B1: c->tensor_int1 += operations; break;
+    default: c->tensor_fp8 += operations; break; /* e4m3, e5m2 */
+    }
+    c->tensor_fp16_sums += x->d.type == PTX_F16 ? operations : 0;
+    c->tensor_sparse += x->sparse ? operations : 0;
+    c->tensor_wgmma += group ? operations : 0;
+}
+
+/* ---- bulk copies ---- */
+
+static uint64_t sectors_of(uint64_t address, uint64_t bytes)
+{
+    return bytes ? ((address + bytes - 1) >> SECTOR) - (address >> SECTOR) + 1 : 0;
+}
+
+static uint64_t address_of(const vm_warp *w, const vm_side *side, uint32_t lane)
+{
+    uint64_t address = side->addr32 ? vm_r32(w, side->slot)[lane] : vm_r64(w, side->slot)[lane];
+    return address + (uint64_t)side->offset;
+}
+
+/* Bytes of 16 that the mask chooses. */
+static uint64_t masked_bytes(const vm_warp *w, const vm_code *i, uint32_t lane, uint64_t bytes)
+{
+    uint32_t mask = i->b ? vm_r32(w, i->b)[lane] & WHOLE_MASK : WHOLE_MASK;
+    return bytes / 16 * (unsigned)__builtin_popcount(mask);
+}
+
+static void count_bulk(kiln_counters *c, const vm_warp *w, const vm_code *i, uint32_t m)
+{
+    const vm_bulk *b = i->extra;
+    VM_EACH(lane, m) {
+        uint64_t bytes = vm_r32(w, i->a)[lane];
+        if (b->to.space == PTX_SPACE_GLOBAL) {
+            c->bulk_stores++;
+            c->bulk_store_bytes += masked_bytes(w, i, lane, bytes);
+            c->bulk_store_sectors += sectors_of(address_of(w, &b->to, lane), bytes);
+        } else if (b->from.space == PTX_SPACE_GLOBAL) {
+            c->bulk_loads++;
+            c->bulk_load_bytes += bytes;
+            c->bulk_load_read += bytes;
+            c->bulk_load_sectors += sectors_of(address_of(w, &b->from, lane), bytes);
+        } else {
+            c->bulk_shared++;
+            c->bulk_shared_bytes += bytes;
+        }
+        c->bulk_reductions += b->op != 0;
+    }
+}
+
+/* Of the rows of a box the parts that are inside the tensor: bytes, and sectors, of which neighbours may share one. */
+static void add_box(vm_box *box, uint64_t *bytes, uint64_t *sectors)
+{
+    uint64_t last = UINT64_MAX;
+    do {
+        uint64_t here = (uint64_t)box->count * box->bytes;
+        if (!here)
+            continue;
+        *bytes += here;
+        *sectors += sectors_of(box->address, here) - (box->address >> SECTOR == last);
+        last = (box->address + here - 1) >> SECTOR;
+    } while (vm_box_next(box));
+}
+
+static void count_tensor(kiln_counters *c, vm_warp *w, const vm_code *i, uint32_t m)
+{
+    const vm_tensor *x = i->extra;
+    VM_EACH(lane, m) {
+        vm_box box;
+        uint64_t bytes = 0, sectors = 0, blocks = 1;
+        if (!vm_box_open(w, i, lane, &box)) /* a fault */
+            return;
+        add_box(&box, &bytes, &sectors);
+        c->bulk_by_map++;
+        if (!x->bar.space) {
+            c->bulk_stores++;
+            c->bulk_store_bytes += bytes;
+            c->bulk_store_sectors += sectors;
+            c->bulk_reductions += x->op != 0;
+            continue;
+        }
+        if (x->multicast) {
+            blocks = (unsigned)__builtin_popcount(vm_r32(w, x->multicast)[lane] & WHOLE_MASK);
+            c->bulk_multicasts++;
+        }
+        c->bulk_loads++;
+        c->bulk_load_bytes += blocks * vm_box_bytes(&box);
+        c->bulk_load_read += bytes;
+        c->bulk_load_sectors += sectors;
+    }
+}
+
+/* ---- an instruction ---- */
+
+static bool is_whole(const vm_warp *w, uint32_t m) { return (m | w->dead) == VM_ALL; }
+
+void vm_count_engines(kiln_counters *c, vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t m)
+{
+    if (m == 0 || i->guard & 2) /* a step of an instruction, not itself */
+        return;
+    switch (ptx_effect_of(in)) {
+    case PTX_EFFECT_WHOLE_WARP:
+        if (ptx_class_of(in) == PTX_CLASS_TENSOR && is_whole(w, m))
+            count_matrix(c, i->extra, 1, false);
+        return;
+    case PTX_EFFECT_WARPGROUP: {
+        const vm_wgmma *x = i->extra;
+        if (is_whole(w, m))
+            count_matrix(c, &x->tile, x->tiles, true);
+        return;
+    }
+    case PTX_EFFECT_COPY:
+        c->cp_async_requests++;
+        c->cp_async_bytes += (uint64_t)i->size * (unsigned)__builtin_popcount(m);
+        return;
+    case PTX_EFFECT_BULK: count_bulk(c, w, i, m); return;
+    case PTX_EFFECT_TENSOR: count_tensor(c, w, i, m); return;
+    case PTX_EFFECT_MBARRIER: c->mbarrier_waits += vm_mbarrier_passes(w, i, m); return;
+    case PTX_EFFECT_NONE:
+    case PTX_EFFECT_HINT:
+    case PTX_EFFECT_LOAD:
+    case PTX_EFFECT_STORE:
+    case PTX_EFFECT_ATOMIC:
+    case PTX_EFFECT_REDUCTION:
+    case PTX_EFFECT_TEXTURE:
+    case PTX_EFFECT_ROWS_LOAD:
+    case PTX_EFFECT_ROWS_STORE:
+    case PTX_EFFECT_FRAGMENT_LOAD:
+    case PTX_EFFECT_FRAGMENT_STORE:
+    case PTX_EFFECT_COMMIT:
+    case PTX_EFFECT_WAIT:
+    case PTX_EFFECT_COPY_ARRIVE:
+    case PTX_EFFECT_BULK_STORE:
+    case PTX_EFFECT_REMOTE:
+    case PTX_EFFECT_BULK_GROUP:
+    case PTX_EFFECT_FENCE:
+    case PTX_EFFECT_PROXY_FENCE:
+    case PTX_EFFECT_BARRIER:
+    case PTX_EFFECT_CLUSTER_ARRIVE:
+    case PTX_EFFECT_CLUSTER_WAIT:
+    case PTX_EFFECT_WARP_BARRIER:
+    case PTX_EFFECT_EXCHANGE:
+    case PTX_EFFECT_BRANCH:
+    case PTX_EFFECT_BRANCH_INDEXED:
+    case PTX_EFFECT_CALL:
+    case PTX_EFFECT_LEAVE: return;
+    }
+}

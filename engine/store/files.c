@@ -1,0 +1,145 @@
+/* files.c - two specs of one name: which samples are of the spec in a file. FILES.md has the rules. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "store_internal.h"
+
+bool kiln__files_have(const char *files, const char *path)
+{
+    size_t length = strlen(path);
+    for (const char *at = files; *at && length;) {
+        size_t line = strcspn(at, "\n");
+        if (line == length && memcmp(at, path, length) == 0)
+            return true;
+        at += line + (at[line] != '\0');
+    }
+    return false;
+}
+
+/* A file of these that is there: the sample is of a spec that still exists. NULL: none, the spec was moved or removed, or
+ * the sample was made on another machine; or out of memory. */
+static const char *find_present(kiln__arena *arena, const char *files)
+{
+    for (const char *at = files; *at;) {
+        size_t line = strcspn(at, "\n");
+        const char *path = kiln__arena_strndup(arena, at, line);
+        if (path && *path == '/' && kiln__file_exists(path))
+            return path;
+        at += line + (at[line] != '\0');
+    }
+    return NULL;
+}
+
+typedef struct looking {
+    kiln__files *apart;
+    const char *asked;    /* the file */
+    bool any;             /* there are samples of it, or such that are of no other */
+    const char **present; /* of each list in `apart` a file that is there */
+    size_t room, present_room;
+} looking;
+
+static bool look_at(kiln_store *store, looking *l, const char *files)
+{
+    kiln__arena *arena = &l->apart->arena;
+    const char *present = kiln__files_have(files, l->asked) ? NULL : find_present(arena, files);
+    size_t count = l->apart->count;
+    if (!present) {
+        l->any = true;
+        return !arena->failed;
+    }
+    const char *kept = kiln__arena_strdup(arena, files);
+    if (!kept || !kiln__grow(store->mem, &l->apart->lists, &l->room, count + 1, sizeof *l->apart->lists) ||
+        !kiln__grow(store->mem, &l->present, &l->present_room, count + 1, sizeof *l->present))
+        return false;
+    l->apart->lists[count] = kept;
+    l->present[count] = present;
+    l->apart->count++;
+    return true;
+}
+
+static int look_at_all(kiln_store *store, looking *l, const char *spec)
+{
+    sqlite3_stmt *statement = NULL;
+    int code = sqlite3_prepare_v2(store->db, "SELECT DISTINCT path FROM sample WHERE spec = ?1 ORDER BY path", -1,
+                                  &statement, NULL);
+    if (code == SQLITE_OK)
+        code = sqlite3_bind_text(statement, 1, spec, -1, SQLITE_STATIC);
+    while (code == SQLITE_OK && (code = sqlite3_step(statement)) == SQLITE_ROW) {
+        const char *files = (const char *)sqlite3_column_text(statement, 0); /* NULL: reading the row reports it */
+        code = look_at(store, l, files ? files : "") ? SQLITE_OK : SQLITE_NOMEM;
+    }
+    sqlite3_finalize(statement);
+    return code == SQLITE_DONE ? SQLITE_OK : code;
+}
+
+/* The different files among those that are there: their names, separated by commas. */
+static size_t name_present(const looking *l, kiln__text *out)
+{
+    size_t different = 0;
+    for (size_t i = 0, k; i < l->apart->count; i++) {
+        for (k = 0; k < i && strcmp(l->present[k], l->present[i]) != 0; k++)
+            ;
+        if (k == i)
+            kiln__text_printf(out, "%s%s", different++ ? ", " : "", l->present[i]);
+    }
+    return different;
+}
+
+/* Nothing is of the file that was asked for: the samples of the only other one are shown, several are named. */
+static void choose(kiln_store *store, looking *l, const char *spec)
+{
+    kiln__text names = {.mem = store->mem};
+    const char *asked = *l->asked ? l->asked : "no file that is known";
+    size_t different = name_present(l, &names);
+    if (different == 1) {
+        l->apart->count = 0;
+        if (*l->asked)
+            kiln__logf(&store->log, KILN_LOG_WARNING,
+                       "the store has no samples of '%s' of %s; those of %s, which has the same name, are taken", spec,
+                       l->asked, kiln__text_get(&names));
+    } else {
+        kiln__logf(
+            &store->log, KILN_LOG_WARNING,
+            "the store has samples of several specs called '%s', %s, and none of %s: give the path of one of them",
+            spec, kiln__text_get(&names), asked);
+    }
+    kiln__text_free(&names);
+}
+
+kiln_status kiln__files_apart(kiln_store *store, const kiln_store_filter *filter, bool only_own, kiln__files *apart,
+                              kiln_error **error)
+{
+    if (!filter->spec || !filter->path)
+        return KILN_OK;
+    char *full = *filter->path ? realpath(filter->path, NULL) : NULL;
+    looking l = {.apart = apart, .asked = full ? full : filter->path};
+    int code = look_at_all(store, &l, filter->spec);
+    if (code == SQLITE_OK && apart->count && (!*filter->path || (!l.any && !only_own)))
+        choose(store, &l, filter->spec);
+    free(full);
+    kiln__free(store->mem, l.present);
+    return code == SQLITE_OK ? KILN_OK : kiln__store_fail(store, code, "looking through it", error);
+}
+
+void kiln__files_free(const kiln_store *store, kiln__files *apart)
+{
+    kiln__free(store->mem, apart->lists);
+    kiln__arena_free(&apart->arena);
+}
+
+void kiln__store_adopt(kiln_store *store, const kiln__store_row *row, const char *path)
+{
+    static const char sql[] = "UPDATE sample SET path = CASE WHEN path = '' OR length(path) > " KILN__FILES_LONG
+                              " THEN ?2 ELSE path || char(10) || ?2 END WHERE key = ?1";
+    if (!*path || store->read_only || kiln__files_have(row->path, path))
+        return;
+    sqlite3_stmt *statement = NULL;
+    pthread_mutex_lock(&store->lock);
+    store->hurry = true; /* it is not worth a wait */
+    if (store->db && sqlite3_prepare_v2(store->db, sql, -1, &statement, NULL) == SQLITE_OK &&
+        sqlite3_bind_text(statement, 1, row->key, -1, SQLITE_STATIC) == SQLITE_OK &&
+        sqlite3_bind_text(statement, 2, path, -1, SQLITE_STATIC) == SQLITE_OK)
+        sqlite3_step(statement);
+    sqlite3_finalize(statement);
+    pthread_mutex_unlock(&store->lock);
+}

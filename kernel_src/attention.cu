@@ -1,0 +1,680 @@
+// attention.cu - scaled dot-product attention, forward, in bfloat16: O = softmax(Q K^T / sqrt(HEAD_DIM)) V, for each of
+// BATCH x HEADS heads of QUERIES x HEAD_DIM (Q, O) and BATCH x KV_HEADS of KEYS x HEAD_DIM (K, V), in four ways.
+//
+// All are dense: [BATCH, HEADS, QUERIES, HEAD_DIM] and [BATCH, KV_HEADS, KEYS, HEAD_DIM]. With fewer heads of keys
+// (grouped queries), HEADS / KV_HEADS neighbouring heads of queries share one. CAUSAL: query i sees the keys up to
+// i + KEYS - QUERIES, so that the last query sees all. A query that sees no key gets zeros; that is so for QUERIES > KEYS
+// and for KEYS = 0. QUERIES and KEYS are below 2^30, 0 and 1 included, and need not be multiples of anything. HEAD_DIM is
+// 64 or 128. Inputs are finite.
+//
+// The scores of a head are QUERIES x KEYS numbers, which is far more than Q, K, V and O. What makes attention fast is that
+// they are never in memory: a tile of queries takes one tile of keys after the other, and what it has summed up is scaled
+// down where a greater score comes (the online softmax, as in normalise.cu).
+//
+// Precision: products add in single precision, scores are never rounded, nor is their sum. Exponentials are rounded to
+// bfloat16 before they are multiplied by V (not in `naive`), relative to the greatest so far: an error of at most 2^-9 of
+// the largest |v|. Exponents are in powers of 2, with log2(e) / sqrt(HEAD_DIM) in one factor: exp2(s factor - base) by a
+// multiply-add. The base, the greatest score times the factor, is rounded, but the same for the whole row, so that its
+// error cancels. Each variant gives the same bits in every run.
+//
+// The tuning parameters are macros. A spec sets them; the defaults are for an editor. A kernel is compiled where its own
+// macro ATTENTION_<NAME> is set, or where ATTENTION_ONE is not.
+
+#include "async.cuh"
+#include "tensor.cuh"
+
+#ifndef HEAD_DIM
+#define HEAD_DIM 64 // 64 or 128
+#endif
+#ifndef CAUSAL
+#define CAUSAL 0 // 1: query i sees keys up to i + KEYS - QUERIES
+#endif
+#ifndef BLOCK
+#define BLOCK 128 // naive: threads of a block; a multiple of HEAD_DIM
+#endif
+#ifndef WARPS
+#define WARPS 4 // flash, flash_async: of a block, each with 16 queries
+#endif
+#ifndef TILE_K
+#define TILE_K 64 // keys of a tile; a multiple of 16
+#endif
+#ifndef STAGES
+#define STAGES 2 // flash_async, flash_wgmma: tiles of keys and values in shared memory
+#endif
+#ifndef HEADS_FIRST
+#define HEADS_FIRST 0 // neighbouring blocks: 0: take neighbouring tiles of queries, 1: the same tile of neighbouring heads
+#endif
+
+enum : unsigned {
+    PIECES = HEAD_DIM / 8, // of 16 bytes, in a row
+    DEPTH = HEAD_DIM / 16  // steps of a product along HEAD_DIM
+};
+
+struct Sizes {
+    unsigned heads, kv_heads, queries, keys; // heads of all batches
+};
+
+__device__ __forceinline__ float least()
+{
+    return __uint_as_float(0xff800000); // -infinity
+}
+
+__device__ __forceinline__ float exp2_fast(float power)
+{
+    float result;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(power));
+    return result;
+}
+
+// What scores are multiplied by: log2(e) / sqrt(HEAD_DIM).
+__device__ __forceinline__ constexpr float factor()
+{
+    return HEAD_DIM == 64 ? 0.180336880f : 0.127517432f;
+}
+
+// How many keys a query sees; none where it is negative.
+__device__ __forceinline__ int keys_seen(unsigned query, Sizes n)
+{
+    return min(CAUSAL ? (int)(query + 1 + n.keys - n.queries) : (int)n.keys, (int)n.keys);
+}
+
+// Where a block works. Blocks of causal work are numbered from the last tile on, which sees the most keys.
+struct Place {
+    unsigned head, kv_head, first; // of all batches; the first query
+    __device__ __forceinline__ Place(Sizes n, unsigned tile)
+    {
+        const unsigned tiles = ceil_div(n.queries, tile), index = HEADS_FIRST ? blockIdx.x / n.heads : blockIdx.x % tiles;
+        head = HEADS_FIRST ? blockIdx.x % n.heads : blockIdx.x / tiles;
+        kv_head = head / (n.heads / n.kv_heads); // batches too, since both counts are of all
+        first = (CAUSAL ? tiles - 1 - index : index) * tile;
+    }
+};
+
+#if defined(ATTENTION_NAIVE) || !defined(ATTENTION_ONE)
+__device__ __forceinline__ float as_float(bf16 e)
+{
+    return __uint_as_float((unsigned)e.bits << 16);
+}
+
+// What the items of all threads of the block make; all get it. One barrier before, one after.
+template <bool maximum> __device__ __forceinline__ float block_all_reduce(float mine)
+{
+    __shared__ float warps[BLOCK / WARP];
+#pragma unroll
+    for (unsigned distance = WARP / 2; distance > 0; distance /= 2) {
+        float other = __shfl_xor_sync(ALL_LANES, mine, distance);
+        mine = maximum ? fmaxf(mine, other) : mine + other;
+    }
+    __syncthreads();
+    if (lane_id() == 0)
+        warps[warp_id()] = mine;
+    __syncthreads();
+    mine = warps[0];
+    for (unsigned w = 1; w < BLOCK / WARP; ++w)
+        mine = maximum ? fmaxf(mine, warps[w]) : mine + warps[w];
+    return mine;
+}
+
+// A block a query: all of its scores, their softmax, then the mean of V that they weigh.
+//
+// The scores wait in shared memory, which limits KEYS. A thread multiplies the query by a key of its own, so that a warp
+// reads 32 rows at once; then a thread sums up a column of V. K and V are read by every query anew: they come from the
+// L2, QUERIES times. Nothing but the result is rounded.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    attention_naive(const bf16 *__restrict__ q, const bf16 *__restrict__ k, const bf16 *__restrict__ v,
+                    bf16 *__restrict__ o, unsigned heads, unsigned kv_heads, unsigned queries, unsigned keys)
+{
+    extern __shared__ float scores[];
+    __shared__ float query[HEAD_DIM], parts[BLOCK];
+    const Sizes n = {heads, kv_heads, queries, keys};
+    const Place at(n, 1);
+    const offset row = (offset)at.head * queries + at.first, base = (offset)at.kv_head * keys * HEAD_DIM;
+    const int seen = keys_seen(at.first, n);
+    for (unsigned d = threadIdx.x; d < HEAD_DIM; d += BLOCK)
+        query[d] = as_float(q[row * HEAD_DIM + d]);
+    __syncthreads();
+    float top = least(), sum = 0;
+    for (int j = (int)threadIdx.x; j < seen; j += BLOCK) {
+        float score = 0;
+        for (unsigned d = 0; d < HEAD_DIM; ++d)
+            score += query[d] * as_float(k[base + (offset)j * HEAD_DIM + d]);
+        scores[j] = score;
+        top = fmaxf(top, score);
+    }
+    top = block_all_reduce<true>(top);
+    for (int j = (int)threadIdx.x; j < seen; j += BLOCK)
+        sum += scores[j] = exp2_fast((scores[j] - top) * factor());
+    sum = block_all_reduce<false>(sum);
+    const unsigned column = threadIdx.x % HEAD_DIM;
+    float mean = 0;
+    for (int j = (int)(threadIdx.x / HEAD_DIM); j < seen; j += BLOCK / HEAD_DIM)
+        mean += scores[j] * as_float(v[base + (offset)j * HEAD_DIM + column]);
+    parts[threadIdx.x] = mean;
+    __syncthreads();
+    if (threadIdx.x >= HEAD_DIM)
+        return;
+    for (unsigned i = threadIdx.x + HEAD_DIM; i < BLOCK; i += HEAD_DIM)
+        mean += parts[i];
+    store_one(o + row * HEAD_DIM + threadIdx.x, sum > 0 ? mean / sum : 0);
+}
+#endif
+
+#if defined(ATTENTION_FLASH) || defined(ATTENTION_FLASH_ASYNC) || defined(ATTENTION_FLASH_WGMMA) || !defined(ATTENTION_ONE)
+// ---- the online softmax of two rows a lane ----
+//
+// A lane of a product's sums has columns of rows lane / 4 and lane / 4 + 8 (tensor.cuh): of each group of four numbers
+// two of the one and two of the other. Four neighbouring lanes share a row.
+
+// The greatest of two rows' scores so far, times the factor, and the sums of their exponentials: of this lane's columns.
+struct Softmax {
+    float base[2], sum[2];
+
+    __device__ __forceinline__ void begin()
+    {
+        base[0] = base[1] = least();
+        sum[0] = sum[1] = 0;
+    }
+    // Scores that a row must not see, of keys from `first` on: -infinity.
+    template <unsigned count> __device__ __forceinline__ void mask(float (&s)[count], unsigned first, const int (&seen)[2])
+    {
+#pragma unroll
+        for (unsigned i = 0; i < count; ++i)
+            if ((int)(first + i / 4 * 8 + lane_id() % 4 * 2 + i % 2) >= seen[i / 2 % 2])
+                s[i] = least();
+    }
+    // Scores become exponentials. What was summed up before, here and of O, counts `scale` times from now on.
+    template <unsigned count> __device__ __forceinline__ void take(float (&s)[count], float (&scale)[2])
+    {
+#pragma unroll
+        for (unsigned r = 0; r < 2; ++r) {
+            float top = least();
+#pragma unroll
+            for (unsigned i = 2 * r; i < count; i += 4)
+                top = fmaxf(top, fmaxf(s[i], s[i + 1]));
+            top = fmaxf(top, __shfl_xor_sync(ALL_LANES, top, 1));
+            top = fmaxf(top, __shfl_xor_sync(ALL_LANES, top, 2));
+            const float now = fmaxf(base[r], top * factor());
+            const float from = now == least() ? 0 : now; // no key yet: each exponential is 0
+            scale[r] = exp2_fast(base[r] - from);
+            base[r] = now;
+            sum[r] *= scale[r];
+#pragma unroll
+            for (unsigned i = 2 * r; i < count; i += 4) {
+                s[i] = exp2_fast(s[i] * factor() - from);
+                s[i + 1] = exp2_fast(s[i + 1] * factor() - from);
+                sum[r] += s[i] + s[i + 1];
+            }
+        }
+    }
+    // What O is multiplied by in the end; where no key was seen, 0.
+    __device__ __forceinline__ void end(float (&scale)[2])
+    {
+#pragma unroll
+        for (unsigned r = 0; r < 2; ++r) {
+            float all = sum[r] + __shfl_xor_sync(ALL_LANES, sum[r], 1);
+            all += __shfl_xor_sync(ALL_LANES, all, 2);
+            scale[r] = all > 0 ? 1 / all : 0;
+        }
+    }
+};
+
+template <unsigned count> __device__ __forceinline__ void scale_rows(float (&o)[count], const float (&scale)[2])
+{
+#pragma unroll
+    for (unsigned i = 0; i < count; ++i)
+        o[i] *= scale[i / 2 % 2];
+}
+
+// Exponentials as the first operand of a product: the sums of 16 columns are a fragment of 16 along K.
+template <unsigned count> __device__ __forceinline__ void as_fragments(unsigned (&p)[count / 8][4], const float (&s)[count])
+{
+#pragma unroll
+    for (unsigned i = 0; i < count / 2; ++i)
+        p[i / 4][i % 4] = pack_pair(bf16(), s[2 * i], s[2 * i + 1]);
+}
+#endif
+
+#if defined(ATTENTION_FLASH) || defined(ATTENTION_FLASH_ASYNC) || !defined(ATTENTION_ONE)
+// ---- tiles of rows of HEAD_DIM in shared memory ----
+
+enum : unsigned { TILE_Q = 16 * WARPS, THREADS = WARP * WARPS, ROW_BYTES = 2 * HEAD_DIM };
+
+// Where piece `c` of 16 bytes of a row lies: pieces change places by the row's number, so that the same piece of eight
+// rows lies in different banks.
+__device__ __forceinline__ unsigned piece(unsigned row, unsigned c)
+{
+    return row * ROW_BYTES + ((c ^ row % 8) * 16);
+}
+
+// The block begins to copy `rows` rows from `first` on to a tile; those from `end` on are zeros. Its threads take
+// neighbouring pieces.
+template <bool async, unsigned rows>
+__device__ __forceinline__ void load_tile(char *tile, const bf16 *from, unsigned first, unsigned end)
+{
+#pragma unroll
+    for (unsigned i = 0; i < ceil_div(rows * PIECES, (unsigned)THREADS); ++i) {
+        const unsigned number = i * THREADS + threadIdx.x, row = number / PIECES, c = number % PIECES;
+        if (rows * PIECES % THREADS != 0 && number >= rows * PIECES)
+            break;
+        const bool inside = first + row < end;
+        const uint4 *at = (const uint4 *)(from + (offset)(inside ? first + row : 0) * HEAD_DIM) + c;
+        if (async)
+            copy_async<16>(tile + piece(row, c), at, inside);
+        else
+            *(uint4 *)(tile + piece(row, c)) = inside ? *at : make_uint4(0, 0, 0, 0);
+    }
+}
+
+// A warp's 16 queries.
+struct Queries {
+    unsigned fragments[DEPTH][4];
+    float o[HEAD_DIM / 2];
+    Softmax softmax;
+    int seen[2];
+
+    __device__ __forceinline__ void begin(const char *tile, unsigned first, Sizes n)
+    {
+        const unsigned row = warp_id() * 16 + lane_id() % 16;
+#pragma unroll
+        for (unsigned d = 0; d < DEPTH; ++d)
+            load_fragments(fragments[d], shared_address(tile) + piece(row, 2 * d + lane_id() / 16));
+#pragma unroll
+        for (unsigned i = 0; i < HEAD_DIM / 2; ++i)
+            o[i] = 0;
+        softmax.begin();
+#pragma unroll
+        for (unsigned r = 0; r < 2; ++r)
+            seen[r] = keys_seen(first + warp_id() * 16 + lane_id() / 4 + 8 * r, n);
+    }
+    // Takes a tile of keys and values, from key `first` on. `whole`: all of the block's queries see all of it.
+    __device__ __forceinline__ void take(const char *keys, const char *values, unsigned first, bool whole)
+    {
+        float s[TILE_K / 2];
+#pragma unroll
+        for (unsigned i = 0; i < TILE_K / 2; ++i)
+            s[i] = 0;
+        const unsigned k = shared_address(keys), v = shared_address(values), lane = lane_id();
+#pragma unroll
+        for (unsigned d = 0; d < DEPTH; ++d)
+#pragma unroll
+            for (unsigned j = 0; j < TILE_K / 16; ++j) { // 16 keys: two squares of columns
+                unsigned b[4];
+                load_fragments(b, k + piece(16 * j + lane / 16 * 8 + lane % 8, 2 * d + lane / 8 % 2));
+                multiply(bf16(), *(float(*)[4])(s + 8 * j), fragments[d], b[0], b[1]);
+                multiply(bf16(), *(float(*)[4])(s + 8 * j + 4), fragments[d], b[2], b[3]);
+            }
+        if (!whole)
+            softmax.mask(s, first, seen);
+        float scale[2];
+        softmax.take(s, scale);
+        scale_rows(o, scale);
+        unsigned p[TILE_K / 16][4];
+        as_fragments(p, s);
+#pragma unroll
+        for (unsigned j = 0; j < TILE_K / 16; ++j)
+#pragma unroll
+            for (unsigned d = 0; d < DEPTH; ++d) { // 16 columns of V
+                unsigned b[4];
+                load_fragments_turned(b, v + piece(16 * j + lane % 16, 2 * d + lane / 16));
+                multiply(bf16(), *(float(*)[4])(o + 8 * d), p[j], b[0], b[1]);
+                multiply(bf16(), *(float(*)[4])(o + 8 * d + 4), p[j], b[2], b[3]);
+            }
+    }
+    // Writes O, by way of the warp's own rows of the queries' tile: whole pieces of rows.
+    __device__ __forceinline__ void end(char *tile, bf16 *to, unsigned first, unsigned queries)
+    {
+        float scale[2];
+        softmax.end(scale);
+        scale_rows(o, scale);
+        __syncwarp();
+#pragma unroll
+        for (unsigned i = 0; i < HEAD_DIM / 2; i += 2) {
+            const unsigned row = warp_id() * 16 + lane_id() / 4 + i / 2 % 2 * 8;
+            *(unsigned *)(tile + piece(row, i / 4) + lane_id() % 4 * 4) = pack_pair(bf16(), o[i], o[i + 1]);
+        }
+        __syncwarp();
+#pragma unroll
+        for (unsigned i = 0; i < 16 * PIECES / WARP; ++i) {
+            const unsigned number = i * WARP + lane_id(), row = warp_id() * 16 + number / PIECES, c = number % PIECES;
+            if (first + row < queries)
+                *((uint4 *)(to + (offset)(first + row) * HEAD_DIM) + c) = *(const uint4 *)(tile + piece(row, c));
+        }
+    }
+};
+
+// The tiles of keys that a block's queries see, the first of those tiles that not all queries see whole.
+struct Tiles {
+    unsigned count, whole;
+    __device__ __forceinline__ Tiles(unsigned first, unsigned last, Sizes n)
+    {
+        const int most = keys_seen(last < n.queries ? last : n.queries - 1, n), fewest = keys_seen(first, n);
+        count = most > 0 ? ceil_div((unsigned)most, (unsigned)TILE_K) : 0;
+        whole = fewest > 0 ? fewest / TILE_K : 0;
+    }
+};
+#endif
+
+#if defined(ATTENTION_FLASH) || !defined(ATTENTION_ONE)
+// A block a tile of 16 WARPS queries, which stay in registers, and tiles of keys one after the other; products by tensor
+// cores, a warp at a time (mma.sync).
+//
+// Against naive: one pass, in which nothing of the size of the scores is stored, and K and V are read once for 16 WARPS
+// queries. The sums of the first product are already where the second one's operand must be, so that exponentials pass
+// from one to the other in registers. Loads and products take turns: while a tile is on its way, nothing is multiplied.
+extern "C" __global__ void __launch_bounds__(THREADS)
+    attention_flash(const bf16 *__restrict__ q, const bf16 *__restrict__ k, const bf16 *__restrict__ v,
+                    bf16 *__restrict__ o, unsigned heads, unsigned kv_heads, unsigned queries, unsigned keys)
+{
+    extern __shared__ __align__(16) char room[];
+    char *const tile_q = room, *const tile_k = room + TILE_Q * ROW_BYTES, *const tile_v = tile_k + TILE_K * ROW_BYTES;
+    const Sizes n = {heads, kv_heads, queries, keys};
+    const Place at(n, TILE_Q);
+    const offset of_head = (offset)at.head * queries * HEAD_DIM, of_keys = (offset)at.kv_head * keys * HEAD_DIM;
+    load_tile<false, TILE_Q>(tile_q, q + of_head, at.first, queries);
+    __syncthreads();
+    Queries mine;
+    mine.begin(tile_q, at.first, n);
+    const Tiles tiles(at.first, at.first + TILE_Q - 1, n);
+    for (unsigned t = 0; t < tiles.count; ++t) {
+        __syncthreads();
+        load_tile<false, TILE_K>(tile_k, k + of_keys, t * TILE_K, keys);
+        load_tile<false, TILE_K>(tile_v, v + of_keys, t * TILE_K, keys);
+        __syncthreads();
+        mine.take(tile_k, tile_v, t * TILE_K, t < tiles.whole);
+    }
+    mine.end(tile_q, o + of_head, at.first, queries);
+}
+#endif
+
+#if defined(ATTENTION_FLASH_ASYNC) || !defined(ATTENTION_ONE)
+// The same with STAGES tiles of keys and values, of which all but one are on their way while one is multiplied
+// (cp.async).
+//
+// Against flash: the time of a copy is hidden, and no register is needed for what is on its way; one barrier a tile in
+// place of two. What each thread copied is there when it has waited; what the others copied, after the barrier.
+extern "C" __global__ void __launch_bounds__(THREADS)
+    attention_flash_async(const bf16 *__restrict__ q, const bf16 *__restrict__ k, const bf16 *__restrict__ v,
+                          bf16 *__restrict__ o, unsigned heads, unsigned kv_heads, unsigned queries, unsigned keys)
+{
+    extern __shared__ __align__(16) char room[];
+    char *const tile_q = room, *const ring = room + TILE_Q * ROW_BYTES;
+    constexpr unsigned tile_bytes = TILE_K * ROW_BYTES;
+    const Sizes n = {heads, kv_heads, queries, keys};
+    const Place at(n, TILE_Q);
+    const offset of_head = (offset)at.head * queries * HEAD_DIM, of_keys = (offset)at.kv_head * keys * HEAD_DIM;
+    const Tiles tiles(at.first, at.first + TILE_Q - 1, n);
+    load_tile<true, TILE_Q>(tile_q, q + of_head, at.first, queries);
+    copy_async_commit();
+#pragma unroll
+    for (unsigned t = 0; t < STAGES - 1; ++t) {
+        if (t < tiles.count) {
+            load_tile<true, TILE_K>(ring + 2 * t * tile_bytes, k + of_keys, t * TILE_K, keys);
+            load_tile<true, TILE_K>(ring + (2 * t + 1) * tile_bytes, v + of_keys, t * TILE_K, keys);
+        }
+        copy_async_commit();
+    }
+    copy_async_wait<STAGES - 1>();
+    __syncthreads();
+    Queries mine;
+    mine.begin(tile_q, at.first, n);
+    unsigned stage = 0, behind = STAGES - 1; // the stage of the next tile; the one that was read last
+    for (unsigned t = 0; t < tiles.count; ++t) {
+        copy_async_wait<STAGES - 2>();
+        __syncthreads();
+        const unsigned next = t + STAGES - 1;
+        if (next < tiles.count) {
+            load_tile<true, TILE_K>(ring + 2 * behind * tile_bytes, k + of_keys, next * TILE_K, keys);
+            load_tile<true, TILE_K>(ring + (2 * behind + 1) * tile_bytes, v + of_keys, next * TILE_K, keys);
+        }
+        copy_async_commit();
+        mine.take(ring + 2 * stage * tile_bytes, ring + (2 * stage + 1) * tile_bytes, t * TILE_K, t < tiles.whole);
+        behind = stage;
+        stage = stage + 1 == STAGES ? 0 : stage + 1;
+    }
+    mine.end(tile_q, o + of_head, at.first, queries);
+}
+#endif
+
+#if defined(ATTENTION_FLASH_WGMMA) || (!defined(ATTENTION_ONE) && defined(__CUDA_ARCH_FEAT_SM90_ALL))
+#ifndef GROUPS
+#define GROUPS 2 // consumer warp groups, each with 64 queries
+#endif
+#ifndef OVERLAP
+#define OVERLAP 1 // 1: the scores of the next tile are multiplied before the values of this one
+#endif
+#ifndef IN_TURN
+#define IN_TURN 1 // 1: of two groups one multiplies while the other one takes exponentials
+#endif
+
+enum : unsigned {
+    GROUP = 128,           // threads
+    GROUP_QUERIES = 64,    // what a product of a warp group has
+    HALVES = HEAD_DIM / 64 // boxes of 64 columns, of which a tile of rows is made
+};
+
+// A tile of `rows` rows: HALVES boxes of rows of 128 bytes, swizzled by the copy.
+template <unsigned rows> __device__ __forceinline__ constexpr unsigned boxed_bytes()
+{
+    return rows * HEAD_DIM * 2;
+}
+
+template <unsigned rows>
+__device__ __forceinline__ void load_boxes(char *tile, const tensor_map &map, unsigned row, unsigned head, barrier *full)
+{
+    barrier_expect(full, boxed_bytes<rows>());
+#pragma unroll
+    for (unsigned half = 0; half < HALVES; ++half)
+        tensor_load(tile + half * rows * 128, map, (int)(half * 64), (int)row, (int)head, full);
+}
+
+// Arrives on a barrier by number, at which others wait by group_sync.
+__device__ __forceinline__ void group_arrive(unsigned number, unsigned threads)
+{
+    asm volatile("bar.arrive %0, %1;" ::"r"(number), "r"(threads) : "memory");
+}
+
+// The barriers of a ring's stages: uses are counted, stage = use % STAGES.
+struct Ring {
+    char *tiles;
+    barrier *full, *empty;
+    unsigned stage, phase; // of the next use
+
+    __device__ __forceinline__ char *tile() const
+    {
+        return tiles + stage * boxed_bytes<TILE_K>();
+    }
+    __device__ __forceinline__ void next()
+    {
+        stage = stage + 1 == STAGES ? 0 : stage + 1;
+        phase ^= stage == 0;
+    }
+    __device__ __forceinline__ void wait_full()
+    {
+        barrier_wait(full + stage, phase);
+    }
+    __device__ __forceinline__ void wait_empty()
+    {
+        barrier_wait(empty + stage, phase ^ 1);
+    }
+    __device__ __forceinline__ void leave() // a group has read the tile
+    {
+        if (threadIdx.x % GROUP == 0)
+            barrier_arrive(empty + stage);
+        next();
+    }
+};
+
+struct Rings {
+    barrier q, k_full[STAGES], k_empty[STAGES], v_full[STAGES], v_empty[STAGES];
+};
+
+// S = Q K^T of the group's 64 queries and a tile of keys. It runs on its own.
+__device__ __forceinline__ void begin_scores(float (&s)[TILE_K / 2], const char *tile_q, const char *tile_k)
+{
+    const offset a = matrix_descriptor<128>(shared_address(tile_q), 0, 1024);
+    const offset b = matrix_descriptor<128>(shared_address(tile_k), 0, 1024);
+    wgmma_keep(s);
+    wgmma_fence();
+#pragma unroll
+    for (unsigned d = 0; d < DEPTH; ++d)
+        wgmma<bf16, TILE_K>::template multiply<false>(
+            s, descriptor_after(a, d / 4 * (GROUPS * GROUP_QUERIES * 128) + d % 4 * 32),
+            descriptor_after(b, d / 4 * (TILE_K * 128) + d % 4 * 32), d > 0);
+    wgmma_commit();
+}
+
+// O += P V: exponentials in registers, and a tile of values, which lies by rows.
+__device__ __forceinline__ void begin_values(float (&o)[HEAD_DIM / 2], const unsigned (&p)[TILE_K / 16][4],
+                                             const char *tile_v)
+{
+    const offset b = matrix_descriptor<128>(shared_address(tile_v), TILE_K * 128, 1024);
+    wgmma_keep(o);
+    wgmma_fence();
+#pragma unroll
+    for (unsigned j = 0; j < TILE_K / 16; ++j)
+        wgmma<bf16, HEAD_DIM>::template multiply<true>(o, p[j], descriptor_after(b, j * 2048), 1);
+    wgmma_commit();
+}
+
+// One warp asks for all tiles by tensor maps; GROUPS warp groups of 64 queries each multiply them by wgmma.
+//
+// Against flash_async: copies take one thread, and no register; operands come from shared memory without ldmatrix, and
+// products run on their own, 64 x TILE_K at a time. So a group can take exponentials, for which an SM has few units, while
+// products run: with OVERLAP its own (the scores of the next tile are begun before the values of this one, and taken
+// while those run), IN_TURN the other group's. Registers move from the warp that copies to those that multiply.
+extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
+    attention_flash_wgmma(const __grid_constant__ tensor_map q, const __grid_constant__ tensor_map k,
+                          const __grid_constant__ tensor_map v, bf16 *__restrict__ o, unsigned heads, unsigned kv_heads,
+                          unsigned queries, unsigned keys)
+{
+    extern __shared__ __align__(16) char shared[];
+    __shared__ Rings rings;
+    char *const room = shared + (0 - shared_address(shared)) % 1024; // swizzles count address bits
+    constexpr unsigned tile_queries = GROUPS * GROUP_QUERIES;
+    const Sizes n = {heads, kv_heads, queries, keys};
+    const Place at(n, tile_queries);
+    const unsigned group = threadIdx.x / GROUP, last = at.first + tile_queries - 1;
+    const int most = keys_seen(last < queries ? last : queries - 1, n);
+    const unsigned tiles = most > 0 ? ceil_div((unsigned)most, (unsigned)TILE_K) : 0;
+    Ring ring_k = {room + boxed_bytes<tile_queries>(), rings.k_full, rings.k_empty, 0, 0};
+    Ring ring_v = {ring_k.tiles + STAGES * boxed_bytes<TILE_K>(), rings.v_full, rings.v_empty, 0, 0};
+    if (threadIdx.x == 0) {
+        barrier_init(&rings.q, 1);
+        for (unsigned i = 0; i < STAGES; ++i) {
+            barrier_init(&rings.k_full[i], 1);
+            barrier_init(&rings.v_full[i], 1);
+            barrier_init(&rings.k_empty[i], GROUPS);
+            barrier_init(&rings.v_empty[i], GROUPS);
+        }
+        barriers_made();
+    }
+    __syncthreads();
+    if (group == GROUPS) { // the producer
+        registers_give<GROUPS == 2 ? 24 : 32>();
+        if (warp_id() == GROUPS * 4 && is_elected()) {
+            tensor_prefetch(q), tensor_prefetch(k), tensor_prefetch(v);
+            if (tiles > 0)
+                load_boxes<tile_queries>(room, q, at.first, at.head, &rings.q);
+            for (unsigned t = 0; t < tiles; ++t) {
+                ring_k.wait_empty();
+                load_boxes<TILE_K>(ring_k.tile(), k, t * TILE_K, at.kv_head, ring_k.full + ring_k.stage);
+                ring_k.next();
+                ring_v.wait_empty();
+                load_boxes<TILE_K>(ring_v.tile(), v, t * TILE_K, at.kv_head, ring_v.full + ring_v.stage);
+                ring_v.next();
+            }
+        }
+        return;
+    }
+    registers_take<GROUPS == 2 ? 240 : 160>();
+    const unsigned first = at.first + group * GROUP_QUERIES, row = warp_id() % 4 * 16 + lane_id() / 4;
+    const char *const tile_q = room + group * GROUP_QUERIES * 128;
+    const int seen[2] = {keys_seen(first + row, n), keys_seen(first + row + 8, n)}, fewest = keys_seen(first, n);
+    const unsigned whole = fewest > 0 ? fewest / TILE_K : 0;
+    // Group g begins products when the other one has begun its own: it waits at barrier 1 + g.
+    const bool in_turn = IN_TURN && GROUPS == 2;
+    Softmax softmax;
+    softmax.begin();
+    float s[TILE_K / 2], sums[HEAD_DIM / 2], scale[2];
+    unsigned p[TILE_K / 16][4];
+#pragma unroll
+    for (unsigned i = 0; i < HEAD_DIM / 2; ++i)
+        sums[i] = 0;
+    // A tile's scores become what its values are multiplied by. Its products have ended, those of the values before not.
+    auto exponentials = [&](unsigned t) {
+        wgmma_keep(s);
+        ring_k.leave();
+        if (t >= whole)
+            softmax.mask(s, t * TILE_K, seen);
+        softmax.take(s, scale);
+    };
+    auto values_end = [&] {
+        wgmma_wait<0>();
+        wgmma_keep(sums);
+        ring_v.leave();
+    };
+    if (tiles > 0) {
+        if (in_turn && group == 1)
+            group_arrive(1, 2 * GROUP);
+        barrier_wait(&rings.q, 0);
+        ring_k.wait_full();
+        if (in_turn)
+            group_sync(1 + group, 2 * GROUP);
+        begin_scores(s, tile_q, ring_k.tile());
+        if (in_turn && (group == 0 || tiles > 1)) // nobody waits for the last turn of group 1
+            group_arrive(2 - group, 2 * GROUP);
+        wgmma_wait<0>();
+        exponentials(0);
+        as_fragments(p, s);
+    }
+    for (unsigned t = 1; t < tiles; ++t) {
+        if (!OVERLAP) {
+            ring_v.wait_full();
+            begin_values(sums, p, ring_v.tile());
+            values_end();
+        }
+        ring_k.wait_full();
+        if (in_turn)
+            group_sync(1 + group, 2 * GROUP);
+        begin_scores(s, tile_q, ring_k.tile());
+        if (OVERLAP) {
+            ring_v.wait_full();
+            begin_values(sums, p, ring_v.tile());
+        }
+        if (in_turn && (group == 0 || t + 1 < tiles))
+            group_arrive(2 - group, 2 * GROUP);
+        wgmma_wait<OVERLAP>();
+        exponentials(t);
+        if (OVERLAP)
+            values_end();
+        scale_rows(sums, scale);
+        as_fragments(p, s);
+    }
+    if (tiles > 0) {
+        ring_v.wait_full();
+        begin_values(sums, p, ring_v.tile());
+        values_end();
+    }
+    // O goes by way of the group's queries, of which nothing is needed any more, to whole pieces of rows.
+    softmax.end(scale);
+    scale_rows(sums, scale);
+    char *const out = room + group * GROUP_QUERIES * 128;
+    constexpr unsigned half_bytes = tile_queries * 128;
+    group_sync(3 + group, GROUP);
+#pragma unroll
+    for (unsigned i = 0; i < HEAD_DIM / 2; i += 2) {
+        const unsigned place = (row + i / 2 % 2 * 8) * 128 + i / 4 % 8 * 16;
+        *(unsigned *)(out + i / 32 * half_bytes + swizzled<128>(place) + lane_id() % 4 * 4) =
+            pack_pair(bf16(), sums[i], sums[i + 1]);
+    }
+    __syncwarp();
+    bf16 *const to = o + ((offset)at.head * queries) * HEAD_DIM;
+#pragma unroll
+    for (unsigned i = 0; i < 16 * PIECES / WARP; ++i) {
+        const unsigned number = i * WARP + lane_id(), r = warp_id() % 4 * 16 + number / PIECES, c = number % PIECES;
+        if (first + r < queries)
+            *((uint4 *)(to + (offset)(first + r) * HEAD_DIM) + c) =
+                *(const uint4 *)(out + c / 8 * half_bytes + swizzled<128>(r * 128 + c % 8 * 16));
+    }
+}
+#endif

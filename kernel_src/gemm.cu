@@ -1,0 +1,758 @@
+// gemm.cu - C = A B on tensor cores. A is M x K by rows, B is K x N by rows or, with COLUMNS, by columns (N x K by
+// rows), C is M x N by rows. Elements of 16 bits, f8e4m3 or tf32 in; sums in single precision; C in f32, f16 or bf16.
+//
+// Each kernel is a step from the one before: who brings the tiles, who waits for whom, where the sums are. The first
+// three take any M, N, K, 0 included: what lies outside of a matrix counts as zero and is not written. Where rows are
+// not whole pieces of 16 bytes, they are copied element by element. The others copy by tensor maps, which take no such
+// rows and no extent of 0: the spec says so.
+//
+// A sum is added up in blocks of 32 bytes along K, in order of k, each block by the tensor core at once: it cuts what
+// lies below some 25 bits of the largest term (engine/sim/ops/README.md). Each kernel gives the same bits in every run.
+//
+// Code of sm_90a is left out elsewhere, so that all of the file compiles for any device.
+//
+// The tuning parameters are macros; a kernel is compiled where its own macro GEMM_<NAME> is set, or GEMM_ONE is not.
+
+#include "async.cuh"
+#include "tensor.cuh"
+
+#ifndef ELEMENT
+#define ELEMENT 1 // of A and B: 0 f16, 1 bf16, 2 f8e4m3, 3 tf32
+#endif
+#ifndef RESULT
+#define RESULT 2 // of C: 0 f32, 1 f16, 2 bf16
+#endif
+#ifndef COLUMNS
+#define COLUMNS 0 // 1: B lies by columns
+#endif
+#ifndef TILE_M
+#define TILE_M 128 // rows of C that a block makes
+#endif
+#ifndef TILE_N
+#define TILE_N 128 // columns
+#endif
+#ifndef TILE_K
+#define TILE_K 64 // elements along K in one step
+#endif
+#ifndef WARPS_M
+#define WARPS_M 2 // wmma, mma_*: warps of a block down the tile
+#endif
+#ifndef WARPS_N
+#define WARPS_N 2 // and across
+#endif
+#ifndef PAD
+#define PAD 0 // mma_*: bytes between the rows of a tile in shared memory; 0: pieces of 16 bytes change places instead
+#endif
+#ifndef STAGES
+#define STAGES 4 // tiles of the ring
+#endif
+#ifndef GROUP
+#define GROUP 8 // rows of tiles that are walked down before the next column of tiles
+#endif
+#ifndef CONSUMERS
+#define CONSUMERS 2 // wgmma_*: warp groups that multiply, each its rows of the tile
+#endif
+#ifndef STAGED
+#define STAGED 1 // wgmma_*: 1: C goes through shared memory and tensor maps; 0: threads write it
+#endif
+
+typedef choose<ELEMENT, f16, bf16, f8e4m3, tf32> element;
+typedef choose<RESULT, float, f16, bf16> result;
+
+enum : unsigned {
+    SIZE = sizeof(element),
+    PIECE = 16 / SIZE, // elements in 16 bytes
+    STEP = 32 / SIZE   // elements that one product takes along K
+};
+
+// Where tile `index` of C is. GROUP rows of tiles are walked down before the next column, so that the blocks which run
+// together need few different rows and columns of tiles: what the L2 must bring is the sum of both.
+struct tile_place {
+    unsigned row, column;
+};
+
+__device__ __forceinline__ tile_place find_tile(unsigned index, unsigned tiles_m, unsigned tiles_n)
+{
+    const unsigned first = index / (GROUP * tiles_n) * GROUP, rest = index % (GROUP * tiles_n);
+    const unsigned height = min((unsigned)GROUP, tiles_m - first);
+    return {first + rest % height, rest / height};
+}
+
+// ---- tiles in shared memory that threads fill ----
+
+// `rows` rows of `bytes` bytes. Where row and piece (of 16 bytes) lie: rows are `pad` bytes further apart than they are
+// long, or, with no padding, pieces change places within rows. Either way the same pieces of 8 rows lie in different
+// banks; padding costs memory, changed places an operation.
+template <unsigned rows_, unsigned bytes, unsigned pad> struct tile {
+    enum : unsigned {
+        rows = rows_,
+        pieces = bytes / 16,
+        size = rows * (bytes + pad),
+        beside = pieces < 8 ? 8 / pieces : 1, // rows in 128 bytes, that is in all banks
+        places = pieces < 8 ? pieces : 8
+    };
+    static __device__ __forceinline__ unsigned place(unsigned row, unsigned piece)
+    {
+        return row * (bytes + pad) + 16 * (pad ? piece : piece ^ row / beside % places);
+    }
+};
+
+// A matrix by rows.
+struct matrix {
+    const element *at;
+    unsigned rows, columns;
+};
+
+// The piece of 16 bytes that begins at (row, column), zeros where the matrix has none.
+__device__ __forceinline__ uint4 read_piece(const matrix &from, unsigned row, unsigned column)
+{
+    union {
+        uint4 quad;
+        element items[PIECE];
+    } piece = {};
+    if (row < from.rows)
+#pragma unroll
+        for (unsigned i = 0; i < PIECE; ++i)
+            if (column + i < from.columns)
+                piece.items[i] = from.at[(offset)row * from.columns + column + i];
+    return piece.quad;
+}
+
+// All threads of the block copy the tile that begins at (row, column). With `async`, copies go on after the call, if
+// the matrix has whole pieces.
+template <class Tile, bool async, unsigned threads>
+__device__ __forceinline__ void fill_tile(unsigned char *to, const matrix &from, unsigned row, unsigned column)
+{
+    if (from.columns % PIECE != 0 || !is_aligned<16>(from.at)) {
+#pragma unroll 1
+        for (unsigned i = threadIdx.x; i < Tile::rows * Tile::pieces; i += threads)
+            *(uint4 *)(to + Tile::place(i / Tile::pieces, i % Tile::pieces)) =
+                read_piece(from, row + i / Tile::pieces, column + i % Tile::pieces * PIECE);
+        return;
+    }
+#pragma unroll
+    for (unsigned i = threadIdx.x; i < Tile::rows * Tile::pieces; i += threads) {
+        const unsigned r = row + i / Tile::pieces, c = column + i % Tile::pieces * PIECE;
+        uint4 *place = (uint4 *)(to + Tile::place(i / Tile::pieces, i % Tile::pieces));
+        const bool inside = r < from.rows && c < from.columns;
+        const element *at = from.at + (inside ? (offset)r * from.columns + c : 0);
+        if (async)
+            copy_async<16>(place, at, inside);
+        else
+            *place = inside ? *(const uint4 *)at : uint4{};
+    }
+}
+
+#if defined(GEMM_WMMA) || !defined(GEMM_ONE)
+#include <mma.h>
+
+// The tensor core as CUDA C++ has it: a warp multiplies fragments of 16 x 16, whose layout is nobody's business. They
+// are loaded from tiles in shared memory, whose rows are 16 bytes further apart than they are long, and must be stored
+// to shared memory to be rounded and written: what the layout hides costs a way there and back.
+//
+// Each element that is read from shared memory takes part in (TILE_N / WARPS_N) or (TILE_M / WARPS_M) multiply-adds.
+extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N)
+    gemm_wmma(const element *__restrict__ A, const element *__restrict__ B, result *__restrict__ C, unsigned M,
+              unsigned N, unsigned K)
+{
+    using namespace nvcuda;
+    constexpr unsigned threads = WARP * WARPS_M * WARPS_N, down = TILE_M / WARPS_M / 16, across = TILE_N / WARPS_N / 16;
+    typedef choose<ELEMENT, __half, __nv_bfloat16> item;
+    typedef choose<COLUMNS, wmma::row_major, wmma::col_major> layout;
+    typedef tile<TILE_M, TILE_K * SIZE, 16> tile_a;
+    typedef tile<COLUMNS ? TILE_N : TILE_K, (COLUMNS ? TILE_K : TILE_N) * SIZE, 16> tile_b;
+    constexpr unsigned line = 20, square = 16 * line * sizeof(float), squares = WARPS_M * WARPS_N * square;
+    __shared__ alignas(
+        128) unsigned char room[tile_a::size + tile_b::size > squares ? tile_a::size + tile_b::size : squares];
+    constexpr unsigned pitch_a = TILE_K + PIECE, pitch_b = (COLUMNS ? TILE_K : TILE_N) + PIECE;
+    const item *a = (const item *)room, *b = (const item *)(room + tile_a::size);
+    const matrix from_a = {A, M, K}, from_b = {B, COLUMNS ? N : K, COLUMNS ? K : N};
+    const tile_place at = find_tile(blockIdx.x, ceil_div(M, TILE_M), ceil_div(N, TILE_N));
+    const unsigned row = at.row * TILE_M, column = at.column * TILE_N;
+    const unsigned warp_row = warp_id() / WARPS_N * (TILE_M / WARPS_M),
+                   warp_column = warp_id() % WARPS_N * (TILE_N / WARPS_N);
+
+    wmma::fragment<wmma::accumulator, 16, 16, 16, float> sums[down][across];
+#pragma unroll
+    for (unsigned i = 0; i < down; ++i)
+#pragma unroll
+        for (unsigned j = 0; j < across; ++j)
+            wmma::fill_fragment(sums[i][j], 0.0f);
+    for (unsigned k0 = 0; k0 < K; k0 += TILE_K) {
+        fill_tile<tile_a, false, threads>(room, from_a, row, k0);
+        fill_tile<tile_b, false, threads>(room + tile_a::size, from_b, COLUMNS ? column : k0, COLUMNS ? k0 : column);
+        __syncthreads();
+#pragma unroll
+        for (unsigned k = 0; k < TILE_K; k += 16) {
+            wmma::fragment<wmma::matrix_b, 16, 16, 16, item, layout> fragment_b[across];
+#pragma unroll
+            for (unsigned j = 0; j < across; ++j) {
+                const unsigned n = warp_column + 16 * j;
+                wmma::load_matrix_sync(fragment_b[j], b + (COLUMNS ? n * pitch_b + k : k * pitch_b + n), pitch_b);
+            }
+#pragma unroll
+            for (unsigned i = 0; i < down; ++i) {
+                wmma::fragment<wmma::matrix_a, 16, 16, 16, item, wmma::row_major> fragment_a;
+                wmma::load_matrix_sync(fragment_a, a + (warp_row + 16 * i) * pitch_a + k, pitch_a);
+#pragma unroll
+                for (unsigned j = 0; j < across; ++j)
+                    wmma::mma_sync(sums[i][j], fragment_a, fragment_b[j], sums[i][j]);
+            }
+        }
+        __syncthreads();
+    }
+    float *mine = (float *)(room + warp_id() * square); // the tiles are not needed any more
+#pragma unroll
+    for (unsigned i = 0; i < down; ++i)
+#pragma unroll
+        for (unsigned j = 0; j < across; ++j) {
+            wmma::store_matrix_sync(mine, sums[i][j], line, wmma::mem_row_major);
+            __syncwarp();
+            const unsigned r = row + warp_row + 16 * i + lane_id() / 2,
+                           c = column + warp_column + 16 * j + lane_id() % 2 * 8;
+#pragma unroll
+            for (unsigned l = 0; l < 8; ++l)
+                if (r < M && c + l < N)
+                    store_one(C + (offset)r * N + c + l, mine[lane_id() / 2 * line + lane_id() % 2 * 8 + l]);
+            __syncwarp();
+        }
+}
+#endif
+
+#if defined(GEMM_MMA_LDMATRIX) || defined(GEMM_MMA_ASYNC) || !defined(GEMM_ONE)
+// A warp's part of a tile of C, by mma.sync: down x across products of 16 x 8.
+struct warp_product {
+    enum : unsigned { down = TILE_M / WARPS_M / 16, across = TILE_N / WARPS_N / 8, threads = WARP * WARPS_M * WARPS_N };
+    typedef tile<TILE_M, TILE_K * SIZE, PAD> tile_a;
+    typedef tile<COLUMNS ? TILE_N : TILE_K, (COLUMNS ? TILE_K : TILE_N) * SIZE, PAD> tile_b;
+    enum : unsigned { stage = tile_a::size + tile_b::size };
+    float sums[down][across][4];
+    unsigned row, column; // of this warp in the tile
+
+    __device__ __forceinline__ warp_product()
+        : row(warp_id() / WARPS_N * (TILE_M / WARPS_M)), column(warp_id() % WARPS_N * (TILE_N / WARPS_N))
+    {
+#pragma unroll
+        for (unsigned i = 0; i < down; ++i)
+#pragma unroll
+            for (unsigned j = 0; j < across; ++j)
+#pragma unroll
+                for (unsigned l = 0; l < 4; ++l)
+                    sums[i][j][l] = 0.0f;
+    }
+
+    // Adds the product of two tiles. One ldmatrix brings the 16 x 32 bytes of A of one product, or the B of two. Where
+    // B lies by columns it is read like A; where it lies by rows, its squares of 8 x 8 are turned over on the way.
+    __device__ __forceinline__ void add(unsigned a, unsigned b)
+    {
+        const unsigned lane = lane_id();
+#pragma unroll
+        for (unsigned k = 0; k < TILE_K / STEP; ++k) {
+            unsigned of_a[down][4], of_b[across / 2][4];
+#pragma unroll
+            for (unsigned i = 0; i < down; ++i)
+                load_fragments(of_a[i], a + tile_a::place(row + 16 * i + lane % 16, 2 * k + lane / 16));
+#pragma unroll
+            for (unsigned j = 0; j < across / 2; ++j)
+                if (COLUMNS)
+                    load_fragments(of_b[j],
+                                   b + tile_b::place(column + 16 * j + lane / 16 * 8 + lane % 8, 2 * k + lane / 8 % 2));
+                else
+                    load_fragments_turned(of_b[j],
+                                          b + tile_b::place(16 * k + lane % 16, (column + 16 * j) / PIECE + lane / 16));
+#pragma unroll
+            for (unsigned i = 0; i < down; ++i)
+#pragma unroll
+                for (unsigned j = 0; j < across; ++j)
+                    multiply(element(), sums[i][j], of_a[i], of_b[j / 2][j % 2 * 2], of_b[j / 2][j % 2 * 2 + 1]);
+        }
+    }
+
+    // Writes the sums to C, whose tile begins at (first_row, first_column): 4 lanes have 8 neighbours of a row.
+    __device__ __forceinline__ void store(result *C, unsigned first_row, unsigned first_column, unsigned M,
+                                          unsigned N) const
+    {
+        const bool pairs = N % 2 == 0 && is_aligned<2 * sizeof(result)>(C);
+#pragma unroll
+        for (unsigned i = 0; i < down; ++i)
+#pragma unroll
+            for (unsigned j = 0; j < across; ++j)
+#pragma unroll
+                for (unsigned half = 0; half < 2; ++half) {
+                    const unsigned r = first_row + row + 16 * i + 8 * half + lane_id() / 4;
+                    const unsigned c = first_column + column + 8 * j + lane_id() % 4 * 2;
+                    const float first = sums[i][j][2 * half], second = sums[i][j][2 * half + 1];
+                    result *to = C + (offset)r * N + c;
+                    if (r < M && c + 1 < N && pairs)
+                        store_pair(to, first, second);
+                    else if (r < M && c < N) {
+                        store_one(to, first);
+                        if (c + 1 < N)
+                            store_one(to + 1, second);
+                    }
+                }
+    }
+};
+#endif
+
+#if defined(GEMM_MMA_LDMATRIX) || !defined(GEMM_ONE)
+// Fragments by ldmatrix, products by mma.sync, whose layout is known. Against wmma: a lane rounds and writes its own
+// sums, and rows of tiles need no padding, since the place of a piece is ours to choose: the counters show reads of
+// shared memory without bank conflicts. The step still waits for its tiles.
+extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N)
+    gemm_mma_ldmatrix(const element *__restrict__ A, const element *__restrict__ B, result *__restrict__ C, unsigned M,
+                      unsigned N, unsigned K)
+{
+    typedef warp_product product;
+    extern __shared__ __align__(128) unsigned char room[];
+    const matrix from_a = {A, M, K}, from_b = {B, COLUMNS ? N : K, COLUMNS ? K : N};
+    const tile_place at = find_tile(blockIdx.x, ceil_div(M, TILE_M), ceil_div(N, TILE_N));
+    const unsigned row = at.row * TILE_M, column = at.column * TILE_N;
+    unsigned char *b = room + product::tile_a::size;
+    product sums;
+    for (unsigned k = 0; k < K; k += TILE_K) {
+        fill_tile<product::tile_a, false, product::threads>(room, from_a, row, k);
+        fill_tile<product::tile_b, false, product::threads>(b, from_b, COLUMNS ? column : k, COLUMNS ? k : column);
+        __syncthreads();
+        sums.add(shared_address(room), shared_address(b));
+        __syncthreads();
+    }
+    sums.store(C, row, column, M, N);
+}
+#endif
+
+#if defined(GEMM_MMA_ASYNC) || !defined(GEMM_ONE)
+// A ring of STAGES tiles, filled by cp.async: the tiles of STAGES - 1 steps are on their way while one is multiplied.
+// Against mma_ldmatrix: no registers between global and shared memory, one barrier a step, and the latency of memory is
+// hidden as far as the ring reaches. The ring costs shared memory, and with it blocks that run beside each other.
+extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N)
+    gemm_mma_async(const element *__restrict__ A, const element *__restrict__ B, result *__restrict__ C, unsigned M,
+                   unsigned N, unsigned K)
+{
+    typedef warp_product product;
+    extern __shared__ __align__(128) unsigned char room[];
+    const matrix from_a = {A, M, K}, from_b = {B, COLUMNS ? N : K, COLUMNS ? K : N};
+    const tile_place at = find_tile(blockIdx.x, ceil_div(M, TILE_M), ceil_div(N, TILE_N));
+    const unsigned row = at.row * TILE_M, column = at.column * TILE_N, steps = ceil_div(K, TILE_K);
+    auto begin = [&](unsigned step) { // an empty group where there is nothing to copy, so that groups count steps
+        if (step < steps) {
+            unsigned char *to = room + step % STAGES * product::stage;
+            const unsigned k = step * TILE_K;
+            fill_tile<product::tile_a, true, product::threads>(to, from_a, row, k);
+            fill_tile<product::tile_b, true, product::threads>(to + product::tile_a::size, from_b, COLUMNS ? column : k,
+                                                               COLUMNS ? k : column);
+        }
+        copy_async_commit();
+    };
+    product sums;
+#pragma unroll 1
+    for (unsigned step = 0; step < STAGES - 1; ++step)
+        begin(step);
+    for (unsigned step = 0; step < steps; ++step) {
+        copy_async_wait<STAGES - 2>();
+        __syncthreads(); // this step's tiles are there for all, and all have read those of the step before
+        begin(step + STAGES - 1);
+        const unsigned a = shared_address(room + step % STAGES * product::stage);
+        sums.add(a, a + product::tile_a::size);
+    }
+    sums.store(C, row, column, M, N);
+}
+#endif
+
+#if defined(GEMM_WGMMA_TMA) || defined(GEMM_WGMMA_SPECIALISED) || defined(GEMM_STREAM_K) || !defined(GEMM_ONE)
+#if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
+
+// A tile of each operand, as tensor maps bring it: boxes whose rows are 128 bytes, swizzled. Boxes of A have all rows
+// of the tile and 128 bytes of K. Those of B too, if it lies by columns; else they have all k and 64 columns.
+struct stage {
+    enum : unsigned {
+        box = 128 / SIZE, // elements
+        a_bytes = TILE_M * TILE_K * SIZE,
+        b_bytes = TILE_N * TILE_K * SIZE,
+        bytes = a_bytes + b_bytes,
+        a_box = 128 * TILE_M, // bytes
+        b_box = 128 * (COLUMNS ? TILE_N : TILE_K),
+        box_steps = 128 / 32
+    };
+
+    // One thread begins the copies of the tile at (row, column) and k.
+    static __device__ __forceinline__ void load(unsigned char *to, const tensor_map &map_a, const tensor_map &map_b,
+                                                unsigned row, unsigned column, unsigned k, barrier *full)
+    {
+        barrier_expect(full, bytes);
+#pragma unroll
+        for (unsigned i = 0; i < TILE_K / box; ++i)
+            tensor_load(to + i * a_box, map_a, (int)(k + i * box), (int)row, full);
+#pragma unroll
+        for (unsigned i = 0; i < b_bytes / b_box; ++i)
+            tensor_load(to + a_bytes + i * b_box, map_b, (int)(COLUMNS ? k + i * box : column + i * box),
+                        (int)(COLUMNS ? column : k), full);
+    }
+};
+
+// Dynamic shared memory: the ring, from a multiple of 1024 on, since swizzles act on address bits; room for results;
+// barriers. Kernels declare an array that is aligned less, so that the way to that multiple is not optimised out.
+struct ring {
+    enum : unsigned { results = STAGED ? CONSUMERS * 4 * 2 * 2048 : 0 };
+    unsigned char *stages;
+
+    __device__ __forceinline__ ring(unsigned char *shared)
+        : stages(shared + (1024 - shared_address(shared) % 1024) % 1024)
+    {
+    }
+    __device__ __forceinline__ unsigned char *at(unsigned step) const
+    {
+        return stages + step % STAGES * stage::bytes;
+    }
+    __device__ __forceinline__ unsigned char *room() const
+    {
+        return stages + STAGES * stage::bytes;
+    }
+    __device__ __forceinline__ barrier *full(unsigned step) const
+    {
+        return (barrier *)(room() + results) + step % STAGES;
+    }
+    __device__ __forceinline__ barrier *empty(unsigned step) const
+    {
+        return full(step) + STAGES;
+    }
+    // The parity of the use of its stage that this step is.
+    static __device__ __forceinline__ unsigned parity(unsigned step)
+    {
+        return step / STAGES & 1;
+    }
+    // One thread; `readers` arrive on each `empty`.
+    __device__ __forceinline__ void make(unsigned readers) const
+    {
+        for (unsigned i = 0; i < STAGES; ++i) {
+            barrier_init(full(i), 1);
+            barrier_init(empty(i), readers);
+        }
+        barriers_made();
+    }
+};
+
+// What a warp group makes of a tile: its rows, 64 at a time.
+struct group_product {
+    enum : unsigned { down = TILE_M / CONSUMERS / 64, columns = 128 / sizeof(result), parts = TILE_N / columns };
+    float sums[down][TILE_N / 2];
+
+    // Begins to add the product of a stage, or to begin anew where not `add`; a group of wgmma by itself.
+    __device__ __forceinline__ void add(unsigned at, unsigned group, unsigned add)
+    {
+        const offset a = matrix_descriptor<128>(at + group * down * 64 * 128, 16, 1024);
+        const offset b = matrix_descriptor<128>(at + stage::a_bytes, COLUMNS ? 16 : stage::b_box, 1024);
+#pragma unroll
+        for (unsigned i = 0; i < down; ++i)
+            wgmma_keep(sums[i]);
+        wgmma_fence();
+#pragma unroll
+        for (unsigned k = 0; k < TILE_K / STEP; ++k) {
+            const unsigned box = k / stage::box_steps, in_box = k % stage::box_steps * 32;
+            const offset b_k = descriptor_after(b, COLUMNS ? box * stage::b_box + in_box : k * STEP * 128);
+#pragma unroll
+            for (unsigned i = 0; i < down; ++i)
+                wgmma<element, TILE_N>::template multiply<!COLUMNS>(
+                    sums[i], descriptor_after(a, box * stage::a_box + i * 64 * 128 + in_box), b_k, k > 0 || add);
+        }
+        wgmma_commit();
+#pragma unroll
+        for (unsigned i = 0; i < down; ++i)
+            wgmma_keep(sums[i]);
+    }
+
+    // Of a warp group that only multiplies: the sums of so many steps of the ring, of which `count` were before. One
+    // thread says for the group that a stage has been read: wgmma reads for all four warps.
+    __device__ __forceinline__ void consume(const ring &ring, unsigned group, unsigned steps, unsigned &count)
+    {
+        for (unsigned step = 0; step < steps; ++step, ++count) {
+            barrier_wait(ring.full(count), ring.parity(count));
+            add(shared_address(ring.at(count)), group, step > 0);
+            wgmma_wait<1>(); // the step before this one has been read
+            if (step > 0 && threadIdx.x % 128 == 0)
+                barrier_arrive(ring.empty(count - 1));
+        }
+        wgmma_wait<0>();
+        if (threadIdx.x % 128 == 0)
+            barrier_arrive(ring.empty(count - 1));
+        __syncwarp();
+    }
+
+    // Each thread writes its sums: 4 lanes have 8 neighbours of a row, which is half a sector of 16-bit results.
+    __device__ __forceinline__ void store(result *C, unsigned first_row, unsigned first_column, unsigned M,
+                                          unsigned N) const
+    {
+        const unsigned r0 = first_row + warp_id() % 4 * 16 + lane_id() / 4, c0 = first_column + lane_id() % 4 * 2;
+#pragma unroll
+        for (unsigned i = 0; i < down; ++i)
+#pragma unroll
+            for (unsigned j = 0; j < TILE_N / 8; ++j)
+#pragma unroll
+                for (unsigned half = 0; half < 2; ++half) {
+                    const unsigned r = r0 + 64 * i + 8 * half, c = c0 + 8 * j;
+                    if (r < M && c < N) // N is a multiple of 8
+                        store_pair(C + (offset)r * N + c, sums[i][4 * j + 2 * half], sums[i][4 * j + 2 * half + 1]);
+                }
+    }
+
+    // Sums as they are, to and from global memory: a thread's quads lie 128 quads apart.
+    __device__ __forceinline__ void save(float4 *to)
+    {
+        each_quad([&](const float *d, unsigned i) { to[i * 128] = {d[0], d[1], d[2], d[3]}; });
+    }
+
+    __device__ __forceinline__ void restore(const float4 *from)
+    {
+        each_quad([&](float *d, unsigned i) {
+            const float4 quad = __ldcg(from + i * 128);
+            d[0] = quad.x, d[1] = quad.y, d[2] = quad.z, d[3] = quad.w;
+        });
+    }
+
+    __device__ __forceinline__ void add_saved(const float4 *from)
+    {
+        each_quad([&](float *d, unsigned i) {
+            const float4 quad = __ldcg(from + i * 128);
+            d[0] += quad.x, d[1] += quad.y, d[2] += quad.z, d[3] += quad.w;
+        });
+    }
+
+    // Each warp lays 16 rows of 128 bytes into shared memory, swizzled, and a copy by tensor map takes them out, whole
+    // lines at a time, while the warp goes on: it has room for two.
+    __device__ __forceinline__ void store_staged(const tensor_map &map_c, unsigned char *room, unsigned first_row,
+                                                 unsigned first_column) const
+    {
+        const unsigned lane = lane_id();
+        unsigned char *mine = room + warp_id() % (4 * CONSUMERS) * (2 * 2048);
+#pragma unroll
+        for (unsigned i = 0; i < down; ++i)
+#pragma unroll
+            for (unsigned part = 0; part < parts; ++part) {
+                unsigned char *buffer = mine + (i * parts + part) % 2 * 2048;
+                if (lane == 0)
+                    tensor_store_wait<1>();
+                __syncwarp();
+                write_part(buffer, sums[i] + part * columns / 2, lane);
+                fence_async();
+                __syncwarp();
+                if (lane == 0) {
+                    tensor_store(map_c, (int)(first_column + part * columns),
+                                 (int)(first_row + 64 * i + warp_id() % 4 * 16), buffer);
+                    tensor_store_commit();
+                }
+            }
+    }
+
+  private:
+    template <class Do> __device__ __forceinline__ void each_quad(Do &&act)
+    {
+#pragma unroll
+        for (unsigned i = 0; i < down; ++i)
+#pragma unroll
+            for (unsigned j = 0; j < TILE_N / 8; ++j)
+                act(sums[i] + 4 * j, i * (TILE_N / 8) + j);
+    }
+
+    static __device__ __forceinline__ void write_part(unsigned char *buffer, const float *d, unsigned lane)
+    {
+        if (sizeof(result) == 4) {
+            // 4 rows of 32 bytes go at once. Swizzled as they are, rows 0 and 1 would share banks, and so would 2 and
+            // 3: odd rows write 16 columns further on, and these 16 later.
+            const bool odd = lane / 4 % 2;
+#pragma unroll
+            for (unsigned j = 0; j < columns / 8; ++j)
+#pragma unroll
+                for (unsigned half = 0; half < 2; ++half) {
+                    const unsigned i = 4 * j + 2 * half, other = 4 * (j ^ 2) + 2 * half;
+                    const unsigned place = (lane / 4 + 8 * half) * 128 + (j ^ 2 * odd) * 32 + lane % 4 * 8;
+                    store_pair((float *)(buffer + swizzled<128>(place)), odd ? d[other] : d[i],
+                               odd ? d[other + 1] : d[i + 1]);
+                }
+        } else {
+            typedef choose<RESULT, f16, f16, bf16> half_result;
+#pragma unroll
+            for (unsigned j = 0; j < columns / 8; j += 2)
+                store_fragments(shared_address(buffer) + swizzled<128>(lane % 16 * 128 + j * 16 + lane / 16 * 16),
+                                pack_pair(half_result(), d[4 * j], d[4 * j + 1]),
+                                pack_pair(half_result(), d[4 * j + 2], d[4 * j + 3]),
+                                pack_pair(half_result(), d[4 * j + 4], d[4 * j + 5]),
+                                pack_pair(half_result(), d[4 * j + 6], d[4 * j + 7]));
+        }
+    }
+};
+#endif
+#endif
+
+#if defined(GEMM_WGMMA_TMA) || !defined(GEMM_ONE)
+// A ring that tensor maps fill, and products of warp groups straight from shared memory. Against mma_async: one thread
+// begins the copy of a whole box, nothing passes through registers but the sums, no lane computes an address, no
+// barrier of the block: who waits, waits for bytes. The thread that fills the ring multiplies too, so its warp group
+// stands still where it waits for the others to be done with a stage.
+extern "C" __global__ void __launch_bounds__(128 * CONSUMERS)
+    gemm_wgmma_tma(const __grid_constant__ tensor_map map_a, const __grid_constant__ tensor_map map_b,
+                   const __grid_constant__ tensor_map map_c, result *C, unsigned M, unsigned N, unsigned K)
+{
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+    extern __shared__ __align__(16) unsigned char shared[];
+    const ring ring(shared);
+    const unsigned group = threadIdx.x / 128, steps = ceil_div(K, TILE_K);
+    const tile_place at = find_tile(blockIdx.x, ceil_div(M, TILE_M), ceil_div(N, TILE_N));
+    const unsigned row = at.row * TILE_M, column = at.column * TILE_N;
+    if (threadIdx.x == 0) {
+        ring.make(CONSUMERS);
+        for (unsigned step = 0; step < STAGES && step < steps; ++step)
+            stage::load(ring.at(step), map_a, map_b, row, column, step * TILE_K, ring.full(step));
+    }
+    __syncthreads();
+    group_product product;
+    for (unsigned step = 0; step < steps; ++step) {
+        barrier_wait(ring.full(step), ring.parity(step));
+        product.add(shared_address(ring.at(step)), group, step > 0);
+        wgmma_wait<1>(); // the step before this one has been read
+        const unsigned next = step + STAGES - 1;
+        if (step > 0 && threadIdx.x % 128 == 0)
+            barrier_arrive(ring.empty(step - 1));
+        if (step > 0 && threadIdx.x == 0 && next < steps) {
+            barrier_wait(ring.empty(next), ring.parity(next) ^ 1);
+            stage::load(ring.at(next), map_a, map_b, row, column, next * TILE_K, ring.full(next));
+        }
+        __syncwarp();
+    }
+    wgmma_wait<0>();
+    const unsigned first_row = row + group * group_product::down * 64;
+    if (STAGED) {
+        product.store_staged(map_c, ring.room(), first_row, column);
+        if (lane_id() == 0)
+            tensor_store_wait<0>();
+    } else
+        product.store(C, first_row, column, M, N);
+#endif
+}
+#endif
+
+#if defined(GEMM_WGMMA_SPECIALISED) || !defined(GEMM_ONE)
+// One warp group fills the ring, the others multiply. Against wgmma_tma: no one who multiplies waits for a free stage,
+// and registers that the producer does not need move to the sums (setmaxnreg). As many blocks as fit on the device
+// stay, and take tiles by turns: while the consumers write one tile, the producer already fills the ring for the next.
+extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
+    gemm_wgmma_specialised(const __grid_constant__ tensor_map map_a, const __grid_constant__ tensor_map map_b,
+                           const __grid_constant__ tensor_map map_c, result *C, unsigned M, unsigned N, unsigned K)
+{
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+    extern __shared__ __align__(16) unsigned char shared[];
+    const ring ring(shared);
+    const unsigned group = threadIdx.x / 128, steps = ceil_div(K, TILE_K);
+    const unsigned tiles_m = ceil_div(M, TILE_M), tiles_n = ceil_div(N, TILE_N);
+    if (threadIdx.x == 0)
+        ring.make(CONSUMERS);
+    __syncthreads();
+    unsigned count = 0; // steps of all tiles so far
+    if (group == CONSUMERS) {
+        if (CONSUMERS > 1)
+            registers_give<CONSUMERS == 2 ? 24 : 32>();
+        if (threadIdx.x % 128 == 0) {
+            tensor_prefetch(map_a);
+            tensor_prefetch(map_b);
+            for (unsigned tile = blockIdx.x; tile < tiles_m * tiles_n; tile += gridDim.x) {
+                const tile_place at = find_tile(tile, tiles_m, tiles_n);
+                for (unsigned step = 0; step < steps; ++step, ++count) {
+                    barrier_wait(ring.empty(count), ring.parity(count) ^ 1);
+                    stage::load(ring.at(count), map_a, map_b, at.row * TILE_M, at.column * TILE_N, step * TILE_K,
+                                ring.full(count));
+                }
+            }
+        }
+        return;
+    }
+    if (CONSUMERS > 1)
+        registers_take<CONSUMERS == 2 ? 240 : 160>();
+    const unsigned down = group * group_product::down * 64;
+    for (unsigned tile = blockIdx.x; tile < tiles_m * tiles_n; tile += gridDim.x) {
+        const tile_place at = find_tile(tile, tiles_m, tiles_n);
+        group_product product;
+        product.consume(ring, group, steps, count);
+        if (STAGED)
+            product.store_staged(map_c, ring.room(), at.row * TILE_M + down, at.column * TILE_N);
+        else
+            product.store(C, at.row * TILE_M + down, at.column * TILE_N, M, N);
+    }
+    if (STAGED && lane_id() == 0)
+        tensor_store_wait<0>();
+#endif
+}
+#endif
+
+#if defined(GEMM_STREAM_K) || !defined(GEMM_ONE)
+// Blocks share steps, not tiles: all steps of all tiles, in a row, are cut into equal parts, one per block. Against
+// wgmma_specialised: no block is idle where tiles are few, or do not come out even; what it costs are tiles that
+// several blocks have parts of. Their sums go through global memory, where they mostly stay in the L2, and the block
+// that comes last adds the parts in order of k: so the answer is the same in every run, and nobody waits for anybody.
+//
+// `partial` has two places for each block: 0 for the tile that it goes on with, 1 for the one that it begins and does
+// not end. `counters` are 0, one for each warp group and tile, and are so again at the end.
+extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
+    gemm_stream_k(const __grid_constant__ tensor_map map_a, const __grid_constant__ tensor_map map_b,
+                  const __grid_constant__ tensor_map map_c, result *C, float4 *partial, unsigned *counters,
+                  unsigned share, unsigned M, unsigned N, unsigned K)
+{
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+    extern __shared__ __align__(16) unsigned char shared[];
+    const ring ring(shared);
+    unsigned *earlier = (unsigned *)(ring.full(0) + 2 * STAGES); // parts of a tile that were there before this block's
+    const unsigned group = threadIdx.x / 128, thread = threadIdx.x % 128, steps = ceil_div(K, TILE_K);
+    const unsigned tiles_m = ceil_div(M, TILE_M), tiles_n = ceil_div(N, TILE_N);
+    const unsigned begin = blockIdx.x * share, end = min(begin + share, tiles_m * tiles_n * steps);
+    if (threadIdx.x == 0)
+        ring.make(CONSUMERS);
+    __syncthreads();
+    unsigned count = 0; // steps so far
+    if (group == CONSUMERS) {
+        if (CONSUMERS > 1)
+            registers_give<CONSUMERS == 2 ? 24 : 32>();
+        if (thread == 0)
+            for (unsigned at = begin; at < end; ++at, ++count) {
+                const tile_place place = find_tile(at / steps, tiles_m, tiles_n);
+                barrier_wait(ring.empty(count), ring.parity(count) ^ 1);
+                stage::load(ring.at(count), map_a, map_b, place.row * TILE_M, place.column * TILE_N,
+                            at % steps * TILE_K, ring.full(count));
+            }
+        return;
+    }
+    if (CONSUMERS > 1)
+        registers_take<CONSUMERS == 2 ? 240 : 160>();
+    constexpr unsigned quads = group_product::down * TILE_N / 8; // of a thread
+    auto place_of = [&](unsigned block, unsigned place) {
+        return partial + ((offset)(2 * block + place) * CONSUMERS + group) * quads * 128 + thread;
+    };
+    for (unsigned at = begin; at < end;) {
+        const unsigned tile = at / steps, from = tile * steps, mine = min(from + steps, end) - at;
+        group_product product;
+        product.consume(ring, group, mine, count);
+        at += mine;
+        if (mine < steps) { // others have parts of it
+            const unsigned first = from / share, last = (from + steps - 1) / share;
+            product.save(place_of(blockIdx.x, blockIdx.x == first));
+            __threadfence();
+            group_sync(1 + group, 128);
+            if (thread == 0)
+                earlier[group] = atomicInc(counters + tile * CONSUMERS + group, last - first);
+            group_sync(1 + group, 128);
+            if (earlier[group] < last - first)
+                continue;
+            __threadfence();
+            product.restore(place_of(first, 1));
+            for (unsigned block = first + 1; block <= last; ++block)
+                product.add_saved(place_of(block, 0));
+        }
+        const tile_place place = find_tile(tile, tiles_m, tiles_n);
+        const unsigned row = place.row * TILE_M + group * group_product::down * 64;
+        if (STAGED)
+            product.store_staged(map_c, ring.room(), row, place.column * TILE_N);
+        else
+            product.store(C, row, place.column * TILE_N, M, N);
+    }
+    if (STAGED && lane_id() == 0)
+        tensor_store_wait<0>();
+#endif
+}
+#endif

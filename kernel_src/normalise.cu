@@ -1,0 +1,729 @@
+// normalise.cu - rows of numbers made comparable: softmax, layer norm or RMS norm of each of ROWS rows of WIDTH elements,
+// floats or bfloat16, in four ways.
+//
+//   softmax     y = exp(x - m) / sum of exp(x - m), m the row's maximum
+//   layer norm  y = (x - mean) / sqrt(variance + epsilon) * gamma + beta, the variance being the mean of (x - mean)^2
+//   RMS norm    y = x / sqrt(mean of x^2 + epsilon) * gamma
+//
+// There is little to compute, so the bound is one read and one write of every element; what differs is how often a row
+// is read, and who waits for whom before it is written. All is computed in single precision; y is rounded once, to
+// nearest even.
+//
+// What the answer is, in every variant:
+//   softmax     a row that has a NaN or +infinity is NaN throughout, and so is one of -infinity alone. Beside a finite
+//               element, -infinity gives 0. Differences beyond what exp can hold give 0: nothing overflows.
+//   layer norm  a row that has a NaN or an infinity is NaN throughout. The variance is taken around the mean: in a second
+//               pass, or by the formulas of Welford and Chan where there is one pass (`online`). The difference of two
+//               means, E[x^2] - E[x]^2, would lose all digits where the mean is large. A row whose sum of squares
+//               passes the largest float has no stated answer.
+//   RMS norm    a NaN makes the row NaN; an infinity makes itself NaN and all else 0. The same row without stated answer.
+// Each gives the same bits in every run: all sums are in an order that the tuning parameters alone decide.
+//
+// ROWS and WIDTH may be anything below 2^31, 0 included. x, y, gamma and beta begin at multiples of 16 bytes; a row need
+// not, as its length may be odd.
+//
+// The tuning parameters are macros. A spec sets them; the defaults are for an editor. A kernel is compiled where its own
+// macro NORMALISE_<NAME> is set, or where NORMALISE_ONE is not.
+
+#include "common.cuh"
+
+#ifndef KIND
+#define KIND 0 // 0: softmax, 1: layer norm, 2: RMS norm
+#endif
+#ifndef BF16
+#define BF16 1 // 0: floats, 1: bfloat16
+#endif
+#ifndef BLOCK
+#define BLOCK 256 // threads of a block
+#endif
+#ifndef WORDS
+#define WORDS 4 // words of 4 bytes that a thread loads at once: 2 or 4
+#endif
+#ifndef ALIGNED
+#define ALIGNED 0 // 1: every row's length is a multiple of what is loaded at once (of WORDS words)
+#endif
+#ifndef IN_FLIGHT
+#define IN_FLIGHT 4 // online: vectors in flight per thread
+#endif
+#ifndef LANES
+#define LANES 256 // register_row: threads that share a row; a power of two that divides BLOCK
+#endif
+#ifndef VECTORS
+#define VECTORS 4 // register_row, cluster_row: vectors of a row that a thread holds
+#endif
+#ifndef KEEP
+#define KEEP 0 // register_row, cluster_row: where: 0: registers, as floats, 1: registers, as they came, 2: shared memory
+#endif
+#ifndef AHEAD
+#define AHEAD 0 // register_row, cluster_row: rows on their way while one is worked on: 0 or 1, with KEEP 2 up to 3
+#endif
+#ifndef PER_SM
+#define PER_SM 0 // register_row: blocks that an SM has room for; 0: a block has no second turn
+#endif
+#ifndef HOLD_WEIGHTS
+#define HOLD_WEIGHTS 0 // register_row, cluster_row: 1: gamma and beta are kept in registers from row to row
+#endif
+#ifndef STREAMING
+#define STREAMING 0 // 1: loads that come once, and all stores, are marked as used once (ld.cs, st.cs)
+#endif
+
+enum : unsigned { SOFTMAX, LAYER_NORM, RMS_NORM };
+enum : unsigned {
+    PER_WORD = BF16 ? 2 : 1,
+    VECTOR = WORDS * PER_WORD // elements that are loaded at once
+};
+typedef choose<BF16, float, unsigned short> element;
+typedef vec<unsigned, WORDS> words_at_once;
+
+// ---- elements ----
+
+__device__ __forceinline__ float widen(unsigned short e) // a bfloat16 is the upper half of a float
+{
+    return __uint_as_float((unsigned)e << 16);
+}
+
+__device__ __forceinline__ float widen(float e)
+{
+    return e;
+}
+
+// Two floats as bfloat16 in one word, rounded to nearest even.
+__device__ __forceinline__ unsigned narrow(float low, float high)
+{
+#if __CUDA_ARCH__ >= 800
+    unsigned word;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low));
+    return word;
+#else
+    unsigned half[2] = {__float_as_uint(low), __float_as_uint(high)};
+    for (unsigned i = 0; i < 2; ++i)
+        half[i] = (half[i] << 1) > 0xff000000u ? 0x7fffu : (half[i] + 0x7fff + (half[i] >> 16 & 1)) >> 16;
+    return half[1] << 16 | half[0];
+#endif
+}
+
+__device__ __forceinline__ void put(float *to, float value)
+{
+    *to = value;
+}
+
+__device__ __forceinline__ void put(unsigned short *to, float value)
+{
+    *to = (unsigned short)narrow(value, 0);
+}
+
+// The VECTOR elements of some words as floats, and back.
+__device__ __forceinline__ void widen(float *to, const unsigned *words)
+{
+#pragma unroll
+    for (unsigned w = 0; w < WORDS; ++w)
+        if (BF16) {
+            to[2 * w] = __uint_as_float(words[w] << 16);
+            to[2 * w + 1] = __uint_as_float(words[w] & 0xffff0000u);
+        } else {
+            to[w] = __uint_as_float(words[w]);
+        }
+}
+
+__device__ __forceinline__ void narrow(unsigned *words, const float *from)
+{
+#pragma unroll
+    for (unsigned w = 0; w < WORDS; ++w)
+        words[w] = BF16 ? narrow(from[2 * w], from[2 * w + 1]) : __float_as_uint(from[w]);
+}
+
+// ---- a row's vectors ----
+
+// What stands where a vector reaches beyond its row: it changes neither a maximum, nor a sum of exp(x - m), nor a sum.
+enum : unsigned { OUTSIDE = KIND != SOFTMAX ? 0 : BF16 ? 0xff80ff80u : 0xff800000u }; // -infinity
+
+// Rows are cut where memory has multiples of a vector's size: vector j has the row's elements from VECTOR * j - shift on.
+// Of the first and last ones some may belong to the neighbours; not if rows are ALIGNED.
+struct Row {
+    offset begin;          // of the row
+    unsigned shift, width; // elements of the first vector before the row; the row's
+
+    __device__ __forceinline__ Row(offset row, unsigned width)
+        : begin(row * width), shift(ALIGNED ? 0 : (unsigned)(begin % VECTOR)), width(width)
+    {
+    }
+    __device__ __forceinline__ unsigned first(unsigned j) const // "negative" in a first vector
+    {
+        return VECTOR * j - shift;
+    }
+    __device__ __forceinline__ bool has(unsigned j, unsigned k) const // element k of vector j
+    {
+        return first(j) + (ALIGNED ? 0 : k) < width;
+    }
+    __device__ __forceinline__ bool has_all(unsigned j) const
+    {
+        return ALIGNED ? first(j) < width : first(j) < width && first(j) + VECTOR <= width;
+    }
+    __device__ __forceinline__ unsigned count() const // of vectors
+    {
+        return ceil_div(shift + width, VECTOR);
+    }
+};
+
+// Vector j of a row of x, in parts where the row has not all of it.
+__device__ __forceinline__ void load_vector(unsigned (&words)[WORDS], const element *x, Row row, unsigned j)
+{
+    if (row.has_all(j)) {
+        *(words_at_once *)words = load<STREAMING>((const words_at_once *)(x + row.begin + row.first(j)));
+        return;
+    }
+#pragma unroll
+    for (unsigned w = 0; w < WORDS; ++w)
+        words[w] = OUTSIDE;
+    if (ALIGNED)
+        return;
+#pragma unroll
+    for (unsigned k = 0; k < VECTOR; ++k)
+        if (row.has(j, k)) {
+            const element *from = x + row.begin + (row.first(j) + k);
+            if (BF16)
+                words[k / 2] = k % 2 ? (words[k / 2] & 0xffff) | (unsigned)*(const unsigned short *)from << 16
+                                     : (words[k / 2] & 0xffff0000u) | *(const unsigned short *)from;
+            else
+                words[k / PER_WORD] = *(const unsigned *)from;
+        }
+}
+
+__device__ __forceinline__ void store_vector(element *y, Row row, unsigned j, const float (&f)[VECTOR])
+{
+    if (row.has_all(j)) {
+        alignas(16) unsigned words[WORDS];
+        narrow(words, f);
+        store<STREAMING>((words_at_once *)(y + row.begin + row.first(j)), *(const words_at_once *)words);
+    } else if (!ALIGNED) {
+#pragma unroll
+        for (unsigned k = 0; k < VECTOR; ++k)
+            if (row.has(j, k))
+                put(y + row.begin + (row.first(j) + k), f[k]);
+    }
+}
+
+// As floats: the weights (gamma, beta) of vector j.
+__device__ __forceinline__ void load_weights(float (&to)[VECTOR], const element *weights, Row row, unsigned j)
+{
+    if (ALIGNED && row.has_all(j)) {
+        alignas(16) unsigned words[WORDS];
+        *(words_at_once *)words = *(const words_at_once *)(weights + row.first(j));
+        widen(to, words);
+        return;
+    }
+#pragma unroll
+    for (unsigned k = 0; k < VECTOR; ++k)
+        to[k] = !ALIGNED && row.has(j, k) ? widen(weights[row.first(j) + k]) : 0;
+}
+
+// ---- arithmetic ----
+
+__device__ __forceinline__ float least()
+{
+    return __uint_as_float(0xff800000); // -infinity
+}
+
+struct Maximum { // NaN is left out; exp(NaN) brings it into the sum
+    typedef float item;
+    static __device__ __forceinline__ item combine(item a, item b)
+    {
+        return fmaxf(a, b);
+    }
+};
+
+typedef Plus<float> Sum;
+
+// What exponents are taken relative to. Of a row of -infinity alone it is 0, so that each of its exponentials is 0.
+__device__ __forceinline__ float base_of(float maximum)
+{
+    return maximum == least() ? 0 : maximum;
+}
+
+// exp(x - base), by the special-function unit. The difference is taken before it is multiplied by log2(e): in one
+// multiply-add, x log2(e) - base log2(e), the rounding of the second product alone would be an error that grows with
+// the base. Below 2^-126 it is 0.
+__device__ __forceinline__ float exp_from(float x, float base)
+{
+    float power = (x - base) * 1.44269504f, result;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(power));
+    return result;
+}
+
+// What a row's elements become: exp(x - base) * scale, (x - base) * scale or x * scale.
+struct Result {
+    float base, scale;
+    __device__ __forceinline__ float of(float x) const
+    {
+        return KIND == SOFTMAX ? exp_from(x, base) * scale : KIND == LAYER_NORM ? (x - base) * scale : x * scale;
+    }
+};
+
+__device__ __forceinline__ float weigh(float normal, float gamma, float beta)
+{
+    return KIND == SOFTMAX ? normal : KIND == LAYER_NORM ? normal * gamma + beta : normal * gamma;
+}
+
+// ---- threads that share a row ----
+
+template <class T> __device__ __forceinline__ T shuffle_xor(T mine, unsigned distance)
+{
+    return __shfl_xor_sync(ALL_LANES, mine, distance);
+}
+
+// What the items of `count` neighbouring lanes make, at most a warp; all of them get it.
+template <class Op, unsigned count> __device__ __forceinline__ typename Op::item lanes_reduce(typename Op::item mine)
+{
+#pragma unroll
+    for (unsigned distance = count / 2; distance > 0; distance /= 2)
+        mine = Op::combine(mine, shuffle_xor(mine, distance));
+    return mine;
+}
+
+// The same for `count` neighbouring threads of a block; all threads of the block must call. `turn` counts calls: they
+// use two arrays in turn, so that one barrier a call will do.
+template <class Op, unsigned count>
+__device__ __forceinline__ typename Op::item threads_reduce(typename Op::item mine, unsigned &turn)
+{
+    constexpr unsigned near = count < WARP ? count : WARP, warps = ceil_div(count, (unsigned)WARP);
+    mine = lanes_reduce<Op, near>(mine);
+    if (count <= WARP)
+        return mine;
+    __shared__ typename Op::item partials[2][BLOCK / WARP];
+    typename Op::item *now = partials[turn++ % 2];
+    if (lane_id() == 0)
+        now[warp_id()] = mine;
+    __syncthreads();
+    return lanes_reduce<Op, warps>(now[warp_id() / warps * warps + lane_id() % warps]);
+}
+
+#if defined(NORMALISE_TWO_PASS) || !defined(NORMALISE_ONE)
+// A block a row, an element a thread and turn: what the formulas say, pass by pass.
+//
+// Softmax and layer norm read the row three times, RMS norm twice. A row of some KB is still in the L1 or L2 when it is
+// read again, so that memory delivers it once; but each pass waits for the one before, with a barrier between, and a
+// thread has few bytes on their way.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    normalise_two_pass(const element *__restrict__ x, const element *__restrict__ gamma,
+                       const element *__restrict__ beta, element *__restrict__ y, unsigned width, float epsilon)
+{
+    const offset begin = (offset)blockIdx.x * width;
+    Result result = {0, 0};
+    unsigned turn = 0;
+    float sum = 0;
+    if (KIND == SOFTMAX) {
+        float maximum = least();
+        for (unsigned i = threadIdx.x; i < width; i += BLOCK)
+            maximum = fmaxf(maximum, widen(x[begin + i]));
+        result.base = base_of(threads_reduce<Maximum, BLOCK>(maximum, turn));
+        for (unsigned i = threadIdx.x; i < width; i += BLOCK)
+            sum += exp_from(widen(x[begin + i]), result.base);
+        result.scale = 1 / threads_reduce<Sum, BLOCK>(sum, turn);
+    } else {
+        if (KIND == LAYER_NORM) {
+            for (unsigned i = threadIdx.x; i < width; i += BLOCK)
+                sum += widen(x[begin + i]);
+            result.base = threads_reduce<Sum, BLOCK>(sum, turn) / width;
+        }
+        float squares = 0;
+        for (unsigned i = threadIdx.x; i < width; i += BLOCK) {
+            float d = widen(x[begin + i]) - result.base;
+            squares += d * d;
+        }
+        result.scale = rsqrtf(threads_reduce<Sum, BLOCK>(squares, turn) / width + epsilon);
+    }
+    for (unsigned i = threadIdx.x; i < width; i += BLOCK)
+        put(y + begin + i, weigh(result.of(widen(x[begin + i])), KIND == SOFTMAX ? 0 : widen(gamma[i]),
+                                 KIND == LAYER_NORM ? widen(beta[i]) : 0));
+}
+#endif
+
+#if defined(NORMALISE_ONLINE) || !defined(NORMALISE_ONE)
+// ---- what is known of some elements of a row after one look at them ----
+//
+//   item      identity, combine: as of any operator
+//   take      the item of an item and a vector's elements
+//   result    what the row's elements become
+
+struct Exponentials { // the maximum m, and the sum of exp(x - m): where m grows, the sum is scaled down
+    struct item {
+        float m, sum;
+    };
+    static __device__ __forceinline__ item identity()
+    {
+        return {least(), 0};
+    }
+    static __device__ __forceinline__ item combine(item a, item b)
+    {
+        float m = fmaxf(a.m, b.m), base = base_of(m);
+        return {m, a.sum * exp_from(a.m, base) + b.sum * exp_from(b.m, base)};
+    }
+    static __device__ __forceinline__ item take(item mine, const float (&f)[VECTOR], Row, unsigned)
+    {
+        float m = mine.m;
+#pragma unroll
+        for (unsigned k = 0; k < VECTOR; ++k)
+            m = fmaxf(m, f[k]);
+        float base = base_of(m), sum = mine.sum * exp_from(mine.m, base);
+#pragma unroll
+        for (unsigned k = 0; k < VECTOR; ++k)
+            sum += exp_from(f[k], base);
+        return {m, sum};
+    }
+    static __device__ __forceinline__ Result result(item all, unsigned, float)
+    {
+        return {base_of(all.m), 1 / all.sum};
+    }
+};
+
+struct Moments { // Welford's: how many, their mean, the sum of the squares of their distances from it
+    struct item {
+        float count, mean, squares;
+    };
+    static __device__ __forceinline__ item identity()
+    {
+        return {0, 0, 0};
+    }
+    static __device__ __forceinline__ item combine(item a, item b) // Chan, Golub and LeVeque
+    {
+        float count = a.count + b.count, part = count == 0 ? 0 : b.count / count, apart = b.mean - a.mean;
+        return {count, a.mean + apart * part, a.squares + b.squares + apart * apart * (a.count * part)};
+    }
+    static __device__ __forceinline__ item take(item mine, const float (&f)[VECTOR], Row row, unsigned j)
+    {
+        item some = identity();
+#pragma unroll
+        for (unsigned k = 0; k < VECTOR; ++k)
+            some.mean += f[k]; // 0 outside
+        if (ALIGNED) {
+            some.count = VECTOR;
+        } else {
+#pragma unroll
+            for (unsigned k = 0; k < VECTOR; ++k)
+                some.count += row.has(j, k) ? 1 : 0;
+        }
+        some.mean /= some.count;
+#pragma unroll
+        for (unsigned k = 0; k < VECTOR; ++k)
+            if (row.has(j, k))
+                some.squares += (f[k] - some.mean) * (f[k] - some.mean);
+        return combine(mine, some);
+    }
+    static __device__ __forceinline__ Result result(item all, unsigned width, float epsilon)
+    {
+        return {all.mean, rsqrtf(all.squares / width + epsilon)};
+    }
+};
+
+struct Squares : Plus<float> {
+    static __device__ __forceinline__ item take(item mine, const float (&f)[VECTOR], Row, unsigned)
+    {
+#pragma unroll
+        for (unsigned k = 0; k < VECTOR; ++k)
+            mine += f[k] * f[k];
+        return mine;
+    }
+    static __device__ __forceinline__ Result result(item all, unsigned width, float epsilon)
+    {
+        return {0, rsqrtf(all / width + epsilon)};
+    }
+};
+
+__device__ __forceinline__ Exponentials::item shuffle_xor(Exponentials::item mine, unsigned distance)
+{
+    return {shuffle_xor(mine.m, distance), shuffle_xor(mine.sum, distance)};
+}
+
+__device__ __forceinline__ Moments::item shuffle_xor(Moments::item mine, unsigned distance)
+{
+    return {shuffle_xor(mine.count, distance), shuffle_xor(mine.mean, distance), shuffle_xor(mine.squares, distance)};
+}
+
+typedef choose<KIND, Exponentials, Moments, Squares> Known;
+
+// A block a row, in two reads: one pass finds all that is to be known of the row, the other writes.
+//
+// Against two_pass: a pass less, words of 16 bytes, IN_FLIGHT of them on their way a thread. The price is a little
+// arithmetic: the maximum or mean of what came so far changes, and the sum is corrected for it, once a vector.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    normalise_online(const element *__restrict__ x, const element *__restrict__ gamma, const element *__restrict__ beta,
+                     element *__restrict__ y, unsigned width, float epsilon)
+{
+    const Row row(blockIdx.x, width);
+    const unsigned count = row.count();
+    typename Known::item mine = Known::identity();
+    for (unsigned j = threadIdx.x; j < count; j += IN_FLIGHT * BLOCK) {
+        alignas(16) unsigned words[IN_FLIGHT][WORDS];
+#pragma unroll
+        for (unsigned i = 0; i < IN_FLIGHT; ++i)
+            load_vector(words[i], x, row, j + i * BLOCK);
+#pragma unroll
+        for (unsigned i = 0; i < IN_FLIGHT; ++i) {
+            float f[VECTOR];
+            widen(f, words[i]);
+            if (j + i * BLOCK < count)
+                mine = Known::take(mine, f, row, j + i * BLOCK);
+        }
+    }
+    unsigned turn = 0;
+    const Result result = Known::result(threads_reduce<Known, BLOCK>(mine, turn), width, epsilon);
+    for (unsigned j = threadIdx.x; j < count; j += IN_FLIGHT * BLOCK) {
+        alignas(16) unsigned words[IN_FLIGHT][WORDS];
+#pragma unroll
+        for (unsigned i = 0; i < IN_FLIGHT; ++i)
+            load_vector(words[i], x, row, j + i * BLOCK);
+#pragma unroll
+        for (unsigned i = 0; i < IN_FLIGHT; ++i) {
+            float f[VECTOR], g[VECTOR] = {}, b[VECTOR] = {};
+            widen(f, words[i]);
+            if (KIND != SOFTMAX)
+                load_weights(g, gamma, row, j + i * BLOCK);
+            if (KIND == LAYER_NORM)
+                load_weights(b, beta, row, j + i * BLOCK);
+#pragma unroll
+            for (unsigned k = 0; k < VECTOR; ++k)
+                f[k] = weigh(result.of(f[k]), g[k], b[k]);
+            store_vector(y, row, j + i * BLOCK, f);
+        }
+    }
+}
+#endif
+
+#if defined(NORMALISE_REGISTER_ROW) || defined(NORMALISE_CLUSTER_ROW) || !defined(NORMALISE_ONE)
+// ---- rows that are held on the SM between their read and their write ----
+
+enum : unsigned { AS_FLOATS, AS_WORDS, IN_SHARED, STAGES = AHEAD + 1 };
+
+// A thread's vectors of a row. Each thread reads of shared memory only what it copied there itself, so that it waits for
+// its own copies and no barrier is needed.
+//
+//   fetch     asks for a row
+//   arrived   the row that was asked for first is what the others speak of
+//   get, set  the floats of vector v; what was set is got again AS_FLOATS alone, elsewhere it must be computed again
+//   leave     that row is done with
+struct Held {
+    float floats[KEEP == AS_FLOATS ? VECTORS : 1][VECTOR];
+    alignas(16) unsigned words[KEEP == AS_WORDS ? VECTORS : 1][WORDS];
+    alignas(16) unsigned next[KEEP == IN_SHARED ? 1 : VECTORS][WORDS]; // what was asked for
+    uint4 *room;                                                      // in shared memory: STAGES rows
+    unsigned newest, stage;                                           // of them: to be asked for, and arrived
+
+    __device__ __forceinline__ uint4 *place(unsigned s, unsigned v)
+    {
+        return room + (s * VECTORS + v) * BLOCK + threadIdx.x;
+    }
+    __device__ __forceinline__ void begin(uint4 *shared)
+    {
+        room = shared;
+        newest = stage = 0;
+    }
+    __device__ __forceinline__ void fetch(const element *x, Row row, unsigned lane, unsigned lanes)
+    {
+#pragma unroll
+        for (unsigned v = 0; v < VECTORS; ++v) {
+            const unsigned j = v * lanes + lane;
+            if (KEEP != IN_SHARED) {
+                load_vector(next[v], x, row, j);
+            } else if (row.has_all(j)) {
+                copy_async<16>(place(newest, v), x + row.begin + row.first(j));
+            } else {
+                load_vector(next[0], x, row, j);
+                *(words_at_once *)place(newest, v) = *(const words_at_once *)next[0];
+            }
+        }
+        if (KEEP == IN_SHARED) {
+            copy_async_commit();
+            newest = newest + 1 == STAGES ? 0 : newest + 1;
+        }
+    }
+    __device__ __forceinline__ void arrived()
+    {
+        if (KEEP == IN_SHARED)
+            copy_async_wait<AHEAD>();
+#pragma unroll
+        for (unsigned v = 0; v < VECTORS; ++v)
+            if (KEEP == AS_FLOATS) {
+                widen(floats[v], next[v]);
+            } else if (KEEP == AS_WORDS) {
+#pragma unroll
+                for (unsigned w = 0; w < WORDS; ++w)
+                    words[v][w] = next[v][w];
+            }
+    }
+    __device__ __forceinline__ void get(float (&f)[VECTOR], unsigned v)
+    {
+        if (KEEP == AS_FLOATS) {
+#pragma unroll
+            for (unsigned k = 0; k < VECTOR; ++k)
+                f[k] = floats[v][k];
+        } else if (KEEP == AS_WORDS) {
+            widen(f, words[v]);
+        } else {
+            alignas(16) unsigned here[WORDS];
+            *(words_at_once *)here = *(const words_at_once *)place(stage, v);
+            widen(f, here);
+        }
+    }
+    __device__ __forceinline__ void set(const float (&f)[VECTOR], unsigned v)
+    {
+        if (KEEP == AS_FLOATS) {
+#pragma unroll
+            for (unsigned k = 0; k < VECTOR; ++k)
+                floats[v][k] = f[k];
+        }
+    }
+    __device__ __forceinline__ void leave()
+    {
+        stage = stage + 1 == STAGES ? 0 : stage + 1;
+    }
+};
+
+// gamma or beta of a thread's vectors: held in registers, or read for every row.
+struct Weights {
+    enum : unsigned { COUNT = HOLD_WEIGHTS && ALIGNED ? VECTORS : 1 };
+    alignas(16) unsigned words[COUNT][WORDS];
+    const element *weights;
+
+    __device__ __forceinline__ void begin(const element *from, unsigned width, unsigned lane, unsigned lanes)
+    {
+        weights = from;
+#pragma unroll
+        for (unsigned v = 0; v < COUNT; ++v)
+            if (HOLD_WEIGHTS && ALIGNED && VECTOR * (v * lanes + lane) < width)
+                *(words_at_once *)words[v] = *(const words_at_once *)(from + VECTOR * (v * lanes + lane));
+    }
+    __device__ __forceinline__ void get(float (&to)[VECTOR], Row row, unsigned v, unsigned j)
+    {
+        if (HOLD_WEIGHTS && ALIGNED)
+            widen(to, words[v]);
+        else
+            load_weights(to, weights, row, j);
+    }
+};
+
+// The row of a team of threads: what it becomes, found from what they hold.
+template <class Team>
+__device__ __forceinline__ Result result_of(Held &held, Row row, Team &team, float epsilon)
+{
+    Result result = {0, 0};
+    float f[VECTOR], sum = 0;
+    if (KIND == SOFTMAX) {
+        float maximum = least();
+#pragma unroll
+        for (unsigned v = 0; v < VECTORS; ++v) {
+            held.get(f, v);
+#pragma unroll
+            for (unsigned k = 0; k < VECTOR; ++k)
+                maximum = fmaxf(maximum, f[k]);
+        }
+        result.base = base_of(team.template reduce<Maximum>(maximum));
+#pragma unroll
+        for (unsigned v = 0; v < VECTORS; ++v) {
+            held.get(f, v);
+#pragma unroll
+            for (unsigned k = 0; k < VECTOR; ++k)
+                sum += f[k] = exp_from(f[k], result.base);
+            held.set(f, v);
+        }
+        result.scale = 1 / team.template reduce<Sum>(sum);
+        return result;
+    }
+    if (KIND == LAYER_NORM) {
+#pragma unroll
+        for (unsigned v = 0; v < VECTORS; ++v) {
+            held.get(f, v);
+#pragma unroll
+            for (unsigned k = 0; k < VECTOR; ++k)
+                sum += f[k]; // 0 outside
+        }
+        result.base = team.template reduce<Sum>(sum) / row.width;
+    }
+    float squares = 0;
+#pragma unroll
+    for (unsigned v = 0; v < VECTORS; ++v) {
+        held.get(f, v);
+#pragma unroll
+        for (unsigned k = 0; k < VECTOR; ++k) {
+            f[k] = KIND == RMS_NORM || row.has(v * team.lanes + team.lane, k) ? f[k] - result.base : 0;
+            squares += f[k] * f[k];
+        }
+        held.set(f, v);
+    }
+    result.scale = rsqrtf(team.template reduce<Sum>(squares) / row.width + epsilon);
+    return result;
+}
+
+template <class Team>
+__device__ __forceinline__ void held_rows(const element *x, const element *gamma, const element *beta, element *y,
+                                          unsigned rows, unsigned width, float epsilon, Team team)
+{
+    extern __shared__ uint4 room[];
+    Held held;
+    Weights gammas, betas;
+    held.begin(room);
+    if (KIND != SOFTMAX)
+        gammas.begin(gamma, width, team.lane, team.lanes);
+    if (KIND == LAYER_NORM)
+        betas.begin(beta, width, team.lane, team.lanes);
+    // A team that has no row left goes on with the block's others, on a row without elements.
+    unsigned asked = team.row;
+#pragma unroll
+    for (unsigned i = 0; i < AHEAD; ++i, asked += team.step)
+        held.fetch(x, Row(asked, asked < rows ? width : 0), team.lane, team.lanes);
+    for (unsigned first = team.row - team.of_block; first < rows; first += team.step, asked += team.step) {
+        Row row(first + team.of_block, first + team.of_block < rows ? width : 0);
+        if (KEEP != IN_SHARED && AHEAD > 0)
+            held.arrived();
+        held.fetch(x, Row(asked, asked < rows ? width : 0), team.lane, team.lanes);
+        if (KEEP == IN_SHARED || AHEAD == 0)
+            held.arrived();
+        const Result result = result_of(held, row, team, epsilon);
+#pragma unroll
+        for (unsigned v = 0; v < VECTORS; ++v) {
+            const unsigned j = v * team.lanes + team.lane;
+            float f[VECTOR], g[VECTOR] = {}, b[VECTOR] = {};
+            held.get(f, v);
+            if (KIND != SOFTMAX)
+                gammas.get(g, row, v, j);
+            if (KIND == LAYER_NORM)
+                betas.get(b, row, v, j);
+#pragma unroll
+            for (unsigned k = 0; k < VECTOR; ++k) // AS_FLOATS holds exp(x - base), or x - base
+                f[k] = weigh(KEEP == AS_FLOATS ? f[k] * result.scale : result.of(f[k]), g[k], b[k]);
+            store_vector(y, row, j, f);
+        }
+        held.leave();
+    }
+}
+#endif
+
+#if defined(NORMALISE_REGISTER_ROW) || !defined(NORMALISE_ONE)
+struct Lanes { // LANES threads of a block
+    enum : unsigned { lanes = LANES };
+    unsigned lane, of_block; // the thread's place in the team, the team's in the block
+    unsigned row, step;      // the first row, and how far the next one is
+    unsigned turn;
+    template <class Op> __device__ __forceinline__ float reduce(float mine)
+    {
+        return threads_reduce<Op, LANES>(mine, turn);
+    }
+};
+
+// LANES threads hold a row: one read, one write.
+//
+// Against online: no second read, not even one of the L2. Lines of memory are asked for all at once, before anything is
+// computed. A narrow row takes a warp or less, without a barrier; a block has several. With fewer blocks than rows a
+// thread goes on to other rows, and may ask for the next one AHEAD of time. A row of bfloat16 takes half the registers
+// if it is kept AS_WORDS, and exponentials are computed twice; rows IN_SHARED memory take none, so that more of them can
+// be on their way.
+extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM > 0 ? PER_SM : 1)
+    normalise_register_row(const element *__restrict__ x, const element *__restrict__ gamma,
+                           const element *__restrict__ beta, element *__restrict__ y, unsigned rows, unsigned width,
+                           float epsilon)
+{
+    constexpr unsigned teams = BLOCK / LANES;
+    const unsigned of_block = threadIdx.x / LANES;
+    Lanes team = {threadIdx.x % LANES, of_block, blockIdx.x * teams + of_block, gridDim.x * teams, 0};
+    held_rows(x, gamma, beta, y, rows, width, epsilon, team);
+}
+#endif

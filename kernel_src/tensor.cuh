@@ -1,0 +1,257 @@
+// tensor.cuh - tensor cores by their instructions: types of elements, fragments from and to shared memory (ldmatrix,
+// stmatrix), products of a warp (mma.sync, from sm_80 on) and of a warp group (wgmma, sm_90a alone).
+//
+// All products add to sums in single precision. The sums of a tile are spread over the lanes in the same way in both
+// (lane = 4 row + column / 2 in a square of 8 x 8): of 16 rows and 8 columns, a lane has
+//     d[0], d[1]: row lane / 4,     columns 2 (lane % 4) and the next
+//     d[2], d[3]: row lane / 4 + 8, the same columns
+// A step along K is always 32 bytes of both operands: 16 elements of 16 bits, 32 of 8, 8 of 32.
+
+#ifndef TENSOR_CUH
+#define TENSOR_CUH
+
+#include "common.cuh"
+
+// Elements, as they are in memory.
+struct f16 {
+    unsigned short bits;
+};
+struct bf16 {
+    unsigned short bits;
+};
+struct f8e4m3 {
+    unsigned char bits;
+};
+struct tf32 {
+    float value; // of which the tensor core reads the sign, the exponent and the first 10 bits of the fraction
+};
+
+// ---- results ----
+
+// Two sums in the type of the result, rounded to nearest even, the first in the lower half.
+__device__ __forceinline__ unsigned pack_pair(f16, float first, float second)
+{
+    unsigned pair;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(second), "f"(first));
+    return pair;
+}
+
+__device__ __forceinline__ unsigned pack_pair(bf16, float first, float second)
+{
+    unsigned pair;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(second), "f"(first));
+    return pair;
+}
+
+__device__ __forceinline__ void store_pair(float *to, float first, float second)
+{
+    *(float2 *)to = {first, second};
+}
+
+template <class T> __device__ __forceinline__ void store_pair(T *to, float first, float second)
+{
+    *(unsigned *)to = pack_pair(T(), first, second);
+}
+
+__device__ __forceinline__ void store_one(float *to, float value)
+{
+    *to = value;
+}
+
+template <class T> __device__ __forceinline__ void store_one(T *to, float value)
+{
+    to->bits = (unsigned short)pack_pair(T(), value, value);
+}
+
+// ---- fragments ----
+
+// Four squares of 8 rows of 16 bytes. Lane i gives the address of row i % 8 of square i / 8, a multiple of 16 bytes; of
+// square s each lane gets, in to[s], the 4 bytes number lane % 4 of row lane / 4. The addresses of a square's rows
+// should differ in bits 4 to 6, so that no two lie in the same banks.
+__device__ __forceinline__ void load_fragments(unsigned (&to)[4], unsigned address)
+{
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+                 : "r"(address)
+                 : "memory");
+}
+
+// The same with each square of 8 x 8 elements of 16 bits turned over: rows of the matrix in memory are columns here.
+__device__ __forceinline__ void load_fragments_turned(unsigned (&to)[4], unsigned address)
+{
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+                 : "r"(address)
+                 : "memory");
+}
+
+// The way back, from sm_90 on.
+__device__ __forceinline__ void store_fragments(unsigned address, unsigned a, unsigned b, unsigned c, unsigned d)
+{
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(a), "r"(b),
+                 "r"(c), "r"(d)
+                 : "memory");
+}
+
+// ---- products of a warp: d (16 x 8) += a (16 x 32 bytes) b (32 bytes x 8) ----
+//
+// a[0..3]: squares of rows 0 to 7 and 8 to 15 with the first 16 bytes, then the same with the second. b0, b1: columns
+// with the first and the second 16 bytes.
+#define MMA_OF(T, SHAPE, KIND)                                                                                         \
+    __device__ __forceinline__ void multiply(T, float(&d)[4], const unsigned(&a)[4], unsigned b0, unsigned b1)         \
+    {                                                                                                                  \
+        asm volatile("mma.sync.aligned." SHAPE ".row.col.f32." KIND "." KIND                                           \
+                     ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"                            \
+                     : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])                                                  \
+                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));                                  \
+    }
+MMA_OF(f16, "m16n8k16", "f16")
+MMA_OF(bf16, "m16n8k16", "bf16")
+MMA_OF(f8e4m3, "m16n8k32", "e4m3") // from sm_89 on
+MMA_OF(tf32, "m16n8k8", "tf32")
+#undef MMA_OF
+
+// ---- products of a warp group, sm_90a: d (64 x n) += a (64 x 32 bytes) b (32 bytes x n) ----
+//
+// All 128 threads call. Warp w of the group has rows 16 w to 16 w + 15, and d[4 j] to d[4 j + 3] are its columns 8 j to
+// 8 j + 7. Operands lie in shared memory, where descriptors say how; a may be in registers, as of a product of a warp.
+// The product runs on its own:
+//     wgmma_fence();                      before the first product, and where registers of d or a were written
+//     wgmma<bf16, 256>::multiply(...);    several, to the same or other sums
+//     wgmma_commit(); wgmma_wait<0>();    before d is read, and a's registers or the shared memory written
+// Whoever reads d before the wait, or has it moved to other registers, makes the compiler wait after each product
+// (warnings C7509 to C7520 of ptxas).
+
+__device__ __forceinline__ void wgmma_fence()
+{
+    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+}
+
+// Makes a group of the products since the last call.
+__device__ __forceinline__ void wgmma_commit()
+{
+    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+
+// Waits until all groups are done but the latest `pending`.
+template <unsigned pending> __device__ __forceinline__ void wgmma_wait()
+{
+    asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(pending) : "memory");
+}
+
+// Keeps the compiler from moving accesses to sums across this point.
+template <unsigned count> __device__ __forceinline__ void wgmma_keep(float (&d)[count])
+{
+#pragma unroll
+    for (unsigned i = 0; i < count; ++i)
+        asm volatile("" : "+f"(d[i])::"memory");
+}
+
+// A descriptor of an operand in shared memory, all numbers in units of 16 bytes:
+//     bits 0 to 13    where it begins
+//     bits 16 to 29   the leading distance
+//     bits 32 to 45   the stride
+//     bits 49 to 51   the base offset: 0 where swizzled boxes begin at multiples of 1024 (512, 256) bytes
+//     bits 62 and 63  the swizzle: 1 of 128, 2 of 64, 3 of 32 bytes, 0 none. It must be that of the tensor map
+// A box of a tensor map with this swizzle is made of blocks of 8 rows of `swizzle` bytes. What the distances mean:
+//     elements along K are neighbours (A by rows, B by columns): the stride is from 8 rows to the next 8 rows, 8 x
+//         swizzle bytes in one box; the leading distance is not used. The next 32 bytes of K begin 32 bytes further on,
+//         whatever the swizzle does to them, because it acts on address bits.
+//     elements along M or N are neighbours (B by rows; 16-bit types alone): a row of the box is one k and swizzle / 2
+//         elements. The stride is from 8 k to the next 8 k, 8 x swizzle bytes; the leading distance is from one box to
+//         the next one along N. The next 16 k begin 16 rows further on, 16 x swizzle bytes.
+template <unsigned swizzle>
+__device__ __forceinline__ offset matrix_descriptor(unsigned address, unsigned leading, unsigned stride)
+{
+    const offset kind = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;
+    return (offset)(address >> 4 & 0x3fff) | (offset)(leading >> 4) << 16 | (offset)(stride >> 4) << 32 | kind << 62;
+}
+
+// The same operand, so many bytes further on.
+__device__ __forceinline__ offset descriptor_after(offset descriptor, unsigned bytes)
+{
+    return descriptor + (bytes >> 4);
+}
+
+// Operands of an assembler text: registers 0 to n / 2 - 1, and the sums that they are.
+#define WGMMA_R16 "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15"
+#define WGMMA_R32                                                                                                      \
+    WGMMA_R16                                                                                                          \
+    ",%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31"
+#define WGMMA_R48                                                                                                      \
+    WGMMA_R32                                                                                                          \
+    ",%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47"
+#define WGMMA_R64                                                                                                      \
+    WGMMA_R48                                                                                                          \
+    ",%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63"
+#define WGMMA_R96                                                                                                      \
+    WGMMA_R64                                                                                                          \
+    ",%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79"                                                 \
+    ",%80,%81,%82,%83,%84,%85,%86,%87,%88,%89,%90,%91,%92,%93,%94,%95"
+#define WGMMA_R128                                                                                                     \
+    WGMMA_R96                                                                                                          \
+    ",%96,%97,%98,%99,%100,%101,%102,%103,%104,%105,%106,%107,%108,%109,%110,%111"                                     \
+    ",%112,%113,%114,%115,%116,%117,%118,%119,%120,%121,%122,%123,%124,%125,%126,%127"
+#define WGMMA_D16(i)                                                                                                   \
+    "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]),        \
+        "+f"(d[i + 7]), "+f"(d[i + 8]), "+f"(d[i + 9]), "+f"(d[i + 10]), "+f"(d[i + 11]), "+f"(d[i + 12]),             \
+        "+f"(d[i + 13]), "+f"(d[i + 14]), "+f"(d[i + 15])
+#define WGMMA_D32(i) WGMMA_D16(i), WGMMA_D16(i + 16)
+#define WGMMA_SUMS16 WGMMA_D16(0)
+#define WGMMA_SUMS32 WGMMA_D32(0)
+#define WGMMA_SUMS48 WGMMA_D32(0), WGMMA_D16(32)
+#define WGMMA_SUMS64 WGMMA_D32(0), WGMMA_D32(32)
+#define WGMMA_SUMS96 WGMMA_SUMS64, WGMMA_D32(64)
+#define WGMMA_SUMS128 WGMMA_SUMS64, WGMMA_D32(64), WGMMA_D32(96)
+
+template <class T, unsigned n> struct wgmma;
+
+// Where `add` is 0, d is overwritten in place of added to. With b_rows, B lies by rows (see matrix_descriptor).
+#define WGMMA_16_BIT(T, KIND, n, c, p0, p1, p2, p3, p4, p5, p6)                                                        \
+    template <> struct wgmma<T, n> {                                                                                   \
+        template <bool b_rows>                                                                                         \
+        static __device__ __forceinline__ void multiply(float (&d)[c], offset a, offset b, unsigned add)               \
+        {                                                                                                              \
+            asm volatile("{.reg .pred add; setp.ne.b32 add, " p2 ", 0;\n"                                              \
+                         "wgmma.mma_async.sync.aligned.m64n" #n "k16.f32." KIND "." KIND " {" WGMMA_R##c               \
+                         "}, " p0 ", " p1 ", add, 1, 1, 0, " p3 ";}\n"                                                 \
+                         : WGMMA_SUMS##c                                                                               \
+                         : "l"(a), "l"(b), "r"(add), "n"((int)b_rows));                                                \
+        }                                                                                                              \
+        template <bool b_rows>                                                                                         \
+        static __device__ __forceinline__ void multiply(float (&d)[c], const unsigned (&a)[4], offset b, unsigned add) \
+        {                                                                                                              \
+            asm volatile("{.reg .pred add; setp.ne.b32 add, " p5 ", 0;\n"                                              \
+                         "wgmma.mma_async.sync.aligned.m64n" #n "k16.f32." KIND "." KIND " {" WGMMA_R##c               \
+                         "}, {" p0 ", " p1 ", " p2 ", " p3 "}, " p4 ", add, 1, 1, " p6 ";}\n"                          \
+                         : WGMMA_SUMS##c                                                                               \
+                         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(add), "n"((int)b_rows));            \
+        }                                                                                                              \
+    };
+// Other types take B by columns alone.
+#define WGMMA_OTHER(T, SHAPE, KIND, n, c, p0, p1, p2)                                                                  \
+    template <> struct wgmma<T, n> {                                                                                   \
+        template <bool b_rows>                                                                                         \
+        static __device__ __forceinline__ void multiply(float (&d)[c], offset a, offset b, unsigned add)               \
+        {                                                                                                              \
+            static_assert(!b_rows, "wgmma reads elements of 8 and 32 bits along K");                                   \
+            asm volatile("{.reg .pred add; setp.ne.b32 add, " p2 ", 0;\n"                                              \
+                         "wgmma.mma_async.sync.aligned.m64n" #n SHAPE ".f32." KIND "." KIND " {" WGMMA_R##c            \
+                         "}, " p0 ", " p1 ", add, 1, 1;}\n"                                                            \
+                         : WGMMA_SUMS##c                                                                               \
+                         : "l"(a), "l"(b), "r"(add));                                                                  \
+        }                                                                                                              \
+    };
+#define WGMMA_SIZE(n, c, p0, p1, p2, p3, p4, p5, p6)                                                                   \
+    WGMMA_16_BIT(f16, "f16", n, c, p0, p1, p2, p3, p4, p5, p6)                                                         \
+    WGMMA_16_BIT(bf16, "bf16", n, c, p0, p1, p2, p3, p4, p5, p6)                                                       \
+    WGMMA_OTHER(f8e4m3, "k32", "e4m3", n, c, p0, p1, p2)                                                               \
+    WGMMA_OTHER(tf32, "k8", "tf32", n, c, p0, p1, p2)
+WGMMA_SIZE(32, 16, "%16", "%17", "%18", "%19", "%20", "%21", "%22")
+WGMMA_SIZE(64, 32, "%32", "%33", "%34", "%35", "%36", "%37", "%38")
+WGMMA_SIZE(96, 48, "%48", "%49", "%50", "%51", "%52", "%53", "%54")
+WGMMA_SIZE(128, 64, "%64", "%65", "%66", "%67", "%68", "%69", "%70")
+WGMMA_SIZE(192, 96, "%96", "%97", "%98", "%99", "%100", "%101", "%102")
+WGMMA_SIZE(256, 128, "%128", "%129", "%130", "%131", "%132", "%133", "%134")
+
+#endif

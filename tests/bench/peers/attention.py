@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+"""PyTorch's scaled_dot_product_attention by cuDNN and by its flash attention, timed by the method of peer.h, of which the
+L2 is not flushed: products set the pace. Prints no line where there is no PyTorch, or where it does not have one of them."""
+import sys
+import time
+
+try:
+    import torch
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+except ImportError:
+    sys.exit(0)
+
+GROUP = 16  # repetitions enqueued ahead
+WORKS = {  # batch, heads, heads of keys, queries and keys, depth, causal
+    "default": (4, 32, 32, 4096, 128, False),
+    "causal": (4, 32, 32, 4096, 128, True),
+    "d64": (4, 32, 32, 4096, 64, False),
+    "d64_causal": (4, 32, 32, 4096, 64, True),
+    "long": (1, 32, 32, 16384, 128, False),
+    "short": (16, 16, 16, 1024, 64, False),
+    "grouped": (4, 32, 8, 4096, 128, True),
+}
+
+
+def median_seconds(work):
+    for _ in range(3):
+        work()
+    torch.cuda.synchronize()
+    times, began = [], time.monotonic()
+    while len(times) < 33 or (len(times) < 1000 and time.monotonic() - began < 0.5):
+        events = [[torch.cuda.Event(enable_timing=True) for _ in range(2)] for _ in range(GROUP)]
+        for start, end in events:
+            start.record()
+            work()
+            end.record()
+        torch.cuda.synchronize()
+        times += [start.elapsed_time(end) * 1e-3 for start, end in events]
+    return sorted(times)[len(times) // 2]
+
+
+def main():
+    for work, (batch, heads, kv_heads, length, depth, causal) in WORKS.items():
+        q = torch.randn(batch, heads, length, depth, device="cuda", dtype=torch.bfloat16)
+        k, v = (torch.randn(batch, kv_heads, length, depth, device="cuda", dtype=torch.bfloat16) for _ in range(2))
+        size = 4 * batch * depth * length * (heads + kv_heads)
+        for name, backend in (("cuDNN", SDPBackend.CUDNN_ATTENTION), ("PyTorch", SDPBackend.FLASH_ATTENTION)):
+            def run():
+                return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal,
+                                                                        enable_gqa=heads != kv_heads)
+            try:
+                with sdpa_kernel(backend):
+                    print(f"attention\t{work}\t{name}\t{median_seconds(run):.9g}\t{size}", flush=True)
+            except RuntimeError as error:
+                print(f"attention.py: {work}: {name}: {error}", file=sys.stderr)
+
+
+main()

@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+"""PyTorch beside softmax, layer norm and RMS norm: torch.softmax and the functions of torch.nn.functional, timed by the
+method of peer.h, of which the L2 is not flushed: the works are larger, all but `wide` by far. Prints no line where there
+is no PyTorch."""
+import sys
+import time
+
+try:
+    import torch
+except ImportError:
+    sys.exit(0)
+
+GROUP = 16  # repetitions enqueued ahead
+SOFTMAX, LAYER_NORM, RMS_NORM = range(3)
+WORKS = {
+    "default": (8192, 8192, SOFTMAX, torch.bfloat16),
+    "layer": (8192, 8192, LAYER_NORM, torch.bfloat16),
+    "rms": (8192, 8192, RMS_NORM, torch.bfloat16),
+    "floats": (8192, 8192, SOFTMAX, torch.float32),
+    "narrow": (65536, 1024, SOFTMAX, torch.bfloat16),
+    "narrow_layer": (65536, 1024, LAYER_NORM, torch.bfloat16),
+    "wide": (64, 262144, SOFTMAX, torch.bfloat16),
+    "wide_layer": (64, 262144, LAYER_NORM, torch.bfloat16),
+    "vocabulary": (4096, 50257, SOFTMAX, torch.bfloat16),
+}
+
+
+def median_seconds(work):
+    for _ in range(3):
+        work()
+    torch.cuda.synchronize()
+    times, began = [], time.monotonic()
+    while len(times) < 33 or (len(times) < 1000 and time.monotonic() - began < 0.5):
+        events = [[torch.cuda.Event(enable_timing=True) for _ in range(2)] for _ in range(GROUP)]
+        for start, end in events:
+            start.record()
+            work()
+            end.record()
+        torch.cuda.synchronize()
+        times += [start.elapsed_time(end) * 1e-3 for start, end in events]
+    return sorted(times)[len(times) // 2]
+
+
+def main():
+    for work, (rows, width, kind, dtype) in WORKS.items():
+        x = ((torch.rand(rows, width, device="cuda") * 2 - 1) * 4).to(dtype)
+        gamma = (torch.rand(width, device="cuda") + 0.5).to(dtype)
+        beta = (torch.rand(width, device="cuda") * 2 - 1).to(dtype)
+        run = {
+            SOFTMAX: lambda: torch.softmax(x, -1),
+            LAYER_NORM: lambda: torch.nn.functional.layer_norm(x, (width,), gamma, beta, 1e-5),
+            RMS_NORM: lambda: torch.nn.functional.rms_norm(x, (width,), gamma, 1e-5),
+        }[kind]
+        weights = {SOFTMAX: 0, LAYER_NORM: 2, RMS_NORM: 1}[kind] * width
+        bytes_moved = x.element_size() * (2 * rows * width + weights)
+        print(f"normalise\t{work}\tPyTorch\t{median_seconds(run):.9g}\t{bytes_moved}", flush=True)
+
+
+main()
