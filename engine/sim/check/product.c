@@ -109,12 +109,12 @@ typedef struct use {
     bool writes, sums, told;
 } use;
 
-static void report(use *u, uint32_t other, const char *what, const char *message)
+static void report(use *u, bool note, uint32_t other, const char *what, const char *message)
 {
     if (u->told)
         return;
     u->told = true;
-    kiln_check_finding *f = vm_check_find(u->w, KILN_CHECK_ASYNC, false, u->insn, other, u->lane, 1);
+    kiln_check_finding *f = vm_check_find(u->w, KILN_CHECK_ASYNC, note, u->insn, other, u->lane, 1);
     if (!f)
         return;
     f->at.what = vm_check_print(check_of(u->w), "%s", ptx_op_name((ptx_op)u->in->op));
@@ -132,7 +132,7 @@ static void touch_reg(void *user, uint32_t reg)
         return;
     const vm_flight *f = vm_flight_at(check_of(u->w), r->flight);
     if (f && f->block == (uint32_t)u->w->block->number && !f->done[u->w->index % 4] && (u->writes || r->sum))
-        report(u, f->insn, "wgmma",
+        report(u, false, f->insn, "wgmma",
                r->sum ? "uses a register of a wgmma's sums before wgmma.wait_group"
                       : "writes a register of a wgmma's matrix A before wgmma.wait_group");
     if (u->writes || r->sum)
@@ -167,6 +167,7 @@ void vm_check_registers(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32
 void vm_check_product_fence(vm_warp *w)
 {
     const uint32_t count = w->frame->function->module->check->reg_count;
+    clock_of(w)->product_fence = clock_of(w)->products + 1;
     for (uint32_t k = 0; w->block->check->regs && k < count; k++)
         w->block->check->regs[(size_t)w->index * count + k].touched = 0;
 }
@@ -175,8 +176,10 @@ static void take_reg(void *user, uint32_t reg)
 {
     use *u = user;
     vm_reg *r = &u->regs[u->number[reg] - 1];
+    /* Where the group has a fence, compilers may have moved the access behind it. */
+    const vm_clock *c = clock_of(u->w);
     if (r->touched)
-        report(u, r->touched - 1, "access to a register",
+        report(u, c->product_fence == c->products + 1, r->touched - 1, "access to a register",
                "uses registers that were accessed before, without wgmma.fence between");
     *r = (vm_reg){.flight = u->flight, .sum = u->sums};
 }

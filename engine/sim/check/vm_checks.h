@@ -133,6 +133,7 @@ typedef struct vm_clock {
     uint32_t spins, wait_bar;     /* tests of mbarriers that failed, one after the other; the last one's */
     uint32_t wait_insn, wait_lane, wait_parity;
     uint32_t product_count; /* products that this warp has begun */
+    uint32_t product_fence; /* `products` + 1 at its last wgmma.fence */
 } vm_clock;
 typedef struct vm_gate {
     uint32_t know[VM_KNOWN], horizon;
