@@ -848,14 +848,15 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
         if (mine < steps) { // others have parts of it
             const unsigned first = from / share, last = (from + steps - 1) / share;
             product.save(place_of(blockIdx.x, blockIdx.x == first));
-            __threadfence();
             group_sync(1 + group, 128);
-            if (thread == 0)
+            if (thread == 0) { // its fences are between the group's accesses and the counter: they stand for all
+                __threadfence();
                 earlier[group] = atomicInc(counters + tile * CONSUMERS + group, last - first);
+                __threadfence();
+            }
             group_sync(1 + group, 128);
             if (earlier[group] < last - first)
                 continue;
-            __threadfence();
             product.restore(place_of(first, 1));
             for (unsigned block = first + 1; block <= last; ++block)
                 product.add_saved(place_of(block, 0));

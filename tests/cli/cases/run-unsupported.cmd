@@ -4,7 +4,7 @@ cat >asm.cu <<'X'
 extern "C" __global__ void odd(unsigned *x)
 {
     unsigned r;
-    asm volatile("tensormap.replace.tile.global_dim.shared::cta.b1024.b32 [%1], 0, %0;" :: "r"(r), "l"(x));
+    asm volatile("multimem.ld_reduce.relaxed.sys.global.add.u32 %0, [%1];" : "=r"(r) : "l"(x));
     x[0] = r;
 }
 X
