@@ -24,6 +24,7 @@ except ImportError as missing:
     sys.exit(77)
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts what it runs in the background with it ignored
 SCALE = """
 kiln: 1
 name: scale
