@@ -89,6 +89,24 @@ static void put_back(vm_runner *runner, vm_cluster *cluster)
         runner->spare = cluster;
 }
 
+/* The cluster of the block that runs as number `index`, where only some run: with it, all of its cluster do. */
+static uint64_t chosen_cluster(const vm_run_state *run, uint64_t index)
+{
+    const uint32_t *grid = run->launch->grid, *blocks = run->cluster;
+    const uint64_t block = run->hooks->chosen(run, index), row = block / grid[0];
+    const uint64_t x = block % grid[0] / blocks[0], y = row % grid[1] / blocks[1], z = row / grid[1] / blocks[2];
+    return (z * (grid[1] / blocks[1]) + y) * (grid[0] / blocks[0]) + x;
+}
+
+/* Does an earlier one of the chosen blocks have the same cluster? There are few of them. */
+static bool was_chosen(const vm_run_state *run, uint64_t index)
+{
+    for (uint64_t k = 0; run->cluster_size > 1 && k < index; k++)
+        if (chosen_cluster(run, k) == chosen_cluster(run, index))
+            return true;
+    return false;
+}
+
 /* Starts one more cluster, if one is left. */
 static bool admit(vm_runner *runner)
 {
@@ -96,13 +114,16 @@ static bool admit(vm_runner *runner)
     if (atomic_load(&run->next_cluster) >= run->cluster_count)
         return false;
     vm_cluster *cluster = take_cluster(runner);
-    uint64_t number = cluster ? atomic_fetch_add(&run->next_cluster, 1) : run->cluster_count;
+    uint64_t number;
+    do
+        number = cluster ? atomic_fetch_add(&run->next_cluster, 1) : run->cluster_count;
+    while (number < run->cluster_count && run->chosen && was_chosen(run, number));
     if (number >= run->cluster_count) {
         put_back(runner, cluster);
         return false;
     }
     if (run->chosen)
-        number = run->hooks->chosen(run, number);
+        number = chosen_cluster(run, number);
     runner->clusters[runner->cluster_count++] = cluster;
     if (!vm_cluster_start(cluster, number)) {
         out_of_memory(run);
@@ -221,9 +242,9 @@ vm_fault_kind vm_launch_prepare(vm_run_state *run, vm_fault *fault)
     run->local_bytes = ((uint32_t)run->kernel->closure_local + 15) & ~15u;
     run->cooperative = launch->cooperative;
     run->hooks = launch->hooks;
-    if (run->hooks && run->cluster_size == 1) /* blocks of a cluster wait for each other: all run */
+    if (run->hooks)
         run->hooks->grid(run);
-    run->cluster_count = run->block_count / run->cluster_size;
+    run->cluster_count = run->chosen ? run->block_count : run->block_count / run->cluster_size;
     return VM_OK;
 }
 

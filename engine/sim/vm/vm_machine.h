@@ -255,7 +255,7 @@ typedef struct vm_run_state {
     uint64_t workspace;           /* cooperative launches: device memory for the grid's barrier */
     const struct vm_hooks *hooks; /* NULL: no observers */
     bool serial;                  /* on one host thread */
-    bool chosen;                  /* only the blocks that hooks->chosen() names run, block_count of them */
+    bool chosen; /* only the block_count blocks that hooks->chosen() names run, and those of their clusters */
 } vm_run_state;
 
 struct vm_runner {

@@ -16,6 +16,23 @@ kiln tune add $one -m 3 --json | grep -E '"(limit_seconds|space)"'
 kiln tune add --max-seconds 3 --all; echo "exit $?"
 # The time is over before the first is done: nothing is known about the time of the rest.
 kiln tune add --variants plain --max-seconds 1e-9 | tail -n 1
+# What does not take the small sizes is left out, and said; unless that is everything.
+cat >two.cu <<'X'
+extern "C" __global__ void one(float *x) { x[blockIdx.x * blockDim.x + threadIdx.x] = 1; }
+X
+cat >two.yaml <<'X'
+kiln: 1
+name: two
+source: two.cu
+sizes: {default: {N: 4096}, tiny: {N: 64}}
+buffers: {x: {type: f32, shape: [N], out: true}}
+variants:
+  any: {launch: {kernel: one, grid: ["N // 32"], block: [32], args: [x]}}
+  large: {where: N >= 1000, launch: {kernel: one, grid: ["N // 64"], block: [64], args: [x]}}
+X
+kiln tune ./two.yaml | grep -E 'left out|Tried| any| large'
+sed '/  any:/d' two.yaml >large.yaml
+kiln tune ./large.yaml | grep -E 'left out|Tried| any| large'
 # The checks see every block, and not only those that the estimate looks at.
 cat >late.cu <<'X'
 extern "C" __global__ void late(float *x)

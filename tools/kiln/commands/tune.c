@@ -140,6 +140,27 @@ static int choose_devices(cli *c, cli_list *devices)
     return code || !all ? code : list_gpus(c, devices);
 }
 
+/* Variants that do not take the small sizes could not be verified there. If that is all of them, all are tried. */
+static void leave_unverifiable(cli *c, tune_view *view, kiln_tune_options *options)
+{
+    cli_list taken = {0};
+    for (size_t i = 0; i < kiln_spec_variant_count(c->spec); i++) {
+        const char *name = kiln_spec_variant_name(c->spec, i);
+        const kiln_choice choice = {.variant = name, .size_set = view->small->name};
+        uint64_t raw, valid = 0;
+        kiln_error *ignored = NULL; /* the sweep will say it */
+        bool counted = kiln_space_size(c->engine, c->spec, &choice, &raw, &valid, &ignored) == KILN_OK;
+        kiln_error_free(ignored);
+        cli_list_add(counted && valid == 0 ? &view->unverifiable : &taken, name);
+    }
+    if (taken.count == 0)
+        view->unverifiable.count = 0;
+    if (view->unverifiable.count > 0) {
+        options->variants = taken.items;
+        options->variant_count = taken.count;
+    }
+}
+
 /* Without a GPU, a device, sizes or a way of running: answers are verified at the small sizes of a simulated device, and
  * times estimated at a GPU's default sizes. */
 static void choose_sizes(cli *c, tune_view *view, const kiln_run_options *run, kiln_tune_options *options)
@@ -155,6 +176,8 @@ static void choose_sizes(cli *c, tune_view *view, const kiln_run_options *run, k
             view->small = kiln_spec_size_set(c->spec, i);
     options->verify_size_set = view->small ? view->small->name : NULL;
     options->size_set = view->chosen.choice.size_set = view->small ? large : options->size_set;
+    if (view->small && args->variants.count == 0)
+        leave_unverifiable(c, view, options);
 }
 
 /* A spec that cannot be estimated at sizes of its own is so at the small ones. */
@@ -171,6 +194,11 @@ static kiln_status tune_sizes(cli *c, tune_view *view, kiln_tune_options *option
     view->small = NULL;
     options->verify_size_set = NULL;
     options->size_set = view->chosen.choice.size_set = NULL;
+    if (view->unverifiable.count > 0) {
+        options->variants = NULL;
+        options->variant_count = 0;
+        view->unverifiable.count = 0;
+    }
     return kiln_tune(c->engine, c->spec, options, tuning, error);
 }
 

@@ -12,6 +12,7 @@ typedef struct tune_view {
     kiln_setting *sizes;
     size_t size_count;
     const kiln_size_set *small; /* where answers were verified; NULL: at `sizes` */
+    cli_list unverifiable;      /* variants that are left out because they do not take these sizes */
     kiln_status status;         /* how the sweep ended */
     const char *ended;          /* why it ended early, NULL if it did not */
     bool device_named;          /* by the user */

@@ -427,7 +427,11 @@ static void show_estimate(const cli *c, const tune_view *view)
         out_printf("  for %s, a GPU's default; answers were verified at %s, %s\n",
                    cli_settings_text(view->sizes, view->size_count),
                    cli_settings_text(view->small->settings, view->small->count), view->small->name);
-    else if (c->args.sizes.count == 0 && strcmp(view->size_set, set->name) != 0)
+    for (size_t i = 0; i < view->unverifiable.count; i++)
+        out_printf("%s%s", i ? ", " : "  left out, as they do not take these sizes: ", view->unverifiable.items[i]);
+    if (view->unverifiable.count > 0)
+        out_printf(" (-s %s --no-verify tries them)\n", set->name);
+    if (!view->small && c->args.sizes.count == 0 && strcmp(view->size_set, set->name) != 0)
         out_printf(
             "  for the small sizes of a simulated device: -s %s --no-verify estimates the full ones, unchecked\n",
             set->name);
