@@ -2,15 +2,14 @@
 """PyTorch's scaled_dot_product_attention by cuDNN and by its flash attention, timed by the method of peer.h, of which the
 L2 is not flushed: products set the pace. Prints no line where there is no PyTorch, or where it does not have one of them."""
 import sys
-import time
 
 try:
     import torch
     from torch.nn.attention import SDPBackend, sdpa_kernel
 except ImportError:
     sys.exit(0)
+from torch_peer import median_seconds
 
-GROUP = 16  # repetitions enqueued ahead
 WORKS = {  # batch, heads, heads of keys, queries and keys, depth, causal
     "default": (4, 32, 32, 4096, 128, False),
     "causal": (4, 32, 32, 4096, 128, True),
@@ -20,22 +19,6 @@ WORKS = {  # batch, heads, heads of keys, queries and keys, depth, causal
     "short": (16, 16, 16, 1024, 64, False),
     "grouped": (4, 32, 8, 4096, 128, True),
 }
-
-
-def median_seconds(work):
-    for _ in range(3):
-        work()
-    torch.cuda.synchronize()
-    times, began = [], time.monotonic()
-    while len(times) < 33 or (len(times) < 1000 and time.monotonic() - began < 0.5):
-        events = [[torch.cuda.Event(enable_timing=True) for _ in range(2)] for _ in range(GROUP)]
-        for start, end in events:
-            start.record()
-            work()
-            end.record()
-        torch.cuda.synchronize()
-        times += [start.elapsed_time(end) * 1e-3 for start, end in events]
-    return sorted(times)[len(times) // 2]
 
 
 def main():

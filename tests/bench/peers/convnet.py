@@ -3,14 +3,13 @@
 PyTorch's kernels where it has some (depthwise). Timed by the method of peer.h, the L2 flushed where the arrays fit in
 it. Prints no line where there is no PyTorch."""
 import sys
-import time
 
 try:
     import torch
 except ImportError:
     sys.exit(0)
+from torch_peer import median_seconds
 
-GROUP = 16  # repetitions enqueued ahead
 # images, channels, size, filters, taps, stride, pad, groups, channels last
 WORKS = {
     "default": (32, 64, 56, 64, 3, 1, 1, 1, False),
@@ -23,26 +22,6 @@ WORKS = {
     "nhwc": (32, 64, 56, 64, 3, 1, 1, 1, True),
     "stem": (32, 3, 224, 64, 7, 2, 3, 1, False),
 }
-
-
-def median_seconds(work, moved):
-    l2 = getattr(torch.cuda.get_device_properties(0), "L2_cache_size", 50 << 20)
-    flush = torch.empty(2 * l2 if moved <= l2 else 0, dtype=torch.int8, device="cuda")
-    for _ in range(3):
-        work()
-    torch.cuda.synchronize()
-    times, began = [], time.monotonic()
-    while len(times) < 33 or (len(times) < 1000 and time.monotonic() - began < 0.5):
-        events = [[torch.cuda.Event(enable_timing=True) for _ in range(2)] for _ in range(GROUP)]
-        for start, end in events:
-            if flush.numel():
-                flush.zero_()
-            start.record()
-            work()
-            end.record()
-        torch.cuda.synchronize()
-        times += [start.elapsed_time(end) * 1e-3 for start, end in events]
-    return sorted(times)[len(times) // 2]
 
 
 def main():

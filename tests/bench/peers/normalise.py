@@ -3,14 +3,13 @@
 method of peer.h, of which the L2 is not flushed: the works are larger, all but `wide` by far. Prints no line where there
 is no PyTorch."""
 import sys
-import time
 
 try:
     import torch
 except ImportError:
     sys.exit(0)
+from torch_peer import median_seconds
 
-GROUP = 16  # repetitions enqueued ahead
 SOFTMAX, LAYER_NORM, RMS_NORM = range(3)
 WORKS = {
     "default": (8192, 8192, SOFTMAX, torch.bfloat16),
@@ -23,22 +22,6 @@ WORKS = {
     "wide_layer": (64, 262144, LAYER_NORM, torch.bfloat16),
     "vocabulary": (4096, 50257, SOFTMAX, torch.bfloat16),
 }
-
-
-def median_seconds(work):
-    for _ in range(3):
-        work()
-    torch.cuda.synchronize()
-    times, began = [], time.monotonic()
-    while len(times) < 33 or (len(times) < 1000 and time.monotonic() - began < 0.5):
-        events = [[torch.cuda.Event(enable_timing=True) for _ in range(2)] for _ in range(GROUP)]
-        for start, end in events:
-            start.record()
-            work()
-            end.record()
-        torch.cuda.synchronize()
-        times += [start.elapsed_time(end) * 1e-3 for start, end in events]
-    return sorted(times)[len(times) // 2]
 
 
 def main():

@@ -2,30 +2,12 @@
 """PyTorch beside the transpose: a contiguous copy of the transposed view, timed by the method of peer.h (its works are
 all larger than the L2, so that nothing is flushed). Prints no line where there is no PyTorch."""
 import sys
-import time
 
 try:
     import torch
 except ImportError:
     sys.exit(0)
-
-GROUP = 16  # repetitions enqueued ahead
-
-
-def median_seconds(work):
-    for _ in range(3):
-        work()
-    torch.cuda.synchronize()
-    times, began = [], time.monotonic()
-    while len(times) < 33 or (len(times) < 1000 and time.monotonic() - began < 0.5):
-        events = [[torch.cuda.Event(enable_timing=True) for _ in range(2)] for _ in range(GROUP)]
-        for start, end in events:
-            start.record()
-            work()
-            end.record()
-        torch.cuda.synchronize()
-        times += [start.elapsed_time(end) * 1e-3 for start, end in events]
-    return sorted(times)[len(times) // 2]
+from torch_peer import median_seconds
 
 
 def main():
