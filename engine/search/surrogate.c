@@ -13,7 +13,9 @@ enum {
     POOL_STEP = 32,    /* replaced at each proposal */
     LARGE = 200000,    /* points of a large space, in which finding one by number is slow: */
     LARGE_START = 256, /* points drawn at first there, */
-    LARGE_STEP = 6,    /* and later */
+    LARGE_STEP = 6,    /* and later; */
+    HUGE_START = 32,   /* where there are more than huge_count, */
+    HUGE_EACH = 8,     /* and one in each so many proposals */
     NEAR_MOST = 48,    /* values of an axis that are tried around a good point: all, or some */
     LOOK = 384,        /* points predicted for each proposal */
     TOP = 6,           /* configurations whose neighbours are tried */
@@ -28,6 +30,7 @@ enum {
 
 /* The upper limit of goals (logarithms of the ratio to the best): how bad the bad ones are does not matter. */
 static const double worst_goal = 2;
+static const uint64_t huge_count = 100000000;
 /* The weight of the trees' spread is drawn for each proposal, from 0 to this. */
 static const double most_bold = 2, gaussian_bold = 4;
 /* Goals are stored as integer multiples of this, so their sums are exact in any order. */
@@ -53,6 +56,9 @@ typedef struct surrogate {
     uint64_t pool_drawn;
     uint32_t *near;
     size_t near_count, near_capacity;
+    uint32_t top[TOP]; /* the entries that `near` is around */
+    size_t top_count;
+    bool near_random;
     uint32_t first[KILN__GAUSSIAN_MOST]; /* the first entries with an answer */
     size_t first_count;
     kiln__gaussian *gaussian;
@@ -276,6 +282,8 @@ static kiln_status fill_pool(kiln__search *s, surrogate *f, kiln_error **error)
     if (s->points->draw)
         return draw_pool(s, f, error);
     unsigned step = s->points->count < LARGE ? POOL_STEP : f->pool_count ? LARGE_STEP : LARGE_START;
+    if (s->points->count > huge_count)
+        step = f->pool_count ? s->told_count % HUGE_EACH == 0 : HUGE_START;
     for (unsigned i = 0; i < step && f->pool_drawn < s->points->count; i++) {
         size_t slot = f->pool_count < POOL_MOST ? f->pool_count : (size_t)kiln__random_below(&s->random, POOL_MOST);
         if (!kiln__grow(s->mem, &f->pool, &f->pool_capacity, slot + 1, s->width * sizeof *f->pool))
@@ -328,13 +336,24 @@ static kiln_status look_about(kiln__search *s, surrogate *f, const uint32_t *poi
     if (!wide)
         return kiln__points_neighbours(s->points, KILN__HAMMING, point, &f->near, &f->near_capacity, &f->near_count,
                                        error);
+    f->near_random = true;
     for (size_t i = 0; i < part->axis_count && status == KILN_OK; i++)
         if (part->axes[i].values > 1)
             status = look_along(s, f, point, i, part->axes[i].values, error);
     return status;
 }
 
-/* Adds points around the best ones, which random draws from a large space would rarely contain. */
+static bool same_top(const surrogate *f, size_t top)
+{
+    size_t same = 0;
+    for (size_t i = 0; i < top; i++)
+        for (size_t k = 0; k < f->top_count; k++)
+            same += f->rows[i] == f->top[k];
+    return top == f->top_count && same == top;
+}
+
+/* Adds points around the best ones, which random draws from a large space would rarely contain. They stay while the best
+ * do, unless they are random. */
 static kiln_status look_near(kiln__search *s, surrogate *f, kiln_error **error)
 {
     size_t top = s->told_count < TOP ? s->told_count : TOP, n = 0;
@@ -343,10 +362,15 @@ static kiln_status look_near(kiln__search *s, surrogate *f, kiln_error **error)
             f->rows[n++] = (uint32_t)i;
     top = top < n ? top : n;
     select_best(s, f->rows, n, top);
-    f->near_count = 0;
+    if (!f->near_random && same_top(f, top))
+        return KILN_OK;
+    f->near_count = f->top_count = 0;
+    f->near_random = false;
     kiln_status status = KILN_OK;
     for (size_t i = 0; i < top && status == KILN_OK; i++)
         status = look_about(s, f, kiln__search_point(s, f->rows[i]), error);
+    for (size_t i = 0; i < top && status == KILN_OK; i++)
+        f->top[f->top_count++] = f->rows[i];
     return status;
 }
 

@@ -140,20 +140,24 @@ kiln_status kiln__sampler_draw(kiln__sampler *s, kiln__below_fn below, void *use
 
 kiln_status kiln__space_holds_at(const kiln__space *space, const uint32_t *positions, bool *holds, kiln_error **error)
 {
-    const kiln__variant *variant = space->variant;
+    kiln__diag diag = {.mem = space->mem};
     kiln_error *why = NULL;
-    kiln_setting *settings = kiln__calloc(space->mem, variant->param_count + 1, sizeof *settings);
-    if (!settings)
+    kiln_value *slots = kiln__calloc(space->mem, space->slot_count + 1, sizeof *slots);
+    if (!slots)
         return kiln__fail_memory(error);
-    for (size_t i = 0; i < variant->param_count; i++)
-        settings[i] = (kiln_setting){variant->params[i].name, space->axes[i].values[positions[i]]};
-    kiln_status status = kiln__space_check(space, settings, &why);
-    kiln__free(space->mem, settings);
-    *holds = status == KILN_OK;
-    kiln_error_free(why);
-    if (status == KILN_OK || status == KILN_ERROR_CONSTRAINT || status == KILN_ERROR_SPEC) /* cannot be computed */
+    memcpy(slots, space->slots, space->slot_count * sizeof *slots);
+    kiln__outcome here = kiln__space_run(space->levels[0], slots, NULL, &diag);
+    for (size_t d = 0; d < space->variant->param_count && here == KILN__HOLDS; d++) {
+        slots[d] = space->axes[d].values[positions[d]];
+        here = kiln__space_run(space->levels[d + 1], slots, NULL, &diag);
+    }
+    kiln__free(space->mem, slots);
+    *holds = here == KILN__HOLDS;
+    if (here != KILN__FAILED)
         return KILN_OK;
-    return kiln__fail_memory(error);
+    kiln_status status = kiln__diag_finish(&diag, KILN_ERROR_SPEC, &why);
+    kiln_error_free(why);
+    return status == KILN_ERROR_SPEC ? KILN_OK : kiln__fail_memory(error); /* it cannot be computed */
 }
 
 kiln_status kiln__space_none_found(const kiln__space *space, const kiln__tally *tally, double seconds,

@@ -427,6 +427,71 @@ static void test_drawn(void)
     kiln_spec_free(w.spec);
 }
 
+/* Spaces that cannot be counted: a configuration is found within so many units of work, of which each is some
+ * nanoseconds. */
+static void test_hard(void)
+{
+    static const struct {
+        const char *name, *where;
+        size_t count, values; /* params, and values of each */
+    } hard[] = {
+        {"irregular sums",
+         "(2311 * a + 9809 * b + 9016 * c + 2236 * d + 6161 * e + 9994 * f + 7866 * g + 9616 * h + 1173 * i) % 1016 == 1",
+         9, 40},
+        {"all different", NULL, 11, 11},
+        {"true division",
+         "float(a) / b + float(b) / c + float(c) / d + float(d) / e + float(e) / f + float(f) / g + float(g) / h + "
+         "float(h) / i + float(i) / j + float(j) / a <= 14.5",
+         10, 30},
+        {"modulo", NULL, 12, 24},
+        {"two lists", "a * b % 7919 == 13", 2, 20000}};
+    for (size_t n = 0; n < KILN__COUNT(hard); n++) {
+        kiln__text t = {0};
+        kiln__text_puts(&t, "kiln: 1\nname: t\nsource: t.cu\nsizes: {default: {N: 100}}\nparams:\n");
+        for (size_t i = 0; i < hard[n].count; i++)
+            kiln__text_printf(&t, "  %c: {from: 1, to: %zu}\n", (char)('a' + i), hard[n].values);
+        kiln__text_puts(&t, "where:\n");
+        if (hard[n].where)
+            kiln__text_printf(&t, "  - %s\n", hard[n].where);
+        for (size_t i = 0; !hard[n].where && n == 1 && i < hard[n].count; i++)
+            for (size_t k = 0; k < i; k++)
+                kiln__text_printf(&t, "  - %c != %c\n", (char)('a' + i), (char)('a' + k));
+        for (size_t i = 0; n == 3 && i < 24; i++) /* with all params 1 one is known to be valid */
+            kiln__text_printf(&t, "  - (%zu * %c + %zu * %c + %c) %% %zu == %zu\n", 1 + i % 5, (char)('a' + i % 12),
+                              2 + i % 3, (char)('a' + (i * 5 + 1) % 12), (char)('a' + (i * 7 + 3) % 12), 2 + i % 3,
+                              (1 + i % 5 + 2 + i % 3 + 1) % (2 + i % 3));
+        kiln__text_puts(&t, "launch: {kernel: k, grid: 1, block: 1, args: []}\n");
+        kiln_spec *spec = NULL;
+        kiln__space *space = NULL;
+        kiln__union *whole = NULL;
+        kiln__search *search = NULL;
+        kiln_error *error = NULL;
+        CHECK_OK(kiln__spec_parse(NULL, t.data, t.length, "t.yaml", NULL, &spec, &error), error);
+        CU_ASSERT_PTR_NOT_NULL_FATAL(spec);
+        kiln__scope outer = {.settings = spec->size_sets[0].settings};
+        const kiln__variant *variant = spec->variants;
+        CHECK_OK(kiln__space_open(NULL, variant, &outer, (kiln__settings){0}, &space, &error), error);
+        kiln__bounds bounds = {.index_units = 1 << 14, .draw_units = 1 << 22};
+        CHECK_OK(kiln__union_open(NULL, (const kiln__space *const *)&space, &variant, 1, &bounds, &whole, &error),
+                 error);
+        CHECK(kiln__union_points(whole)->draw);
+        CHECK_OK(kiln__search_open(kiln__union_points(whole), kiln__strategy_find(NULL), 1, &search, &error), error);
+        uint32_t point[13];
+        bool found = false, holds = false;
+        CHECK_OK(kiln__search_ask(search, point, &found, &error), error);
+        if (!found)
+            fprintf(stderr, "%s: none found\n", hard[n].name);
+        CHECK(found);
+        if (found)
+            CHECK(kiln__space_holds_at(space, point + 1, &holds, NULL) == KILN_OK && holds);
+        kiln__search_free(search);
+        kiln__union_free(whole);
+        kiln__space_free(space);
+        kiln_spec_free(spec);
+        kiln__text_free(&t);
+    }
+}
+
 /* Nothing is valid, and it cannot be gone through: nothing is drawn, and the message says what rejected most. */
 static void test_none_drawn(void)
 {
@@ -470,5 +535,6 @@ static const check_case cases[] = {{"two variants as one set of points", test_un
                                    {"failures and equals", test_flat},
                                    {"memory runs out", test_memory},
                                    {"points that are drawn", test_drawn},
-                                   {"none to draw", test_none_drawn}};
+                                   {"none to draw", test_none_drawn},
+                                   {"spaces that cannot be counted", test_hard}};
 KILN_SUITE("search", cases)
