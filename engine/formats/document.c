@@ -100,6 +100,7 @@ static uint64_t tree_bytes(const char *text, size_t length)
 static kiln_status replace_non_numbers(const kiln_allocator *mem, char **text, size_t *length, kiln_error **error)
 {
     static const char *const names[] = {"NaN", "Infinity", "-Infinity"};
+    static const char null[4] = {'n', 'u', 'l', 'l'};
     char *to = NULL;
     size_t end = 0;
     for (int writing = 0; writing < 2; writing++) {
@@ -116,17 +117,17 @@ static kiln_status replace_non_numbers(const kiln_allocator *mem, char **text, s
             }
             if (long_as) {
                 if (writing)
-                    memcpy(to + end, "null", 4);
+                    memcpy(to + end, null, sizeof null);
                 any = true;
-                end += 4;
+                end += sizeof null;
                 i += long_as - 1;
                 continue;
             }
-            bool escape = quoted && c == '\\' && i + 1 < *length;
-            for (size_t k = 0; k <= escape; k++, end++)
+            size_t more = quoted && c == '\\' && i + 1 < *length;
+            for (size_t k = 0; k <= more; k++, end++)
                 if (writing)
                     to[end] = (*text)[i + k];
-            i += escape;
+            i += more;
             quoted = quoted != (c == '"');
         }
         if (!any)

@@ -9,7 +9,10 @@
 
 #include "search_internal.h"
 
-enum { MOST = KILN__GAUSSIAN_MOST, LANES = 8, EFFORT = 60000, MOST_EFFORT = 4 * EFFORT };
+enum { MOST = KILN__GAUSSIAN_MOST, LANES = 8 };
+/* What a proposal may spend on changes of lengths and noise, in sixths of the additions and products of a factor. What
+ * is left over is kept, up to the second figure. */
+enum { EFFORT = 360000, MOST_EFFORT = 4 * EFFORT };
 
 static const double between_parts = 0.3; /* covariance of points of different parts */
 static const double worst_goal = 1.2;    /* logarithms of the ratio to the best are cut off here */
@@ -22,7 +25,7 @@ struct kiln__gaussian {
     size_t count, axes;
     const uint32_t *entries; /* of the answers */
     double noise, scale;     /* scale: the variance of the goals */
-    double effort;
+    uint64_t effort;         /* left for changes of lengths and noise */
     double goal_mean;
     double goals[MOST], costs[MOST], by_goal[MOST], by_cost[MOST];
     double factor[MOST * MOST], trial[MOST * MOST]; /* lower triangles, a row after the other */
@@ -271,8 +274,9 @@ kiln_status kiln__gaussian_learn(kiln__search *s, kiln__gaussian **made, const u
         return KILN_OK;
     set_goals(s, g);
     set_costs(s, g);
-    double n = (double)g->count, price = n * n * (n / 6 + 5), best = likelihood(g, g->factor, 0, 0);
-    g->effort = fmin(g->effort + EFFORT, MOST_EFFORT);
+    double best = likelihood(g, g->factor, 0, 0);
+    uint64_t price = (uint64_t)g->count * g->count * (g->count + 30);
+    g->effort = g->effort + EFFORT < MOST_EFFORT ? g->effort + EFFORT : MOST_EFFORT;
     for (; g->effort >= price; g->effort -= price)
         improve(s, g, &best);
     solve(g, g->factor, g->goals, g->by_goal);

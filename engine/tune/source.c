@@ -207,8 +207,9 @@ static kiln_status open_space(kiln__tune_source *s, size_t variant, kiln__space 
     return kiln__space_open(s->engine->mem, s->variants[variant], &r->config->scopes[1], r->fixed, space, error);
 }
 
-/* The effort for counting: about a quarter of a second on a usual machine. It is in units of work, so that the same spaces are
- * counted, and the same seeds draw the same configurations, on every machine. The clock is for much slower machines. */
+/* The effort for counting: about a quarter of a second on a usual machine. It is in units of work, so that the same
+ * spaces are counted, and the same seeds draw the same configurations, on every machine. The clock is for much slower
+ * machines. */
 #define COUNT_UNITS ((uint64_t)1 << 26)
 #define COUNT_SECONDS 5.0
 #define COUNT_SHARE 0.25 /* of a sweep's limit */
