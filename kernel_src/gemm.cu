@@ -413,13 +413,22 @@ struct stage {
         barrier_expect(full, bytes);
 #pragma unroll
         for (unsigned i = 0; i < TILE_K / box; ++i)
-            tensor_multicast(to + i * a_box + n * a_rows * 128, map_a, (int)(k + i * box), (int)(row + n * a_rows),
-                             full, same_m << m);
+            bring<CLUSTER_N>(to + i * a_box + n * a_rows * 128, map_a, k + i * box, row + n * a_rows, full, same_m << m);
 #pragma unroll
         for (unsigned i = 0; i < b_bytes / b_box; ++i)
-            tensor_multicast(
-                to + a_bytes + i * b_box + m * b_rows * 128, map_b, (int)(COLUMNS ? k + i * box : column + i * box),
-                (int)((COLUMNS ? column : k) + m * b_rows), full, ((1u << CLUSTER_M) - 1) << CLUSTER_M * n);
+            bring<CLUSTER_M>(to + a_bytes + i * b_box + m * b_rows * 128, map_b, COLUMNS ? k + i * box : column + i * box,
+                             (COLUMNS ? column : k) + m * b_rows, full, ((1u << CLUSTER_M) - 1) << CLUSTER_M * n);
+    }
+
+  private:
+    template <unsigned readers>
+    static __device__ __forceinline__ void bring(unsigned char *to, const tensor_map &map, unsigned x, unsigned y,
+                                                 barrier *full, unsigned blocks)
+    {
+        if (readers > 1)
+            tensor_multicast(to, map, (int)x, (int)y, full, blocks);
+        else
+            tensor_load(to, map, (int)x, (int)y, full);
     }
 };
 
@@ -756,7 +765,7 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
                 const tile_place at = find_tile(tile, tiles_m, tiles_n);
                 const unsigned row = (at.row * CLUSTER_M + m) * TILE_M, column = (at.column * CLUSTER_N + n) * TILE_N;
                 for (unsigned step = 0; step < steps; ++step, ++count) {
-                    barrier_wait<true>(ring.empty(count), ring.parity(count) ^ 1);
+                    barrier_wait(ring.empty(count), ring.parity(count) ^ 1);
                     stage::load_shares(ring.at(count), map_a, map_b, row, column, step * TILE_K, ring.full(count), m,
                                        n);
                 }

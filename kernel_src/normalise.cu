@@ -738,21 +738,45 @@ struct Blocks { // CLUSTER blocks
     unsigned row, step;
     unsigned turn;
 
-    // Each warp's part goes to every block, so that one barrier of the cluster will do; calls use two arrays in turn.
+    struct Exchange {
+        float parts[2][WARPS];
+        barrier full[2];
+    };
+    static __device__ __forceinline__ Exchange &exchange()
+    {
+        __shared__ Exchange shared;
+        return shared;
+    }
+    static __device__ __forceinline__ void begin()
+    {
+        if (threadIdx.x == 0) {
+            barrier_init(exchange().full, 1);
+            barrier_init(exchange().full + 1, 1);
+            barriers_made();
+        }
+        __syncwarp();
+        cluster_arrive();
+    }
+
+    // Each warp's part goes to every block, whose barrier counts the bytes; calls use two arrays and barriers in turn.
+    // Who sends the parts of a call has read those of the one before, so nobody is more than a call ahead.
     template <class Op> __device__ __forceinline__ float reduce(float mine)
     {
-        __shared__ float partials[2][WARPS];
-        float *const now = partials[turn % 2];
+        float *const parts = exchange().parts[turn % 2];
+        barrier *const full = exchange().full + turn % 2;
+        if (threadIdx.x == 0)
+            barrier_expect(full, WARPS * sizeof(float));
         mine = lanes_reduce<Op, WARP>(mine);
-        if (turn++ == 0)
-            cluster_wait(); // all blocks have begun
+        if (turn == 0)
+            cluster_wait(); // all blocks have made their barriers
         if (lane_id() < CLUSTER)
-            cluster_store(now + lane / WARP, lane_id(), mine);
-        cluster_sync();
-        mine = now[lane_id() % WARPS];
+            cluster_send(parts + lane / WARP, lane_id(), mine, full);
+        barrier_wait(full, turn / 2 % 2);
+        turn++;
+        mine = parts[lane_id() % WARPS];
 #pragma unroll
         for (unsigned i = WARP; i < WARPS; i += WARP)
-            mine = Op::combine(mine, now[i + lane_id()]);
+            mine = Op::combine(mine, parts[i + lane_id()]);
         constexpr unsigned count = WARPS < WARP ? WARPS : WARP;
         return lanes_reduce<Op, count>(mine);
     }
@@ -761,14 +785,13 @@ struct Blocks { // CLUSTER blocks
 // CLUSTER blocks hold a row: for rows that are too wide for one SM, or too few for all.
 //
 // Against register_row: registers and shared memory of several SMs, and several SMs' requests for one row. What the blocks
-// know of the row goes from one's shared memory to the others', and a barrier of the cluster takes the place of that of
-// a block.
+// know of the row goes from one's registers to the others' shared memory, where a barrier counts its bytes.
 extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM > 0 ? PER_SM : 1)
     normalise_cluster_row(const element *__restrict__ x, const element *__restrict__ gamma,
                           const element *__restrict__ beta, element *__restrict__ y, unsigned rows, unsigned width,
                           float epsilon)
 {
-    cluster_arrive();
+    Blocks::begin();
     Blocks team = {cluster_rank() * BLOCK + threadIdx.x, 0, blockIdx.x / CLUSTER, gridDim.x / CLUSTER, 0};
     held_rows(x, gamma, beta, y, rows, width, epsilon, team);
 }
