@@ -834,6 +834,8 @@ struct Blocks { // CLUSTER blocks
             sum = 0;
         }
         const float from = KIND == SOFTMAX ? base_of(base) : base;
+        if (KEEP == IN_SHARED)
+            __syncwarp(); // for the compiler: the row is read again, registers need not hold it
 #pragma unroll
         for (unsigned v = 0; v < VECTORS; ++v) {
             held.get(f, v);
