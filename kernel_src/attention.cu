@@ -38,6 +38,9 @@
 #ifndef TILE_K
 #define TILE_K 64 // keys of a tile; a multiple of 16
 #endif
+#ifndef EXP_POLY
+#define EXP_POLY 0 // flash_wgmma: of 8 exponentials so many by a polynomial
+#endif
 #ifndef STAGES
 #define STAGES 2 // flash_async, flash_wgmma: tiles of keys and values in shared memory
 #endif
@@ -64,6 +67,20 @@ __device__ __forceinline__ float exp2_fast(float power)
     float result;
     asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(power));
     return result;
+}
+
+// The same for powers up to 127 by additions and multiplications alone, which units are free for that wait for
+// exponentials otherwise. The power is a whole number, which becomes the exponent's bits, and a rest f in [-1/2, 1/2]; 2^f
+// is 1 + f (...), whose coefficients keep the relative error below 1.02e-4, 2^-13.2: a sixteenth of what rounding to bfloat16
+// adds at most. It is 1 at 0, so that 2^-127 has the bits of 0, which is what is made of all powers below; 2^-126 to 2^-127
+// are not exact.
+__device__ __forceinline__ float exp2_by_polynomial(float power)
+{
+    constexpr float whole = 12582912; // 1.5 2^23: sums with it have no fraction, and the whole number is their last bits
+    power = fmaxf(power, -127);
+    const float shifted = power + whole, f = power - (shifted - whole);
+    const float result = fmaf(fmaf(fmaf(0.055008952f, f, 0.242211010f), f, 0.693282930f), f, 1);
+    return __uint_as_float(__float_as_uint(result) + (__float_as_uint(shifted) << 23));
 }
 
 // What scores are multiplied by: log2(e) / sqrt(HEAD_DIM).
@@ -179,6 +196,13 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 // exponents of single precision, and the answer is a quotient of two sums with the same base.
 constexpr float SLACK = 8;
 
+// Exponential `number` of a row's in a lane: EXP_POLY of each eight by the polynomial.
+__device__ __forceinline__ float exponential(float power, unsigned number)
+{
+    const unsigned i = number % 8;
+    return (i + 1) * EXP_POLY / 8 > i * EXP_POLY / 8 ? exp2_by_polynomial(power) : exp2_fast(power);
+}
+
 // The bases of two rows, and the sums of their exponentials: of this lane's columns.
 struct Softmax {
     float base[2], sum[2];
@@ -218,8 +242,8 @@ struct Softmax {
             sum[r] *= scale[r];
 #pragma unroll
             for (unsigned i = 2 * r; i < count; i += 4) {
-                s[i] = exp2_fast(s[i] * factor() - from);
-                s[i + 1] = exp2_fast(s[i + 1] * factor() - from);
+                s[i] = exponential(s[i] * factor() - from, i / 2);
+                s[i + 1] = exponential(s[i + 1] * factor() - from, i / 2 + 1);
                 sum[r] += s[i] + s[i + 1];
             }
         }
