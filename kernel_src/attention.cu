@@ -643,7 +643,9 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
     char *const room = shared + (0 - shared_address(shared)) % 1024; // swizzles count address bits
     constexpr unsigned tile_queries = GROUPS * GROUP_QUERIES, half_bytes = tile_queries * 128;
     const Sizes n = {heads, kv_heads, queries, keys};
-    const unsigned group = threadIdx.x / GROUP;
+    // ptxas keeps descriptors in uniform registers, which products take them from, where it sees that a warp's lanes agree
+    // on everything that leads there: a group number from one lane, votes, a __syncwarp() after what one lane does.
+    const unsigned group = __shfl_sync(ALL_LANES, threadIdx.x / GROUP, 0);
     Ring ring_k = {room + boxed_bytes<tile_queries>(), rings.k_full, rings.k_empty, 0, 0};
     Ring ring_v = {ring_k.tiles + STAGES * boxed_bytes<TILE_K>(), rings.v_full, rings.v_empty, 0, 0};
     char *const room_o = PERSISTENT == 2 ? ring_v.tiles + STAGES * boxed_bytes<TILE_K>() : room;
@@ -764,7 +766,7 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
                 // ptxas would put the wait for products, which needs no exponential, before all of them. It moves
                 // nothing across a branch, as the wait for keys has, and that one needs them: no sum is below 0.
                 if (t + 1 < tiles)
-                    ring_k.wait_full(softmax.sum[0] + softmax.sum[1] < 0);
+                    ring_k.wait_full(__any_sync(ALL_LANES, softmax.sum[0] + softmax.sum[1] < 0));
                 values_end();
             }
             if (grew)
@@ -785,12 +787,12 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
             __syncwarp();
         } else
             group_sync(3 + group, GROUP); // no warp of the group reads queries any more
-        if (first < queries)
-            write_rows(room_o + warp_row * 128, half_bytes, sums, o, first, at.head);
+        write_rows(room_o + warp_row * 128, half_bytes, sums, o, first, at.head);
         if (PERSISTENT == 1 && lane_id() == 0) {
             tensor_store_wait<0>();
             barrier_arrive(&rings.q_empty);
         }
+        __syncwarp();
     }
     if (in_turn && group == 0)
         group_sync(1, 2 * GROUP); // the last turn of group 1 has come
