@@ -173,6 +173,13 @@ __device__ __forceinline__ void tensor_store(const tensor_map &map, int x, int y
                  : "memory");
 }
 
+__device__ __forceinline__ void tensor_store(const tensor_map &map, int x, int y, int z, const void *from)
+{
+    asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%1, %2, %3}], [%4];" ::"l"(&map), "r"(x),
+                 "r"(y), "r"(z), "r"(shared_address(from))
+                 : "memory");
+}
+
 __device__ __forceinline__ void tensor_store(const tensor_map &map, int x, int y, int z, int w, const void *from)
 {
     asm volatile("cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%0, {%1, %2, %3, %4}], [%5];" ::"l"(&map),
