@@ -483,7 +483,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 #define GROUPS 2 // consumer warp groups, each with 64 queries
 #endif
 #ifndef OVERLAP
-#define OVERLAP 1 // 1: the scores of the next tile are multiplied before the values of this one
+#define OVERLAP 1 // 1: the scores of the next tile are multiplied before the values of this one, 2: two tiles ahead
 #endif
 #ifndef IN_TURN
 #define IN_TURN 1 // 1: of two groups one multiplies while the other one takes exponentials
@@ -629,7 +629,7 @@ struct Turns {
 // Against flash_async: copies take one thread, and no register; operands come from shared memory without ldmatrix, and
 // products run on their own, 64 x TILE_K at a time. So a group can take exponentials, for which an SM has few units, while
 // products run: with OVERLAP its own (the scores of the next tile are begun before the values of this one, and taken
-// while those run), IN_TURN the other group's. Registers move from the warp that copies to those that multiply.
+// while those run; where 2, a further tile of scores is there already), IN_TURN the other group's. Registers move from the warp that copies to those that multiply.
 //
 // PERSISTENT: keys of the next tile of queries are on their way while this one ends; where O has room of its own, its
 // queries too, and O is written while the next one's scores are multiplied. Otherwise O goes by way of the queries' place.
@@ -732,13 +732,66 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
                 softmax.mask(s, t * TILE_K, seen);
             grew = softmax.take(s, scale);
         };
+        // With two tiles of scores: those of tile t are there; the next are begun, and are there in the end.
+        auto wait_for_all_but = [](bool one) {
+            if (one)
+                wgmma_wait<1>();
+            else
+                wgmma_wait<0>();
+        };
+        auto step = [&](float(&mine)[TILE_K / 2], float(&next)[TILE_K / 2], unsigned t, bool last)
+            __attribute__((always_inline)) {
+            if (!last) {
+                ring_k.wait_full();
+                begin_scores(next, tile_q, ring_k.tile());
+            }
+            if (t >= whole)
+                softmax.mask(mine, t * TILE_K, seen);
+            grew = softmax.take(mine, scale);
+            // As below: the wait comes after the exponentials. It is a wait that is over.
+            barrier_wait(&rings.q_full, phase ^ (unsigned)__any_sync(ALL_LANES, softmax.sum[0] + softmax.sum[1] < 0));
+            wait_for_all_but(!last);
+            wgmma_keep(sums);
+            if (t > 0)
+                ring_v.leave();
+            if (grew)
+                scale_rows(sums, scale);
+            as_fragments(p, mine);
+            next_values();
+            wait_for_all_but(!last);
+            if (last) {
+                wgmma_keep(sums);
+                ring_v.leave();
+            } else {
+                wgmma_keep(next);
+                ring_k.leave();
+            }
+        };
         auto values_end = [&] {
             wgmma_wait<0>();
             wgmma_keep(sums);
             ring_v.leave();
         };
         barrier_wait(&rings.q_full, phase);
-        if (tiles > 0) {
+        if (OVERLAP == 2 && tiles > 0) {
+            float other[TILE_K / 2];
+            ring_k.wait_full();
+            next_scores();
+            wgmma_wait<0>();
+            wgmma_keep(s);
+            ring_k.leave();
+            unsigned t = 0;
+            for (; t + 2 < tiles; t += 2) {
+                step(s, other, t, false);
+                step(other, s, t + 1, false);
+            }
+            if (t + 1 < tiles) {
+                step(s, other, t, false);
+                step(other, s, t + 1, true);
+            } else
+                step(s, other, t, true);
+        }
+        if (OVERLAP < 2 && tiles > 0) {
             ring_k.wait_full();
             next_scores();
             if (in_turn)
@@ -747,9 +800,9 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
             exponentials(0);
             as_fragments(p, s);
         }
-        if (OVERLAP && tiles > 1)
+        if (OVERLAP == 1 && tiles > 1)
             ring_k.wait_full();
-        for (unsigned t = 1; t < tiles; ++t) {
+        for (unsigned t = 1; OVERLAP < 2 && t < tiles; ++t) {
             if (!OVERLAP) {
                 next_values();
                 values_end();
@@ -760,7 +813,7 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
                 next_values();
             if (in_turn)
                 group_arrive(2 - group, 2 * GROUP);
-            wgmma_wait<OVERLAP>();
+            wgmma_wait<OVERLAP != 0>();
             exponentials(t);
             if (OVERLAP) {
                 // ptxas would put the wait for products, which needs no exponential, before all of them. It moves
@@ -775,7 +828,7 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
         }
         if (PERSISTENT == 2 && threadIdx.x % GROUP == 0)
             barrier_arrive(&rings.q_empty);
-        if (tiles > 0) {
+        if (OVERLAP < 2 && tiles > 0) {
             next_values();
             values_end();
         }
