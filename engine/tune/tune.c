@@ -139,7 +139,10 @@ static kiln_status count(sweep *s, const job *made, kiln_status status, const ch
     kiln_status judged = status == KILN_OK ? kiln__goals_judge(s->goals, &s->tuning->arena, sample, error) : KILN_OK;
     if (judged != KILN_OK)
         return judged;
-    double value = sample->contender ? kiln__goals_told(s->goals, sample) : HUGE_VAL; /* not to be learnt from */
+    const kiln__simulator *simulator = s->engine->driver.simulator;
+    const bool timed = !simulator || !simulator->has_model() || sample->result->estimated || sample->result->measured;
+    double value = sample->contender && timed ? kiln__goals_told(s->goals, sample)
+                                              : HUGE_VAL; /* else not learnt from */
     if (!kiln__goals_by_time(s->options))
         kiln__tuning_set_value(sample, kiln__goals_rank(s->goals, sample));
     if (!kiln__tuning_add(s->tuning, sample, status, message))
