@@ -656,8 +656,7 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
     Ring ring_v = {room_v, rings.v_full, rings.v_empty, first_v, 0, 0, first_v};
     char *const room_o = PERSISTENT == 2 ? room_v + STAGES * boxed_bytes<TILE_K>() : room;
     unsigned phase = 0; // of the queries
-    auto tiles_of = [&](const Place &at) {
-        const unsigned last = at.first + tile_queries - 1;
+    auto tiles_to = [&](unsigned last) { // tiles of keys that queries up to this one see
         const int most = keys_seen(last < queries ? last : queries - 1, n);
         return most > 0 ? ceil_div((unsigned)most, (unsigned)TILE_K) : 0;
     };
@@ -681,7 +680,7 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
         tensor_prefetch(q), tensor_prefetch(k), tensor_prefetch(v), tensor_prefetch(o);
         for (; turns.more(); turns.next(), phase ^= 1) {
             const Place at(n, tile_queries, turns.number);
-            const unsigned tiles = tiles_of(at);
+            const unsigned tiles = tiles_to(at.first + tile_queries - 1);
             auto load = [&](Ring &ring, const tensor_map &map, unsigned t) {
                 ring.wait_empty();
                 load_boxes<TILE_K>(ring.tile(), map, t * TILE_K, at.kv_head, ring.full + ring.stage);
@@ -708,9 +707,11 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
         group_arrive(1, 2 * GROUP);
     for (; turns.more(); turns.next(), phase ^= 1) {
         const Place at(n, tile_queries, turns.number);
-        const unsigned tiles = tiles_of(at), first = at.first + warp_row, row = first + lane_id() / 4;
+        const unsigned all_tiles = tiles_to(at.first + tile_queries - 1), begin = at.first + group * GROUP_QUERIES;
+        const unsigned tiles = begin < queries ? tiles_to(begin + GROUP_QUERIES - 1) : 0; // the group's own
+        const unsigned first = at.first + warp_row, row = first + lane_id() / 4;
         const int seen[2] = {keys_seen(row, n), keys_seen(row + 8, n)};
-        const int fewest = keys_seen(at.first + group * GROUP_QUERIES, n);
+        const int fewest = keys_seen(begin, n);
         const unsigned whole = fewest > 0 ? fewest / TILE_K : 0;
         Softmax softmax;
         softmax.begin();
@@ -837,6 +838,16 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
         if (OVERLAP < 2 && tiles > 0) {
             next_values();
             values_end();
+        }
+        for (unsigned t = tiles; t < all_tiles; ++t) { // what other groups see alone
+            ring_k.wait_full();
+            if (in_turn) {
+                group_sync(1 + group, 2 * GROUP);
+                group_arrive(2 - group, 2 * GROUP);
+            }
+            ring_k.leave();
+            ring_v.wait_full();
+            ring_v.leave();
         }
         softmax.end(scale);
         scale_rows(sums, scale);
