@@ -523,16 +523,22 @@ __device__ __forceinline__ void group_arrive(unsigned number, unsigned threads)
 struct Ring {
     char *tiles;
     barrier *full, *empty;
-    unsigned stage, phase; // of the next use
+    unsigned first;            // lower half of the first tile's descriptor
+    unsigned stage, phase, at; // of the next use; the lower half of its tile's descriptor, ready when it is needed
 
     __device__ __forceinline__ char *tile() const
     {
         return tiles + stage * boxed_bytes<TILE_K>();
     }
+    __device__ __forceinline__ offset descriptor() const
+    {
+        return matrix_descriptor<128>(0, 0, 1024) | at;
+    }
     __device__ __forceinline__ void next()
     {
         stage = stage + 1 == STAGES ? 0 : stage + 1;
         phase ^= stage == 0;
+        at = stage == 0 ? first : at + boxed_bytes<TILE_K>() / 16;
     }
     __device__ __forceinline__ void wait_full(bool other = false) // the other phase
     {
@@ -554,11 +560,9 @@ struct Rings {
     barrier q_full, q_empty, k_full[STAGES], k_empty[STAGES], v_full[STAGES], v_empty[STAGES];
 };
 
-// S = Q K^T of the group's 64 queries and a tile of keys. It runs on its own.
-__device__ __forceinline__ void begin_scores(float (&s)[TILE_K / 2], const char *tile_q, const char *tile_k)
+// S = Q K^T of the group's 64 queries and a tile of keys, by their descriptors. It runs on its own.
+__device__ __forceinline__ void begin_scores(float (&s)[TILE_K / 2], offset a, offset b)
 {
-    const offset a = matrix_descriptor<128>(shared_address(tile_q), 0, 1024);
-    const offset b = matrix_descriptor<128>(shared_address(tile_k), 0, 1024);
     wgmma_keep(s);
     wgmma_fence();
 #pragma unroll
@@ -570,10 +574,8 @@ __device__ __forceinline__ void begin_scores(float (&s)[TILE_K / 2], const char 
 }
 
 // O += P V: exponentials in registers, and a tile of values, which lies by rows.
-__device__ __forceinline__ void begin_values(float (&o)[HEAD_DIM / 2], const unsigned (&p)[TILE_K / 16][4],
-                                             const char *tile_v)
+__device__ __forceinline__ void begin_values(float (&o)[HEAD_DIM / 2], const unsigned (&p)[TILE_K / 16][4], offset b)
 {
-    const offset b = matrix_descriptor<128>(shared_address(tile_v), TILE_K * 128, 1024);
     wgmma_keep(o);
     wgmma_fence();
 #pragma unroll
@@ -629,7 +631,8 @@ struct Turns {
 // Against flash_async: copies take one thread, and no register; operands come from shared memory without ldmatrix, and
 // products run on their own, 64 x TILE_K at a time. So a group can take exponentials, for which an SM has few units, while
 // products run: with OVERLAP its own (the scores of the next tile are begun before the values of this one, and taken
-// while those run; where 2, a further tile of scores is there already), IN_TURN the other group's. Registers move from the warp that copies to those that multiply.
+// while those run; where 2, while the scores of the tile after run too), IN_TURN the other group's. Registers move from
+// the warp that copies to those that multiply.
 //
 // PERSISTENT: keys of the next tile of queries are on their way while this one ends; where O has room of its own, its
 // queries too, and O is written while the next one's scores are multiplied. Otherwise O goes by way of the queries' place.
@@ -646,12 +649,14 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
     // ptxas keeps descriptors in uniform registers, which products take them from, where it sees that a warp's lanes agree
     // on everything that leads there: a group number from one lane, votes, a __syncwarp() after what one lane does.
     const unsigned group = __shfl_sync(ALL_LANES, threadIdx.x / GROUP, 0);
-    Ring ring_k = {room + boxed_bytes<tile_queries>(), rings.k_full, rings.k_empty, 0, 0};
-    Ring ring_v = {ring_k.tiles + STAGES * boxed_bytes<TILE_K>(), rings.v_full, rings.v_empty, 0, 0};
-    char *const room_o = PERSISTENT == 2 ? ring_v.tiles + STAGES * boxed_bytes<TILE_K>() : room;
+    char *const room_k = room + boxed_bytes<tile_queries>(), *const room_v = room_k + STAGES * boxed_bytes<TILE_K>();
+    const unsigned first_k = (unsigned)matrix_descriptor<128>(shared_address(room_k), 0, 1024);
+    const unsigned first_v = (unsigned)matrix_descriptor<128>(shared_address(room_v), TILE_K * 128, 1024);
+    Ring ring_k = {room_k, rings.k_full, rings.k_empty, first_k, 0, 0, first_k};
+    Ring ring_v = {room_v, rings.v_full, rings.v_empty, first_v, 0, 0, first_v};
+    char *const room_o = PERSISTENT == 2 ? room_v + STAGES * boxed_bytes<TILE_K>() : room;
     unsigned phase = 0; // of the queries
-    auto tiles_of = [&](const Place &at) {
-        const unsigned last = at.first + tile_queries - 1;
+    auto tiles_to = [&](unsigned last) { // tiles of keys that queries up to this one see
         const int most = keys_seen(last < queries ? last : queries - 1, n);
         return most > 0 ? ceil_div((unsigned)most, (unsigned)TILE_K) : 0;
     };
@@ -675,7 +680,7 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
         tensor_prefetch(q), tensor_prefetch(k), tensor_prefetch(v), tensor_prefetch(o);
         for (; turns.more(); turns.next(), phase ^= 1) {
             const Place at(n, tile_queries, turns.number);
-            const unsigned tiles = tiles_of(at);
+            const unsigned tiles = tiles_to(at.first + tile_queries - 1);
             auto load = [&](Ring &ring, const tensor_map &map, unsigned t) {
                 ring.wait_empty();
                 load_boxes<TILE_K>(ring.tile(), map, t * TILE_K, at.kv_head, ring.full + ring.stage);
@@ -695,16 +700,18 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
     }
     registers_take<GROUPS == 2 ? 240 : GROUPS == 3 ? 160 : 112>();
     const unsigned warp_row = group * GROUP_QUERIES + warp_id() % 4 * 16;
-    const char *const tile_q = room + group * GROUP_QUERIES * 128;
+    const offset tile_q = matrix_descriptor<128>(shared_address(room + group * GROUP_QUERIES * 128), 0, 1024);
     // Group g begins products when the other one has begun its own: it waits at barrier 1 + g.
     const bool in_turn = IN_TURN && GROUPS == 2;
     if (in_turn && group == 1)
         group_arrive(1, 2 * GROUP);
     for (; turns.more(); turns.next(), phase ^= 1) {
         const Place at(n, tile_queries, turns.number);
-        const unsigned tiles = tiles_of(at), first = at.first + warp_row, row = first + lane_id() / 4;
+        const unsigned all_tiles = tiles_to(at.first + tile_queries - 1), begin = at.first + group * GROUP_QUERIES;
+        const unsigned tiles = begin < queries ? tiles_to(begin + GROUP_QUERIES - 1) : 0; // the group's own
+        const unsigned first = at.first + warp_row, row = first + lane_id() / 4;
         const int seen[2] = {keys_seen(row, n), keys_seen(row + 8, n)};
-        const int fewest = keys_seen(at.first + group * GROUP_QUERIES, n);
+        const int fewest = keys_seen(begin, n);
         const unsigned whole = fewest > 0 ? fewest / TILE_K : 0;
         Softmax softmax;
         softmax.begin();
@@ -717,11 +724,11 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
         auto next_scores = [&] {
             if (in_turn)
                 group_sync(1 + group, 2 * GROUP);
-            begin_scores(s, tile_q, ring_k.tile());
+            begin_scores(s, tile_q, ring_k.descriptor());
         };
         auto next_values = [&] {
             ring_v.wait_full();
-            begin_values(sums, p, ring_v.tile());
+            begin_values(sums, p, ring_v.descriptor());
         };
         // A tile's scores become what its values are multiplied by. Its products have ended, those of the values before
         // not.
@@ -743,7 +750,7 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
             __attribute__((always_inline)) {
             if (!last) {
                 ring_k.wait_full();
-                begin_scores(next, tile_q, ring_k.tile());
+                begin_scores(next, tile_q, ring_k.descriptor());
             }
             if (t >= whole)
                 softmax.mask(mine, t * TILE_K, seen);
@@ -831,6 +838,16 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
         if (OVERLAP < 2 && tiles > 0) {
             next_values();
             values_end();
+        }
+        for (unsigned t = tiles; t < all_tiles; ++t) { // what other groups see alone
+            ring_k.wait_full();
+            if (in_turn) {
+                group_sync(1 + group, 2 * GROUP);
+                group_arrive(2 - group, 2 * GROUP);
+            }
+            ring_k.leave();
+            ring_v.wait_full();
+            ring_v.leave();
         }
         softmax.end(scale);
         scale_rows(sums, scale);
