@@ -469,12 +469,12 @@ kiln_status kiln__tune_source_config(const kiln__tune_source *s, const char *var
     return kiln__config_at(s->ranges[v].config, params, config, error);
 }
 
-kiln_status kiln__tune_source_tell(kiln__tune_source *s, size_t ticket, double value, kiln_error **error)
+kiln_status kiln__tune_source_tell(kiln__tune_source *s, size_t ticket, double value, double cost, kiln_error **error)
 {
     if (!s->search)
         return KILN_OK;
     s->free_tickets[s->free_count++] = ticket;
-    return kiln__search_tell(s->search, s->points + ticket * kiln__union_points(s->whole)->width, value, error);
+    return kiln__search_tell(s->search, s->points + ticket * kiln__union_points(s->whole)->width, value, cost, error);
 }
 
 /* Nothing can be tried: how many configurations each constraint leaves. */

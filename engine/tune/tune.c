@@ -132,6 +132,14 @@ static void pass_on(kiln_error *why, kiln_error **error)
         kiln_error_free(why);
 }
 
+/* What the sample cost, of what the store keeps, so that a search that is started again takes the same path. 0: not
+ * known. The wall time of estimates is no measure, and would make their path a different one each time. */
+static double cost_of(const kiln_result *r)
+{
+    double once = r->first_seconds > 0 ? r->first_seconds : r->seconds;
+    return r->measured ? once * r->repetitions + (double)r->compile_ns * 1e-9 : 0;
+}
+
 /* Handles a finished sample: computes its objectives, counts it, and tells the strategy. */
 static kiln_status count(sweep *s, const job *made, kiln_status status, const char *message, kiln_error **error)
 {
@@ -150,7 +158,7 @@ static kiln_status count(sweep *s, const job *made, kiln_status status, const ch
     if (!kiln__tuning_add(s->tuning, sample, status, message))
         return kiln__fail_memory(error);
     kiln__budget_note(&s->budget, sample, value);
-    return kiln__tune_source_tell(s->source, made->ticket, value, error);
+    return kiln__tune_source_tell(s->source, made->ticket, value, cost_of(sample->result), error);
 }
 
 static kiln_status add(sweep *s, const job *made, kiln_status status, kiln_error *why, kiln_error **error)

@@ -130,7 +130,8 @@ void kiln__tune_source_drop(kiln__tune_source *source, size_t ticket);
 kiln_status kiln__tune_source_config(const kiln__tune_source *source, const char *variant, const kiln_setting *params,
                                      kiln__config **config, kiln_error **error);
 /* Reports the result of a ticket, once: less is better, HUGE_VAL: it failed. */
-kiln_status kiln__tune_source_tell(kiln__tune_source *source, size_t ticket, double value, kiln_error **error);
+kiln_status kiln__tune_source_tell(kiln__tune_source *source, size_t ticket, double value, double cost,
+                                   kiln_error **error);
 
 /* ---- objectives (objective.c) ---- */
 
