@@ -119,7 +119,7 @@ kiln_status kiln__replay_next(kiln__replay *p, const kiln__recording_row **row, 
     if (found) {
         *row = kiln__recording_find_row(p->recording, p->point);
         p->clock += kiln__recording_row_cost(*row);
-        status = kiln__search_tell(p->search, p->point, (*row)->seconds, error);
+        status = kiln__search_tell(p->search, p->point, (*row)->seconds, kiln__recording_row_cost(*row), error);
     }
     *clock = p->clock;
     return status;

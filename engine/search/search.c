@@ -215,7 +215,7 @@ kiln_status kiln__search_ask(kiln__search *s, uint32_t *point, bool *found, kiln
     return KILN_OK;
 }
 
-kiln_status kiln__search_tell(kiln__search *s, const uint32_t *point, double value, kiln_error **error)
+kiln_status kiln__search_tell(kiln__search *s, const uint32_t *point, double value, double cost, kiln_error **error)
 {
     size_t entry = kiln__search_find(s, point);
     if (entry == KILN__NO_ENTRY) {
@@ -227,6 +227,7 @@ kiln_status kiln__search_tell(kiln__search *s, const uint32_t *point, double val
     if (e->told)
         return kiln__fail(s->mem, error, KILN_ERROR_ARGUMENT, "a configuration was reported twice");
     e->told = true;
+    e->cost = cost;
     e->value = value < HUGE_VAL ? value : HUGE_VAL; /* NaN too: it failed */
     s->told_count++;
     if (e->value < HUGE_VAL && (s->best == KILN__NO_ENTRY || e->value < s->entries[s->best].value))

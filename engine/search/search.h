@@ -32,7 +32,8 @@ void kiln__search_free(kiln__search *search); /* NULL is fine */
 /* The next point to try: valid, and none twice; *found is false when all were proposed. It may be called before earlier
  * points were answered: a strategy that needs an answer then returns a random point. */
 kiln_status kiln__search_ask(kiln__search *search, uint32_t *point, bool *found, kiln_error **error);
-/* The answer for a point: less is better, HUGE_VAL: it failed. Once per point. A point that was never proposed counts
- * as known, and will not be proposed. */
-kiln_status kiln__search_tell(kiln__search *search, const uint32_t *point, double value, kiln_error **error);
+/* The answer for a point: less is better, HUGE_VAL: it failed; cost: the seconds that trying it took, 0: not known. Once
+ * per point. A point that was never proposed counts as known, and will not be proposed. */
+kiln_status kiln__search_tell(kiln__search *search, const uint32_t *point, double value, double cost,
+                              kiln_error **error);
 #endif

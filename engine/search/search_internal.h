@@ -7,7 +7,7 @@
 #define KILN__NO_ENTRY SIZE_MAX
 
 typedef struct kiln__search_entry { /* a point that was proposed or answered */
-    double value;                   /* HUGE_VAL: failed */
+    double value, cost;             /* HUGE_VAL: failed; seconds, 0: not known */
     uint32_t tag;                   /* private to the strategy, set when it proposed the point; 0: drawn at random */
     bool told;
 } kiln__search_entry;
@@ -51,6 +51,17 @@ kiln_status kiln__search_holds(kiln__search *s, const uint32_t *point, bool *hol
 kiln_status kiln__search_draw(kiln__search *s, bool *found, kiln_error **error);
 /* Changes `changes` axes of s->next that have more than one value to other values. */
 void kiln__search_kick(kiln__search *s, unsigned changes);
+
+/* A Gaussian process (gaussian.c), made at the first call. `entries`: those with answers, in the order of answers; they
+ * only become more, at most KILN__GAUSSIAN_MOST. *usable false: it cannot be computed. */
+enum { KILN__GAUSSIAN_MOST = 128 };
+typedef struct kiln__gaussian kiln__gaussian;
+kiln_status kiln__gaussian_learn(kiln__search *s, kiln__gaussian **g, const uint32_t *entries, size_t count,
+                                 bool *usable, kiln_error **error);
+/* The most promising of some points; NULL: there are none. */
+const uint32_t *kiln__gaussian_choose(const kiln__search *s, const kiln__gaussian *g, const uint32_t *const *points,
+                                      size_t count, double boldness);
+void kiln__gaussian_free(const kiln__search *s, kiln__gaussian *g);
 
 extern const kiln__strategy kiln__strategy_surrogate, kiln__strategy_exhaustive, kiln__strategy_random,
     kiln__strategy_greedy, kiln__strategy_ils, kiln__strategy_annealing, kiln__strategy_genetic,

@@ -1,5 +1,5 @@
-/* surrogate.c - the default strategy: a random forest is fitted to the measurements and predicts the speed of other
- * configurations, and its uncertainty. The most promising one is proposed. */
+/* surrogate.c - the default strategy: a Gaussian process (gaussian.c), later a random forest, learns from the
+ * measurements and predicts the speed of other configurations, and its uncertainty. The most promising is proposed. */
 #include <math.h>
 #include <string.h>
 
@@ -17,7 +17,8 @@ enum {
     NEAR_MOST = 48,    /* values of an axis that are tried around a good point: all, or some */
     LOOK = 384,        /* points predicted for each proposal */
     TOP = 6,           /* configurations whose neighbours are tried */
-    FIRST = 12,        /* random points before the first fit */
+    FIRST = 4,         /* random points before the first fit */
+    FOREST_EACH = 3,   /* each so manieth of the first proposals is the forest's, as the two err differently */
     CUTS = 8,          /* random cuts, of which the best is used */
     LEAF = 3,          /* smaller nodes are leaves */
     DRAW_START = 32,   /* if points cannot be found by number: drawn at first, */
@@ -28,7 +29,7 @@ enum {
 /* The upper limit of goals (logarithms of the ratio to the best): how bad the bad ones are does not matter. */
 static const double worst_goal = 2;
 /* The weight of the trees' spread is drawn for each proposal, from 0 to this. */
-static const double most_bold = 2;
+static const double most_bold = 2, gaussian_bold = 4;
 /* Goals are stored as integer multiples of this, so their sums are exact in any order. */
 static const double goal_unit = 0x1p-28;
 
@@ -52,6 +53,9 @@ typedef struct surrogate {
     uint64_t pool_drawn;
     uint32_t *near;
     size_t near_count, near_capacity;
+    uint32_t first[KILN__GAUSSIAN_MOST]; /* the first entries with an answer */
+    size_t first_count;
+    kiln__gaussian *gaussian;
     const uint32_t **asked; /* points to predict, in `near` and `pool` */
     size_t asked_count, asked_capacity;
 } surrogate;
@@ -389,7 +393,10 @@ static kiln_status surrogate_propose(kiln__search *s, void *state, uint32_t *tag
     if (!*found)
         return KILN_OK;
     kiln_status status = fill_pool(s, f, error);
-    if (status == KILN_OK && s->told_count > f->fitted + f->fitted / 100)
+    bool early = s->told_count <= KILN__GAUSSIAN_MOST && s->told_count % FOREST_EACH;
+    if (status == KILN_OK && early)
+        status = kiln__gaussian_learn(s, &f->gaussian, f->first, f->first_count, &early, error);
+    if (status == KILN_OK && !early && s->told_count > f->fitted + f->fitted / 100)
         status = fit(s, f, error);
     if (status == KILN_OK && f->row_capacity < s->told_count &&
         !kiln__grow(s->mem, &f->rows, &f->row_capacity, s->told_count, sizeof *f->rows))
@@ -398,23 +405,39 @@ static kiln_status surrogate_propose(kiln__search *s, void *state, uint32_t *tag
         status = look_near(s, f, error);
     if (status != KILN_OK)
         return status;
-    double boldness = most_bold * kiln__random_unit(&s->random);
+    double boldness = kiln__random_unit(&s->random);
     if (!ask_about(s, f))
         return kiln__fail_memory(error);
-    const uint32_t *best = most_promising(f, boldness);
+    const uint32_t *best = early ? kiln__gaussian_choose(s, f->gaussian, f->asked, f->asked_count,
+                                                         gaussian_bold * boldness)
+                                 : most_promising(f, most_bold * boldness);
     *found = best != NULL;
     if (best)
         memcpy(s->next, best, s->width * sizeof *s->next);
     return KILN_OK;
 }
 
+static kiln_status surrogate_told(kiln__search *s, void *state, size_t entry, kiln_error **error)
+{
+    (void)s;
+    (void)error;
+    surrogate *f = state;
+    if (f->first_count < KILN__GAUSSIAN_MOST)
+        f->first[f->first_count++] = (uint32_t)entry;
+    return KILN_OK;
+}
+
 static void surrogate_end(kiln__search *s, void *state)
 {
     surrogate *f = state;
+    kiln__gaussian_free(s, f->gaussian);
     void *const held[] = {f->nodes, f->rows, f->columns, f->goals, f->order, f->pool, f->near, f->asked};
     for (size_t i = 0; i < KILN__COUNT(held); i++)
         kiln__free(s->mem, held[i]);
 }
 
-const kiln__strategy kiln__strategy_surrogate = {
-    .name = "surrogate", .state_size = sizeof(surrogate), .propose = surrogate_propose, .end = surrogate_end};
+const kiln__strategy kiln__strategy_surrogate = {.name = "surrogate",
+                                                 .state_size = sizeof(surrogate),
+                                                 .propose = surrogate_propose,
+                                                 .told = surrogate_told,
+                                                 .end = surrogate_end};

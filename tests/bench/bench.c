@@ -165,7 +165,7 @@ static int bench_proposals(kiln_engine *engine, const char *path)
         if (bench_config(engine, spec, source, &choice, &made_again[made], &by_name[made], &error))
             return fail(error);
         start = kiln__now_ns();
-        if (kiln__tune_source_tell(source, ticket, made_up(&choice), &error))
+        if (kiln__tune_source_tell(source, ticket, made_up(&choice), 0, &error))
             return fail(error);
         times[made] = (double)(asked + kiln__now_ns() - start) * 1e-3;
     }

@@ -204,7 +204,7 @@ static size_t run_all(const world *w, const char *name, uint64_t seed, size_t ah
         }
         while (told < count && (!found || told + ahead < count)) {
             double value = value_of(asked[told]);
-            CHECK(kiln__search_tell(search, asked[told++], value, NULL) == KILN_OK);
+            CHECK(kiln__search_tell(search, asked[told++], value, 0, NULL) == KILN_OK);
             if (value == 1)
                 found_at = told;
         }
@@ -254,15 +254,42 @@ static void test_repeatable(void)
             CHECK(kiln__search_ask(other, c, &found, NULL) == KILN_OK && found);
             CHECK(memcmp(a, b, sizeof a) == 0);
             differ += memcmp(a, c, sizeof a) != 0;
-            CHECK(kiln__search_tell(one, a, value_of(a), NULL) == KILN_OK);
-            CHECK(kiln__search_tell(two, b, value_of(b), NULL) == KILN_OK);
-            CHECK(kiln__search_tell(other, c, value_of(c), NULL) == KILN_OK);
+            CHECK(kiln__search_tell(one, a, value_of(a), 0, NULL) == KILN_OK);
+            CHECK(kiln__search_tell(two, b, value_of(b), 0, NULL) == KILN_OK);
+            CHECK(kiln__search_tell(other, c, value_of(c), 0, NULL) == KILN_OK);
         }
         CHECK((differ > 0) == (strcmp(kiln_strategy_name(n), "exhaustive") != 0));
         kiln__search_free(one);
         kiln__search_free(two);
         kiln__search_free(other);
     }
+    close_world(&w);
+}
+
+/* The cheaper half of equally fast points is tried more than the other among the first 60 of 169. */
+static void test_cost(void)
+{
+    world w;
+    if (!open_world(&w))
+        return;
+    size_t cheap[2] = {0};
+    for (size_t with = 0; with < 2; with++)
+        for (uint64_t seed = 0; seed < 10; seed++) {
+            kiln__search *search = open_search(&w, "surrogate", seed);
+            uint32_t point[5];
+            bool found;
+            for (size_t i = 0; i < 60; i++) {
+                CHECK(kiln__search_ask(search, point, &found, NULL) == KILN_OK && found);
+                bool is_cheap = point[0] == 1 && point[4] < 2;
+                double cost = with ? is_cheap ? 1 : 10 : 0;
+                cheap[with] += is_cheap;
+                CHECK(kiln__search_tell(search, point, 1 + 0.1 * (double)(i % 3), cost, NULL) == KILN_OK);
+            }
+            kiln__search_free(search);
+        }
+    if (cheap[1] < cheap[0] * 5 / 4)
+        fprintf(stderr, "cheap ones: %zu; without costs: %zu\n", cheap[1], cheap[0]);
+    CHECK(cheap[1] >= cheap[0] * 5 / 4);
     close_world(&w);
 }
 
@@ -280,11 +307,11 @@ static void test_flat(void)
             size_t count = 0;
             bool found = true;
             CHECK(w.points->at(w.points->user, 5, known, NULL) == KILN_OK);
-            CHECK(kiln__search_tell(search, known, kind ? 1 : NAN, NULL) == KILN_OK);
-            CHECK(kiln__search_tell(search, known, 1, NULL) == KILN_ERROR_ARGUMENT); /* twice */
+            CHECK(kiln__search_tell(search, known, kind ? 1 : NAN, 0, NULL) == KILN_OK);
+            CHECK(kiln__search_tell(search, known, 1, 0, NULL) == KILN_ERROR_ARGUMENT); /* twice */
             while (found && kiln__search_ask(search, point, &found, NULL) == KILN_OK && found) {
                 CHECK(memcmp(known, point, sizeof known) != 0);
-                CHECK(kiln__search_tell(search, point, values[kind], NULL) == KILN_OK);
+                CHECK(kiln__search_tell(search, point, values[kind], 0, NULL) == KILN_OK);
                 count++;
             }
             CHECK(count == w.points->count - 1);
@@ -315,7 +342,7 @@ static void test_memory(void)
             for (size_t i = 0; status == KILN_OK && i < 60; i++) {
                 status = kiln__search_ask(search, point, &found, NULL);
                 if (status == KILN_OK)
-                    status = kiln__search_tell(search, point, value_of(point), NULL);
+                    status = kiln__search_tell(search, point, value_of(point), 0, NULL);
             }
             CHECK(status == (oom.failed ? KILN_ERROR_MEMORY : KILN_OK));
             kiln__search_free(search);
@@ -377,7 +404,7 @@ static void test_drawn(void)
                 CHECK(valid(&w, asked[count]));
                 for (size_t i = 0; i < count; i++)
                     CHECK(memcmp(asked[i], asked[count], sizeof *asked) != 0);
-                CHECK(kiln__search_tell(search, asked[count], value_of(asked[count]), NULL) == KILN_OK);
+                CHECK(kiln__search_tell(search, asked[count], value_of(asked[count]), 0, NULL) == KILN_OK);
                 for (size_t i = 0; i < 5; i++)
                     sums[round] = sums[round] * 31 + asked[count][i];
                 count++;
@@ -439,6 +466,7 @@ static const check_case cases[] = {{"two variants as one set of points", test_un
                                    {"permutations", test_shuffle},
                                    {"each strategy: all points once, the best early", test_strategies, CHECK_LONG},
                                    {"the same seed, the same path", test_repeatable},
+                                   {"what is cheaper to try is tried more", test_cost},
                                    {"failures and equals", test_flat},
                                    {"memory runs out", test_memory},
                                    {"points that are drawn", test_drawn},

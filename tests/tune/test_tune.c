@@ -457,7 +457,7 @@ static void searches_a_huge_space(void)
                 continue;
             while (waiting > 1) {
                 waiting--; /* the last one first */
-                CHECK_OK(kiln__tune_source_tell(source, open[waiting].ticket, open[waiting].value, &error), error);
+                CHECK_OK(kiln__tune_source_tell(source, open[waiting].ticket, open[waiting].value, 0, &error), error);
             }
         }
         CHECK(best < 1.005e-3); /* one in 1,000 is */
@@ -517,7 +517,7 @@ static void takes_from_an_uncounted_space(void)
             for (size_t i = 0; i < choice.param_count; i++)
                 values |= 1u << choice.params[i].value.as.i;
             CU_ASSERT_EQUAL(values, 0xffe);
-            CHECK_OK(kiln__tune_source_tell(source, ticket, 1.0 + n, &error), error);
+            CHECK_OK(kiln__tune_source_tell(source, ticket, 1.0 + n, 0, &error), error);
         }
         CHECK(!kiln__tune_source_gave_up(source));
         kiln__tune_source_free(source);

@@ -1,0 +1,339 @@
+/* gaussian.c - a Gaussian process over the first answers of a search: better than trees while there are few of them.
+ *
+ * The covariance of two points is that of their parts, plus within a part 1 / (1 + d^2 / 2)^2, with d the distance of
+ * their positions, each axis divided by a length of its own (a rational quadratic kernel: Rasmussen and Williams,
+ * Gaussian Processes for Machine Learning, 2006, chapter 4; the likelihood: chapter 5). An answer adds a row to the
+ * factor of the covariances; only a changed length or noise computes it anew, as seldom as `effort` allows. */
+#include <math.h>
+#include <string.h>
+
+#include "search_internal.h"
+
+enum { MOST = KILN__GAUSSIAN_MOST, LANES = 8, EFFORT = 60000, MOST_EFFORT = 4 * EFFORT };
+
+static const double between_parts = 0.3; /* covariance of points of different parts */
+static const double worst_goal = 1.2;    /* logarithms of the ratio to the best are cut off here */
+static const double least_worst = 0.1;   /* of a failure, where all that ran is equally fast */
+static const double first_noise = 0.01, least_noise = 1e-4, most_noise = 1;
+static const double most_length = 20; /* of an axis, whose positions are from 0 to 1; the least: 1 / this */
+static const double cost_weight = 0.3;
+
+struct kiln__gaussian {
+    size_t count, axes;
+    const uint32_t *entries; /* of the answers */
+    double noise, scale;     /* scale: the variance of the goals */
+    double effort;
+    double goal_mean;
+    double goals[MOST], costs[MOST], by_goal[MOST], by_cost[MOST];
+    double factor[MOST * MOST], trial[MOST * MOST]; /* lower triangles, a row after the other */
+    double apart[MOST * MOST];                      /* squared distances */
+    uint32_t part[MOST];
+    double *weights; /* of each axis: 1 / length^2 */
+    double *at;      /* positions, from 0 to 1, of each axis: MOST */
+};
+
+/* ---- the factor ---- */
+
+static double dot(const double *one, const double *other, size_t n)
+{
+    double sums[4] = {0};
+    size_t i = 0;
+    for (; i + 4 <= n; i += 4) /* four sums, so that an addition does not wait for the one before */
+        for (size_t k = 0; k < 4; k++)
+            sums[k] += one[i + k] * other[i + k];
+    for (; i < n; i++)
+        sums[0] += one[i] * other[i];
+    return sums[0] + sums[1] + (sums[2] + sums[3]);
+}
+
+static double covariance(double squared)
+{
+    double t = 1 / (1 + squared * 0.5);
+    return between_parts + (1 - between_parts) * t * t;
+}
+
+/* What two rows are apart on an axis, squared, with weight 1. */
+static double apart_on(const kiln__search *s, const kiln__gaussian *g, size_t axis, size_t i, size_t k)
+{
+    const kiln__part *part = &s->points->parts[g->part[i]];
+    if (axis >= part->axis_count)
+        return 0;
+    double d = g->at[axis * MOST + i] - g->at[axis * MOST + k];
+    return part->axes[axis].ordered ? d * d : (double)(d != 0);
+}
+
+/* Computes row i of the factor; false: not positive definite. */
+static bool add_row(const kiln__search *s, const kiln__gaussian *g, double *factor, size_t i, size_t axis, double more)
+{
+    double *row = factor + i * MOST;
+    for (size_t k = 0; k < i; k++) {
+        double value = between_parts;
+        if (g->part[i] == g->part[k])
+            value = covariance(fmax(0, g->apart[i * MOST + k] + (more != 0 ? more * apart_on(s, g, axis, i, k) : 0)));
+        row[k] = (value - dot(row, factor + k * MOST, k)) / factor[k * MOST + k];
+    }
+    double left = 1 + g->noise - dot(row, row, i);
+    row[i] = sqrt(fmax(left, 0));
+    return left > 1e-12;
+}
+
+/* All rows, with `more` weight on an axis. */
+static bool refactor(const kiln__search *s, kiln__gaussian *g, double *factor, size_t axis, double more)
+{
+    for (size_t i = 0; i < g->count; i++)
+        if (!add_row(s, g, factor, i, axis, more))
+            return false;
+    return true;
+}
+
+static void solve(const kiln__gaussian *g, const double *factor, const double *of, double *out)
+{
+    for (size_t i = 0; i < g->count; i++)
+        out[i] = (of[i] - dot(factor + i * MOST, out, i)) / factor[i * MOST + i];
+}
+
+static void solve_back(const kiln__gaussian *g, double *out)
+{
+    for (size_t i = g->count; i-- > 0;) {
+        out[i] /= g->factor[i * MOST + i];
+        for (size_t k = 0; k < i; k++)
+            out[k] -= g->factor[i * MOST + k] * out[i];
+    }
+}
+
+/* ---- lengths and noise ---- */
+
+/* The logarithm of the likelihood with a prior (lengths near 1), and the scale that goes with it. */
+static double likelihood(kiln__gaussian *g, const double *factor, size_t axis, double more)
+{
+    double solved[MOST] = {0}, sum = 0, n = (double)g->count;
+    solve(g, factor, g->goals, solved);
+    g->scale = dot(solved, solved, g->count) / n + 1e-12;
+    for (size_t i = 0; i < g->count; i++)
+        sum += log(factor[i * MOST + i]);
+    double like = -0.5 * n * log(g->scale) - sum, noise = log(g->noise / first_noise);
+    for (size_t a = 0; a < g->axes; a++) {
+        double length = 0.5 * log(g->weights[a] + (a == axis ? more : 0));
+        like -= 0.5 * length * length;
+    }
+    return like - 0.2 * noise * noise;
+}
+
+static bool is_used(const kiln__search *s, size_t axis)
+{
+    for (size_t p = 0; p < s->points->part_count; p++)
+        if (axis < s->points->parts[p].axis_count && s->points->parts[p].axes[axis].values > 1)
+            return true;
+    return false;
+}
+
+static void take_trial(const kiln__search *s, kiln__gaussian *g, size_t axis, double more)
+{
+    memcpy(g->factor, g->trial, sizeof g->factor);
+    if (more == 0)
+        return;
+    g->weights[axis] += more;
+    for (size_t i = 0; i < g->count; i++)
+        for (size_t k = 0; k < i; k++)
+            if (g->part[i] == g->part[k])
+                g->apart[i * MOST + k] += more * apart_on(s, g, axis, i, k);
+}
+
+/* Changes one length or the noise at random, and keeps the change if the answers are more likely with it. */
+static void improve(kiln__search *s, kiln__gaussian *g, double *best)
+{
+    size_t axis = (size_t)kiln__random_below(&s->random, g->axes + 1);
+    bool up = kiln__random_below(&s->random, 2);
+    double old_noise = g->noise, old_scale = g->scale, more = 0;
+    if (axis < g->axes) {
+        double weight = g->weights[axis] * (up ? 2.25 : 1 / 2.25), bound = most_length * most_length;
+        if (!is_used(s, axis) || weight > bound || weight * bound < 1)
+            return;
+        more = weight - g->weights[axis];
+    } else {
+        g->noise *= up ? 2.5 : 1 / 2.5;
+    }
+    bool fits = g->noise >= least_noise && g->noise <= most_noise && refactor(s, g, g->trial, axis, more);
+    double like = fits ? likelihood(g, g->trial, axis, more) : *best;
+    if (like > *best) {
+        *best = like;
+        take_trial(s, g, axis, more);
+    } else {
+        g->noise = old_noise;
+        g->scale = old_scale;
+    }
+}
+
+/* ---- answers ---- */
+
+static void take_answer(const kiln__search *s, kiln__gaussian *g, uint32_t entry)
+{
+    const uint32_t *point = kiln__search_point(s, entry);
+    const kiln__part *part = &s->points->parts[point[0]];
+    size_t i = g->count++;
+    g->part[i] = point[0];
+    for (size_t a = 0; a < part->axis_count; a++) {
+        uint32_t values = part->axes[a].values;
+        g->at[a * MOST + i] = values > 1 ? (double)point[1 + a] / (double)(values - 1) : 0;
+    }
+    for (size_t k = 0; k < i; k++) {
+        double sum = 0;
+        for (size_t a = 0; a < g->axes && g->part[k] == g->part[i]; a++)
+            sum += g->weights[a] * apart_on(s, g, a, i, k);
+        g->apart[i * MOST + k] = sum;
+    }
+}
+
+static double centre(double *values, size_t count)
+{
+    double mean = 0;
+    for (size_t i = 0; i < count; i++)
+        mean += values[i] / (double)count;
+    for (size_t i = 0; i < count; i++)
+        values[i] -= mean;
+    return mean;
+}
+
+/* Goals depend on the best so far, so all are made anew. */
+static void set_goals(const kiln__search *s, kiln__gaussian *g)
+{
+    double best = s->entries[s->best].value, worst = least_worst;
+    for (size_t i = 0; i < g->count; i++) {
+        const kiln__search_entry *e = &s->entries[g->entries[i]];
+        if (e->value < HUGE_VAL)
+            g->goals[i] = fmin(best > 0 ? log(e->value / best) : (e->value - best) / (fabs(best) + 1e-300), worst_goal);
+        if (e->value < HUGE_VAL && g->goals[i] > worst)
+            worst = g->goals[i];
+    }
+    for (size_t i = 0; i < g->count; i++)
+        if (!(s->entries[g->entries[i]].value < HUGE_VAL))
+            g->goals[i] = worst;
+    g->goal_mean = centre(g->goals, g->count);
+}
+
+/* Their logarithms, from the mean of those that are known. */
+static void set_costs(const kiln__search *s, kiln__gaussian *g)
+{
+    size_t known = 0;
+    double sum = 0;
+    for (size_t i = 0; i < g->count; i++) {
+        double cost = s->entries[g->entries[i]].cost;
+        bool is_known = cost > 0 && cost < HUGE_VAL;
+        g->costs[i] = is_known ? log(cost) : NAN;
+        sum += is_known ? g->costs[i] : 0;
+        known += is_known;
+    }
+    for (size_t i = 0; i < g->count; i++)
+        g->costs[i] = isnan(g->costs[i]) ? 0 : g->costs[i] - sum / (double)known;
+}
+
+static kiln__gaussian *open_gaussian(const kiln__search *s)
+{
+    size_t axes = s->width - 1;
+    kiln__gaussian *g = kiln__calloc(s->mem, 1, sizeof *g);
+    if (!g)
+        return NULL;
+    g->axes = axes;
+    g->noise = first_noise;
+    g->weights = kiln__calloc(s->mem, axes + 1, sizeof *g->weights);
+    g->at = kiln__calloc(s->mem, (axes + 1) * MOST, sizeof *g->at);
+    if (!g->weights || !g->at) {
+        kiln__gaussian_free(s, g);
+        return NULL;
+    }
+    for (size_t a = 0; a < axes; a++)
+        g->weights[a] = 1;
+    return g;
+}
+
+void kiln__gaussian_free(const kiln__search *s, kiln__gaussian *g)
+{
+    if (!g)
+        return;
+    kiln__free(s->mem, g->weights);
+    kiln__free(s->mem, g->at);
+    kiln__free(s->mem, g);
+}
+
+kiln_status kiln__gaussian_learn(kiln__search *s, kiln__gaussian **made, const uint32_t *entries, size_t count,
+                                 bool *usable, kiln_error **error)
+{
+    if (!*made && !(*made = open_gaussian(s)))
+        return kiln__fail_memory(error);
+    kiln__gaussian *g = *made;
+    g->entries = entries;
+    *usable = true;
+    while (g->count < count && *usable) {
+        take_answer(s, g, entries[g->count]);
+        *usable = add_row(s, g, g->factor, g->count - 1, 0, 0);
+    }
+    if (!*usable)
+        return KILN_OK;
+    set_goals(s, g);
+    set_costs(s, g);
+    double n = (double)g->count, price = n * n * (n / 6 + 5), best = likelihood(g, g->factor, 0, 0);
+    g->effort = fmin(g->effort + EFFORT, MOST_EFFORT);
+    for (; g->effort >= price; g->effort -= price)
+        improve(s, g, &best);
+    solve(g, g->factor, g->goals, g->by_goal);
+    solve_back(g, g->by_goal);
+    solve(g, g->factor, g->costs, g->by_cost);
+    solve_back(g, g->by_cost);
+    return KILN_OK;
+}
+
+/* ---- choosing ---- */
+
+/* The covariances of a point with all rows. */
+static void relate(const kiln__search *s, const kiln__gaussian *g, const uint32_t *point, double *out)
+{
+    const kiln__part *part = &s->points->parts[point[0]];
+    size_t padded = (g->count + LANES - 1) / LANES * LANES; /* whole vectors: MOST is a multiple of LANES */
+    memset(out, 0, padded * sizeof *out);
+    for (size_t a = 0; a < part->axis_count; a++) {
+        uint32_t values = part->axes[a].values;
+        const double *at = g->at + a * MOST;
+        double here = values > 1 ? (double)point[1 + a] / (double)(values - 1) : 0, weight = g->weights[a];
+        if (values < 2)
+            continue;
+        if (part->axes[a].ordered)
+            for (size_t i = 0; i < padded; i += LANES)
+                for (size_t k = i; k < i + LANES; k++)
+                    out[k] += weight * (here - at[k]) * (here - at[k]);
+        else
+            for (size_t i = 0; i < g->count; i++)
+                out[i] += at[i] != here ? weight : 0;
+    }
+    for (size_t i = 0; i < padded; i += LANES)
+        for (size_t k = i; k < i + LANES; k++)
+            out[k] = covariance(out[k]);
+    for (size_t i = 0; i < g->count; i++)
+        if (g->part[i] != point[0])
+            out[i] = between_parts;
+}
+
+const uint32_t *kiln__gaussian_choose(const kiln__search *s, const kiln__gaussian *g, const uint32_t *const *points,
+                                      size_t count, double boldness)
+{
+    const uint32_t *best = NULL;
+    double least = 0, related[MOST], solved[MOST] = {0};
+    for (size_t p = 0; p < count; p++) {
+        double nearest = 0;
+        relate(s, g, points[p], related);
+        for (size_t i = 0; i < g->count; i++)
+            nearest = related[i] > nearest ? related[i] : nearest;
+        double worth = g->goal_mean + dot(related, g->by_goal, g->count) +
+                       cost_weight * dot(related, g->by_cost, g->count);
+        /* All rows together tell at least as much as the nearest one, so the spread is at most this. */
+        double most = sqrt(g->scale * (1 - nearest * nearest / (1 + g->noise)));
+        if (best && worth - boldness * most >= least)
+            continue;
+        solve(g, g->factor, related, solved);
+        worth -= boldness * sqrt(fmax(0, g->scale * (1 - dot(solved, solved, g->count))));
+        if (!best || worth < least) {
+            best = points[p];
+            least = worth;
+        }
+    }
+    return best;
+}
