@@ -489,7 +489,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 #define IN_TURN 1 // 1: of two groups one multiplies while the other one takes exponentials
 #endif
 #ifndef PERSISTENT
-#define PERSISTENT 0 // 0: a block a tile; 1: blocks stay and take tile after tile; 2: with room of its own for O
+#define PERSISTENT 0 // 0: a block a tile; 1: blocks stay and take tile after tile; 2: with room for two of them
 #endif
 
 enum : unsigned {
@@ -557,7 +557,7 @@ struct Ring {
 };
 
 struct Rings {
-    barrier q_full, q_empty, k_full[STAGES], k_empty[STAGES], v_full[STAGES], v_empty[STAGES];
+    barrier q_full[2], q_empty[2], k_full[STAGES], k_empty[STAGES], v_full[STAGES], v_empty[STAGES];
 };
 
 // S = Q K^T of the group's 64 queries and a tile of keys, by their descriptors. It runs on its own.
@@ -608,10 +608,9 @@ __device__ __forceinline__ void write_rows(char *room, unsigned half_bytes, cons
 // The tiles of queries that a block takes: one, or one of each row of as many as there are blocks. Rows run to and fro,
 // since causal tiles of a row are sorted by their work.
 struct Turns {
-    unsigned number, begin, count;
-    bool back;
+    unsigned number, begin, count, taken; // this tile, the first of its row, all; how many this block has taken before
 
-    __device__ __forceinline__ Turns(unsigned tiles) : number(blockIdx.x), begin(0), count(tiles), back(false)
+    __device__ __forceinline__ Turns(unsigned tiles) : number(blockIdx.x), begin(0), count(tiles), taken(0)
     {
     }
     __device__ __forceinline__ bool more() const
@@ -620,9 +619,9 @@ struct Turns {
     }
     __device__ __forceinline__ void next()
     {
-        back = !back;
+        ++taken;
         begin += gridDim.x;
-        number = !PERSISTENT ? count : begin + (back ? gridDim.x - 1 - blockIdx.x : blockIdx.x);
+        number = !PERSISTENT ? count : begin + (taken % 2 ? gridDim.x - 1 - blockIdx.x : blockIdx.x);
     }
 };
 
@@ -634,8 +633,13 @@ struct Turns {
 // while those run; where 2, while the scores of the tile after run too), IN_TURN the other group's. Registers move from
 // the warp that copies to those that multiply.
 //
-// PERSISTENT: keys of the next tile of queries are on their way while this one ends; where O has room of its own, its
-// queries too, and O is written while the next one's scores are multiplied. Otherwise O goes by way of the queries' place.
+// Bounds, in clocks of a multiprocessor for 64 queries and 128 keys, of the code for sm_90a: products 512 with heads of 64
+// and 1024 with heads of 128, exponentials 512 (16 a clock), instructions about 400 (of each of 4 warps: 64 multiply-adds,
+// exponentials, additions and maxima, 32 conversions, the rest once a tile). So heads of 64 have two bounds of the same
+// height, which groups reach only where they are in different places of the loop.
+//
+// O goes by way of its queries' place. PERSISTENT: keys of the next tile of queries are on their way while this one ends;
+// where there is room for two, its queries are there by then, and O leaves while the next one's scores are multiplied.
 extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
     attention_flash_wgmma(const __grid_constant__ tensor_map q, const __grid_constant__ tensor_map k,
                           const __grid_constant__ tensor_map v, const __grid_constant__ tensor_map o, unsigned heads,
@@ -654,15 +658,17 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
     const unsigned first_v = (unsigned)matrix_descriptor<128>(shared_address(room_v), TILE_K * 128, 1024);
     Ring ring_k = {room_k, rings.k_full, rings.k_empty, first_k, 0, 0, first_k};
     Ring ring_v = {room_v, rings.v_full, rings.v_empty, first_v, 0, 0, first_v};
-    char *const room_o = PERSISTENT == 2 ? room_v + STAGES * boxed_bytes<TILE_K>() : room;
-    unsigned phase = 0; // of the queries
+    constexpr unsigned rooms = PERSISTENT == 2 ? 2 : 1;
+    char *const room_2 = room_v + STAGES * boxed_bytes<TILE_K>(); // the second one of queries
     auto tiles_to = [&](unsigned last) { // tiles of keys that queries up to this one see
         const int most = keys_seen(last < queries ? last : queries - 1, n);
         return most > 0 ? ceil_div((unsigned)most, (unsigned)TILE_K) : 0;
     };
     if (threadIdx.x == 0) {
-        barrier_init(&rings.q_full, 1);
-        barrier_init(&rings.q_empty, PERSISTENT == 1 ? GROUPS * 4 : GROUPS); // warps that wrote O, or groups that read
+        for (unsigned i = 0; i < rooms; ++i) {
+            barrier_init(&rings.q_full[i], 1);
+            barrier_init(&rings.q_empty[i], GROUPS * 4); // warps that wrote O
+        }
         for (unsigned i = 0; i < STAGES; ++i) {
             barrier_init(&rings.k_full[i], 1);
             barrier_init(&rings.v_full[i], 1);
@@ -678,7 +684,13 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
         if (warp_id() != GROUPS * 4 || !is_elected())
             return;
         tensor_prefetch(q), tensor_prefetch(k), tensor_prefetch(v), tensor_prefetch(o);
-        for (; turns.more(); turns.next(), phase ^= 1) {
+        auto load_queries = [&](const Turns &of) {
+            const Place at(n, tile_queries, of.number);
+            const unsigned second = of.taken % rooms;
+            barrier_wait(&rings.q_empty[second], of.taken / rooms % 2 ^ 1);
+            load_boxes<tile_queries>(second ? room_2 : room, q, at.first, at.head, &rings.q_full[second]);
+        };
+        for (; turns.more(); turns.next()) {
             const Place at(n, tile_queries, turns.number);
             const unsigned tiles = tiles_to(at.first + tile_queries - 1);
             auto load = [&](Ring &ring, const tensor_map &map, unsigned t) {
@@ -688,25 +700,32 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
             };
             if (tiles > 0)
                 load(ring_k, k, 0);
-            barrier_wait(&rings.q_empty, phase ^ 1);
-            load_boxes<tile_queries>(room, q, at.first, at.head, &rings.q_full);
-            for (unsigned t = 0; t < tiles; ++t) {
+            if (PERSISTENT < 2 || turns.taken == 0)
+                load_queries(turns);
+            for (unsigned t = 0; t < tiles || t == 0; ++t) {
+                Turns after = turns;
+                after.next();
+                if (PERSISTENT == 2 && t + 1 >= tiles && after.more())
+                    load_queries(after); // O of the tile before has left long ago
                 if (t > 0)
                     load(ring_k, k, t);
-                load(ring_v, v, t);
+                if (tiles > 0)
+                    load(ring_v, v, t);
             }
         }
         return;
     }
     registers_take<GROUPS == 2 ? 240 : GROUPS == 3 ? 160 : 112>();
     const unsigned warp_row = group * GROUP_QUERIES + warp_id() % 4 * 16;
-    const offset tile_q = matrix_descriptor<128>(shared_address(room + group * GROUP_QUERIES * 128), 0, 1024);
     // Group g begins products when the other one has begun its own: it waits at barrier 1 + g.
     const bool in_turn = IN_TURN && GROUPS == 2;
     if (in_turn && group == 1)
         group_arrive(1, 2 * GROUP);
-    for (; turns.more(); turns.next(), phase ^= 1) {
+    for (; turns.more(); turns.next()) {
         const Place at(n, tile_queries, turns.number);
+        const unsigned second = turns.taken % rooms, phase = turns.taken / rooms % 2;
+        char *const room_q = second ? room_2 : room;
+        const offset tile_q = matrix_descriptor<128>(shared_address(room_q + group * GROUP_QUERIES * 128), 0, 1024);
         const unsigned all_tiles = tiles_to(at.first + tile_queries - 1), begin = at.first + group * GROUP_QUERIES;
         const unsigned tiles = begin < queries ? tiles_to(begin + GROUP_QUERIES - 1) : 0; // the group's own
         const unsigned first = at.first + warp_row, row = first + lane_id() / 4;
@@ -756,7 +775,7 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
                 softmax.mask(mine, t * TILE_K, seen);
             grew = softmax.take(mine, scale);
             // As below: the wait comes after the exponentials. It is a wait that is over.
-            barrier_wait(&rings.q_full, phase ^ (unsigned)__any_sync(ALL_LANES, softmax.sum[0] + softmax.sum[1] < 0));
+            barrier_wait(&rings.q_full[second], phase ^ (unsigned)__any_sync(ALL_LANES, softmax.sum[0] + softmax.sum[1] < 0));
             wait_for_all_but(!last);
             wgmma_keep(sums);
             if (t > 0)
@@ -779,11 +798,22 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
             wgmma_keep(sums);
             ring_v.leave();
         };
-        barrier_wait(&rings.q_full, phase);
+        // O of the tile before has left its room, at which nobody looks before scores are on their way.
+        auto other_room_is_empty = [&] {
+            if (PERSISTENT == 2 && turns.taken > 0 && lane_id() == 0) {
+                tensor_store_wait<0>();
+                barrier_arrive(&rings.q_empty[second ^ 1]);
+            }
+            __syncwarp();
+        };
+        barrier_wait(&rings.q_full[second], phase);
+        if (tiles == 0)
+            other_room_is_empty();
         if (OVERLAP == 2 && tiles > 0) {
             float other[TILE_K / 2];
             ring_k.wait_full();
             next_scores();
+            other_room_is_empty();
             wgmma_wait<0>();
             wgmma_keep(s);
             ring_k.leave();
@@ -803,6 +833,7 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
             next_scores();
             if (in_turn)
                 group_arrive(2 - group, 2 * GROUP);
+            other_room_is_empty();
             wgmma_wait<0>();
             exponentials(0);
             as_fragments(p, s);
@@ -833,8 +864,6 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
                 scale_rows(sums, scale);
             as_fragments(p, s);
         }
-        if (PERSISTENT == 2 && threadIdx.x % GROUP == 0)
-            barrier_arrive(&rings.q_empty);
         if (OVERLAP < 2 && tiles > 0) {
             next_values();
             values_end();
@@ -851,16 +880,11 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
         }
         softmax.end(scale);
         scale_rows(sums, scale);
-        if (PERSISTENT == 2) { // O of the tile before has left
-            if (lane_id() == 0)
-                tensor_store_wait<0>();
-            __syncwarp();
-        } else
-            group_sync(3 + group, GROUP); // no warp of the group reads queries any more
-        write_rows(room_o + warp_row * 128, half_bytes, sums, o, first, at.head);
+        group_sync(3 + group, GROUP); // no warp of the group reads queries any more
+        write_rows(room_q + warp_row * 128, half_bytes, sums, o, first, at.head);
         if (PERSISTENT == 1 && lane_id() == 0) {
             tensor_store_wait<0>();
-            barrier_arrive(&rings.q_empty);
+            barrier_arrive(&rings.q_empty[0]);
         }
         __syncwarp();
     }
