@@ -207,8 +207,19 @@ static void write_launch(const kiln__draft *draft, kiln__text *out)
             first = false;
         }
     kiln__text_printf(out, "%s", first ? draft->kernel->name : ">\"");
+    bool certain = true;
+    for (int axis = 0; axis < 3 && draft->axes[axis].used; axis++) {
+        if (!draft->axes[axis].doubt || (axis && draft->axes[axis].doubt == draft->axes[axis - 1].doubt))
+            continue;
+        kiln__text_printf(out, "%s%c: %s", certain ? "\n  # check: the grid is not certain; " : "; ", "xyz"[axis],
+                          draft -> axes[axis].doubt);
+        certain = false;
+    }
+    kiln__text_puts(out, certain ? "\n"
+                                 : "\n  # Set it to the number of blocks that your program launches, <<<grid, "
+                                   "block>>>, from sizes and params.\n");
     for (int block = 0; block < 2; block++) {
-        kiln__text_puts(out, block ? "]\n  block: [" : "\n  grid: [");
+        kiln__text_puts(out, block ? "]\n  block: [" : "  grid: [");
         for (int axis = 0; axis < 3 && draft->axes[axis].used; axis++)
             kiln__text_printf(out, "%s%s", axis ? ", " : "", block ? draft->axes[axis].block : draft->axes[axis].grid);
     }
