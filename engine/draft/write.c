@@ -237,6 +237,12 @@ static void write_launch(const kiln__draft *draft, kiln__text *out)
         }
     if (kiln__words_have(scan, draft->kernel->body_from, draft->kernel->body_to, "this_grid"))
         kiln__text_puts(out, "  cooperative: true # the grid synchronises: check that all its blocks fit at once\n");
+    for (size_t i = 0; i < draft->argument_count; i++)
+        if (strstr(draft->arguments[i].declared, "cudaTextureObject_t"))
+            kiln__text_printf(out,
+                              "  # check: '%s' is a texture object: add a buffer with its content, and write {texture: "
+                              "BUFFER} for its 1\n  # below, with its other keys (`kiln spec`).\n",
+                              draft->arguments[i].name);
     kiln__text_puts(out, "  args: [");
     bool values = false;
     for (size_t i = 0; i < draft->argument_count; i++) {
