@@ -21,4 +21,5 @@ kiln check tex.yaml
 kiln run tex.yaml -v array --output y=y.npy --capture captured | grep -E 'answer|code'
 tail -c 64 y.npy | od -An -tf4
 kiln run captured/tex-000/tex.yaml -v array | grep answer
+kiln init tex.cu | sed -n '/^launch/,$p'
 kiln run tex.yaml -v memory -s W=7
