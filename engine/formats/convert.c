@@ -171,7 +171,9 @@ static json_t *plain_result(converter *c, json_t *entry)
     json_t *result = made(c, json_object()), *configuration = made(c, json_object()), *times = made(c, json_object());
     json_t *measurements = made(c, json_array()), *objectives = made(c, json_array()), *value;
     json_t *score = json_object_get(entry, c->objective);
-    const char *field, *invalidity = invalidity_of(score ? score : json_object_get(entry, "time")), *time;
+    json_t *failure = json_object_get(entry, "__error__"); /* Kernel Tuner from 1.1 on, which writes no time then */
+    const char *field, *time;
+    const char *invalidity = invalidity_of(failure ? failure : score ? score : json_object_get(entry, "time"));
     json_object_foreach(entry, field, value)
     {
         if (is_param(c, field))
@@ -218,6 +220,8 @@ static void set_time(converter *c, json_t *entry, const json_t *result)
     const char *invalidity = text_in(result, "invalidity");
     json_t *objective = json_array_get(json_object_get(result, "objectives"), 0);
     json_t *time = json_object_get(entry, "time");
+    if (json_is_string(json_object_get(entry, "__error__")))
+        return;
     const char *word = NULL;
 #define X(says, kind)                                                                                                  \
     if (!word && invalidity && strcmp(invalidity, kind) == 0)                                                          \

@@ -96,6 +96,50 @@ static uint64_t tree_bytes(const char *text, size_t length)
     return bytes;
 }
 
+/* Kernel Tuner writes Python's NaN, Infinity and -Infinity, which JSON does not have: they become null. */
+static kiln_status replace_non_numbers(const kiln_allocator *mem, char **text, size_t *length, kiln_error **error)
+{
+    static const char *const names[] = {"NaN", "Infinity", "-Infinity"};
+    char *to = NULL;
+    size_t end = 0;
+    for (int writing = 0; writing < 2; writing++) {
+        bool quoted = false, any = false;
+        end = 0;
+        for (size_t i = 0; i < *length; i++) {
+            char c = (*text)[i];
+            size_t name = 0, long_as = 0;
+            while (!quoted && name < KILN__COUNT(names) && long_as == 0) {
+                size_t n = strlen(names[name]);
+                if (c == names[name][0] && *length - i >= n && memcmp(*text + i, names[name], n) == 0)
+                    long_as = n;
+                name++;
+            }
+            if (long_as) {
+                if (writing)
+                    memcpy(to + end, "null", 4);
+                any = true;
+                end += 4;
+                i += long_as - 1;
+                continue;
+            }
+            bool escape = quoted && c == '\\' && i + 1 < *length;
+            for (size_t k = 0; k <= escape; k++, end++)
+                if (writing)
+                    to[end] = (*text)[i + k];
+            i += escape;
+            quoted = quoted != (c == '"');
+        }
+        if (!any)
+            return KILN_OK;
+        if (!writing && !(to = kiln__alloc(mem, end + 2)))
+            return kiln__fail_memory(error);
+    }
+    kiln__free(mem, *text);
+    *text = to;
+    *length = end;
+    return KILN_OK;
+}
+
 /* There must be room for two bytes after the text. */
 static kiln_status parse(const kiln_allocator *mem, const char *name, char *text, size_t length,
                          kiln__document *document, kiln_error **error)
@@ -148,6 +192,8 @@ kiln_status kiln__document_read(const kiln_allocator *mem, const char *name, con
     } else {
         memcpy(text, data, length);
     }
+    if (status == KILN_OK)
+        status = replace_non_numbers(mem, &text, &text_length, error);
     uint64_t tree = status == KILN_OK ? tree_bytes(text, text_length) : 0;
     uint64_t most = limit_of(length, TREE_RATIO, TREE_LEAST, TREE_MOST);
     if (status == KILN_OK && tree > most)

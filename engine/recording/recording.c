@@ -54,7 +54,8 @@ static int compare_values(const void *one, const void *other)
         return a->kind != b->kind ? (a->kind == KILN_TEXT) - (b->kind == KILN_TEXT) : strcmp(a->as.text, b->as.text);
     long double x = a->kind == KILN_FLOAT ? (long double)a->as.f : (long double)a->as.i;
     long double y = b->kind == KILN_FLOAT ? (long double)b->as.f : (long double)b->as.i;
-    return (x > y) - (x < y);
+    int truth = (a->kind == KILN_BOOL) - (b->kind == KILN_BOOL); /* true is not 1 */
+    return x != y ? (x > y) - (x < y) : truth;
 }
 
 static double number(const json_t *object, const char *key)
@@ -209,7 +210,8 @@ static kiln_status read_cache(reading *in, json_t *cache)
                              1e3;
             status = take_values(in, entry, r->row_count);
             if (status == KILN_OK)
-                status = set_time(in, row, json_object_get(entry, "time"), NULL, 1e-3, r->row_count);
+                status = set_time(in, row, json_object_get(entry, "time"),
+                                  json_string_value(json_object_get(entry, "__error__")), 1e-3, r->row_count);
             if (status != KILN_OK)
                 break;
             r->row_count++;

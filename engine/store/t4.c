@@ -91,6 +91,21 @@ static json_t *setting_value(writer *w, kiln_value value)
 
 /* ---- a row as a result ---- */
 
+/* Of the numbers whose product with 1e-3, as an import computes it, is `seconds`, one of the fewest digits: what was
+ * imported with up to 15 digits is exported as it was. */
+static double milliseconds(double seconds)
+{
+    double plain = seconds * 1e3;
+    for (int digits = 15; isfinite(plain) && digits <= 17; digits++) {
+        char room[40];
+        snprintf(room, sizeof room, "%.*g", digits, plain);
+        double value = strtod(room, NULL);
+        if (value * 1e-3 == seconds)
+            return value;
+    }
+    return plain;
+}
+
 /* The row itself. Its times are included if the runtimes, which are in milliseconds, do not give them exactly. */
 static json_t *whole_row(writer *w, const kiln__store_row *row)
 {
@@ -104,7 +119,7 @@ static json_t *whole_row(writer *w, const kiln__store_row *row)
 #undef WHOLE
 #undef REAL
     for (size_t i = 0; i < row->time_count; i++)
-        exact = exact && isfinite(row->times[i] * 1e3) && row->times[i] * 1e3 / 1e3 == row->times[i];
+        exact = exact && isfinite(row->times[i] * 1e3) && milliseconds(row->times[i]) / 1e3 == row->times[i];
     if (!exact && row->time_count) {
         times = json_array();
         for (size_t i = 0; i < row->time_count; i++)
@@ -143,11 +158,16 @@ static json_t *measurements_of(writer *w, const kiln__store_row *row, const char
 {
     json_t *list = json_array();
     double seconds = time_of(row);
-    append(w, list, measurement(w, "time", word ? string(w, word) : real(w, seconds * 1e3), "milliseconds"));
+    append(w, list, measurement(w, "time", word ? string(w, word) : real(w, milliseconds(seconds)), "milliseconds"));
     if (!word && row->flops > 0)
         append(w, list, measurement(w, "GFLOP/s", real(w, row->flops / seconds / 1e9), "GFLOP/s"));
     if (!word && row->bytes > 0)
         append(w, list, measurement(w, "GB/s", real(w, row->bytes / seconds / 1e9), "GB/s"));
+    double measured = 0;
+    for (size_t i = 0; i < row->time_count; i++)
+        measured += milliseconds(row->times[i]);
+    if (isfinite(measured)) /* a simulation of Kernel Tuner counts it, and needs it in each entry */
+        append(w, list, measurement(w, "benchmark_time", real(w, measured), "milliseconds"));
     if (row->energy_joules > 0)
         append(w, list, measurement(w, "energy", real(w, row->energy_joules), "joules"));
     return list;
@@ -175,7 +195,7 @@ static json_t *make_result(writer *w, const kiln__store_row *row, kiln__settings
         json_decref(name);
     }
     for (size_t i = 0; i < row->time_count; i++)
-        append(w, runs, real(w, row->times[i] * 1e3));
+        append(w, runs, real(w, milliseconds(row->times[i])));
     set(w, times, "compilation_time", real(w, (double)row->compile_ns / 1e6));
     set(w, times, "framework", json_integer(0));
     set(w, times, "search_algorithm", json_integer(0));
@@ -484,7 +504,7 @@ static const char *text_or(const json_t *object, const char *key, const char *ot
 static kiln_status read_outcome(reader *r, const json_t *result, kiln__store_row *row)
 {
     const json_t *item, *time = NULL, *times = json_object_get(result, "times"), *spent;
-    const char *invalidity = text_or(result, "invalidity", "correct");
+    const char *invalidity = text_or(result, "invalidity", "correct"), *failure = "";
     double unit = r->unit, seconds = 0;
     size_t i;
     json_array_foreach(json_object_get(result, "measurements"), i,
@@ -494,7 +514,12 @@ static kiln_status read_outcome(reader *r, const json_t *result, kiln__store_row
         time = json_object_get(item, "value");
         unit = own > 0 ? own : unit;
     }
-    row->message = json_is_string(time) ? json_string_value(time) : "";
+    json_array_foreach(json_object_get(result, "measurements"), i,
+                       item) if (strcmp(text_or(item, "name", ""), "__error__") == 0)
+        failure = text_or(item, "value", "");
+    row->message = json_is_string(time) ? json_string_value(time) : failure;
+    if (json_is_null(time) && strcmp(invalidity, "correct") == 0)
+        invalidity = "runtime"; /* NaN in the file */
     if (strcmp(invalidity, "correct") != 0) {
         for (i = 0; i + 1 < KILN__COUNT(ends) && strcmp(ends[i].invalidity, invalidity) != 0;)
             i++;

@@ -198,6 +198,21 @@ static void what_becomes_of_an_entry(void)
     kiln__document_free(&cache);
 }
 
+/* A failure as Kernel Tuner writes it today: it keeps its kind, and nothing has to be kept beside it. */
+static void what_becomes_of_an_error(void)
+{
+    kiln__document cache = parse("{\"tune_params_keys\": [\"x\"], \"tune_params\": {\"x\": [1]}, \"cache\": {\"1\": {"
+                                 "\"x\": 1, \"__error__\": \"CompilationFailedConfig\", \"compile_time\": 7}}}");
+    kiln__document t4 = convert(&cache, KILN_FORMAT_T4);
+    CHECK_TEXT(json_string_value(json_object_get(at(&t4, "results", 0), "invalidity")), "compile");
+    CHECK(!json_object_get(at(&t4, "results", 0), "kernel_tuner") && is_valid_t4(t4.root));
+    kiln__document back = convert(&t4, KILN_FORMAT_KERNEL_TUNER);
+    CHECK(json_equal(back.root, cache.root));
+    kiln__document_free(&back);
+    kiln__document_free(&t4);
+    kiln__document_free(&cache);
+}
+
 static void what_becomes_of_a_result(void)
 {
     kiln__document t4 = parse(
@@ -273,8 +288,12 @@ static void memory_may_be_out(void)
 }
 
 static const check_case cases[] = {
-    {"the collection", the_collection, CHECK_LONG},         {"small files", small_files},
-    {"what becomes of an entry", what_becomes_of_an_entry}, {"what becomes of a result", what_becomes_of_a_result},
-    {"what cannot be turned", what_cannot_be_turned},       {"memory may be out", memory_may_be_out},
+    {"the collection", the_collection, CHECK_LONG},
+    {"small files", small_files},
+    {"what becomes of an entry", what_becomes_of_an_entry},
+    {"what becomes of a result", what_becomes_of_a_result},
+    {"what becomes of an error", what_becomes_of_an_error},
+    {"what cannot be turned", what_cannot_be_turned},
+    {"memory may be out", memory_may_be_out},
 };
 KILN_SUITE("convert", cases)

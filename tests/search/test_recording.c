@@ -311,7 +311,30 @@ static void test_bombs(void)
     expect_refused(&text, true, KILN_ERROR_SPEC, "maximum parsing depth reached");
 }
 
+/* Kernel Tuner from 1.1 on: the kind of a failure, and no time; numbers that JSON does not have; true beside 1. */
+static void test_today(void)
+{
+    struct kiln_recording *r = parse("{\"tune_params_keys\": [\"x\", \"NaN\"], \"cache\": {"
+                                     "\"a\": {\"x\": true, \"NaN\": \"-Infinity\\\"NaN\", \"time\": 2,"
+                                     " \"times\": [2, NaN], \"GFLOP/s\": -Infinity},"
+                                     "\"b\": {\"x\": 1, \"NaN\": \"b\", \"__error__\": \"InvalidConfig\"},"
+                                     "\"c\": {\"x\": 2, \"NaN\": \"b\", \"time\": NaN},"
+                                     "\"d\": {\"x\": 3, \"NaN\": \"b\", \"time\": Infinity},"
+                                     "\"e\": {\"x\": 1, \"NaN\": \"-Infinity\\\"NaN\", \"time\": 1}}}");
+    if (!r)
+        return;
+    CHECK(r->row_count == 5 && r->failed == 3);
+    CHECK_TEXT(r->rows[1].failure, "InvalidConfig");
+    CHECK(r->rows[2].failure && r->rows[3].failure && !r->rows[4].failure);
+    CHECK(r->params[0].count == 4 && r->params[1].count == 2);
+    CHECK(r->params[0].values[0].kind == KILN_INT && r->params[0].values[1].kind == KILN_BOOL);
+    CHECK_TEXT(r->params[1].values[0].as.text, "-Infinity\"NaN");
+    CHECK(near(r->rows[0].benchmark, 2e-3));
+    kiln_recording_free(r);
+}
+
 static const check_case cases[] = {{"Kernel Tuner's file, plain, packed, cut off", test_cache},
+                                   {"failures of Kernel Tuner today, NaN, true", test_today},
                                    {"cut off anywhere", test_cut},
                                    {"T4", test_t4},
                                    {"errors", test_errors},

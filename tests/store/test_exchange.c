@@ -378,6 +378,50 @@ static void what_others_wrote(void)
     teardown(&f);
 }
 
+/* Kernel Tuner today: the kind of a failure without a time, NaN. Times come back as they were, with the time of measuring. */
+static void what_others_write_today(void)
+{
+    static const double times[] = {2.3, 0.7, 1.1, 12.2629570066927, 0.1234567, 33.3};
+    fixture f;
+    char path[128], *text;
+    uint64_t read, taken;
+    kiln_error *error = NULL;
+    kiln__text file = {0};
+    seen all = {0};
+    setup(&f);
+    kiln__text_puts(&file, "{\"kernel_name\": \"k\", \"tune_params_keys\": [\"x\"], \"cache\": {"
+                           "\"a\": {\"x\": 10, \"__error__\": \"CompilationFailedConfig\"}, \"b\": {\"x\": 11, "
+                           "\"time\": NaN}");
+    for (size_t i = 0; i < KILN__COUNT(times); i++)
+        kiln__text_printf(&file, ", \"%zu\": {\"x\": %zu, \"time\": %.17g, \"times\": [%.17g]}", i, i, times[i],
+                          times[i]);
+    kiln__text_puts(&file, "}}");
+    write_file(path_in(&f, "k.json", path), file.data);
+    CHECK_OK(kiln_store_import(f.store, path, &read, &taken, &error), error);
+    CHECK(read == 8 && taken == 8);
+    CHECK_OK(kiln_store_list(f.store, NULL, note, &all, &error), error);
+    CHECK(strstr(all.text, "x=10 at , 9 ") && strstr(all.text, "x=11 at , "));
+    CHECK_OK(kiln_store_export(f.store, NULL, path_in(&f, "out.json", path), KILN_FORMAT_KERNEL_TUNER, NULL, &error),
+             error);
+    text = slurp(path);
+    json_t *out = json_loads(text, 0, NULL), *entry;
+    size_t same = 0;
+    const char *key;
+    json_object_foreach(json_object_get(out, "cache"), key, entry)
+    {
+        long long x = json_integer_value(json_object_get(entry, "x"));
+        CHECK(json_is_number(json_object_get(entry, "benchmark_time")));
+        same += x < 6 && json_number_value(json_object_get(entry, "time")) == times[x] &&
+                json_number_value(json_array_get(json_object_get(entry, "times"), 0)) == times[x] &&
+                json_number_value(json_object_get(entry, "benchmark_time")) == times[x];
+    }
+    CHECK(same == KILN__COUNT(times));
+    json_decref(out);
+    kiln__free(NULL, text);
+    kiln__text_free(&file);
+    teardown(&f);
+}
+
 /* Taken whole or not at all, with the place of what is wrong. */
 static void what_is_wrong(void)
 {
@@ -451,8 +495,12 @@ static void memory_may_be_out(void)
 }
 
 static const check_case cases[] = {
-    {"nothing is lost", nothing_is_lost},       {"no formulas", no_formulas},
-    {"one problem a file", one_problem_a_file}, {"what others wrote", what_others_wrote},
-    {"what is wrong", what_is_wrong},           {"memory may be out", memory_may_be_out},
+    {"nothing is lost", nothing_is_lost},
+    {"no formulas", no_formulas},
+    {"one problem a file", one_problem_a_file},
+    {"what others wrote", what_others_wrote},
+    {"what others write today", what_others_write_today},
+    {"what is wrong", what_is_wrong},
+    {"memory may be out", memory_may_be_out},
 };
 KILN_SUITE("exchange", cases)
