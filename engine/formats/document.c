@@ -100,6 +100,7 @@ static uint64_t tree_bytes(const char *text, size_t length)
 static kiln_status replace_non_numbers(const kiln_allocator *mem, char **text, size_t *length, kiln_error **error)
 {
     static const char *const names[] = {"NaN", "Infinity", "-Infinity"};
+    static const char null[] = {'n', 'u', 'l', 'l'};
     char *to = NULL;
     size_t end = 0;
     for (int writing = 0; writing < 2; writing++) {
@@ -116,9 +117,9 @@ static kiln_status replace_non_numbers(const kiln_allocator *mem, char **text, s
             }
             if (long_as) {
                 if (writing)
-                    memcpy(to + end, "null", 4);
+                    memcpy(to + end, null, sizeof null);
                 any = true;
-                end += 4;
+                end += sizeof null;
                 i += long_as - 1;
                 continue;
             }

@@ -273,8 +273,10 @@ kiln_status kiln__gaussian_learn(kiln__search *s, kiln__gaussian **made, const u
     set_costs(s, g);
     double n = (double)g->count, price = n * n * (n / 6 + 5), best = likelihood(g, g->factor, 0, 0);
     g->effort = fmin(g->effort + EFFORT, MOST_EFFORT);
-    for (; g->effort >= price; g->effort -= price)
+    while (g->effort >= price) {
         improve(s, g, &best);
+        g->effort -= price;
+    }
     solve(g, g->factor, g->goals, g->by_goal);
     solve_back(g, g->by_goal);
     solve(g, g->factor, g->costs, g->by_cost);
