@@ -3,8 +3,8 @@
 
   shapes.py [--seconds 60] [--only TEXT] > shapes.tsv
 
-A line a shape: its name, type, the time of the best configuration found, that configuration, the peer's time, how much
-faster Kiln is (above 1: faster), configurations tried. Then the geometric mean and the least of these. Needs nvcc, unless
+A line a shape: its name, type, the time of the best configuration found, that configuration, the peer's time, how many
+times as fast Kiln is, configurations tried. Then the geometric mean and the least of these. Needs nvcc, unless
 KILN_PEER names tests/bench/peers/gemm.cu as it was built; KILN is the command."""
 import argparse
 import json
@@ -16,16 +16,19 @@ import tempfile
 
 BENCH = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(BENCH))
-SHAPES = (  # type, M, N, K, B by columns
-    [(t, n, n, n, 0) for t, n in (("bf16", 512), ("bf16", 1024), ("bf16", 1536), ("bf16", 2048), ("bf16", 3072), ("bf16", 4096),
-                                  ("bf16", 6144), ("bf16", 8192), ("f16", 768), ("f16", 2048), ("f16", 4096), ("f16", 8192))] +
-    [("bf16", 64, 4096, 14336, 1), ("bf16", 16, 8192, 8192, 1), ("bf16", 128, 8192, 8192, 1), ("f16", 256, 4096, 4096, 1),
-     ("bf16", 8192, 128, 8192, 0), ("f16", 4096, 256, 16384, 0), ("bf16", 4096, 14336, 4096, 1), ("f16", 2048, 50304, 1024, 1),
-     # no multiple of a tile; the last without rows of whole pieces of 16 bytes
-     ("bf16", 1000, 1000, 1000, 0), ("f16", 4000, 4104, 3992, 0), ("bf16", 5000, 5000, 5000, 1), ("f16", 2047, 2049, 2051, 0),
-     # a long K
-     ("bf16", 512, 512, 65536, 0), ("f16", 1024, 1024, 16384, 1), ("bf16", 256, 256, 131072, 0), ("bf16", 2048, 2048, 32768, 0),
-     ("bf16", 12288, 12288, 12288, 0), ("bf16", 16384, 16384, 16384, 0)])
+SQUARES = {"bf16": (512, 1024, 1536, 2048, 3072, 4096, 6144, 8192), "f16": (768, 2048, 4096, 8192)}
+SHAPES = [(kind, n, n, n, 0) for kind, sizes in SQUARES.items() for n in sizes] + [  # type, M, N, K, B by columns
+    ("bf16", 64, 4096, 14336, 1), ("bf16", 16, 8192, 8192, 1), ("bf16", 128, 8192, 8192, 1),
+    ("f16", 256, 4096, 4096, 1), ("bf16", 8192, 128, 8192, 0), ("f16", 4096, 256, 16384, 0), ("bf16", 4096, 14336, 4096, 1),
+    ("f16", 2048, 50304, 1024, 1),
+    # no multiple of a tile; the last without rows of whole pieces of 16 bytes
+    ("bf16", 1000, 1000, 1000, 0), ("f16", 4000, 4104, 3992, 0), ("bf16", 5000, 5000, 5000, 1),
+    ("f16", 2047, 2049, 2051, 0),
+    # a long K
+    ("bf16", 512, 512, 65536, 0), ("f16", 1024, 1024, 16384, 1), ("bf16", 256, 256, 131072, 0),
+    ("bf16", 2048, 2048, 32768, 0),
+    # products whose reference takes longest
+    ("bf16", 12288, 12288, 12288, 0), ("bf16", 16384, 16384, 16384, 0)]
 
 
 def peer_seconds(peer, name, shape):
@@ -38,7 +41,8 @@ def peer_seconds(peer, name, shape):
 def search(kiln, shape, seconds):
     kind, m, n, k, columns = shape
     sizes = {"M": m, "N": n, "K": k, "ELEMENT": kind, "RESULT": kind, "COLUMNS": columns}
-    command = [kiln, "tune", os.path.join(ROOT, "specs", "gemm.yaml"), "-t", str(seconds), "--no-store", "--quiet", "--json"]
+    command = [kiln, "tune", os.path.join(ROOT, "specs", "gemm.yaml"), "-t", str(seconds), "--no-store", "--quiet",
+               "--json"]
     command += [word for name, value in sizes.items() for word in ("-s", f"{name}={value}")]
     command += os.environ.get("KILN_TUNE", "").split()
     done = subprocess.run(command, capture_output=True, text=True)
