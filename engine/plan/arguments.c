@@ -150,7 +150,7 @@ static kiln_status store_tensor_map(filling *f, const kiln__argument *arg, void 
 
 static kiln_status texture_of(filling *f, const kiln__argument *arg, uint64_t *object)
 {
-    CUdeviceptr address;
+    CUdeviceptr address = 0;
     kiln_status status = address_of(f, arg, &address);
     return status == KILN_OK
                ? kiln__texture_make(f->plan, arg, f->kernel, f->number, f->scope, address, object, f->error)
