@@ -54,13 +54,15 @@ __device__ __forceinline__ void barrier_arrive(barrier *at)
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(at)) : "memory");
 }
 
-// Arrives on the barrier that lies at the same place in block `rank` of the cluster; its own is one of them.
+// Arrives on the barrier that lies at the same place in block `rank` of the cluster; its own is one of them. It says that
+// this thread, or a wgmma that it waited for, has read; what it wrote is not seen there. That would take a fence of the
+// whole device at each arrival (release.cluster), which made a product of matrices take 1.5 times as long on an H200.
 __device__ __forceinline__ void barrier_arrive(barrier *at, unsigned rank)
 {
     asm volatile("{\n"
                  ".reg .b32 remote;\n"
                  "mapa.shared::cluster.u32 remote, %0, %1;\n"
-                 "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [remote];\n"
+                 "mbarrier.arrive.shared::cluster.b64 _, [remote];\n"
                  "}" ::"r"(shared_address(at)),
                  "r"(rank)
                  : "memory");
@@ -73,28 +75,17 @@ __device__ __forceinline__ void barrier_expect(barrier *at, unsigned bytes)
                  : "memory");
 }
 
-// Waits until the phase of this parity is complete: that of phase p is p & 1. With `cluster`, what other blocks of the
-// cluster did before they arrived is seen too.
-template <bool cluster = false> __device__ __forceinline__ void barrier_wait(barrier *at, unsigned parity)
+// Waits until the phase of this parity is complete: that of phase p is p & 1.
+__device__ __forceinline__ void barrier_wait(barrier *at, unsigned parity)
 {
-    if (cluster)
-        asm volatile("{\n"
-                     ".reg .pred done;\n"
-                     "AGAIN:\n"
-                     "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%0], %1;\n"
-                     "@!done bra AGAIN;\n"
-                     "}" ::"r"(shared_address(at)),
-                     "r"(parity)
-                     : "memory");
-    else
-        asm volatile("{\n"
-                     ".reg .pred done;\n"
-                     "AGAIN:\n"
-                     "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
-                     "@!done bra AGAIN;\n"
-                     "}" ::"r"(shared_address(at)),
-                     "r"(parity)
-                     : "memory");
+    asm volatile("{\n"
+                 ".reg .pred done;\n"
+                 "AGAIN:\n"
+                 "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
+                 "@!done bra AGAIN;\n"
+                 "}" ::"r"(shared_address(at)),
+                 "r"(parity)
+                 : "memory");
 }
 
 // What this thread has written to shared memory is seen by copies and wgmma that begin after it. Each thread that wrote
@@ -182,6 +173,13 @@ __device__ __forceinline__ void tensor_store(const tensor_map &map, int x, int y
                  : "memory");
 }
 
+__device__ __forceinline__ void tensor_store(const tensor_map &map, int x, int y, int z, const void *from)
+{
+    asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%1, %2, %3}], [%4];" ::"l"(&map), "r"(x),
+                 "r"(y), "r"(z), "r"(shared_address(from))
+                 : "memory");
+}
+
 __device__ __forceinline__ void tensor_store(const tensor_map &map, int x, int y, int z, int w, const void *from)
 {
     asm volatile("cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%0, {%1, %2, %3, %4}], [%5];" ::"l"(&map),
@@ -263,15 +261,17 @@ __device__ __forceinline__ void cluster_sync()
     cluster_wait();
 }
 
-// Writes what lies at the same place in block `rank` of the cluster; its own is one of them.
-__device__ __forceinline__ void cluster_store(float *at, unsigned rank, float value)
+// Writes what lies at the same place in block `rank` of the cluster, and then counts its four bytes on the barrier at the
+// same place as `full`, of that block. Who waits there sees it: no fence, no barrier of the cluster.
+__device__ __forceinline__ void cluster_send(float *at, unsigned rank, float value, barrier *full)
 {
     asm volatile("{\n"
-                 ".reg .b32 remote;\n"
-                 "mapa.shared::cluster.u32 remote, %0, %1;\n"
-                 "st.shared::cluster.f32 [remote], %2;\n"
+                 ".reg .b32 remote, counter;\n"
+                 "mapa.shared::cluster.u32 remote, %0, %2;\n"
+                 "mapa.shared::cluster.u32 counter, %1, %2;\n"
+                 "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.f32 [remote], %3, [counter];\n"
                  "}" ::"r"(shared_address(at)),
-                 "r"(rank), "f"(value)
+                 "r"(shared_address(full)), "r"(rank), "f"(value)
                  : "memory");
 }
 

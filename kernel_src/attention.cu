@@ -12,10 +12,10 @@
 // down where a greater score comes (the online softmax, as in normalise.cu).
 //
 // Precision: products add in single precision, scores are never rounded, nor is their sum. Exponentials are rounded to
-// bfloat16 before they are multiplied by V (not in `naive`), relative to the greatest so far: an error of at most 2^-9 of
-// the largest |v|. Exponents are in powers of 2, with log2(e) / sqrt(HEAD_DIM) in one factor: exp2(s factor - base) by a
-// multiply-add. The base, the greatest score times the factor, is rounded, but the same for the whole row, so that its
-// error cancels. Each variant gives the same bits in every run.
+// bfloat16 before they are multiplied by V (not in `naive`): an error of at most 2^-9 of the largest |v|. Exponents are in
+// powers of 2, with log2(e) / sqrt(HEAD_DIM) in one factor: exp2(s factor - base) by a multiply-add. The base, near the
+// greatest score times the factor, is rounded, but the same for the whole row, so that its error cancels. Each variant
+// gives the same bits in every run.
 //
 // The tuning parameters are macros. A spec sets them; the defaults are for an editor. A kernel is compiled where its own
 // macro ATTENTION_<NAME> is set, or where ATTENTION_ONE is not.
@@ -38,12 +38,15 @@
 #ifndef TILE_K
 #define TILE_K 64 // keys of a tile; a multiple of 16
 #endif
+#ifndef EXP_POLY
+#define EXP_POLY 0 // flash_wgmma: of 8 exponentials so many by a polynomial
+#endif
 #ifndef STAGES
 #define STAGES 2 // flash_async, flash_wgmma: tiles of keys and values in shared memory
 #endif
 #ifndef HEADS_FIRST
-#define HEADS_FIRST 0 // neighbouring blocks: 0: take neighbouring tiles of queries, 1: the same tile of neighbouring heads
-#endif
+#define HEADS_FIRST 0 // neighbouring blocks: 0: take neighbouring tiles of queries, 1: the same tile of neighbouring heads,
+#endif                // more: the same of so many heads, then the next tile of these
 
 enum : unsigned {
     PIECES = HEAD_DIM / 8, // of 16 bytes, in a row
@@ -66,6 +69,20 @@ __device__ __forceinline__ float exp2_fast(float power)
     return result;
 }
 
+// The same for powers up to 127 by additions and multiplications alone, which units are free for that wait for
+// exponentials otherwise. The power is a whole number, which becomes the exponent's bits, and a rest f in [-1/2, 1/2]; 2^f
+// is 1 + f (...), whose coefficients keep the relative error below 1.02e-4, 2^-13.2: a sixteenth of what rounding to bfloat16
+// adds at most. It is 1 at 0, so that 2^-127 has the bits of 0, which is what is made of all powers below; 2^-126 to 2^-127
+// are not exact.
+__device__ __forceinline__ float exp2_by_polynomial(float power)
+{
+    constexpr float whole = 12582912; // 1.5 2^23: sums with it have no fraction, and the whole number is their last bits
+    power = fmaxf(power, -127);
+    const float shifted = power + whole, f = power - (shifted - whole);
+    const float result = fmaf(fmaf(fmaf(0.055008952f, f, 0.242211010f), f, 0.693282930f), f, 1);
+    return __uint_as_float(__float_as_uint(result) + (__float_as_uint(shifted) << 23));
+}
+
 // What scores are multiplied by: log2(e) / sqrt(HEAD_DIM).
 __device__ __forceinline__ constexpr float factor()
 {
@@ -78,13 +95,22 @@ __device__ __forceinline__ int keys_seen(unsigned query, Sizes n)
     return min(CAUSAL ? (int)(query + 1 + n.keys - n.queries) : (int)n.keys, (int)n.keys);
 }
 
-// Where a block works. Blocks of causal work are numbered from the last tile on, which sees the most keys.
+// Where a block works: tile `number` of all heads'. Tiles of causal work are numbered from the last one on, which sees the
+// most keys.
 struct Place {
     unsigned head, kv_head, first; // of all batches; the first query
-    __device__ __forceinline__ Place(Sizes n, unsigned tile)
+    __device__ __forceinline__ Place(Sizes n, unsigned tile, unsigned number)
     {
-        const unsigned tiles = ceil_div(n.queries, tile), index = HEADS_FIRST ? blockIdx.x / n.heads : blockIdx.x % tiles;
-        head = HEADS_FIRST ? blockIdx.x % n.heads : blockIdx.x / tiles;
+        const unsigned tiles = ceil_div(n.queries, tile);
+        const unsigned together = HEADS_FIRST > 1 && HEADS_FIRST < n.heads ? HEADS_FIRST : n.heads;
+        unsigned index = number % tiles;
+        head = number / tiles;
+        if (HEADS_FIRST) {
+            const unsigned begin = number / (together * tiles) * together, left = n.heads - begin;
+            const unsigned count = left < together ? left : together; // the last heads may be fewer
+            index = (number - begin * tiles) / count;
+            head = begin + (number - begin * tiles) % count;
+        }
         kv_head = head / (n.heads / n.kv_heads); // batches too, since both counts are of all
         first = (CAUSAL ? tiles - 1 - index : index) * tile;
     }
@@ -127,7 +153,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     extern __shared__ float scores[];
     __shared__ float query[HEAD_DIM], parts[BLOCK];
     const Sizes n = {heads, kv_heads, queries, keys};
-    const Place at(n, 1);
+    const Place at(n, 1, blockIdx.x);
     const offset row = (offset)at.head * queries + at.first, base = (offset)at.kv_head * keys * HEAD_DIM;
     const int seen = keys_seen(at.first, n);
     for (unsigned d = threadIdx.x; d < HEAD_DIM; d += BLOCK)
@@ -165,7 +191,19 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 // A lane of a product's sums has columns of rows lane / 4 and lane / 4 + 8 (tensor.cuh): of each group of four numbers
 // two of the one and two of the other. Four neighbouring lanes share a row.
 
-// The greatest of two rows' scores so far, times the factor, and the sums of their exponentials: of this lane's columns.
+// A row's base is not always its greatest score so far: it follows where that has grown by a factor of more than
+// 2^SLACK. So exponentials are up to 2^SLACK, and sums so much greater, which costs no bit of either: both have the
+// exponents of single precision, and the answer is a quotient of two sums with the same base.
+constexpr float SLACK = 8;
+
+// Exponential `number` of a row's in a lane: EXP_POLY of each eight by the polynomial.
+__device__ __forceinline__ float exponential(float power, unsigned number)
+{
+    const unsigned i = number % 8;
+    return (i + 1) * EXP_POLY / 8 > i * EXP_POLY / 8 ? exp2_by_polynomial(power) : exp2_fast(power);
+}
+
+// The bases of two rows, and the sums of their exponentials: of this lane's columns.
 struct Softmax {
     float base[2], sum[2];
 
@@ -182,9 +220,11 @@ struct Softmax {
             if ((int)(first + i / 4 * 8 + lane_id() % 4 * 2 + i % 2) >= seen[i / 2 % 2])
                 s[i] = least();
     }
-    // Scores become exponentials. What was summed up before, here and of O, counts `scale` times from now on.
-    template <unsigned count> __device__ __forceinline__ void take(float (&s)[count], float (&scale)[2])
+    // Scores become exponentials. What was summed up before, here and of O, counts `scale` times from now on. False
+    // where that is 1 for all rows of the warp, which is so for most tiles but the first.
+    template <unsigned count> __device__ __forceinline__ bool take(float (&s)[count], float (&scale)[2])
     {
+        bool grew = false;
 #pragma unroll
         for (unsigned r = 0; r < 2; ++r) {
             float top = least();
@@ -193,18 +233,21 @@ struct Softmax {
                 top = fmaxf(top, fmaxf(s[i], s[i + 1]));
             top = fmaxf(top, __shfl_xor_sync(ALL_LANES, top, 1));
             top = fmaxf(top, __shfl_xor_sync(ALL_LANES, top, 2));
-            const float now = fmaxf(base[r], top * factor());
+            top *= factor();
+            const float now = top > base[r] + SLACK ? top : base[r];
             const float from = now == least() ? 0 : now; // no key yet: each exponential is 0
             scale[r] = exp2_fast(base[r] - from);
+            grew |= now != base[r];
             base[r] = now;
             sum[r] *= scale[r];
 #pragma unroll
             for (unsigned i = 2 * r; i < count; i += 4) {
-                s[i] = exp2_fast(s[i] * factor() - from);
-                s[i + 1] = exp2_fast(s[i + 1] * factor() - from);
+                s[i] = exponential(s[i] * factor() - from, i / 2);
+                s[i + 1] = exponential(s[i + 1] * factor() - from, i / 2 + 1);
                 sum[r] += s[i] + s[i + 1];
             }
         }
+        return __any_sync(ALL_LANES, grew);
     }
     // What O is multiplied by in the end; where no key was seen, 0.
     __device__ __forceinline__ void end(float (&scale)[2])
@@ -306,8 +349,8 @@ struct Queries {
         if (!whole)
             softmax.mask(s, first, seen);
         float scale[2];
-        softmax.take(s, scale);
-        scale_rows(o, scale);
+        if (softmax.take(s, scale))
+            scale_rows(o, scale);
         unsigned p[TILE_K / 16][4];
         as_fragments(p, s);
 #pragma unroll
@@ -368,7 +411,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     extern __shared__ __align__(16) char room[];
     char *const tile_q = room, *const tile_k = room + TILE_Q * ROW_BYTES, *const tile_v = tile_k + TILE_K * ROW_BYTES;
     const Sizes n = {heads, kv_heads, queries, keys};
-    const Place at(n, TILE_Q);
+    const Place at(n, TILE_Q, blockIdx.x);
     const offset of_head = (offset)at.head * queries * HEAD_DIM, of_keys = (offset)at.kv_head * keys * HEAD_DIM;
     load_tile<false, TILE_Q>(tile_q, q + of_head, at.first, queries);
     __syncthreads();
@@ -400,7 +443,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     char *const tile_q = room, *const ring = room + TILE_Q * ROW_BYTES;
     constexpr unsigned tile_bytes = TILE_K * ROW_BYTES;
     const Sizes n = {heads, kv_heads, queries, keys};
-    const Place at(n, TILE_Q);
+    const Place at(n, TILE_Q, blockIdx.x);
     const offset of_head = (offset)at.head * queries * HEAD_DIM, of_keys = (offset)at.kv_head * keys * HEAD_DIM;
     const Tiles tiles(at.first, at.first + TILE_Q - 1, n);
     load_tile<true, TILE_Q>(tile_q, q + of_head, at.first, queries);
@@ -440,10 +483,13 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 #define GROUPS 2 // consumer warp groups, each with 64 queries
 #endif
 #ifndef OVERLAP
-#define OVERLAP 1 // 1: the scores of the next tile are multiplied before the values of this one
+#define OVERLAP 1 // 1: the scores of the next tile are multiplied before the values of this one, 2: two tiles ahead
 #endif
 #ifndef IN_TURN
 #define IN_TURN 1 // 1: of two groups one multiplies while the other one takes exponentials
+#endif
+#ifndef PERSISTENT
+#define PERSISTENT 0 // 0: a block a tile; 1: blocks stay and take tile after tile; 2: with room for two of them
 #endif
 
 enum : unsigned {
@@ -477,20 +523,26 @@ __device__ __forceinline__ void group_arrive(unsigned number, unsigned threads)
 struct Ring {
     char *tiles;
     barrier *full, *empty;
-    unsigned stage, phase; // of the next use
+    unsigned first;            // lower half of the first tile's descriptor
+    unsigned stage, phase, at; // of the next use; the lower half of its tile's descriptor, ready when it is needed
 
     __device__ __forceinline__ char *tile() const
     {
         return tiles + stage * boxed_bytes<TILE_K>();
     }
+    __device__ __forceinline__ offset descriptor() const
+    {
+        return matrix_descriptor<128>(0, 0, 1024) | at;
+    }
     __device__ __forceinline__ void next()
     {
         stage = stage + 1 == STAGES ? 0 : stage + 1;
         phase ^= stage == 0;
+        at = stage == 0 ? first : at + boxed_bytes<TILE_K>() / 16;
     }
-    __device__ __forceinline__ void wait_full()
+    __device__ __forceinline__ void wait_full(bool other = false) // the other phase
     {
-        barrier_wait(full + stage, phase);
+        barrier_wait(full + stage, phase ^ (unsigned)other);
     }
     __device__ __forceinline__ void wait_empty()
     {
@@ -505,14 +557,12 @@ struct Ring {
 };
 
 struct Rings {
-    barrier q, k_full[STAGES], k_empty[STAGES], v_full[STAGES], v_empty[STAGES];
+    barrier q_full[2], q_empty[2], k_full[STAGES], k_empty[STAGES], v_full[STAGES], v_empty[STAGES];
 };
 
-// S = Q K^T of the group's 64 queries and a tile of keys. It runs on its own.
-__device__ __forceinline__ void begin_scores(float (&s)[TILE_K / 2], const char *tile_q, const char *tile_k)
+// S = Q K^T of the group's 64 queries and a tile of keys, by their descriptors. It runs on its own.
+__device__ __forceinline__ void begin_scores(float (&s)[TILE_K / 2], offset a, offset b)
 {
-    const offset a = matrix_descriptor<128>(shared_address(tile_q), 0, 1024);
-    const offset b = matrix_descriptor<128>(shared_address(tile_k), 0, 1024);
     wgmma_keep(s);
     wgmma_fence();
 #pragma unroll
@@ -524,10 +574,8 @@ __device__ __forceinline__ void begin_scores(float (&s)[TILE_K / 2], const char 
 }
 
 // O += P V: exponentials in registers, and a tile of values, which lies by rows.
-__device__ __forceinline__ void begin_values(float (&o)[HEAD_DIM / 2], const unsigned (&p)[TILE_K / 16][4],
-                                             const char *tile_v)
+__device__ __forceinline__ void begin_values(float (&o)[HEAD_DIM / 2], const unsigned (&p)[TILE_K / 16][4], offset b)
 {
-    const offset b = matrix_descriptor<128>(shared_address(tile_v), TILE_K * 128, 1024);
     wgmma_keep(o);
     wgmma_fence();
 #pragma unroll
@@ -536,30 +584,91 @@ __device__ __forceinline__ void begin_values(float (&o)[HEAD_DIM / 2], const uns
     wgmma_commit();
 }
 
+// Writes the warp's 16 rows of O by a tensor map, which leaves out what lies behind the last query. Boxes of 64 columns
+// are half_bytes apart.
+__device__ __forceinline__ void write_rows(char *room, unsigned half_bytes, const float (&o)[HEAD_DIM / 2],
+                                           const tensor_map &map, unsigned row, unsigned head)
+{
+#pragma unroll
+    for (unsigned d = 0; d < DEPTH; ++d)
+        store_fragments(shared_address(room) + d / 4 * half_bytes +
+                            swizzled<128>(lane_id() % 16 * 128 + d % 4 * 32 + lane_id() / 16 * 16),
+                        pack_pair(bf16(), o[8 * d], o[8 * d + 1]), pack_pair(bf16(), o[8 * d + 2], o[8 * d + 3]),
+                        pack_pair(bf16(), o[8 * d + 4], o[8 * d + 5]), pack_pair(bf16(), o[8 * d + 6], o[8 * d + 7]));
+    fence_async();
+    __syncwarp();
+    if (lane_id() == 0) {
+#pragma unroll
+        for (unsigned half = 0; half < HALVES; ++half)
+            tensor_store(map, (int)(half * 64), (int)row, (int)head, room + half * half_bytes);
+        tensor_store_commit();
+    }
+}
+
+// The tiles of queries that a block takes: one, or one of each row of as many as there are blocks. Rows run to and fro,
+// since causal tiles of a row are sorted by their work.
+struct Turns {
+    unsigned number, begin, count, taken; // this tile, the first of its row, all; how many this block has taken before
+
+    __device__ __forceinline__ Turns(unsigned tiles) : number(blockIdx.x), begin(0), count(tiles), taken(0)
+    {
+    }
+    __device__ __forceinline__ bool more() const
+    {
+        return number < count;
+    }
+    __device__ __forceinline__ void next()
+    {
+        ++taken;
+        begin += gridDim.x;
+        number = !PERSISTENT ? count : begin + (taken % 2 ? gridDim.x - 1 - blockIdx.x : blockIdx.x);
+    }
+};
+
 // One warp asks for all tiles by tensor maps; GROUPS warp groups of 64 queries each multiply them by wgmma.
 //
 // Against flash_async: copies take one thread, and no register; operands come from shared memory without ldmatrix, and
 // products run on their own, 64 x TILE_K at a time. So a group can take exponentials, for which an SM has few units, while
 // products run: with OVERLAP its own (the scores of the next tile are begun before the values of this one, and taken
-// while those run), IN_TURN the other group's. Registers move from the warp that copies to those that multiply.
+// while those run; where 2, while the scores of the tile after run too), IN_TURN the other group's. Registers move from
+// the warp that copies to those that multiply.
+//
+// Bounds, in clocks of a multiprocessor for 64 queries and 128 keys, of the code for sm_90a: products 512 with heads of 64
+// and 1024 with heads of 128, exponentials 512 (16 a clock), instructions about 400 (of each of 4 warps: 64 multiply-adds,
+// exponentials, additions and maxima, 32 conversions, the rest once a tile). So heads of 64 have two bounds of the same
+// height, which groups reach only where they are in different places of the loop.
+//
+// O goes by way of its queries' place. PERSISTENT: keys of the next tile of queries are on their way while this one ends;
+// where there is room for two, its queries are there by then, and O leaves while the next one's scores are multiplied.
 extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
     attention_flash_wgmma(const __grid_constant__ tensor_map q, const __grid_constant__ tensor_map k,
-                          const __grid_constant__ tensor_map v, bf16 *__restrict__ o, unsigned heads, unsigned kv_heads,
-                          unsigned queries, unsigned keys)
+                          const __grid_constant__ tensor_map v, const __grid_constant__ tensor_map o, unsigned heads,
+                          unsigned kv_heads, unsigned queries, unsigned keys)
 {
     extern __shared__ __align__(16) char shared[];
     __shared__ Rings rings;
     char *const room = shared + (0 - shared_address(shared)) % 1024; // swizzles count address bits
-    constexpr unsigned tile_queries = GROUPS * GROUP_QUERIES;
+    constexpr unsigned tile_queries = GROUPS * GROUP_QUERIES, half_bytes = tile_queries * 128;
     const Sizes n = {heads, kv_heads, queries, keys};
-    const Place at(n, tile_queries);
-    const unsigned group = threadIdx.x / GROUP, last = at.first + tile_queries - 1;
-    const int most = keys_seen(last < queries ? last : queries - 1, n);
-    const unsigned tiles = most > 0 ? ceil_div((unsigned)most, (unsigned)TILE_K) : 0;
-    Ring ring_k = {room + boxed_bytes<tile_queries>(), rings.k_full, rings.k_empty, 0, 0};
-    Ring ring_v = {ring_k.tiles + STAGES * boxed_bytes<TILE_K>(), rings.v_full, rings.v_empty, 0, 0};
+    // ptxas keeps descriptors in uniform registers, which products take them from, where it sees that a warp's lanes agree
+    // on everything that leads there: a group number from one lane, votes, a __syncwarp() after what one lane does.
+    const unsigned group = __shfl_sync(ALL_LANES, threadIdx.x / GROUP, 0);
+    char *const room_k = room + boxed_bytes<tile_queries>(), *const room_v = room_k + STAGES * boxed_bytes<TILE_K>();
+    const unsigned first_k = (unsigned)matrix_descriptor<128>(shared_address(room_k), 0, 1024);
+    const unsigned first_v = (unsigned)matrix_descriptor<128>(shared_address(room_v), TILE_K * 128, 1024);
+    Ring ring_k = {room_k, rings.k_full, rings.k_empty, first_k, 0, 0, first_k};
+    Ring ring_v = {room_v, rings.v_full, rings.v_empty, first_v, 0, 0, first_v};
+    constexpr unsigned rooms = PERSISTENT == 2 ? 2 : 1;
+    char *const room_2 = room_v + STAGES * boxed_bytes<TILE_K>(); // the second one of queries
+    auto tiles_to = [&](unsigned last) { // tiles of keys that queries up to this one see
+        const int most = keys_seen(last < queries ? last : queries - 1, n);
+        return most > 0 ? ceil_div((unsigned)most, (unsigned)TILE_K) : 0;
+    };
     if (threadIdx.x == 0) {
-        barrier_init(&rings.q, 1);
+        for (unsigned i = 0; i < rooms; ++i) {
+            barrier_init(&rings.q_full[i], 1);
+            barrier_init(&rings.q_empty[i], GROUPS * 4); // warps that wrote O
+        }
         for (unsigned i = 0; i < STAGES; ++i) {
             barrier_init(&rings.k_full[i], 1);
             barrier_init(&rings.v_full[i], 1);
@@ -569,112 +678,219 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
         barriers_made();
     }
     __syncthreads();
+    Turns turns(heads * ceil_div(queries, tile_queries));
     if (group == GROUPS) { // the producer
-        registers_give<GROUPS == 2 ? 24 : 32>();
-        if (warp_id() == GROUPS * 4 && is_elected()) {
-            tensor_prefetch(q), tensor_prefetch(k), tensor_prefetch(v);
+        registers_give<GROUPS == 3 ? 32 : 24>();
+        if (warp_id() != GROUPS * 4 || !is_elected())
+            return;
+        tensor_prefetch(q), tensor_prefetch(k), tensor_prefetch(v), tensor_prefetch(o);
+        auto load_queries = [&](const Turns &of) {
+            const Place at(n, tile_queries, of.number);
+            const unsigned second = of.taken % rooms;
+            barrier_wait(&rings.q_empty[second], of.taken / rooms % 2 ^ 1);
+            load_boxes<tile_queries>(second ? room_2 : room, q, at.first, at.head, &rings.q_full[second]);
+        };
+        for (; turns.more(); turns.next()) {
+            const Place at(n, tile_queries, turns.number);
+            const unsigned tiles = tiles_to(at.first + tile_queries - 1);
+            auto load = [&](Ring &ring, const tensor_map &map, unsigned t) {
+                ring.wait_empty();
+                load_boxes<TILE_K>(ring.tile(), map, t * TILE_K, at.kv_head, ring.full + ring.stage);
+                ring.next();
+            };
             if (tiles > 0)
-                load_boxes<tile_queries>(room, q, at.first, at.head, &rings.q);
-            for (unsigned t = 0; t < tiles; ++t) {
-                ring_k.wait_empty();
-                load_boxes<TILE_K>(ring_k.tile(), k, t * TILE_K, at.kv_head, ring_k.full + ring_k.stage);
-                ring_k.next();
-                ring_v.wait_empty();
-                load_boxes<TILE_K>(ring_v.tile(), v, t * TILE_K, at.kv_head, ring_v.full + ring_v.stage);
-                ring_v.next();
+                load(ring_k, k, 0);
+            if (PERSISTENT < 2 || turns.taken == 0)
+                load_queries(turns);
+            for (unsigned t = 0; t < tiles || t == 0; ++t) {
+                Turns after = turns;
+                after.next();
+                if (PERSISTENT == 2 && t + 1 >= tiles && after.more())
+                    load_queries(after); // O of the tile before has left long ago
+                if (t > 0)
+                    load(ring_k, k, t);
+                if (tiles > 0)
+                    load(ring_v, v, t);
             }
         }
         return;
     }
-    registers_take<GROUPS == 2 ? 240 : 160>();
-    const unsigned first = at.first + group * GROUP_QUERIES, row = warp_id() % 4 * 16 + lane_id() / 4;
-    const char *const tile_q = room + group * GROUP_QUERIES * 128;
-    const int seen[2] = {keys_seen(first + row, n), keys_seen(first + row + 8, n)}, fewest = keys_seen(first, n);
-    const unsigned whole = fewest > 0 ? fewest / TILE_K : 0;
+    registers_take<GROUPS == 2 ? 240 : GROUPS == 3 ? 160 : 112>();
+    const unsigned warp_row = group * GROUP_QUERIES + warp_id() % 4 * 16;
     // Group g begins products when the other one has begun its own: it waits at barrier 1 + g.
     const bool in_turn = IN_TURN && GROUPS == 2;
-    Softmax softmax;
-    softmax.begin();
-    float s[TILE_K / 2], sums[HEAD_DIM / 2], scale[2];
-    unsigned p[TILE_K / 16][4];
+    if (in_turn && group == 1)
+        group_arrive(1, 2 * GROUP);
+    for (; turns.more(); turns.next()) {
+        const Place at(n, tile_queries, turns.number);
+        const unsigned second = turns.taken % rooms, phase = turns.taken / rooms % 2;
+        char *const room_q = second ? room_2 : room;
+        const offset tile_q = matrix_descriptor<128>(shared_address(room_q + group * GROUP_QUERIES * 128), 0, 1024);
+        const unsigned all_tiles = tiles_to(at.first + tile_queries - 1), begin = at.first + group * GROUP_QUERIES;
+        const unsigned tiles = begin < queries ? tiles_to(begin + GROUP_QUERIES - 1) : 0; // the group's own
+        const unsigned first = at.first + warp_row, row = first + lane_id() / 4;
+        const int seen[2] = {keys_seen(row, n), keys_seen(row + 8, n)};
+        const int fewest = keys_seen(begin, n);
+        const unsigned whole = fewest > 0 ? fewest / TILE_K : 0;
+        Softmax softmax;
+        softmax.begin();
+        float s[TILE_K / 2], sums[HEAD_DIM / 2], scale[2];
+        unsigned p[TILE_K / 16][4];
+        bool grew = false;
 #pragma unroll
-    for (unsigned i = 0; i < HEAD_DIM / 2; ++i)
-        sums[i] = 0;
-    // A tile's scores become what its values are multiplied by. Its products have ended, those of the values before not.
-    auto exponentials = [&](unsigned t) {
-        wgmma_keep(s);
-        ring_k.leave();
-        if (t >= whole)
-            softmax.mask(s, t * TILE_K, seen);
-        softmax.take(s, scale);
-    };
-    auto values_end = [&] {
-        wgmma_wait<0>();
-        wgmma_keep(sums);
-        ring_v.leave();
-    };
-    if (tiles > 0) {
-        if (in_turn && group == 1)
-            group_arrive(1, 2 * GROUP);
-        barrier_wait(&rings.q, 0);
-        ring_k.wait_full();
-        if (in_turn)
-            group_sync(1 + group, 2 * GROUP);
-        begin_scores(s, tile_q, ring_k.tile());
-        if (in_turn && (group == 0 || tiles > 1)) // nobody waits for the last turn of group 1
-            group_arrive(2 - group, 2 * GROUP);
-        wgmma_wait<0>();
-        exponentials(0);
-        as_fragments(p, s);
-    }
-    for (unsigned t = 1; t < tiles; ++t) {
-        if (!OVERLAP) {
+        for (unsigned i = 0; i < HEAD_DIM / 2; ++i)
+            sums[i] = 0;
+        auto next_scores = [&] {
+            if (in_turn)
+                group_sync(1 + group, 2 * GROUP);
+            begin_scores(s, tile_q, ring_k.descriptor());
+        };
+        auto next_values = [&] {
             ring_v.wait_full();
-            begin_values(sums, p, ring_v.tile());
+            begin_values(sums, p, ring_v.descriptor());
+        };
+        // A tile's scores become what its values are multiplied by. Its products have ended, those of the values before
+        // not.
+        auto exponentials = [&](unsigned t) {
+            wgmma_keep(s);
+            ring_k.leave();
+            if (t >= whole)
+                softmax.mask(s, t * TILE_K, seen);
+            grew = softmax.take(s, scale);
+        };
+        // With two tiles of scores: those of tile t are there; the next are begun, and are there in the end.
+        auto wait_for_all_but = [](bool one) {
+            if (one)
+                wgmma_wait<1>();
+            else
+                wgmma_wait<0>();
+        };
+        auto step = [&](float(&mine)[TILE_K / 2], float(&next)[TILE_K / 2], unsigned t, bool last)
+            __attribute__((always_inline)) {
+            if (!last) {
+                ring_k.wait_full();
+                begin_scores(next, tile_q, ring_k.descriptor());
+            }
+            if (t >= whole)
+                softmax.mask(mine, t * TILE_K, seen);
+            grew = softmax.take(mine, scale);
+            // As below: the wait comes after the exponentials. It is a wait that is over.
+            barrier_wait(&rings.q_full[second], phase ^ (unsigned)__any_sync(ALL_LANES, softmax.sum[0] + softmax.sum[1] < 0));
+            wait_for_all_but(!last);
+            wgmma_keep(sums);
+            if (t > 0)
+                ring_v.leave();
+            if (grew)
+                scale_rows(sums, scale);
+            as_fragments(p, mine);
+            next_values();
+            wait_for_all_but(!last);
+            if (last) {
+                wgmma_keep(sums);
+                ring_v.leave();
+            } else {
+                wgmma_keep(next);
+                ring_k.leave();
+            }
+        };
+        auto values_end = [&] {
+            wgmma_wait<0>();
+            wgmma_keep(sums);
+            ring_v.leave();
+        };
+        // O of the tile before has left its room, at which nobody looks before scores are on their way.
+        auto other_room_is_empty = [&] {
+            if (PERSISTENT == 2 && turns.taken > 0 && lane_id() == 0) {
+                tensor_store_wait<0>();
+                barrier_arrive(&rings.q_empty[second ^ 1]);
+            }
+            __syncwarp();
+        };
+        barrier_wait(&rings.q_full[second], phase);
+        if (tiles == 0)
+            other_room_is_empty();
+        if (OVERLAP == 2 && tiles > 0) {
+            float other[TILE_K / 2];
+            ring_k.wait_full();
+            next_scores();
+            other_room_is_empty();
+            wgmma_wait<0>();
+            wgmma_keep(s);
+            ring_k.leave();
+            unsigned t = 0;
+            for (; t + 2 < tiles; t += 2) {
+                step(s, other, t, false);
+                step(other, s, t + 1, false);
+            }
+            if (t + 1 < tiles) {
+                step(s, other, t, false);
+                step(other, s, t + 1, true);
+            } else
+                step(s, other, t, true);
+        }
+        if (OVERLAP < 2 && tiles > 0) {
+            ring_k.wait_full();
+            next_scores();
+            if (in_turn)
+                group_arrive(2 - group, 2 * GROUP);
+            other_room_is_empty();
+            wgmma_wait<0>();
+            exponentials(0);
+            as_fragments(p, s);
+        }
+        if (OVERLAP == 1 && tiles > 1)
+            ring_k.wait_full();
+        for (unsigned t = 1; OVERLAP < 2 && t < tiles; ++t) {
+            if (!OVERLAP) {
+                next_values();
+                values_end();
+                ring_k.wait_full();
+            }
+            next_scores();
+            if (OVERLAP)
+                next_values();
+            if (in_turn)
+                group_arrive(2 - group, 2 * GROUP);
+            wgmma_wait<OVERLAP != 0>();
+            exponentials(t);
+            if (OVERLAP) {
+                // ptxas would put the wait for products, which needs no exponential, before all of them. It moves
+                // nothing across a branch, as the wait for keys has, and that one needs them: no sum is below 0.
+                if (t + 1 < tiles)
+                    ring_k.wait_full(__any_sync(ALL_LANES, softmax.sum[0] + softmax.sum[1] < 0));
+                values_end();
+            }
+            if (grew)
+                scale_rows(sums, scale);
+            as_fragments(p, s);
+        }
+        if (OVERLAP < 2 && tiles > 0) {
+            next_values();
             values_end();
         }
-        ring_k.wait_full();
-        if (in_turn)
-            group_sync(1 + group, 2 * GROUP);
-        begin_scores(s, tile_q, ring_k.tile());
-        if (OVERLAP) {
+        for (unsigned t = tiles; t < all_tiles; ++t) { // what other groups see alone
+            ring_k.wait_full();
+            if (in_turn) {
+                group_sync(1 + group, 2 * GROUP);
+                group_arrive(2 - group, 2 * GROUP);
+            }
+            ring_k.leave();
             ring_v.wait_full();
-            begin_values(sums, p, ring_v.tile());
+            ring_v.leave();
         }
-        if (in_turn && (group == 0 || t + 1 < tiles))
-            group_arrive(2 - group, 2 * GROUP);
-        wgmma_wait<OVERLAP>();
-        exponentials(t);
-        if (OVERLAP)
-            values_end();
+        softmax.end(scale);
         scale_rows(sums, scale);
-        as_fragments(p, s);
+        group_sync(3 + group, GROUP); // no warp of the group reads queries any more
+        write_rows(room_q + warp_row * 128, half_bytes, sums, o, first, at.head);
+        if (PERSISTENT == 1 && lane_id() == 0) {
+            tensor_store_wait<0>();
+            barrier_arrive(&rings.q_empty[0]);
+        }
+        __syncwarp();
     }
-    if (tiles > 0) {
-        ring_v.wait_full();
-        begin_values(sums, p, ring_v.tile());
-        values_end();
-    }
-    // O goes by way of the group's queries, of which nothing is needed any more, to whole pieces of rows.
-    softmax.end(scale);
-    scale_rows(sums, scale);
-    char *const out = room + group * GROUP_QUERIES * 128;
-    constexpr unsigned half_bytes = tile_queries * 128;
-    group_sync(3 + group, GROUP);
-#pragma unroll
-    for (unsigned i = 0; i < HEAD_DIM / 2; i += 2) {
-        const unsigned place = (row + i / 2 % 2 * 8) * 128 + i / 4 % 8 * 16;
-        *(unsigned *)(out + i / 32 * half_bytes + swizzled<128>(place) + lane_id() % 4 * 4) =
-            pack_pair(bf16(), sums[i], sums[i + 1]);
-    }
-    __syncwarp();
-    bf16 *const to = o + ((offset)at.head * queries) * HEAD_DIM;
-#pragma unroll
-    for (unsigned i = 0; i < 16 * PIECES / WARP; ++i) {
-        const unsigned number = i * WARP + lane_id(), r = warp_id() % 4 * 16 + number / PIECES, c = number % PIECES;
-        if (first + r < queries)
-            *((uint4 *)(to + (offset)(first + r) * HEAD_DIM) + c) =
-                *(const uint4 *)(out + c / 8 * half_bytes + swizzled<128>(r * 128 + c % 8 * 16));
-    }
+    if (in_turn && group == 0)
+        group_sync(1, 2 * GROUP); // the last turn of group 1 has come
+    if (lane_id() == 0)
+        tensor_store_wait<0>();
 }
 #endif

@@ -413,13 +413,22 @@ struct stage {
         barrier_expect(full, bytes);
 #pragma unroll
         for (unsigned i = 0; i < TILE_K / box; ++i)
-            tensor_multicast(to + i * a_box + n * a_rows * 128, map_a, (int)(k + i * box), (int)(row + n * a_rows),
-                             full, same_m << m);
+            bring<CLUSTER_N>(to + i * a_box + n * a_rows * 128, map_a, k + i * box, row + n * a_rows, full, same_m << m);
 #pragma unroll
         for (unsigned i = 0; i < b_bytes / b_box; ++i)
-            tensor_multicast(
-                to + a_bytes + i * b_box + m * b_rows * 128, map_b, (int)(COLUMNS ? k + i * box : column + i * box),
-                (int)((COLUMNS ? column : k) + m * b_rows), full, ((1u << CLUSTER_M) - 1) << CLUSTER_M * n);
+            bring<CLUSTER_M>(to + a_bytes + i * b_box + m * b_rows * 128, map_b, COLUMNS ? k + i * box : column + i * box,
+                             (COLUMNS ? column : k) + m * b_rows, full, ((1u << CLUSTER_M) - 1) << CLUSTER_M * n);
+    }
+
+  private:
+    template <unsigned readers>
+    static __device__ __forceinline__ void bring(unsigned char *to, const tensor_map &map, unsigned x, unsigned y,
+                                                 barrier *full, unsigned blocks)
+    {
+        if (readers > 1)
+            tensor_multicast(to, map, (int)x, (int)y, full, blocks);
+        else
+            tensor_load(to, map, (int)x, (int)y, full);
     }
 };
 
@@ -533,8 +542,15 @@ struct group_product {
 #pragma unroll
                 for (unsigned half = 0; half < 2; ++half) {
                     const unsigned r = r0 + 64 * i + 8 * half, c = c0 + 8 * j;
-                    if (r < M && c < N) // N is a multiple of 8
-                        store_pair(C + (offset)r * N + c, sums[i][4 * j + 2 * half], sums[i][4 * j + 2 * half + 1]);
+                    result *const to = C + (offset)r * N + c;
+                    const float first = sums[i][4 * j + 2 * half], second = sums[i][4 * j + 2 * half + 1];
+                    if (r < M && c < N && N % 2 == 0) {
+                        store_pair(to, first, second);
+                    } else if (r < M && c < N) {
+                        store_one(to, first);
+                        if (c + 1 < N)
+                            store_one(to + 1, second);
+                    }
                 }
     }
 
@@ -626,6 +642,25 @@ struct group_product {
 #endif
 #endif
 
+#if defined(GEMM_PAD) || !defined(GEMM_ONE)
+// Copies rows of any length to rows of whole pieces of 16 bytes, as tensor maps take them, with zeros behind. A block has
+// 128 pieces of a row, a thread one.
+extern "C" __global__ void __launch_bounds__(128)
+    gemm_pad(const element *__restrict__ from, uint4 *__restrict__ to, unsigned length)
+{
+    const unsigned pieces = ceil_div(length, PIECE), piece = blockIdx.y * 128 + threadIdx.x;
+    if (piece >= pieces)
+        return;
+    const element *row = from + (offset)blockIdx.x * length;
+    alignas(16) element made[PIECE] = {};
+#pragma unroll
+    for (unsigned i = 0; i < PIECE; ++i)
+        if (piece * PIECE + i < length)
+            made[i] = row[piece * PIECE + i];
+    to[(offset)blockIdx.x * pieces + piece] = *(const uint4 *)made;
+}
+#endif
+
 #if defined(GEMM_WGMMA_TMA) || !defined(GEMM_ONE)
 // A ring that tensor maps fill, and products of warp groups straight from shared memory. Against mma_async: one thread
 // begins the copy of a whole box, nothing passes through registers but the sums, no lane computes an address, no
@@ -677,6 +712,7 @@ extern "C" __global__ void __launch_bounds__(128 * CONSUMERS)
 // One warp group fills the ring, the others multiply. Against wgmma_tma: no one who multiplies waits for a free stage,
 // and registers that the producer does not need move to the sums (setmaxnreg). As many blocks as fit on the device
 // stay, and take tiles by turns: while the consumers write one tile, the producer already fills the ring for the next.
+// Unless STAGED, map_c is not used, and C may have rows of any length.
 extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
     gemm_wgmma_specialised(const __grid_constant__ tensor_map map_a, const __grid_constant__ tensor_map map_b,
                            const __grid_constant__ tensor_map map_c, result *C, unsigned M, unsigned N, unsigned K)
@@ -756,7 +792,7 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
                 const tile_place at = find_tile(tile, tiles_m, tiles_n);
                 const unsigned row = (at.row * CLUSTER_M + m) * TILE_M, column = (at.column * CLUSTER_N + n) * TILE_N;
                 for (unsigned step = 0; step < steps; ++step, ++count) {
-                    barrier_wait<true>(ring.empty(count), ring.parity(count) ^ 1);
+                    barrier_wait(ring.empty(count), ring.parity(count) ^ 1);
                     stage::load_shares(ring.at(count), map_a, map_b, row, column, step * TILE_K, ring.full(count), m,
                                        n);
                 }

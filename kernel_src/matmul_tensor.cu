@@ -309,7 +309,7 @@ __device__ __forceinline__ void copy_parts(const tensor_map &map_a, const tensor
     for (unsigned step = 0; step < steps; ++step) {
         unsigned stage = step % STAGES;
         char *to = stages + stage * STAGE_BYTES;
-        barrier_wait<(CLUSTER > 1)>(empty + stage, (step / STAGES + 1) & 1);
+        barrier_wait(empty + stage, (step / STAGES + 1) & 1);
         barrier_expect(full + stage, STAGE_BYTES);
 #pragma unroll
         for (unsigned part = 0; part < 3; ++part) {

@@ -256,6 +256,7 @@ __device__ __forceinline__ float exp_from(float x, float base)
 // What a row's elements become: exp(x - base) * scale, (x - base) * scale or x * scale.
 struct Result {
     float base, scale;
+    float held_scale, held_shift; // of what a thread holds AS_FLOATS: held * held_scale + held_shift
     __device__ __forceinline__ float of(float x) const
     {
         return KIND == SOFTMAX ? exp_from(x, base) * scale : KIND == LAYER_NORM ? (x - base) * scale : x * scale;
@@ -341,11 +342,12 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 }
 #endif
 
-#if defined(NORMALISE_ONLINE) || !defined(NORMALISE_ONE)
+#if defined(NORMALISE_ONLINE) || defined(NORMALISE_CLUSTER_ROW) || !defined(NORMALISE_ONE)
 // ---- what is known of some elements of a row after one look at them ----
 //
 //   item      identity, combine: as of any operator
 //   take      the item of an item and a vector's elements
+//   of        the item of `count` elements, by their maximum or mean, and the sum of what is taken relative to it
 //   result    what the row's elements become
 
 struct Exponentials { // the maximum m, and the sum of exp(x - m): where m grows, the sum is scaled down
@@ -355,6 +357,10 @@ struct Exponentials { // the maximum m, and the sum of exp(x - m): where m grows
     static __device__ __forceinline__ item identity()
     {
         return {least(), 0};
+    }
+    static __device__ __forceinline__ item of(float m, float sum, float)
+    {
+        return {m, sum};
     }
     static __device__ __forceinline__ item combine(item a, item b)
     {
@@ -386,6 +392,10 @@ struct Moments { // Welford's: how many, their mean, the sum of the squares of t
     static __device__ __forceinline__ item identity()
     {
         return {0, 0, 0};
+    }
+    static __device__ __forceinline__ item of(float mean, float squares, float count)
+    {
+        return {count, mean, squares};
     }
     static __device__ __forceinline__ item combine(item a, item b) // Chan, Golub and LeVeque
     {
@@ -419,6 +429,10 @@ struct Moments { // Welford's: how many, their mean, the sum of the squares of t
 };
 
 struct Squares : Plus<float> {
+    static __device__ __forceinline__ item of(float, float squares, float)
+    {
+        return squares;
+    }
     static __device__ __forceinline__ item take(item mine, const float (&f)[VECTOR], Row, unsigned)
     {
 #pragma unroll
@@ -443,7 +457,9 @@ __device__ __forceinline__ Moments::item shuffle_xor(Moments::item mine, unsigne
 }
 
 typedef choose<KIND, Exponentials, Moments, Squares> Known;
+#endif
 
+#if defined(NORMALISE_ONLINE) || !defined(NORMALISE_ONE)
 // A block a row, in two reads: one pass finds all that is to be known of the row, the other writes.
 //
 // Against two_pass: a pass less, words of 16 bytes, IN_FLIGHT of them on their way a thread. The price is a little
@@ -604,11 +620,12 @@ struct Weights {
     }
 };
 
-// The row of a team of threads: what it becomes, found from what they hold.
+// The row of a team of threads: what it becomes, found from what they hold. AS_FLOATS they then hold exp(x - base), or
+// x - base.
 template <class Team>
 __device__ __forceinline__ Result result_of(Held &held, Row row, Team &team, float epsilon)
 {
-    Result result = {0, 0};
+    Result result = {0, 0, 0, 0};
     float f[VECTOR], sum = 0;
     if (KIND == SOFTMAX) {
         float maximum = least();
@@ -628,7 +645,7 @@ __device__ __forceinline__ Result result_of(Held &held, Row row, Team &team, flo
                 sum += f[k] = exp_from(f[k], result.base);
             held.set(f, v);
         }
-        result.scale = 1 / team.template reduce<Sum>(sum);
+        result.scale = result.held_scale = 1 / team.template reduce<Sum>(sum);
         return result;
     }
     if (KIND == LAYER_NORM) {
@@ -652,7 +669,7 @@ __device__ __forceinline__ Result result_of(Held &held, Row row, Team &team, flo
         }
         held.set(f, v);
     }
-    result.scale = rsqrtf(team.template reduce<Sum>(squares) / row.width + epsilon);
+    result.scale = result.held_scale = rsqrtf(team.template reduce<Sum>(squares) / row.width + epsilon);
     return result;
 }
 
@@ -680,7 +697,7 @@ __device__ __forceinline__ void held_rows(const element *x, const element *gamma
         held.fetch(x, Row(asked, asked < rows ? width : 0), team.lane, team.lanes);
         if (KEEP == IN_SHARED || AHEAD == 0)
             held.arrived();
-        const Result result = result_of(held, row, team, epsilon);
+        const Result result = team.result(held, row, epsilon);
 #pragma unroll
         for (unsigned v = 0; v < VECTORS; ++v) {
             const unsigned j = v * team.lanes + team.lane;
@@ -691,8 +708,8 @@ __device__ __forceinline__ void held_rows(const element *x, const element *gamma
             if (KIND == LAYER_NORM)
                 betas.get(b, row, v, j);
 #pragma unroll
-            for (unsigned k = 0; k < VECTOR; ++k) // AS_FLOATS holds exp(x - base), or x - base
-                f[k] = weigh(KEEP == AS_FLOATS ? f[k] * result.scale : result.of(f[k]), g[k], b[k]);
+            for (unsigned k = 0; k < VECTOR; ++k)
+                f[k] = weigh(KEEP == AS_FLOATS ? f[k] * result.held_scale + result.held_shift : result.of(f[k]), g[k], b[k]);
             store_vector(y, row, j, f);
         }
         held.leave();
@@ -709,6 +726,10 @@ struct Lanes { // LANES threads of a block
     template <class Op> __device__ __forceinline__ float reduce(float mine)
     {
         return threads_reduce<Op, LANES>(mine, turn);
+    }
+    __device__ __forceinline__ Result result(Held &held, Row row, float epsilon)
+    {
+        return result_of(held, row, *this, epsilon);
     }
 };
 
@@ -738,37 +759,114 @@ struct Blocks { // CLUSTER blocks
     unsigned row, step;
     unsigned turn;
 
-    // Each warp's part goes to every block, so that one barrier of the cluster will do; calls use two arrays in turn.
-    template <class Op> __device__ __forceinline__ float reduce(float mine)
+    struct Exchange {
+        typename Known::item parts[2][WARPS];
+        barrier full[2];
+    };
+    static __device__ __forceinline__ Exchange &exchange()
     {
-        __shared__ float partials[2][WARPS];
-        float *const now = partials[turn % 2];
-        mine = lanes_reduce<Op, WARP>(mine);
-        if (turn++ == 0)
-            cluster_wait(); // all blocks have begun
+        __shared__ Exchange shared;
+        return shared;
+    }
+    static __device__ __forceinline__ void begin()
+    {
+        if (threadIdx.x == 0) {
+            barrier_init(exchange().full, 1);
+            barrier_init(exchange().full + 1, 1);
+            barriers_made();
+        }
+        __syncwarp();
+        cluster_arrive();
+    }
+
+    // Each warp's part goes to every block, whose barrier counts the bytes; calls use two arrays and barriers in turn.
+    // Who sends the parts of a call has read those of the one before, so nobody is more than a call ahead.
+    __device__ __forceinline__ typename Known::item combine(typename Known::item mine)
+    {
+        enum : unsigned { FLOATS = sizeof mine / sizeof(float) };
+        typename Known::item *const parts = exchange().parts[turn % 2];
+        barrier *const full = exchange().full + turn % 2;
+        if (threadIdx.x == 0)
+            barrier_expect(full, WARPS * sizeof mine);
+        if (turn == 0)
+            cluster_wait(); // all blocks have made their barriers
         if (lane_id() < CLUSTER)
-            cluster_store(now + lane / WARP, lane_id(), mine);
-        cluster_sync();
-        mine = now[lane_id() % WARPS];
+#pragma unroll
+            for (unsigned i = 0; i < FLOATS; ++i)
+                cluster_send((float *)(parts + lane / WARP) + i, lane_id(), ((const float *)&mine)[i], full);
+        barrier_wait(full, turn / 2 % 2);
+        turn++;
+        mine = parts[lane_id() % WARPS];
 #pragma unroll
         for (unsigned i = WARP; i < WARPS; i += WARP)
-            mine = Op::combine(mine, now[i + lane_id()]);
+            mine = Known::combine(mine, parts[i + lane_id()]);
         constexpr unsigned count = WARPS < WARP ? WARPS : WARP;
-        return lanes_reduce<Op, count>(mine);
+        return lanes_reduce<Known, count>(mine);
+    }
+
+    // As result_of, but each warp takes its elements relative to their own maximum or mean, so that what the blocks know
+    // is exchanged once.
+    __device__ __forceinline__ Result result(Held &held, Row row, float epsilon)
+    {
+        float f[VECTOR], sum = 0, count = 0, base = 0;
+        if (KIND == SOFTMAX) {
+            base = least();
+#pragma unroll
+            for (unsigned v = 0; v < VECTORS; ++v) {
+                held.get(f, v);
+#pragma unroll
+                for (unsigned k = 0; k < VECTOR; ++k)
+                    base = fmaxf(base, f[k]);
+            }
+            base = lanes_reduce<Maximum, WARP>(base);
+        } else if (KIND == LAYER_NORM) {
+#pragma unroll
+            for (unsigned v = 0; v < VECTORS; ++v) {
+                held.get(f, v);
+#pragma unroll
+                for (unsigned k = 0; k < VECTOR; ++k) {
+                    sum += f[k]; // 0 outside
+                    count += row.has(v * lanes + lane, k) ? 1 : 0;
+                }
+            }
+            sum = lanes_reduce<Sum, WARP>(sum), count = lanes_reduce<Sum, WARP>(count);
+            base = count > 0 ? sum / count : 0;
+            sum = 0;
+        }
+        const float from = KIND == SOFTMAX ? base_of(base) : base;
+        if (KEEP == IN_SHARED)
+            __syncwarp(); // for the compiler: the row is read again, registers need not hold it
+#pragma unroll
+        for (unsigned v = 0; v < VECTORS; ++v) {
+            held.get(f, v);
+#pragma unroll
+            for (unsigned k = 0; k < VECTOR; ++k)
+                if (KIND == SOFTMAX) {
+                    sum += f[k] = exp_from(f[k], from);
+                } else {
+                    f[k] = KIND == RMS_NORM || row.has(v * lanes + lane, k) ? f[k] - from : 0;
+                    sum += f[k] * f[k];
+                }
+            held.set(f, v);
+        }
+        sum = lanes_reduce<Sum, WARP>(sum);
+        Result all = Known::result(combine(Known::of(base, sum, count)), row.width, epsilon);
+        all.held_scale = KIND == SOFTMAX ? all.scale * exp_from(base, all.base) : all.scale;
+        all.held_shift = KIND == LAYER_NORM ? (base - all.base) * all.scale : 0;
+        return all;
     }
 };
 
 // CLUSTER blocks hold a row: for rows that are too wide for one SM, or too few for all.
 //
 // Against register_row: registers and shared memory of several SMs, and several SMs' requests for one row. What the blocks
-// know of the row goes from one's shared memory to the others', and a barrier of the cluster takes the place of that of
-// a block.
+// know of the row goes from one's registers to the others' shared memory, where a barrier counts its bytes.
 extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM > 0 ? PER_SM : 1)
     normalise_cluster_row(const element *__restrict__ x, const element *__restrict__ gamma,
                           const element *__restrict__ beta, element *__restrict__ y, unsigned rows, unsigned width,
                           float epsilon)
 {
-    cluster_arrive();
+    Blocks::begin();
     Blocks team = {cluster_rank() * BLOCK + threadIdx.x, 0, blockIdx.x / CLUSTER, gridDim.x / CLUSTER, 0};
     held_rows(x, gamma, beta, y, rows, width, epsilon, team);
 }

@@ -108,6 +108,7 @@ typedef struct kiln__axis { /* of the launch */
     bool used;
     const char *grid, *block; /* expressions */
     int64_t blocks, threads;  /* with the tiny sizes and the chosen values */
+    const char *doubt;        /* why the grid is not certain; NULL: the source shows it */
 } kiln__axis;
 
 typedef struct kiln__draft {

@@ -11,7 +11,14 @@ typedef struct factors { /* of a block's share of an axis: blockDim.x * ITEMS */
     const char *texts[MOST_FACTORS]; /* NULL: blockDim */
     int64_t values[MOST_FACTORS];
     bool blocky[MOST_FACTORS]; /* a param that is the number of threads, by its name */
+    bool lost;                 /* something of the product is not known */
 } factors;
+
+typedef struct limit { /* what an index is compared with */
+    const char *text;  /* a size or a product of sizes; NULL: nothing */
+    int64_t tiny;
+    bool odd; /* it stands in another expression */
+} limit;
 
 typedef struct place { /* where a block's number stands: blockIdx.x, or a variable that has it */
     size_t from, to;
@@ -20,6 +27,11 @@ typedef struct place { /* where a block's number stands: blockIdx.x, or a variab
 static char kind(const kiln__draft *draft, size_t word)
 {
     return word < draft->scan->count ? draft->scan->words[word].kind : '\0';
+}
+
+static bool is_one_of(const kiln__draft *draft, size_t word, const char *kinds)
+{
+    return kind(draft, word) != '\0' && strchr(kinds, kind(draft, word));
 }
 
 /* `blockIdx . x` at `at`. */
@@ -52,13 +64,26 @@ static void add_factor(factors *f, const char *text, int64_t value, bool blocky)
     f->blocky[f->count++] = blocky;
 }
 
+/* A cast, not a factor. */
+static bool names_a_type(const char *name)
+{
+    static const char *const types[] = {"int",  "unsigned", "long",    "size_t",   "short",   "signed",
+                                        "uint", "uint32_t", "int32_t", "uint64_t", "int64_t", "static_cast"};
+    for (size_t i = 0; i < KILN__COUNT(types); i++)
+        if (strcmp(name, types[i]) == 0)
+            return true;
+    return false;
+}
+
 /* The words from..to, if they are a product of names and numbers; depth: of definitions that were followed. */
 static void add_words(const kiln__draft *draft, size_t from, size_t to, int depth, factors *f)
 {
     const kiln__scan *scan = draft->scan;
     for (size_t i = from; i < to; i++)
-        if (!strchr("w0*().", kind(draft, i)))
+        if (!strchr("w0*().", kind(draft, i))) {
+            f->lost = true;
             return;
+        }
     for (size_t i = from; i < to; i++) {
         int64_t value;
         if (kiln__word_whole(scan, i, &value)) {
@@ -78,14 +103,18 @@ static void add_words(const kiln__draft *draft, size_t from, size_t to, int dept
         } else if (macro && depth < 3) {
             add_words(draft, macro->from, macro->to, depth + 1, f);
         } else if (name && depth < 3) { /* const int PER_BLOCK = BLOCK * ITEMS; */
-            for (size_t d = 1; d + 1 < scan->count; d++)
-                if (kind(draft, d + 1) == '=' && kiln__word_is(scan, d, name)) {
-                    size_t end = d + 2;
-                    while (end < scan->count && kind(draft, end) != ';' && kind(draft, end) != ',')
-                        end++;
-                    add_words(draft, d + 2, end, depth + 1, f);
-                    break;
-                }
+            size_t d = 1;
+            while (d + 1 < scan->count && !(kind(draft, d + 1) == '=' && kiln__word_is(scan, d, name)))
+                d++;
+            size_t end = d + 2;
+            while (end < scan->count && kind(draft, end) != ';' && kind(draft, end) != ',')
+                end++;
+            if (d + 1 < scan->count)
+                add_words(draft, d + 2, end, depth + 1, f);
+            else
+                f->lost |= !names_a_type(name);
+        } else {
+            f->lost = true;
         }
     }
 }
@@ -172,18 +201,43 @@ static const char *size_named(const kiln__draft *draft, size_t word)
     return NULL;
 }
 
-/* The size that `variable` is compared with: `if (i < n)`, `if (i >= n) return`, `first + i * BLOCK < n`. */
-static const char *limit_of(const kiln__draft *draft, size_t variable)
+static int64_t tiny_of(const kiln__draft *draft, const char *size)
+{
+    for (size_t i = 0; i < draft->size_count; i++)
+        if (strcmp(draft->sizes[i].name, size) == 0)
+            return draft->sizes[i].tiny;
+    return 1;
+}
+
+/* What stands from the size at `at` on: the size, or a product of sizes. */
+static limit read_limit(const kiln__draft *draft, size_t at)
+{
+    limit found = {.text = size_named(draft, at), .tiny = 1};
+    if (found.text)
+        found.tiny = tiny_of(draft, found.text);
+    const char *factor;
+    while (found.text && kind(draft, at + 1) == '*' && (factor = size_named(draft, at + 2)) != NULL &&
+           found.tiny < INT32_MAX) {
+        found.text = kiln__arena_printf(draft->arena, "%s * %s", found.text, factor);
+        found.tiny *= tiny_of(draft, factor);
+        at += 2;
+    }
+    found.odd = found.text && is_one_of(draft, at + 1, "*/%+-<>w0.([");
+    return found;
+}
+
+/* What `variable` is compared with: `if (i < n)`, `if (i >= w * h) return`, `first + i * BLOCK < n`. */
+static limit limit_of(const kiln__draft *draft, size_t variable)
 {
     const char *name = kiln__word_copy(draft->scan, variable);
     for (size_t i = draft->kernel->body_from; name && i < draft->kernel->body_to; i++) {
         size_t other = kind(draft, i) == '<' ? i + 1 : kind(draft, i) == '>' && kind(draft, i + 1) == '=' ? i + 2 : 0;
-        const char *size = other ? size_named(draft, other) : NULL;
-        for (size_t k = i; size && k-- > draft->kernel->body_from && !strchr("(;{}&|", kind(draft, k));)
+        limit found = other ? read_limit(draft, other) : (limit){0};
+        for (size_t k = i; found.text && k-- > draft->kernel->body_from && !strchr("(;{}&|", kind(draft, k));)
             if (kiln__word_is(draft->scan, k, name))
-                return size;
+                return found;
     }
-    return NULL;
+    return (limit){0};
 }
 
 /* The size of an axis by its name: x runs over columns, y over rows. */
@@ -198,14 +252,6 @@ static const char *size_by_name(const kiln__draft *draft, int axis)
                 return draft->sizes[i].name;
     size_t number = axis == 0 ? draft->size_count - 1 : axis == 1 ? 0 : draft->size_count / 2;
     return draft->sizes[number].name;
-}
-
-static int64_t tiny_of(const kiln__draft *draft, const char *size)
-{
-    for (size_t i = 0; i < draft->size_count; i++)
-        if (strcmp(draft->sizes[i].name, size) == 0)
-            return draft->sizes[i].tiny;
-    return 1;
 }
 
 static const char *add_threads(kiln__draft *draft, int axis, bool flat)
@@ -264,6 +310,28 @@ static void read_stride(const kiln__draft *draft, int axis, factors *f)
         *f = (factors){0};
 }
 
+/* The param that the word names, if that is a number. */
+static const kiln__tunable *tunable_at(const kiln__draft *draft, size_t word)
+{
+    const char *name = kind(draft, word) == 'w' ? kiln__word_copy(draft->scan, word) : NULL;
+    const kiln__tunable *tunable = name ? kiln__tunable_find(draft, name) : NULL;
+    return tunable && !tunable->size && tunable->number > 0 ? tunable : NULL;
+}
+
+/* The number in __launch_bounds__, also behind the name of a macro or a constant. */
+static bool bounded(const kiln__draft *draft, int64_t *bound)
+{
+    const size_t word = draft->kernel->bounds;
+    const char *name = kind(draft, word) == 'w' ? kiln__word_copy(draft->scan, word) : NULL;
+    const kiln__macro *macro = name ? kiln__macro_find(draft->scan, name) : NULL;
+    if (macro && macro->to == macro->from + 1)
+        return kiln__word_whole(draft->scan, macro->from, bound);
+    for (size_t i = 1; name && i + 2 < draft->scan->count; i++)
+        if (kiln__word_is(draft->scan, i, name) && kind(draft, i + 1) == '=')
+            return kiln__word_whole(draft->scan, i + 2, bound);
+    return word && kiln__word_whole(draft->scan, word, bound);
+}
+
 static void set_threads(kiln__draft *draft, int axis, bool flat, factors *f)
 {
     kiln__axis *to = &draft->axes[axis];
@@ -272,8 +340,16 @@ static void set_threads(kiln__draft *draft, int axis, bool flat, factors *f)
     size_t found = MOST_FACTORS;
     to->block = "1";
     to->threads = 1;
-    if (!uses(draft, "threadIdx", axis) && !uses(draft, "blockDim", axis))
+    if (!uses(draft, "threadIdx", axis) && !uses(draft, "blockDim", axis)) {
+        if (!flat && bounded(draft, &bound)) /* functions of a header may use it */
+            to->block = kiln__arena_printf(draft->arena, "%lld", (long long)bound);
+        to->threads = bound > 0 ? bound : 1;
+        if (!flat && (tunable = tunable_at(draft, draft->kernel->bounds)) != NULL) {
+            to->block = tunable->name;
+            to->threads = tunable->number;
+        }
         return;
+    }
     for (size_t i = 0; i < f->count; i++) /* by its name, else the largest */
         if (f->texts[i] && (found == MOST_FACTORS || (f->blocky[i] && !f->blocky[found]) ||
                             (f->blocky[i] == f->blocky[found] && f->values[i] > f->values[found])))
@@ -290,6 +366,9 @@ static void set_threads(kiln__draft *draft, int axis, bool flat, factors *f)
         tunable = tunable_of_axis(draft, axis);
         to->block = tunable ? tunable->name : add_threads(draft, axis, flat);
         to->threads = tunable ? tunable->number : to->block ? draft->tunables[draft->tunable_count - 1].number : 1;
+    } else if (!flat && draft->kernel->bounds && (tunable = tunable_at(draft, draft->kernel->bounds)) != NULL) {
+        to->block = tunable->name;
+        to->threads = tunable->number;
     } else if (found < MOST_FACTORS) {
         to->block = f->texts[found];
         to->threads = f->values[found];
@@ -309,28 +388,62 @@ static void set_threads(kiln__draft *draft, int axis, bool flat, factors *f)
         }
 }
 
+/* Whether a block's number is divided, so that one axis counts more than one thing. */
+static bool is_divided(const kiln__draft *draft, const place *places, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (is_one_of(draft, places[i].to, "/%"))
+            return true;
+    return false;
+}
+
+/* Whether a file of the project is included, whose functions are not read here. */
+static bool has_headers(const kiln__draft *draft)
+{
+    const kiln__scan *scan = draft->scan;
+    for (size_t i = 1; i + 1 < scan->count; i++)
+        if (scan->words[i].directive && kiln__word_is(scan, i, "include") && kind(draft, i + 1) == '"')
+            return true;
+    return false;
+}
+
 static void set_axis(kiln__draft *draft, int axis, bool flat)
 {
     place places[MOST_PLACES];
     factors f = {0}, none = {0};
     kiln__axis *to = &draft->axes[axis];
-    const char *size = NULL;
+    limit size = {0};
     size_t count = find_places(draft, axis, places);
     for (size_t i = 0; i < count && f.count == 0; i++) {
         read_factors(draft, places[i], &f);
-        size_t variable = f.count || count == 1 ? set_by(draft, places[i].from) : 0;
-        size = variable ? limit_of(draft, variable) : size;
+        size_t variable = f.count || !size.text ? set_by(draft, places[i].from) : 0;
+        limit found = variable ? limit_of(draft, variable) : (limit){0};
+        size = found.text ? found : size;
     }
     to->used = true;
     set_threads(draft, axis, flat, count ? &f : &none);
     to->grid = "1";
     to->blocks = 1;
+    bool elsewhere = kiln__words_have(draft->scan, 1, draft->scan->count, "blockIdx") || has_headers(draft);
+    if (count == 0 && elsewhere)
+        to->doubt = "the kernel's own lines do not use blockIdx, what they call may";
     if (count == 0 && !uses(draft, "blockIdx", axis))
         return;
     if (count == 0) { /* other functions than the kernel use it */
         add_factor(&f, to->block, to->threads, true);
     }
-    size = size ? size : size_by_name(draft, axis);
+    if (count && is_divided(draft, places, count))
+        to->doubt = "blockIdx is divided";
+    else if (count && !size.text)
+        to->doubt = "the source compares no index with a size";
+    else if (count && size.odd)
+        to->doubt = "an index is compared with more than a size";
+    else if (count && f.lost)
+        to->doubt = "what blockIdx is multiplied with is not known";
+    if (!size.text) {
+        size.text = size_by_name(draft, axis);
+        size.tiny = tiny_of(draft, size.text);
+    }
     const char *share = NULL;
     int64_t product = 1;
     for (size_t i = 0; i < f.count; i++) {
@@ -340,8 +453,8 @@ static void set_axis(kiln__draft *draft, int axis, bool flat)
         if (f.values[i] > 0 && f.values[i] < INT32_MAX && product < INT32_MAX) /* no overflow */
             product *= f.values[i];
     }
-    to->grid = share ? kiln__arena_printf(draft->arena, "ceil_div(%s, %s)", size, share) : size;
-    to->blocks = (tiny_of(draft, size) + product - 1) / product;
+    to->grid = share ? kiln__arena_printf(draft->arena, "ceil_div(%s, %s)", size.text, share) : size.text;
+    to->blocks = (size.tiny + product - 1) / product;
 }
 
 void kiln__guess_launch(kiln__draft *draft)

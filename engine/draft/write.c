@@ -207,8 +207,19 @@ static void write_launch(const kiln__draft *draft, kiln__text *out)
             first = false;
         }
     kiln__text_printf(out, "%s", first ? draft->kernel->name : ">\"");
+    bool certain = true;
+    for (int axis = 0; axis < 3 && draft->axes[axis].used; axis++) {
+        if (!draft->axes[axis].doubt || (axis && draft->axes[axis].doubt == draft->axes[axis - 1].doubt))
+            continue;
+        kiln__text_printf(out, "%s%c: %s", certain ? "\n  # check: the grid is not certain; " : "; ", "xyz"[axis],
+                          draft -> axes[axis].doubt);
+        certain = false;
+    }
+    kiln__text_puts(out, certain ? "\n"
+                                 : "\n  # Set it to the number of blocks that your program launches, <<<grid, "
+                                   "block>>>, from sizes and params.\n");
     for (int block = 0; block < 2; block++) {
-        kiln__text_puts(out, block ? "]\n  block: [" : "\n  grid: [");
+        kiln__text_puts(out, block ? "]\n  block: [" : "  grid: [");
         for (int axis = 0; axis < 3 && draft->axes[axis].used; axis++)
             kiln__text_printf(out, "%s%s", axis ? ", " : "", block ? draft->axes[axis].block : draft->axes[axis].grid);
     }
@@ -226,6 +237,12 @@ static void write_launch(const kiln__draft *draft, kiln__text *out)
         }
     if (kiln__words_have(scan, draft->kernel->body_from, draft->kernel->body_to, "this_grid"))
         kiln__text_puts(out, "  cooperative: true # the grid synchronises: check that all its blocks fit at once\n");
+    for (size_t i = 0; i < draft->argument_count; i++)
+        if (strstr(draft->arguments[i].declared, "cudaTextureObject_t"))
+            kiln__text_printf(out,
+                              "  # check: '%s' is a texture object: add a buffer with its content, and write {texture: "
+                              "BUFFER} for its 1\n  # below, with its other keys (`kiln spec`).\n",
+                              draft->arguments[i].name);
     kiln__text_puts(out, "  args: [");
     bool values = false;
     for (size_t i = 0; i < draft->argument_count; i++) {

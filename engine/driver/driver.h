@@ -90,6 +90,14 @@
        const cuuint32_t *steps, CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,                          \
        CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill),                                                \
       0)                                                                                                               \
+    X(cuArray3DCreate, (CUarray * array, const CUDA_ARRAY3D_DESCRIPTOR *shape), 1)                                     \
+    X(cuArrayDestroy, (CUarray array), 1)                                                                              \
+    X(cuMemcpy3DAsync, (const CUDA_MEMCPY3D *copy, CUstream stream), 1)                                                \
+    X(cuTexObjectCreate,                                                                                               \
+      (CUtexObject * object, const CUDA_RESOURCE_DESC *resource, const CUDA_TEXTURE_DESC *sampling,                    \
+       const CUDA_RESOURCE_VIEW_DESC *view),                                                                           \
+      1)                                                                                                               \
+    X(cuTexObjectDestroy, (CUtexObject object), 1)                                                                     \
     X(cuLaunchCooperativeKernel,                                                                                       \
       (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,     \
        unsigned block_z, unsigned shared, CUstream stream, void **arguments),                                          \

@@ -100,7 +100,7 @@ static uint64_t tree_bytes(const char *text, size_t length)
 static kiln_status replace_non_numbers(const kiln_allocator *mem, char **text, size_t *length, kiln_error **error)
 {
     static const char *const names[] = {"NaN", "Infinity", "-Infinity"};
-    static const char null[4] = {'n', 'u', 'l', 'l'};
+    static const char null[] = {'n', 'u', 'l', 'l'};
     char *to = NULL;
     size_t end = 0;
     for (int writing = 0; writing < 2; writing++) {

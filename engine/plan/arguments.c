@@ -148,6 +148,15 @@ static kiln_status store_tensor_map(filling *f, const kiln__argument *arg, void 
                : status;
 }
 
+static kiln_status texture_of(filling *f, const kiln__argument *arg, uint64_t *object)
+{
+    CUdeviceptr address = 0;
+    kiln_status status = address_of(f, arg, &address);
+    return status == KILN_OK
+               ? kiln__texture_make(f->plan, arg, f->kernel, f->number, f->scope, address, object, f->error)
+               : status;
+}
+
 static kiln_status store_struct(filling *f, const kiln__argument *arg, char *to)
 {
     kiln_status status = KILN_OK;
@@ -157,6 +166,7 @@ static kiln_status store_struct(filling *f, const kiln__argument *arg, char *to)
         const kiln__argument *inner = field->argument;
         size_t width = kiln__type_bytes(kiln__type_part(field->type));
         CUdeviceptr address;
+        uint64_t object;
         for (size_t k = 0; k < field->value_count && status == KILN_OK; k++)
             status = store_value(f, field, field->values[k], to + field->offset + k * width);
         if (inner && inner->kind == KILN__ARGUMENT_STRUCT) {
@@ -165,6 +175,10 @@ static kiln_status store_struct(filling *f, const kiln__argument *arg, char *to)
             memcpy(to + field->offset, inner->bytes, (size_t)inner->size);
         } else if (inner && inner->kind == KILN__ARGUMENT_TENSOR_MAP) {
             status = store_tensor_map(f, inner, to + field->offset);
+        } else if (inner && inner->kind == KILN__ARGUMENT_TEXTURE) {
+            status = texture_of(f, inner, &object);
+            if (status == KILN_OK)
+                memcpy(to + field->offset, &object, sizeof object);
         } else if (inner) {
             status = pointer_of(f, inner, &address);
             if (status == KILN_OK)
@@ -235,6 +249,13 @@ static kiln_status set_one(filling *f, const kiln__argument *arg, uint64_t *slot
                        "argument %zu of %s is a tensor map, but the kernel needs %s of %u bytes: declare it as 'const "
                        "__grid_constant__ CUtensorMap'",
                        f->number, f->kernel->name, kiln__param_type_text(type), type->bytes);
+    }
+    if (arg->kind == KILN__ARGUMENT_TEXTURE) {
+        if (!type->array && !type->pointer && type->bytes == 8 && type->kind != 'f')
+            return texture_of(f, arg, slot);
+        return fail_at(f, arg->pos,
+                       "argument %zu of %s is a texture, but the kernel needs %s: declare it as 'cudaTextureObject_t'",
+                       f->number, f->kernel->name, kiln__param_type_text(type));
     }
     if (type->array || type->bytes != 8 || type->kind == 'f')
         return fail_at(f, arg->pos, "argument %zu of %s: '%s' is a %s, but the kernel needs %s", f->number,

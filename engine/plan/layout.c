@@ -625,6 +625,7 @@ kiln_status kiln__plan_fill(kiln_plan *plan, bool again, kiln_error **error)
     if (plan->ready && !again)
         return KILN_OK;
     kiln_status status = kiln__plan_allocate(plan, error);
+    kiln__textures_stale(plan);
     for (size_t i = 0; i < plan->variant->buffer_count && status == KILN_OK; i++) {
         kiln__plan_buffer *b = &plan->buffers[i];
         if (b->custom || (b->filled && !again))

@@ -214,6 +214,7 @@ void kiln_plan_close(kiln_plan *plan)
             if (plan->buffers[i].buffer)
                 kiln__plan_release(plan, &plan->buffers[i]);
         kiln__arguments_free(plan);
+        kiln__textures_free(plan);
         if (plan->module)
             plan->engine->driver.cuModuleUnload_(plan->module);
         kiln__engine_leave(plan->engine, previous);
@@ -221,6 +222,7 @@ void kiln_plan_close(kiln_plan *plan)
     for (size_t i = 0; i < plan->list_count; i++)
         kiln__free(mem, plan->lists[i].items);
     kiln__free(mem, plan->lists);
+    kiln__free(mem, plan->textures);
     for (size_t i = 0; plan->buffers && i < plan->variant->buffer_count; i++)
         kiln__free(mem, plan->buffers[i].key);
     kiln__shared_free(plan->own);
@@ -507,6 +509,7 @@ static kiln_status enqueue(kiln_plan *plan, bool before, CUstream stream, kiln_e
         return status;
     if (!plan->ready)
         status = kiln__plan_fill(plan, false, error);
+    kiln__textures_stale(plan); /* the caller may have written into the buffers */
     if (status == KILN_OK && !before && kiln__capture_possible(plan))
         status = kiln__capture_launch(plan, stream, error);
     else if (status == KILN_OK)

@@ -149,6 +149,35 @@ typedef struct kiln__pointers {
     size_t count;
 } kiln__pointers;
 
+/* ---- texture.c ---- */
+/* What determines a texture object. All members have one type, so there are no gaps and bytes compare. */
+typedef struct kiln__texture_key {
+    uint64_t address, pitch;          /* pitch: bytes from one row to the next */
+    uint64_t dims, extent[3];         /* texels, the innermost first; layers last; 1 where there are none */
+    uint64_t format, channels, texel; /* texel: bytes */
+    uint64_t array, layered;          /* true or false */
+    uint64_t linear, flags, edge[3];  /* flags and edges as the driver has them */
+} kiln__texture_key;
+enum { KILN__TEXTURE_STEPS = 1, KILN__TEXTURE_BEFORE = 2 };
+typedef struct kiln__plan_texture {
+    kiln__texture_key key;
+    CUtexObject object;
+    CUarray array;   /* NULL: the buffer's own memory */
+    bool filled;     /* the array has the buffer's content */
+    unsigned needed; /* by KILN__TEXTURE_...; 0: it goes */
+} kiln__plan_texture;
+/* The texture object of an argument that begins at `address`. Those of one key are one object. */
+kiln_status kiln__texture_make(kiln_plan *plan, const kiln__argument *arg, const kiln__plan_kernel *kernel,
+                               size_t number, const kiln__scope *scope, CUdeviceptr address, uint64_t *object,
+                               kiln_error **error);
+void kiln__textures_stale(kiln_plan *plan); /* the buffers may have another content */
+/* Copies buffers into arrays that do not have their content yet, in the stream. */
+kiln_status kiln__textures_fill(kiln_plan *plan, CUstream stream, kiln_error **error);
+/* Before and after an evaluation of the steps `of`: those that it no longer needs are destroyed behind it. */
+void kiln__textures_begin(kiln_plan *plan, unsigned of);
+kiln_status kiln__textures_end(kiln_plan *plan, kiln_error **error);
+void kiln__textures_free(kiln_plan *plan); /* all; the context must be current */
+
 /* What the host did in runs of the steps; before_each does not count. */
 typedef struct kiln__host_work {
     uint64_t runs, rounds; /* rounds: of `while` steps */
@@ -183,6 +212,9 @@ struct kiln_plan {
     void **pointers;
     kiln__pointers *lists; /* lists of pointers on the device, which arguments point to */
     size_t list_count, list_capacity;
+    kiln__plan_texture *textures;
+    size_t texture_count, texture_capacity;
+    unsigned texture_use;       /* KILN__TEXTURE_... of what is evaluated */
     kiln__shared *shared, *own; /* own: made for this plan alone */
     double *times;              /* of the last run's repetitions, in order */
     size_t time_count;

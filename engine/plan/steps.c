@@ -144,6 +144,8 @@ static kiln_status emit(walk *w, const kiln__plan_op *op)
     kiln__program *program = w->program;
     if (!program) {
         kiln_status late = look_at_time(w);
+        if (late == KILN_OK)
+            late = kiln__textures_fill(w->plan, w->stream, w->error);
         if (late != KILN_OK)
             return late;
         CUresult result = run_op(&w->plan->engine->driver, op, w->stream);
@@ -693,7 +695,10 @@ static kiln_status build(kiln_plan *plan, kiln__program *program, const kiln__st
     program->count = 0;
     program->swaps = false;
     reset_slots(plan);
+    kiln__textures_begin(plan, program == &plan->before ? KILN__TEXTURE_BEFORE : KILN__TEXTURE_STEPS);
     kiln_status status = walk_steps(&w, steps, count, &plan->scope);
+    if (status == KILN_OK)
+        status = kiln__textures_end(plan, error);
     if (w.too_long) {
         *dynamic = true;
         return KILN_OK;
@@ -702,6 +707,26 @@ static kiln_status build(kiln_plan *plan, kiln__program *program, const kiln__st
         memcpy(program->final, plan->slots, plan->variant->buffer_count * sizeof *plan->slots);
     program->ready = status == KILN_OK;
     return status;
+}
+
+/* Evaluates the steps and runs each operation at once. */
+static kiln_status walk_now(walk *w, const kiln__step *steps, size_t count)
+{
+    kiln_plan *plan = w->plan;
+    reset_slots(plan);
+    kiln__textures_begin(plan, steps == plan->variant->before ? KILN__TEXTURE_BEFORE : KILN__TEXTURE_STEPS);
+    kiln_status status = walk_steps(w, steps, count, &plan->scope);
+    return status == KILN_OK ? kiln__textures_end(plan, w->error) : status;
+}
+
+/* Copies what textures of arrays need. Before the steps' time begins, so the steps must be known by then. */
+static kiln_status fill_arrays(kiln_plan *plan, bool before, CUstream stream, kiln_error **error)
+{
+    const kiln__variant *variant = plan->variant;
+    kiln_status status = KILN_OK;
+    if (before && plan->spec->has_arrays && !plan->dynamic && !plan->steps.ready)
+        status = build(plan, &plan->steps, variant->steps, variant->step_count, &plan->dynamic, error);
+    return status == KILN_OK ? kiln__textures_fill(plan, stream, error) : status;
 }
 
 kiln_status kiln__steps_enqueue(kiln_plan *plan, bool before, CUstream stream, kiln_error **error)
@@ -717,11 +742,12 @@ kiln_status kiln__steps_enqueue(kiln_plan *plan, bool before, CUstream stream, k
         if (status != KILN_OK)
             return status;
     }
-    if (*dynamic) {
-        reset_slots(plan);
-        return walk_steps(&w, steps, count, &plan->scope);
-    }
+    if (*dynamic)
+        return walk_now(&w, steps, count);
     const kiln__driver *driver = &plan->engine->driver;
+    kiln_status filled = fill_arrays(plan, before, stream, error);
+    if (filled != KILN_OK)
+        return filled;
     for (size_t i = 0; i < program->count; i++) {
         kiln_status late = plan->limit.on ? look_at_time(&w) : KILN_OK;
         if (late != KILN_OK)

@@ -185,14 +185,12 @@ void kiln__read_argument(kiln__reader *r, kiln__spec_node *map, kiln__argument *
         return;
     }
     if (kiln__spec_node_key(map, "texture")) {
-        kiln__diag_add(
-            r->diag, map->pos,
-            "a texture object cannot be an argument: Kiln makes none; let the kernel read the buffer itself");
+        kiln__read_texture(r, map, arg);
         return;
     }
     KILN__KEYS_argument(KILN__NODE) if (!kiln__read_map(r, map, KILN__MAPPING_argument)) return;
     if (map->count != 1) {
-        kiln__diag_add(r->diag, map->pos, "an argument is one of struct, bytes, pointers and tensor_map");
+        kiln__diag_add(r->diag, map->pos, "an argument is one of struct, bytes, pointers, tensor_map and texture");
         return;
     }
     if (struct_)

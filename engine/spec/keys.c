@@ -29,10 +29,10 @@
     X(EXPRS, "list of expressions", SCALARS("0"))                                                                      \
     X(ARGS, "list of arguments",                                                                                       \
       EITHER(SCALAR, "{\"type\": \"array\", \"items\": {\"anyOf\": [" SCALAR                                           \
-                     ", {\"type\": \"null\"}, " REF("argument") ", " REF("tensor_map") "]}}"))                         \
+                     ", {\"type\": \"null\"}, " REF("argument") ", " REF("tensor_map") ", " REF("texture") "]}}"))     \
     X(FIELDS, "NAME: field",                                                                                           \
-      BY_NAME("1", "{\"anyOf\": [" SCALAR                                                                              \
-                   ", {\"type\": \"null\"}, " SCALARS("2") ", " REF("argument") ", " REF("tensor_map") "]}"))          \
+      BY_NAME("1", "{\"anyOf\": [" SCALAR ", {\"type\": \"null\"}, " SCALARS("2") ", " REF("argument") ", " REF(       \
+                       "tensor_map") ", " REF("texture") "]}"))                                                        \
     X(EXTENTS, "one to three expressions", SCALARS("1"))                                                               \
     X(NAMED_EXPRS, "NAME: expression", BY_NAME("0", SCALAR))                                                           \
     X(DEFINES, "list of lets, or NAME: expression", EITHER(SCALARS("0"), BY_NAME("0", SCALAR)))                        \

@@ -26,6 +26,7 @@
     X(launch, "a launch", NONE, "A launch of a kernel.")                                                               \
     X(argument, "an argument", NONE, "What is neither a number nor a buffer, by value or as a pointer.")               \
     X(tensor_map, "a tensor map", TENSOR_MAP, "A `CUtensorMap` by value, of a buffer.")                                \
+    X(texture, "a texture", NONE, "A texture object (`cudaTextureObject_t`) of a buffer.")                             \
     X(fill_step, "a fill", NONE, "One value in all elements of a buffer.")                                             \
     X(copy, "a copy", NONE, "From one buffer to another; counts and offsets are in elements.")                         \
     X(symbol, "a symbol", NONE, "From a buffer to a variable of the source; counts and offsets are in elements.")      \
@@ -172,11 +173,11 @@
     X(launch, priority, OPTIONAL, EXPR, RUN, "Of the launch; lower numbers go first.")                                 \
     X(launch, carveout, OPTIONAL, EXPR, RUN, "Percent of the L1 cache that shared memory should have.")                \
     X(launch, args, REQUIRED, ARGS, RUN,                                                                               \
-      "Each an expression, a buffer, a place in it (`x + 4`), `null`, an argument, or a tensor map.")
+      "Each an expression, a buffer, a place in it (`x + 4`), `null`, an argument, a tensor map, or a texture.")
 
 #define KILN__KEYS_argument(X)                                                                                         \
     X(argument, struct, ONE_OF, FIELDS, RUN,                                                                           \
-      "A structure by value. A field is [TYPE, NUMBER, ...], a buffer, `null`, an argument, a tensor map.")            \
+      "A structure by value. A field is [TYPE, NUMBER, ...], a buffer, `null`, an argument, a tensor map, a texture.") \
     X(argument, bytes, ONE_OF, TEXT, RUN, "A structure by value: pairs of hexadecimal digits.")                        \
     X(argument, pointers, ONE_OF, ARGS, RUN, "A pointer to pointers: buffers, places in them, `null`.")
 
@@ -205,6 +206,24 @@
     X(tensor_map, upper, OPTIONAL, EXPRS, RUN, "For im2col: the upper corner.")                                        \
     X(tensor_map, channels, OPTIONAL, EXPR, RUN, "For im2col: the channels of a pixel that one copy takes.")           \
     X(tensor_map, pixels, OPTIONAL, EXPR, RUN, "For im2col: the pixels that one copy takes.")
+
+#define KILN__KEYS_texture(X)                                                                                          \
+    X(texture, texture, REQUIRED, TEXT, RUN,                                                                           \
+      "The buffer, or a place in it such as `A + 512`. Lists are in the order of shapes.")                             \
+    X(texture, shape, OPTIONAL, EXPRS, RUN, "1 to 3 extents in texels, if not the buffer's.")                          \
+    X(texture, channels, OPTIONAL, EXPR, RUN,                                                                          \
+      "1, 2 or 4 elements of a texel; 1 if not given. Without `shape`, the buffer's last extent.")                     \
+    X(texture, pitch, OPTIONAL, EXPR, RUN, "Elements from one row to the next; dense if not given.")                   \
+    X(texture, array, OPTIONAL, BOOL, RUN,                                                                             \
+      "`true`: a CUDA array, copied from the buffer before the run, outside of its time; else the buffer's memory.")   \
+    X(texture, layered, OPTIONAL, BOOL, RUN, "`true`: the first extent counts layers. With `array`.")                  \
+    X(texture, read, OPTIONAL, TEXT, RUN,                                                                              \
+      "`element`, or `float`: integers of 8 and 16 bits become 0 to 1, or -1 to 1; element if not given.")             \
+    X(texture, filter, OPTIONAL, TEXT, RUN, "`point` or `linear`; point if not given.")                                \
+    X(texture, address, OPTIONAL, TEXTS, RUN,                                                                          \
+      "What is read outside: `clamp`, `wrap`, `mirror` or `border` (zero); of all dimensions, or of each. Clamp if "   \
+      "not given.")                                                                                                    \
+    X(texture, normalised, OPTIONAL, BOOL, RUN, "`true`: coordinates from 0 to 1 reach over the whole.")
 
 #define KILN__KEYS_fill_step(X)                                                                                        \
     X(fill_step, buffer, REQUIRED, TEXT, RUN, "The buffer.")                                                           \

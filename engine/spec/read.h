@@ -119,6 +119,8 @@ void kiln__read_argument(kiln__reader *r, kiln__spec_node *map, kiln__argument *
 bool kiln__read_pointer(kiln__reader *r, const kiln__spec_node *node, kiln__argument *arg);
 /* tensor_map.c: of a mapping that has the key `tensor_map` */
 void kiln__read_tensor_map(kiln__reader *r, const kiln__spec_node *map, kiln__argument *arg);
+/* texture.c: of a mapping that has the key `texture` */
+void kiln__read_texture(kiln__reader *r, const kiln__spec_node *map, kiln__argument *arg);
 /* steps.c */
 kiln__step *kiln__read_steps(kiln__reader *r, kiln__spec_node *node, const char *what, size_t *count);
 kiln__step *kiln__read_launch_only(kiln__reader *r, const kiln__spec_node *node, size_t *count);

@@ -75,7 +75,8 @@ typedef enum kiln__argument_kind {
     KILN__ARGUMENT_STRUCT,
     KILN__ARGUMENT_BYTES,    /* a structure as bytes */
     KILN__ARGUMENT_POINTERS, /* a pointer to a list of pointers */
-    KILN__ARGUMENT_TENSOR_MAP
+    KILN__ARGUMENT_TENSOR_MAP,
+    KILN__ARGUMENT_TEXTURE
 } kiln__argument_kind;
 enum { KILN__TENSOR_MOST = 5, KILN__TENSOR_SIZE = 128, KILN__TENSOR_ALIGN = 64 };
 /* Where the spec says what of a tensor map; where it does not, the place of the whole. */
@@ -105,15 +106,33 @@ typedef struct kiln__tensor {
     bool flip, nan;
     kiln__pos at[KILN__AT_COUNT];
 } kiln__tensor;
+/* What is read outside of a texture. X(name, as written), in the order of CUaddress_mode. */
+#define KILN__ADDRESS_MAP(X) X(WRAP, "wrap") X(CLAMP, "clamp") X(MIRROR, "mirror") X(BORDER, "border")
+typedef enum kiln__address {
+#define KILN_X(name, text) KILN__ADDRESS_##name,
+    KILN__ADDRESS_MAP(KILN_X)
+#undef KILN_X
+} kiln__address;
+enum { KILN__TEXTURE_MOST = 3 };
+/* A texture object as written: lists outermost dimension first. */
+typedef struct kiln__texture {
+    size_t shape_count, address_count; /* 0: not given */
+    kiln__expr *shape[KILN__TEXTURE_MOST];
+    kiln__address address[KILN__TEXTURE_MOST];
+    kiln__expr *channels, *pitch; /* NULL: not given */
+    bool array, layered, as_float, linear, normalised;
+    kiln__pos shape_at, pitch_at, read_at, filter_at, address_at, normalised_at; /* the whole's where not given */
+} kiln__texture;
 typedef struct kiln__field kiln__field;
 typedef struct kiln__argument kiln__argument;
 struct kiln__argument {
     kiln__argument_kind kind;
     kiln__pos pos;
-    const char *text;      /* as written, for messages */
-    kiln__expr *expr;      /* VALUE: never NULL; BUFFER, TENSOR_MAP: elements behind its first, NULL: 0 */
-    const char *buffer;    /* BUFFER, TENSOR_MAP */
-    kiln__tensor *tensor;  /* TENSOR_MAP */
+    const char *text;     /* as written, for messages */
+    kiln__expr *expr;     /* VALUE: never NULL; BUFFER, TENSOR_MAP, TEXTURE: elements behind its first, NULL: 0 */
+    const char *buffer;   /* BUFFER, TENSOR_MAP, TEXTURE */
+    kiln__tensor *tensor; /* TENSOR_MAP */
+    kiln__texture *texture;
     uint64_t size, align;  /* bytes, for STRUCT with those after its last field; 8 where it is a pointer */
     const void *bytes;     /* BYTES */
     size_t count;          /* STRUCT: of the fields, at least 1; POINTERS: of the items, at least 1 */
@@ -343,6 +362,7 @@ struct kiln_spec {
     size_t variant_count;
     kiln__variant *variants; /* at least 1 */
     bool from_t1;
+    bool has_arrays;                     /* a launch has a texture of a CUDA array */
     const kiln_size_set *size_set_infos; /* what kiln_spec_size_set() and kiln_spec_buffer() return */
     const kiln_buffer_info *buffer_infos;
 };
@@ -371,6 +391,8 @@ void kiln__tolerance_of(const kiln__verify *verify, const kiln__variant *variant
 const kiln__buffer *kiln__variant_buffer(const kiln__variant *variant, const char *name);
 /* Whether its kernels must not change the buffer: it has data, is no output, and no step but a launch writes it. */
 bool kiln__variant_keeps(const kiln__variant *variant, const kiln__buffer *buffer);
+/* Whether a step other than a launch may change it. */
+bool kiln__variant_writes(const kiln__variant *variant, const kiln__buffer *buffer);
 
 /* A size that is an extent of a .npy file: "A.shape[1]", of a buffer with a `file`. False: the text is no such thing.
  * *length: of the buffer's name. */

@@ -33,10 +33,15 @@ static bool is_written(const kiln__step *steps, size_t count, const char *buffer
     return written;
 }
 
+bool kiln__variant_writes(const kiln__variant *variant, const kiln__buffer *buffer)
+{
+    return is_written(variant->before, variant->before_count, buffer->name) ||
+           is_written(variant->steps, variant->step_count, buffer->name);
+}
+
 /* A buffer filled with one number may be a work area that begins so (counters, flags). */
 bool kiln__variant_keeps(const kiln__variant *variant, const kiln__buffer *buffer)
 {
     return !buffer->out && buffer->fill.kind != KILN__FILL_NONE && buffer->fill.kind != KILN__FILL_VALUE &&
-           !is_written(variant->before, variant->before_count, buffer->name) &&
-           !is_written(variant->steps, variant->step_count, buffer->name);
+           !kiln__variant_writes(variant, buffer);
 }

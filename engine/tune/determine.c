@@ -173,8 +173,25 @@ static void tensor_field(definition *d, const kiln__tensor *tensor)
     number_field(d->out, tensor->nan);
 }
 
+static void texture_field(definition *d, const kiln__texture *texture)
+{
+    kiln__expr *const ones[] = {texture->channels, texture->pitch};
+    exprs_field(d, texture->shape, texture->shape_count);
+    exprs_field(d, ones, KILN__COUNT(ones));
+    number_field(d->out, (int64_t)texture->address_count);
+    for (size_t i = 0; i < texture->address_count; i++)
+        number_field(d->out, (int64_t)texture->address[i]);
+    number_field(d->out, texture->array);
+    number_field(d->out, texture->layered);
+    number_field(d->out, texture->as_float);
+    number_field(d->out, texture->linear);
+    number_field(d->out, texture->normalised);
+}
+
 static void argument_field(definition *d, const kiln__argument *arg)
 {
+    if (arg->kind == KILN__ARGUMENT_TEXTURE)
+        texture_field(d, arg->texture);
     if (arg->kind == KILN__ARGUMENT_TENSOR_MAP)
         tensor_field(d, arg->tensor);
     number_field(d->out, (int64_t)arg->kind);

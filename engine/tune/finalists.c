@@ -283,7 +283,7 @@ static void judge_estimates(kiln_tuning *tuning, kiln_verdict *verdict)
     verdict->why_not = "estimates are exactly repeatable";
     for (size_t i = 0; i < tuning->count; i++) {
         kiln_sample *sample = tuning->samples[i];
-        bool tied = sample->status == KILN_OK && sample->contender &&
+        bool tied = sample->status == KILN_OK && sample->contender && sample->result->estimated &&
                     sample->result->seconds == tuning->best->result->seconds;
         verdict->tied += tied;
         sample->tied = tied;

@@ -323,7 +323,8 @@ bool kiln__goals_front(const kiln__goals *g, kiln_tuning *tuning)
     bool ok = true;
     for (size_t i = 0; i < tuning->count && ok; i++) {
         kiln_sample *sample = tuning->samples[i];
-        bool beaten = sample->status != KILN_OK || !sample->contender || !sample->objectives;
+        bool beaten = sample->status != KILN_OK || !sample->contender || !sample->objectives ||
+                      (tuning->best && tuning->best->result->estimated && !sample->result->estimated);
         for (size_t k = 0; k < count && !beaten; k++)
             beaten = dominates(g, front[k], sample);
         if (beaten)

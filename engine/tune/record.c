@@ -1,4 +1,5 @@
 /* record.c - the store in a sweep: keys of samples, reusing stored samples, writing new ones. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -257,13 +258,17 @@ static bool died_before_marks(const kiln__store_row *row)
                                                  strstr(row->message, ": the compiler ran out of memory") != NULL);
 }
 
+/* Whether stored samples stand for those of the sweep: else the caller needs more from a run than its sample. */
+static bool reuses(const kiln__recorder *r)
+{
+    const kiln_run_options *run = kiln__tune_run(r->options);
+    return !(r->options->flags & KILN_TUNE_FRESH) && !run->output_count && !(run->flags & KILN_RUN_CHECK);
+}
+
 bool kiln__recorder_find(kiln__recorder *r, const kiln__identity *identity, double bound, kiln__arena *arena,
                          kiln_sample *sample, kiln_status *status, const char **message)
 {
-    if (!r || (r->options->flags & KILN_TUNE_FRESH))
-        return false;
-    const kiln_run_options *run = kiln__tune_run(r->options);
-    if (run->output_count || (run->flags & KILN_RUN_CHECK)) /* the caller needs more from the run than its sample */
+    if (!r || !reuses(r))
         return false;
     kiln__store_row row;
     bool found = false;
@@ -293,6 +298,65 @@ bool kiln__recorder_find(kiln__recorder *r, const kiln__identity *identity, doub
     *status = (kiln_status)row.status;
     *message = row.message;
     return true;
+}
+
+typedef struct recalling {
+    const kiln__recorder *r;
+    kiln__arena *arena;
+    kiln__known *list;
+    size_t count, capacity;
+    bool failed;
+} recalling;
+
+static int recall_one(void *user, const kiln_record *record)
+{
+    recalling *all = user;
+    const kiln__recorder *r = all->r;
+    bool here = false;
+    for (size_t i = 0; i < r->device_count; i++)
+        here |= strcmp(record->device_id, r->devices[i].id) == 0;
+    if (!here || !record->reusable || strcmp(record->run, r->run) != 0)
+        return 0;
+    if (!kiln__grow(r->engine->mem, &all->list, &all->capacity, all->count + 1, sizeof *all->list))
+        return all->failed = true;
+    all->list[all->count++] =
+        (kiln__known){.variant = kiln__arena_strdup(all->arena, record->variant),
+                      .params = kiln__settings_copy(all->arena, (kiln__settings){record->param_count, record->params}),
+                      .seconds = record->status == KILN_OK ? kiln__result_seconds(record->result) : HUGE_VAL};
+    return all->failed = all->arena->failed;
+}
+
+static int by_seconds(const void *left, const void *right)
+{
+    const kiln__known *a = left, *b = right;
+    return (a->seconds > b->seconds) - (a->seconds < b->seconds);
+}
+
+kiln_status kiln__recorder_recall(kiln__recorder *r, kiln__settings sizes, kiln__arena *arena, kiln__known **list,
+                                  size_t *count, kiln_error **error)
+{
+    enum { MOST = 1000 };
+    *list = NULL;
+    *count = 0;
+    if (!r || !reuses(r))
+        return KILN_OK;
+    recalling all = {.r = r, .arena = arena};
+    const kiln_store_filter filter = {
+        .size = sizeof filter, .spec = r->spec->name, .sizes = sizes.items, .size_count = sizes.count};
+    kiln_error *why = NULL;
+    kiln_status status = kiln_store_list(r->store, &filter, recall_one, &all, &why);
+    if (all.failed || status == KILN_ERROR_MEMORY) {
+        kiln_error_free(why);
+        kiln__free(r->engine->mem, all.list);
+        return kiln__fail_memory(error);
+    }
+    if (status != KILN_OK)
+        tell(r, why);
+    if (all.count)
+        qsort(all.list, all.count, sizeof *all.list, by_seconds);
+    *list = all.list;
+    *count = all.count < MOST ? all.count : MOST;
+    return KILN_OK;
 }
 
 void kiln__recorder_times(kiln__recorder *r, const void *times, size_t count)

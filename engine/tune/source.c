@@ -41,6 +41,10 @@ struct kiln__tune_source {
     uint32_t *points;       /* by ticket: those without an answer yet */
     size_t *free_tickets;
     size_t ticket_count, free_count, point_capacity, free_capacity;
+    kiln__known *known; /* of the store, the best first */
+    size_t known_count, known_at;
+    uint32_t *seen; /* points of those that were given */
+    size_t seen_count;
 };
 
 /* ---- which variants ---- */
@@ -213,6 +217,7 @@ static kiln_status open_space(kiln__tune_source *s, size_t variant, kiln__space 
 #define COUNT_UNITS ((uint64_t)1 << 26)
 #define COUNT_SECONDS 5.0
 #define COUNT_SHARE 0.25 /* of a sweep's limit */
+#define RECALL_SHARE 0.1 /* the same, for what the store has */
 /* Time limit for one step of a walk that finds nothing. */
 #define STEP_SECONDS 60.0
 
@@ -309,6 +314,8 @@ static void close_search(kiln__tune_source *s)
         kiln__space_free(s->spaces[v]);
     kiln__free(s->engine->mem, s->points);
     kiln__free(s->engine->mem, s->free_tickets);
+    kiln__free(s->engine->mem, s->known);
+    kiln__free(s->engine->mem, s->seen);
 }
 
 /* Reserves a ticket with room for its point. */
@@ -324,6 +331,21 @@ static bool take_ticket(kiln__tune_source *s, size_t width, size_t *ticket)
         return false;
     *ticket = s->ticket_count++;
     return true;
+}
+
+static void give(kiln__tune_source *s, const uint32_t *point, kiln_choice *choice)
+{
+    s->given++;
+    kiln__union_settings(s->whole, point, s->settings);
+    choice->variant = s->variants[point[0]]->name;
+    choice->params = s->settings;
+    choice->param_count = s->variants[point[0]]->param_count;
+}
+
+static kiln_choice first_choice(const kiln__tune_source *s) /* without a variant yet */
+{
+    return (kiln_choice){
+        .size_set = s->options->size_set, .sizes = s->options->sizes, .size_count = s->options->size_count};
 }
 
 static kiln_status next_searched(kiln__tune_source *s, kiln_choice *choice, size_t *ticket, kiln_error **error)
@@ -343,12 +365,84 @@ static kiln_status next_searched(kiln__tune_source *s, kiln_choice *choice, size
         s->free_tickets[s->free_count++] = *ticket;
         return status;
     }
-    s->given++;
-    kiln__union_settings(s->whole, point, s->settings);
-    choice->variant = s->variants[point[0]]->name;
-    choice->params = s->settings;
-    choice->param_count = s->variants[point[0]]->param_count;
+    give(s, point, choice);
     return KILN_OK;
+}
+
+/* ---- what the store has ---- */
+
+kiln_status kiln__tune_source_recall(kiln__tune_source *s, kiln__recorder *recorder, kiln_error **error)
+{
+    if (!s->search)
+        return KILN_OK;
+    kiln_status status = kiln__recorder_recall(recorder, s->ranges[0].config->sizes, &s->arena, &s->known,
+                                               &s->known_count, error);
+    const size_t width = kiln__union_points(s->whole)->width;
+    s->seen = status == KILN_OK ? kiln__calloc(s->engine->mem, (s->known_count + 1) * width, sizeof *s->seen) : NULL;
+    return status == KILN_OK && !s->seen ? kiln__fail_memory(error) : status;
+}
+
+/* The place of a value in the list of a param. */
+static bool find_value(const kiln__space *space, size_t param, const kiln_setting *setting, uint32_t *position)
+{
+    const kiln_value *values;
+    const size_t count = kiln__space_values(space, param, &values);
+    for (size_t i = 0; setting && i < count; i++)
+        if (kiln__value_equal(values[i], setting->value)) {
+            *position = (uint32_t)i;
+            return true;
+        }
+    return false;
+}
+
+/* False: it is none of the space any more. */
+static bool find_point(const kiln__tune_source *s, const kiln__known *known, uint32_t *point)
+{
+    const kiln__points *points = kiln__union_points(s->whole);
+    memset(point, 0, points->width * sizeof *point);
+    for (size_t v = 0; v < s->count; v++) {
+        if (strcmp(s->variants[v]->name, known->variant) != 0)
+            continue;
+        bool found = s->variants[v]->param_count == known->params.count;
+        point[0] = (uint32_t)v;
+        for (size_t p = 0; p < s->variants[v]->param_count && found; p++)
+            found = find_value(s->spaces[v], p, kiln__settings_find(known->params, s->variants[v]->params[p].name),
+                               &point[1 + p]);
+        return found;
+    }
+    return false;
+}
+
+kiln_status kiln__tune_source_known(kiln__tune_source *s, kiln_choice *choice, size_t *ticket, kiln_error **error)
+{
+    const double limit = s->options->max_seconds * RECALL_SHARE;
+    *choice = first_choice(s);
+    while (s->known_at < s->known_count && (limit <= 0 || kiln__seconds_since(s->start) < limit)) {
+        const kiln__points *points = kiln__union_points(s->whole);
+        const size_t bytes = points->width * sizeof *s->seen;
+        uint32_t *point = s->seen + s->seen_count * points->width;
+        bool valid = find_point(s, &s->known[s->known_at++], point);
+        for (size_t i = 0; i < s->seen_count && valid; i++)
+            valid = memcmp(s->seen + i * points->width, point, bytes) != 0;
+        kiln_status status = valid ? points->holds(points->user, point, &valid, error) : KILN_OK;
+        if (status != KILN_OK)
+            return status;
+        if (!valid)
+            continue;
+        s->seen_count++;
+        if (!take_ticket(s, points->width, ticket))
+            return kiln__fail_memory(error);
+        memcpy(s->points + *ticket * points->width, point, bytes);
+        give(s, point, choice);
+        return KILN_OK;
+    }
+    return KILN_OK;
+}
+
+void kiln__tune_source_drop(kiln__tune_source *s, size_t ticket)
+{
+    s->given--;
+    s->free_tickets[s->free_count++] = ticket;
 }
 
 const kiln_left_out *kiln__tune_source_left_out(const kiln__tune_source *s, size_t *count)
@@ -508,8 +602,7 @@ static kiln_status none_in_order(kiln__tune_source *s, kiln_error **error)
 kiln_status kiln__tune_source_next(kiln__tune_source *s, kiln_choice *choice, size_t *ticket, kiln_error **error)
 {
     *ticket = 0;
-    *choice = (kiln_choice){
-        .size_set = s->options->size_set, .sizes = s->options->sizes, .size_count = s->options->size_count};
+    *choice = first_choice(s);
     if (!kiln__strategy_in_order(s->strategy))
         return s->search ? next_searched(s, choice, ticket, error) : KILN_OK;
     while (s->at < s->count) {

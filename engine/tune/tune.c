@@ -1,5 +1,7 @@
 /* tune.c - the sweep: compiles run ahead in the workers, and one configuration at a time is measured: in this process,
- * or one per device by its runner process. */
+ * or one per device by its runner process.
+ *
+ * Long: drawing configurations, compiling ahead and measuring share one state. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -147,7 +149,10 @@ static kiln_status count(sweep *s, const job *made, kiln_status status, const ch
     kiln_status judged = status == KILN_OK ? kiln__goals_judge(s->goals, &s->tuning->arena, sample, error) : KILN_OK;
     if (judged != KILN_OK)
         return judged;
-    double value = sample->contender ? kiln__goals_told(s->goals, sample) : HUGE_VAL; /* not to be learnt from */
+    const kiln__simulator *simulator = s->engine->driver.simulator;
+    const bool timed = !simulator || !simulator->has_model() || sample->result->estimated || sample->result->measured;
+    double value = sample->contender && timed ? kiln__goals_told(s->goals, sample)
+                                              : HUGE_VAL; /* else not learnt from */
     if (!kiln__goals_by_time(s->options))
         kiln__tuning_set_value(sample, kiln__goals_rank(s->goals, sample));
     if (!kiln__tuning_add(s->tuning, sample, status, message))
@@ -208,6 +213,63 @@ static kiln_status recover(sweep *s, kiln_error *why, kiln_error **error)
 
 /* ---- drawing configurations, starting their compiles ---- */
 
+static void forget(job *taken)
+{
+    kiln__code_cancel(taken->code);
+    kiln__code_free(&taken->made);
+    kiln__config_free(taken->config);
+    *taken = (job){0};
+}
+
+/* Makes the job of a choice, and counts its sample if the store has it (*known). *failed and *why: what is wrong with the
+ * configuration. */
+static kiln_status look_up(sweep *s, const kiln_choice *choice, job *made, bool *known, kiln_status *failed,
+                           kiln_error **why, kiln_error **error)
+{
+    made->sample = kiln__tuning_sample(s->tuning, choice->variant, KILN__PARAMS(choice));
+    if (!made->sample)
+        return kiln__fail_memory(error);
+    made->sample->contender = kiln__tune_source_contends(s->source, choice->variant);
+    *failed = kiln__tune_source_config(s->source, choice->variant, choice->params, &made->config, why);
+    if (*failed == KILN_OK)
+        *failed = kiln__code_prepare(s->engine, made->config, NULL, s->engine->want_cubin, &made->code, why);
+    kiln_status ended = KILN_OK;
+    kiln_status lost = kiln__recorder_identify(s->recorder, made->sample, made->config, made->code, &made->identity,
+                                               error);
+    *known = lost == KILN_OK && *failed == KILN_OK && add_known(s, made, &ended, error);
+    if (lost == KILN_OK && !*known)
+        return KILN_OK;
+    kiln__code_cancel(made->code);
+    kiln__config_free(made->config);
+    kiln_error_free(*why);
+    return lost != KILN_OK ? lost : ended;
+}
+
+/* A search that learns begins with what the store has of its space. */
+static kiln_status recall(sweep *s, kiln_error **error)
+{
+    kiln_status status = KILN_OK, failed;
+    if (kiln__tune_source_learns(s->source))
+        status = kiln__tune_source_recall(s->source, s->recorder, error);
+    while (status == KILN_OK && !kiln__budget_over(&s->budget)) {
+        kiln_choice choice;
+        kiln_error *why = NULL;
+        job made = {0};
+        bool known;
+        status = kiln__tune_source_known(s->source, &choice, &made.ticket, error);
+        if (status != KILN_OK || !choice.variant)
+            break;
+        status = look_up(s, &choice, &made, &known, &failed, &why, error);
+        s->budget.stale = 0; /* they do not follow each other as in a search */
+        if (status != KILN_OK || known)
+            continue;
+        kiln__tune_source_drop(s->source, made.ticket);
+        kiln_error_free(why);
+        forget(&made);
+    }
+    return status;
+}
+
 static kiln_status draw(sweep *s, kiln_error **error)
 {
     uint64_t most = s->options->max_configurations;
@@ -227,23 +289,12 @@ static kiln_status draw(sweep *s, kiln_error **error)
             kiln__budget_over(&s->budget); /* the rest of the time was used for the search */
         return KILN_OK;
     }
-    made.sample = kiln__tuning_sample(s->tuning, choice.variant, KILN__PARAMS(&choice));
-    if (!made.sample)
-        return kiln__fail_memory(error);
-    made.sample->contender = kiln__tune_source_contends(s->source, choice.variant);
     kiln_error *why = NULL;
+    bool known;
     uint64_t start = kiln__now_ns();
-    status = kiln__tune_source_config(s->source, choice.variant, choice.params, &made.config, &why);
-    if (status == KILN_OK)
-        status = kiln__code_prepare(s->engine, made.config, NULL, s->engine->want_cubin, &made.code, &why);
-    kiln_status known = KILN_OK;
-    kiln_status lost = kiln__recorder_identify(s->recorder, made.sample, made.config, made.code, &made.identity, error);
-    if (lost != KILN_OK || (status == KILN_OK && add_known(s, &made, &known, error))) {
-        kiln__code_cancel(made.code);
-        kiln__config_free(made.config);
-        kiln_error_free(why);
-        return lost != KILN_OK ? lost : known;
-    }
+    kiln_status lost = look_up(s, &choice, &made, &known, &status, &why, error);
+    if (lost != KILN_OK || known)
+        return lost;
     s->begun++;
     if (status == KILN_OK)
         status = kiln__code_begin(made.code, &why);
@@ -296,14 +347,6 @@ static size_t find_ready(const sweep *s)
         if (is_ready(&s->jobs[i]))
             return i;
     return s->count;
-}
-
-static void forget(job *taken)
-{
-    kiln__code_cancel(taken->code);
-    kiln__code_free(&taken->made);
-    kiln__config_free(taken->config);
-    *taken = (job){0};
 }
 
 /* Takes a job with its code from the queue. Without a sample in it: the compile failed, and was counted. */
@@ -648,6 +691,7 @@ static kiln_status run_sweep(sweep *s, kiln_error **error)
 {
     if (!report(s, NULL))
         return interrupted(s, error);
+    KILN__TRY(recall(s, error));
     return s->crew ? run_with_crew(s, error) : run_alone(s, error);
 }
 

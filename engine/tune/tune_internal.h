@@ -94,6 +94,7 @@ kiln_status kiln__finals_hold(kiln_tuning *tuning, const kiln_tune_options *opti
 /* ---- the configurations to try: in order, or as a strategy picks them (source.c) ---- */
 
 typedef struct kiln__tune_source kiln__tune_source;
+typedef struct kiln__recorder kiln__recorder;
 /* A callback that is called now and then while the space is walked. */
 typedef struct kiln__asker {
     bool (*stop)(void *user); /* true: end the sweep (KILN_ERROR_INTERRUPTED) */
@@ -119,6 +120,12 @@ bool kiln__tune_source_contends(const kiln__tune_source *source, const char *var
 /* The next choice; its params are owned by the source until the next call. *choice has no variant at the end. The
  * ticket identifies it until kiln__tune_source_tell(). */
 kiln_status kiln__tune_source_next(kiln__tune_source *source, kiln_choice *choice, size_t *ticket, kiln_error **error);
+/* Before the first choice: looks into the store for configurations of the source. A recorder of NULL has none. */
+kiln_status kiln__tune_source_recall(kiln__tune_source *source, kiln__recorder *recorder, kiln_error **error);
+/* The next of these, once each, as kiln__tune_source_next() gives them, for a tenth of the sweep's time. It is answered as
+ * any other, or dropped: then it may be proposed later. */
+kiln_status kiln__tune_source_known(kiln__tune_source *source, kiln_choice *choice, size_t *ticket, kiln_error **error);
+void kiln__tune_source_drop(kiln__tune_source *source, size_t ticket);
 /* The configuration of a choice from the source; `params` are its params, or a copy. */
 kiln_status kiln__tune_source_config(const kiln__tune_source *source, const char *variant, const kiln_setting *params,
                                      kiln__config **config, kiln_error **error);
@@ -177,7 +184,6 @@ void kiln__determine_device(const kiln_device_info *info, kiln__text *out);
 
 /* ---- the store's side of a sweep (record.c) ---- */
 
-typedef struct kiln__recorder kiln__recorder;
 typedef struct kiln__identity { /* of a sample: "" until it is known */
     char rest[33];              /* hash of everything that determines it except the device */
     char source[33], inputs[33];
@@ -193,6 +199,16 @@ kiln_status kiln__recorder_identify(kiln__recorder *recorder, const kiln_sample 
  * False: it must be made. A sample that was stopped early is reused if it would be stopped early again with `bound`. */
 bool kiln__recorder_find(kiln__recorder *recorder, const kiln__identity *identity, double bound, kiln__arena *arena,
                          kiln_sample *sample, kiln_status *status, const char **message);
+/* A configuration of which the store has a sample; whether the sweep would make the same, kiln__recorder_find() says. */
+typedef struct kiln__known {
+    const char *variant;
+    kiln__settings params;
+    double seconds; /* HUGE_VAL: it failed */
+} kiln__known;
+/* Those of the spec at these sizes, run in the sweep's way on one of its devices: the best first, at most 1,000. Texts and
+ * params in `arena`; *list: for kiln__free(). None where the store cannot be read or the sweep reuses nothing. */
+kiln_status kiln__recorder_recall(kiln__recorder *recorder, kiln__settings sizes, kiln__arena *arena,
+                                  kiln__known **list, size_t *count, kiln_error **error);
 /* The times of the next added sample; they need not be aligned. */
 void kiln__recorder_times(kiln__recorder *recorder, const void *times, size_t count);
 /* What describes the input, which all samples of a sweep have in common: the text of settings, "" for none. */

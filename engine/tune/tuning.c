@@ -86,6 +86,18 @@ static double value_of(const kiln_sample *sample)
     return made->by_value ? made->value : kiln__result_seconds(sample->result);
 }
 
+/* On a device that estimates, what could not be estimated has only the interpreter's wall time, which is none of the
+ * device's: it is behind all that has a time. */
+static bool is_timed(const kiln_sample *sample)
+{
+    return sample->status == KILN_OK && (sample->result->measured || sample->result->estimated);
+}
+
+static bool is_better(const kiln_sample *sample, const kiln_sample *than)
+{
+    return is_timed(sample) != is_timed(than) ? is_timed(sample) : value_of(sample) < value_of(than);
+}
+
 bool kiln__tuning_add(kiln_tuning *tuning, kiln_sample *sample, kiln_status status, const char *message)
 {
     if (!kiln__grow(tuning->mem, &tuning->samples, &tuning->capacity, tuning->count + 1, sizeof *tuning->samples))
@@ -104,7 +116,7 @@ bool kiln__tuning_add(kiln_tuning *tuning, kiln_sample *sample, kiln_status stat
     tuning->totals.stopped_early += sample->result->stopped_early != 0;
     tuning->totals.throttled += (sample->result->throttle & ~(unsigned)KILN_THROTTLE_SETTING) != 0;
     tuning->totals.verified += status == KILN_OK && sample->result->verified;
-    if (status == KILN_OK && sample->contender && (!tuning->best || value_of(sample) < value_of(tuning->best)))
+    if (status == KILN_OK && sample->contender && (!tuning->best || is_better(sample, tuning->best)))
         tuning->best = sample;
     return true;
 }
@@ -135,6 +147,8 @@ static int compare(const void *left, const void *right)
         return a->status == KILN_OK ? -1 : 1;
     if (a->contender != b->contender)
         return a->contender ? -1 : 1;
+    if (is_timed(a) != is_timed(b))
+        return is_timed(a) ? -1 : 1;
     if (((const drawn *)a)->finalist != ((const drawn *)b)->finalist)
         return ((const drawn *)a)->finalist ? -1 : 1;
     double x = a->status == KILN_OK ? value_of(a) : 0, y = b->status == KILN_OK ? value_of(b) : 0;

@@ -57,6 +57,7 @@ l1_lines_per_clock: 1                   # assumed
 l2_latency: 262                         # bench
 l2_bytes_per_clock_sm: 64               # assumed
 l2_bytes_per_clock: 3200                # assumed: five eighths of the whitepaper's peak, as on the H100
+l2_copy_bytes_per_clock: 3200           # guide: there are no bulk copies; as loads
 l2_write_sectors_per_clock: 33          # h200
 l2_atomics_per_clock: 80                # assumed: one a slice
 atomic_clocks: 1                        # h200

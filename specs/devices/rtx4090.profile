@@ -57,6 +57,7 @@ l1_lines_per_clock: 1                   # assumed
 l2_latency: 273                         # bench
 l2_bytes_per_clock_sm: 64               # assumed
 l2_bytes_per_clock: 2000                # assumed: about 5 TB/s are published
+l2_copy_bytes_per_clock: 2000           # guide: there are no bulk copies; as loads
 l2_write_sectors_per_clock: 33          # h200
 l2_atomics_per_clock: 48                # assumed
 atomic_clocks: 1                        # h200

@@ -57,6 +57,7 @@ l1_lines_per_clock: 1                   # assumed
 l2_latency: 188                         # bench
 l2_bytes_per_clock_sm: 64               # assumed
 l2_bytes_per_clock: 800                 # bench: 1270 GB/s
+l2_copy_bytes_per_clock: 800            # guide: there are no bulk copies; as loads
 l2_write_sectors_per_clock: 12          # assumed: as the H200, by the rates of reading
 l2_atomics_per_clock: 16                # assumed
 atomic_clocks: 1                        # h200

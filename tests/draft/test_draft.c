@@ -94,7 +94,8 @@ static void guess(kiln__arena *arena, const char *text, size_t number, kiln__sca
     kiln__guess_shapes(draft);
 }
 
-/* The launch of a kernel with this body and these parameters, as "grid | block". */
+/* The launch of a kernel with this body and these parameters, as "grid | block", with a '!' for each axis of the grid that is
+ * not certain. */
 static void check_launch(const char *before, const char *parameters, const char *body, const char *want)
 {
     char text[2048], got[512] = "";
@@ -110,6 +111,9 @@ static void check_launch(const char *before, const char *parameters, const char 
                      : block ? " | "
                              : "",
                      block ? draft.axes[axis].block : draft.axes[axis].grid);
+    for (int axis = 0; axis < 3; axis++)
+        if (draft.axes[axis].doubt)
+            snprintf(got + strlen(got), sizeof got - strlen(got), " !");
     CHECK_TEXT(got, want);
     kiln__arena_free(&arena);
 }
@@ -122,7 +126,7 @@ static void test_launch(void)
                  "int i = (BLOCK * blockIdx.x + threadIdx.x) * ITEMS; if (i >= n) return;",
                  "ceil_div(n, BLOCK * ITEMS) | BLOCK");
     check_launch("const int PER = 4 * 64;", "float *x, int n", "int i = blockIdx.x * PER + threadIdx.x; x[i] = n;",
-                 "ceil_div(n, 4 * 64) | 64");
+                 "ceil_div(n, 4 * 64) | 64 !");
     check_launch("#ifndef TILE\n#define TILE 16\n#endif", "float *c, int M, int N, int K",
                  "int bx = blockIdx.x, by = blockIdx.y; int row = by * TILE + threadIdx.y; "
                  "int col = bx * TILE + threadIdx.x; if (row < M && col < N) c[row * N + col] = K;",
@@ -130,13 +134,37 @@ static void test_launch(void)
     check_launch("constexpr int DIM = 32, ROWS = 8;", "float *o",
                  "int x = blockIdx.x * DIM + threadIdx.x, y = blockIdx.y * DIM + threadIdx.y; "
                  "for (int j = 0; j < DIM; j += ROWS) o[(threadIdx.y + j) * 8 + x + y] = 0;",
-                 "ceil_div(WIDTH, 32), ceil_div(HEIGHT, 32) | 32, 8");
-    check_launch("", "float *x, int rows", "x[blockIdx.x] = rows + threadIdx.x;", "rows | 256");
+                 "ceil_div(WIDTH, 32), ceil_div(HEIGHT, 32) | 32, 8 ! !");
+    check_launch("", "float *x, int rows", "x[blockIdx.x] = rows + threadIdx.x;", "rows | 256 !");
     check_launch("", "float *x", "x[threadIdx.x] = 0;", "1 | 256");
     check_launch("", "float *x", "x[0] = 0;", "1 | 1");
+    /* What is compared shows the grid: a size, or a product of sizes. */
+    check_launch("", "float *x, int w, int h",
+                 "int i = blockIdx.x * blockDim.x + threadIdx.x; if (i >= w * h) return; x[i] = 1;",
+                 "ceil_div(w * h, THREADS) | THREADS");
+    check_launch("", "float *x, int rows", "int row = blockIdx.x; if (row < rows) x[row] = threadIdx.x;", "rows | 256");
+    check_launch("", "float *x, int n", "int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n / 4) x[i] = 1;",
+                 "ceil_div(n, THREADS) | THREADS !");
+    /* What is not seen: a function's use, a header's, a factor, a number that counts two things. */
+    check_launch("__device__ int at() { return blockIdx.x * 64; }", "float *x, int n", "x[at() + threadIdx.x] = n;",
+                 "1 | 256 !");
+    check_launch("#include \"at.h\"", "float *x, int n", "x[at() + threadIdx.x] = n;", "1 | 256 !");
+    check_launch("", "float *x, int n, int tiles", "int i = blockIdx.x * share() + threadIdx.x; if (i < n) x[i] = 1;",
+                 "n | 256 !");
+    check_launch("", "float *x, int n, int tiles", "int i = blockIdx.x / tiles; if (i < n) x[i] = threadIdx.x;",
+                 "n | 256 !");
+    /* __launch_bounds__ names the threads. */
+    check_launch(
+        "#ifndef WAYS\n#define WAYS 8\n#endif\n#ifndef WIDE\n#define WIDE 64\n#endif\n"
+        "__global__ void __launch_bounds__(WIDE) first(float *x, int n) { int i = blockIdx.x * WAYS + threadIdx.x; "
+        "if (i < n) x[i] = 1; }",
+        "", "", "ceil_div(n, WAYS) | WIDE");
+    check_launch(
+        "enum { MANY = 96 };\n__global__ void __launch_bounds__(MANY) first(float *x, int n) { x[lane()] = n; }", "",
+        "", "1 | 96");
     /* A param of this name would be a macro in the source. */
     check_launch("const int THREADS = 1;", "float *x, int n",
-                 "int i = blockIdx.x * blockDim.x + threadIdx.x; x[i] = n;", "ceil_div(n, THREADS_) | THREADS_");
+                 "int i = blockIdx.x * blockDim.x + threadIdx.x; x[i] = n;", "ceil_div(n, THREADS_) | THREADS_ !");
 }
 
 /* The values of a name that the compiler misses, "VALUES | DEFAULT"; a size: "size". */

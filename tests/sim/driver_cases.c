@@ -305,6 +305,8 @@ static void graphs(void)
     SAY("disable a host node", cuGraphNodeSetEnabled(exec, node, 0));
     CUDA_MEMSET_NODE_PARAMS set = {.dst = cell, .elementSize = 3, .width = 1, .height = 1};
     SAY("fill of three bytes", cuGraphAddMemsetNode(&node, graph, NULL, 0, &set, context));
+    MUST(cuMemsetD32(cell, 0, 1));
+    MUST(cuCtxSynchronize()); // before a stream that does not wait for it
     MUST(cuGraphLaunch(exec, stream));
     MUST(cuStreamSynchronize(stream));
     unsigned value = 0;
@@ -429,6 +431,7 @@ static void virtual_memory(void)
     MUST(cuMemGetAccess(&access, &all.location, range));
     NUMBER("access after", access);
     SAY("fill across", cuMemsetD8(range + unit - 8, 7, 16));
+    MUST(cuCtxSynchronize()); // before it is unmapped
     SAY("free it", cuMemFree(range));
     SAY("release", cuMemRelease(first));
     SAY("release again", cuMemRelease(first));

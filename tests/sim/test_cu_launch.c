@@ -316,11 +316,34 @@ static void test_faults(void)
     unsetenv("KILN_SIM_STEPS");
 }
 
+/* Static shared memory first, then the dynamic one at its own alignment, of which it has all its bytes. */
+static void test_dynamic_alignment(void)
+{
+    static const char text[] = HEAD
+        ".extern .shared .align 1024 .b8 ring[];\n"
+        ".visible .entry place(.param .u64 p, .param .u32 bytes)\n"
+        "{ .reg .b64 %a; .reg .b32 %x, %n; .shared .align 8 .b8 own[24];\n"
+        " ld.param.u64 %a, [p]; ld.param.u32 %n, [bytes]; mov.u32 %x, own; st.u32 [%a], %x;\n"
+        " mov.u32 %x, ring; st.u32 [%a+4], %x; add.u32 %x, %x, %n; st.shared.u8 [%x+-1], 1;\n"
+        " ret; }\n";
+    open_device();
+    CUfunction function = kernel(load(text), "place");
+    CUdeviceptr memory = 0;
+    unsigned got[2] = {0, 0}, bytes = 3000;
+    void *arguments[] = {&memory, &bytes};
+    OK(call_cuMemAlloc(&memory, sizeof got));
+    OK(launch(function, 1, 1, bytes, arguments));
+    OK(call_cuMemcpyDtoH(got, memory, sizeof got));
+    CHECK(got[0] % 8 == 0 && got[1] % 1024 == 0 && got[1] >= got[0] + 24);
+    close_device();
+}
+
 static const check_case cases[] = {{"old launches", test_old_launch},
                                    {"potential block size", test_potential},
                                    {"launch", test_launch},
                                    {"clusters", test_clusters},
                                    {"occupancy of clusters", test_cluster_occupancy},
                                    {"shared memory and occupancy", test_shared},
+                                   {"alignment of dynamic shared memory", test_dynamic_alignment},
                                    {"faults", test_faults}};
 CU_SUITE("sim cu launch", cases)

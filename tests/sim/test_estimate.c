@@ -273,6 +273,7 @@ static void test_pinned(void)
         .l2_latency = 210,
         .l2_bytes_sm = 64,
         .l2_bytes = 5500,
+        .l2_copies = 5500,
         .l2_writes = 90,
         .l2_atomics = 60,
         .atomic_clocks = 2,
@@ -305,7 +306,7 @@ static void test_pinned(void)
          "{%%f5,%%f6,%%f7,%%f8};\n",
          40, 256, 0, 348},
     };
-    CU_ASSERT_EQUAL(SIM_MODEL_VERSION, 2); /* the one that these belong to */
+    CU_ASSERT_EQUAL(SIM_MODEL_VERSION, 3); /* the one that these belong to */
     read_profile();
     sim_model before = h200.model;
     h200.model = figures;

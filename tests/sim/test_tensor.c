@@ -514,8 +514,58 @@ static void test_product(void)
     close_device();
 }
 
+/* The second block of three brings a box to the first and the third, and each waits at its own mbarrier. */
+static void test_multicast(void)
+{
+    enum { ROWS = 32, LINE = 128, BYTES = ROWS * LINE, FIRST = 5 };
+    static const char text[] =
+        ".version 8.8\n.target sm_90a\n.address_size 64\n"
+        ".visible .entry k(.param .align 64 .b8 map[128], .param .u64 data) .explicitcluster .reqnctapercluster 3, 1, 1 {\n"
+        ".shared .align 1024 .b8 sh[4096];\n.shared .align 8 .b64 bar;\n.reg .b32 %r<16>; .reg .b16 %h; .reg .b64 %d<8>;\n"
+        ".reg .pred %p<4>;\n"
+        "mov.b64 %d0, map; cvta.param.u64 %d1, %d0; ld.param.u64 %d2, [data]; mov.u32 %r0, %tid.x; mov.u32 %r1, sh;\n"
+        "mov.u32 %r2, bar; mov.u32 %r3, %cluster_ctarank; mad.wide.u32 %d2, %r3, 4096, %d2; shl.b32 %r4, %r0, 2;\n"
+        "add.u32 %r1, %r1, %r4; cvt.u64.u32 %d3, %r4; add.u64 %d2, %d2, %d3; mov.u32 %r5, 0;\n"
+        "F: add.u32 %r6, %r1, %r5; st.shared.b32 [%r6], 0xa5a5a5a5; add.u32 %r5, %r5, 512;\n"
+        "setp.lt.u32 %p1, %r5, 4096; @%p1 bra F;\n"
+        "setp.ne.u32 %p0, %r0, 0; @%p0 bra S; mbarrier.init.shared::cta.b64 [%r2], 1;\n"
+        "fence.mbarrier_init.release.cluster; mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r2], 4096;\n"
+        "S: fence.proxy.async; barrier.cluster.arrive; barrier.cluster.wait;\n"
+        "setp.ne.or.u32 %p2, %r3, 1, %p0; @%p2 bra W; mov.u16 %h, 5; mov.u32 %r7, 0; mov.u32 %r8, 5;\n"
+        "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%r1], "
+        "[%d1, {%r7, %r8}], [%r2], %h;\n"
+        "W: setp.eq.u32 %p3, %r3, 1; @%p3 bra G;\n"
+        "V: mbarrier.try_wait.parity.shared::cta.b64 %p3, [%r2], 0; @!%p3 bra V;\n"
+        "G: mov.u32 %r5, 0;\n"
+        "H: add.u32 %r6, %r1, %r5; ld.shared.b32 %r9, [%r6]; cvt.u64.u32 %d4, %r5; add.u64 %d5, %d2, %d4;\n"
+        "st.global.b32 [%d5], %r9; add.u32 %r5, %r5, 512; setp.lt.u32 %p1, %r5, 4096; @%p1 bra H;\n"
+        "barrier.cluster.arrive; barrier.cluster.wait; ret;\n}\n";
+    const box b = {.rank = 2,
+                   .bytes = 4,
+                   .type = CU_TENSOR_MAP_DATA_TYPE_UINT32,
+                   .size = {LINE / 4, 64},
+                   .stride = {LINE},
+                   .box = {LINE / 4, ROWS},
+                   .step = {1, 1}};
+    CUtensorMap map;
+    CUdeviceptr at, data;
+    open_device();
+    noise(tensor, sizeof tensor);
+    OK(call_cuMemAlloc(&at, GLOBAL));
+    OK(call_cuMemAlloc(&data, SHARED));
+    OK(call_cuMemcpyHtoD(at, tensor, GLOBAL));
+    OK(encode(&map, &b, at));
+    OK(launch(kernel(load(text), "k"), 3, 128, 0, (void *[]){&map, &data}));
+    OK(call_cuMemcpyDtoH(out, data, SHARED));
+    memset(want, 0xa5, sizeof want);
+    CHECK(memcmp(out, tensor + FIRST * LINE, BYTES) == 0);
+    CHECK(memcmp(out + BYTES, want, BYTES) == 0);
+    CHECK(memcmp(out + 2 * BYTES, tensor + FIRST * LINE, BYTES) == 0);
+    close_device();
+}
+
 static const check_case cases[] = {
-    {"maps", test_maps},     {"loads", test_loads},   {"stores", test_stores},
-    {"im2col", test_im2col}, {"faults", test_faults}, {"product", test_product},
+    {"maps", test_maps},     {"loads", test_loads},     {"stores", test_stores},       {"im2col", test_im2col},
+    {"faults", test_faults}, {"product", test_product}, {"multicast", test_multicast},
 };
 CU_SUITE("sim.tensor", cases)

@@ -556,6 +556,41 @@ static void matrices(void)
     }
 }
 
+/* Lanes that store to four blocks of a cluster: each block has its own banks. By stride, the words of one block are in
+ * eight banks or in one. */
+static void clusters(void)
+{
+    static const char text[] =
+        ".version 8.0\n.target sm_90\n.address_size 64\n.entry k(.param .u32 stride) {\n"
+        ".reg .b32 %r<16>; .shared .align 128 .b8 s[8192]; mov.u32 %r0, %tid.x; ld.param.u32 %r1, [stride];\n"
+        "and.b32 %r2, %r0, 3; shr.u32 %r3, %r0, 2; mov.u32 %r4, s; mad.lo.u32 %r5, %r3, %r1, %r4;\n"
+        "mapa.shared::cluster.u32 %r6, %r5, %r2; st.shared::cluster.u32 [%r6], %r0;\n"
+        "barrier.cluster.arrive; barrier.cluster.wait; ret; }";
+    static const struct {
+        uint32_t stride, wavefronts;
+    } table[] = {{4, 4}, {128, 32}};
+    for (size_t n = 0; n < KILN__COUNT(table); n++) {
+        vm_bench b = vm_bench_text(text, strlen(text), (vm_limits){.threads = 1});
+        vm_profile *profile = vm_profile_new(NULL, b.module);
+        struct vm_watch watch = {.profile = profile};
+        vm_launch launch = {.module = b.module,
+                            .kernel = vm_module_kernel(b.module, "k"),
+                            .grid = {4, 1, 1},
+                            .block = {32, 1, 1},
+                            .cluster = {4, 1, 1},
+                            .params = &table[n].stride,
+                            .hooks = &vm_watch_hooks,
+                            .watch = &watch};
+        kiln_counters c = {0};
+        CU_ASSERT_EQUAL(vm_run(b.device, &launch, NULL, &b.fault), VM_OK);
+        vm_profile_sum(profile, &c, NULL);
+        is(__LINE__, "shared_store_wavefronts", c.shared_store_wavefronts, 4 * table[n].wavefronts);
+        is(__LINE__, "shared_store_ideal", c.shared_store_ideal, 4 * 4);
+        vm_profile_free(profile);
+        vm_bench_end(&b);
+    }
+}
+
 /* Kernels that a kernel launches are counted with it: 8 blocks that launch 1 + 2 + 3 + 4 each, of one warp and one atomic
  * operation; on four host threads as on one. */
 static void children(void)
@@ -596,9 +631,22 @@ static void children(void)
 }
 
 static const check_case tests[] = {
-    {"patterns", patterns},   {"widths", widths},       {"scattered", scatter}, {"layouts", layouts},
-    {"local", local_memory},  {"constants", constants}, {"banks", banks},       {"reductions", reductions},
-    {"atomics", atomics},     {"repeats", repeats},     {"rules", rules},       {"classes", classes},
-    {"onlookers", onlookers}, {"matrices", matrices},   {"children", children}, {"out of memory", out_of_memory},
+    {"patterns", patterns},
+    {"widths", widths},
+    {"scattered", scatter},
+    {"layouts", layouts},
+    {"local", local_memory},
+    {"constants", constants},
+    {"banks", banks},
+    {"reductions", reductions},
+    {"atomics", atomics},
+    {"repeats", repeats},
+    {"rules", rules},
+    {"classes", classes},
+    {"onlookers", onlookers},
+    {"matrices", matrices},
+    {"clusters", clusters},
+    {"children", children},
+    {"out of memory", out_of_memory},
 };
 KILN_SUITE("sim.vm_count", tests)

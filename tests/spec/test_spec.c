@@ -241,7 +241,7 @@ static void test_arguments(void)
     if (!spec)
         return;
     const kiln__argument *args = spec->variants[0].steps[0].as.launch.args;
-    CHECK(spec->variants[0].steps[0].as.launch.arg_count == 5);
+    CHECK(spec->variants[0].steps[0].as.launch.arg_count == 8);
     CHECK(args[0].kind == KILN__ARGUMENT_BUFFER && args[1].kind == KILN__ARGUMENT_NULL);
     CHECK_TEXT(args[0].buffer, "a");
     CHECK_TEXT(kiln__expr_text(args[0].expr), "N // 2");
@@ -253,6 +253,12 @@ static void test_arguments(void)
     CHECK(args[2].fields[5].argument && args[2].fields[5].argument->size == 1);
     CHECK(args[3].size == 3 && memcmp(args[3].bytes, "\0\1\xfe", 3) == 0);
     CHECK(args[4].count == 3 && args[4].items[2].kind == KILN__ARGUMENT_NULL && args[4].size == 8);
+    const kiln__texture *plain = args[5].texture, *full = args[6].texture;
+    CHECK(args[5].kind == KILN__ARGUMENT_TEXTURE && args[5].size == 8 && !args[5].expr);
+    CHECK(plain->shape_count == 0 && plain->address_count == 0 && !plain->array && !plain->linear && !plain->pitch);
+    CHECK(full->shape_count == 3 && full->channels && full->array && full->layered && full->as_float && full->linear);
+    CHECK(full->address_count == 2 && full->address[0] == KILN__ADDRESS_MIRROR && full->normalised);
+    CHECK(args[7].fields[0].argument->kind == KILN__ARGUMENT_TEXTURE && args[7].size == 8);
     kiln_spec_free(spec);
 }
 

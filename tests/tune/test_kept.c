@@ -144,7 +144,51 @@ static void an_earlier_death(void)
     teardown(&f);
 }
 
+/* Each search with a limit begins with what the ones before it found, whatever its seed; of other values it takes nothing. */
+static void a_search_goes_on(void)
+{
+    static const char *const names[] = {"wide", "plain"};
+    static const struct {
+        uint64_t most, configurations, reused; /* of 7 */
+        unsigned flags, fixed;
+        int block;
+    } rounds[] = {{2, 2, 0, 0, 0, 0},
+                  {2, 4, 2, 0, 0, 0},
+                  {2, 6, 4, 0, 0, 0},
+                  {9, 7, 6, 0, 0, 0},
+                  {1, 4, 4, 0, 1, 64},
+                  {1, 1, 1, 0, 1, 128},
+                  {2, 2, 0, KILN_TUNE_FRESH, 0, 0}};
+    fixture f;
+    setup(&f);
+    for (size_t i = 0; i < KILN__COUNT(rounds); i++) {
+        kiln_error *error = NULL;
+        kiln_tuning *tuning = NULL;
+        const kiln_setting block = {"BLOCK", {KILN_INT, {rounds[i].block}}};
+        const kiln_tune_options options = {.size = sizeof options,
+                                           .variants = names,
+                                           .variant_count = 2,
+                                           .params = &block,
+                                           .param_count = rounds[i].fixed,
+                                           .max_configurations = rounds[i].most,
+                                           .stagnation = 3, /* known ones do not count */
+                                           .seed = i,
+                                           .flags = rounds[i].flags,
+                                           .store = f.store};
+        CHECK_OK(kiln_tune(f.engine, f.spec, &options, &tuning, &error), error);
+        const kiln_tuning_totals *totals = kiln_tuning_sum(tuning);
+        if (!totals || totals->configurations != rounds[i].configurations || totals->reused != rounds[i].reused)
+            fprintf(stderr, "round %zu: %llu configurations, %llu reused\n", i,
+                    totals ? (unsigned long long)totals->configurations : 0,
+                    totals ? (unsigned long long)totals->reused : 0);
+        CHECK(totals && totals->configurations == rounds[i].configurations && totals->reused == rounds[i].reused);
+        kiln_tuning_free(tuning);
+    }
+    teardown(&f);
+}
+
 static const check_case cases[] = {
+    {"a search goes on", a_search_goes_on},
     {"a held store", a_held_store},
     {"an earlier death", an_earlier_death},
     {"a store that cannot be written", a_store_that_cannot_be_written},

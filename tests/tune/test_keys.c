@@ -62,7 +62,7 @@ static const char whole[] =
     "    roofline: fp32\n"
     "    steps:\n"
     "      - launch: {kernel: k, grid: [M], block: [BLOCK], cluster: [1], cluster_scheduling: spread, overlap: false, priority: 1, carveout: 50, shared: 16, cooperative: false, args: [o, M, "
-    "{struct: {n: [i32, M]}}, {bytes: '0a'}, {pointers: [o, p]}, {tensor_map: o, type: f32, shape: [4, 64], strides: [64], box: [2, 8], steps: [1, 1], swizzle: 128, atom: 16, flip: false, interleave: 0, l2_promotion: 128, fill: zero}, {tensor_map: p, shape: [2, 9, 64], lower: [0], upper: [1], channels: 8, pixels: 16}]}\n"
+    "{struct: {n: [i32, M]}}, {bytes: '0a'}, {pointers: [o, p]}, {tensor_map: o, type: f32, shape: [4, 64], strides: [64], box: [2, 8], steps: [1, 1], swizzle: 128, atom: 16, flip: false, interleave: 0, l2_promotion: 128, fill: zero}, {tensor_map: p, shape: [2, 9, 64], lower: [0], upper: [1], channels: 8, pixels: 16}, {texture: p, shape: [4, 4], channels: 2, pitch: 8, array: true, layered: false, read: element, filter: point, address: border, normalised: true}]}\n"
     "      - fill: {buffer: o, value: 1}\n"
     "      - copy: {from: o, to: p, count: 4, from_offset: 1, to_offset: 2}\n"
     "      - symbol: {name: table, from: value, count: 3, offset: 1}\n"
@@ -175,6 +175,16 @@ static const struct {
     CHANGE(tensor_map_upper, "upper: [1]", "upper: [2]"),
     CHANGE(tensor_map_channels, "channels: 8", "channels: 4"),
     CHANGE(tensor_map_pixels, "pixels: 16", "pixels: 17"),
+    CHANGE(texture_texture, "texture: p", "texture: p + 1"),
+    CHANGE(texture_shape, "[4, 4], channels", "[4, 5], channels"),
+    CHANGE(texture_channels, "channels: 2", "channels: 4"),
+    CHANGE(texture_pitch, "pitch: 8", "pitch: 16"),
+    CHANGE(texture_array, "array: true, layered", "array: false, layered"),
+    CHANGE(texture_layered, "layered: false", "layered: true"),
+    CHANGE(texture_read, "read: element", "read: float"),
+    CHANGE(texture_filter, "filter: point", "filter: linear"),
+    CHANGE(texture_address, "address: border", "address: mirror"),
+    CHANGE(texture_normalised, "border, normalised: true", "border, normalised: false"),
     CHANGE(fill_step_buffer, "buffer: o", "buffer: p"),
     CHANGE(fill_step_value, "buffer: o, value: 1", "buffer: o, value: 2"),
     CHANGE(copy_from, "copy: {from: o", "copy: {from: q"),

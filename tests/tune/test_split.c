@@ -168,7 +168,55 @@ static void refuses_what_it_cannot_be(void)
     teardown(&f);
 }
 
+static const kiln__simulator *real;
+static int estimates;
+
+/* The first launch cannot be estimated; the others take longer than any interpreter. */
+static double no_first_estimate(uint64_t *launches)
+{
+    double seconds = real->estimate_end(launches);
+    return estimates++ == 0 ? -1 : seconds + 1000;
+}
+
+/* The interpreter's wall time is not compared with estimates: what has no estimate is behind all that have one. */
+static void without_an_estimate(void)
+{
+    fixture f;
+    const kiln_device_info *device = NULL;
+    kiln_error *error = NULL;
+    setup(&f);
+    CHECK_OK(kiln_engine_device(f.engine, &device, &error), error); /* opens it */
+    real = f.engine->driver.simulator;
+    kiln__simulator altered = *real;
+    altered.estimate_end = no_first_estimate;
+    f.engine->driver.simulator = &altered;
+    for (int round = 0; round < 2; round++) { /* made, and taken from the store */
+        estimates = 0;
+        const char *const gbs[] = {"gbs"};
+        const kiln_tune_options options = {.size = sizeof options,
+                                           .size_set = "tiny",
+                                           .objectives = gbs,
+                                           .objective_count = (size_t)round,
+                                           .variants = wide,
+                                           .variant_count = 1,
+                                           .store = f.store};
+        kiln_tuning *tuning = tune(&f, &options);
+        const size_t count = kiln_tuning_count(tuning);
+        CHECK(count > 1 && kiln_tuning_sum(tuning)->reused == (round ? count : 0));
+        for (size_t i = 0; i < count; i++) {
+            const kiln_sample *sample = kiln_tuning_sample(tuning, i);
+            CHECK(sample->status == KILN_OK && sample->result->verified);
+            CHECK(sample->result->estimated == (i + 1 < count));
+            CHECK(i + 1 < count ? sample->result->seconds > 999 : sample->result->host_seconds < 999);
+        }
+        kiln_tuning_free(tuning);
+    }
+    f.engine->driver.simulator = real;
+    teardown(&f);
+}
+
 static const check_case cases[] = {
+    {"without an estimate", without_an_estimate},
     {"both in one sample", both_in_one_sample},
     {"a wrong answer is found at the small sizes", a_wrong_answer_is_found_at_the_small_sizes},
     {"not valid at the small sizes", not_valid_at_the_small_sizes},

@@ -477,7 +477,7 @@ uint32_t vm_check_access(vm_warp *w, const vm_code *i, uint32_t m, unsigned kind
     return bad && kind == VM_SEE_OTHER ? 0 : m & ~bad; /* a matrix is loaded by all lanes or by none */
 }
 
-bool vm_check_one(vm_warp *w, const vm_code *i, vm_access *a, uint32_t flight, bool quiet)
+bool vm_check_one(vm_warp *w, const vm_code *i, vm_access *a, uint32_t flight)
 {
     vm_look k = {.check = w->runner->run->device->check,
                  .w = w,
@@ -486,7 +486,7 @@ bool vm_check_one(vm_warp *w, const vm_code *i, vm_access *a, uint32_t flight, b
                  .insn = vm_insn_of(w, i),
                  .see = VM_SEE_OTHER,
                  .flight = flight,
-                 .quiet = quiet,
+                 .quiet = true,
                  .clock = &w->block->check->warps[w->index],
                  .block = (uint32_t)w->block->number};
     k.now = k.check->time;

@@ -21,7 +21,7 @@ bool vm_check_stretch(vm_warp *w, const vm_code *i, uint32_t lane, unsigned spac
                        .lanes = 1u << lane,
                        .bytes = (uint32_t)(bytes - at < PIECE ? bytes - at : PIECE)};
         a.address[lane] = address + at;
-        good = vm_check_one(w, i, &a, flight, w->block->cluster->size == 1); /* else mbarriers are flags */
+        good = vm_check_one(w, i, &a, flight);
     }
     return good;
 }
@@ -33,13 +33,12 @@ static uint64_t address_of(const vm_warp *w, const vm_side *side, uint32_t lane)
     return side->addr32 ? (uint32_t)address : address;
 }
 
-/* A copy that one lane begins: its number, 0: it is not followed. */
-static uint32_t begin(vm_warp *w, const vm_code *i, uint32_t lane, bool load, unsigned layout, bool generic)
+/* A copy that one lane begins, a load with its mbarrier at `bar`: its number, 0: it is not followed. */
+static uint32_t begin(vm_warp *w, const vm_code *i, uint32_t lane, const uint64_t *bar, unsigned layout, bool generic)
 {
-    /* The mbarrier of a cluster is a flag, which the copy writes when it is issued. */
-    if (load && w->block->cluster->size > 1)
-        return 0;
-    vm_flight *f = vm_flight_new(w, i, load ? VM_FLIGHT_LOAD : VM_FLIGHT_STORE, 1u << lane);
+    const bool load = bar != NULL;
+    vm_block *home = load ? vm_check_home(w, *bar) : w->block;
+    vm_flight *f = home ? vm_flight_new(w, i, load ? VM_FLIGHT_LOAD : VM_FLIGHT_STORE, 1u << lane, home) : NULL;
     if (!f)
         return 0;
     f->layout = (uint8_t)layout;
@@ -65,12 +64,16 @@ static uint32_t see_bulk(vm_warp *w, const vm_code *i, uint32_t m, ptx_effect ef
         if (!vm_multicast(w, i, lane, b->multicast, &ranks))
             return 0;
         const uint64_t to = address_of(w, &b->to, lane), bar = b->bar.space ? address_of(w, &b->bar, lane) : 0;
-        const uint32_t flight = begin(w, i, lane, b->bar.space != 0, 0, remote);
-        bool fine = remote ||
-                    vm_check_stretch(w, i, lane, b->from.space, address_of(w, &b->from, lane), bytes, VM_READS, flight);
+        bool fine = true, reads = !remote;
         do {
+            const uint64_t at = vm_target(bar, ranks);
+            const uint32_t flight = begin(w, i, lane, b->bar.space ? &at : NULL, 0, remote);
+            if (reads)
+                fine = vm_check_stretch(w, i, lane, b->from.space, address_of(w, &b->from, lane), bytes, VM_READS,
+                                        flight);
+            reads = false;
             fine = fine && vm_check_stretch(w, i, lane, b->to.space, vm_target(to, ranks), bytes, kind, flight) &&
-                   (!b->bar.space || vm_check_complete_tx(w, i, lane, vm_target(bar, ranks), bytes, flight));
+                   (!b->bar.space || vm_check_complete_tx(w, i, lane, at, bytes, flight));
             ranks &= ranks - 1;
         } while (ranks);
         good &= fine ? VM_ALL : ~(1u << lane);
@@ -129,13 +132,13 @@ static uint32_t see_tensor(vm_warp *w, const vm_code *i, uint32_t m)
         if (!vm_box_open(w, i, lane, &box) || !vm_multicast(w, i, lane, x->multicast, &ranks))
             return 0;
         const uint64_t shared = box.shared, bar = x->bar.space ? address_of(w, &x->bar, lane) : 0;
-        const uint32_t flight = begin(w, i, lane, x->bar.space != 0, box.map.swizzle + 1u, false);
         bool fine = true;
         do {
+            const uint64_t at = vm_target(bar, ranks);
+            const uint32_t flight = begin(w, i, lane, x->bar.space ? &at : NULL, box.map.swizzle + 1u, false);
             box.shared = vm_target(shared, ranks);
             fine = fine && see_box(w, i, lane, box, flight) &&
-                   (!x->bar.space ||
-                    vm_check_complete_tx(w, i, lane, vm_target(bar, ranks), vm_box_bytes(&box), flight));
+                   (!x->bar.space || vm_check_complete_tx(w, i, lane, at, vm_box_bytes(&box), flight));
             ranks &= ranks - 1;
         } while (ranks);
         good &= fine ? VM_ALL : ~(1u << lane);

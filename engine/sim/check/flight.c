@@ -9,7 +9,7 @@
 static vm_check *check_of(const vm_warp *w) { return w->runner->run->device->check; }
 static vm_clock *clock_of(const vm_warp *w) { return &w->block->check->warps[w->index]; }
 
-vm_flight *vm_flight_new(vm_warp *w, const vm_code *i, vm_flight_kind kind, uint32_t lanes)
+vm_flight *vm_flight_new(vm_warp *w, const vm_code *i, vm_flight_kind kind, uint32_t lanes, vm_block *home)
 {
     vm_check *check = check_of(w);
     if (!check->flights)
@@ -22,12 +22,12 @@ vm_flight *vm_flight_new(vm_warp *w, const vm_code *i, vm_flight_kind kind, uint
     vm_flight *f = &check->flights[id % VM_FLIGHTS];
     *f = (vm_flight){.id = id,
                      .insn = vm_insn_of(w, i),
-                     .block = (uint32_t)w->block->number,
+                     .block = (uint32_t)home->number,
                      .bar = VM_BAR_NONE,
                      .lanes = lanes,
                      .kind = (uint8_t)kind,
                      .who = (uint16_t)(w->index * VM_LANES + (uint32_t)__builtin_ctz(lanes))};
-    w->block->check->dirty = true;
+    w->block->check->dirty = home->check->dirty = true;
     return f;
 }
 
@@ -81,12 +81,22 @@ static bool product_before(const vm_warp *w, const vm_flight *f)
     return false;
 }
 
+static bool far_product_before(const vm_warp *w, const vm_flight *f)
+{
+    for (uint32_t k = 0; k < 4; k++)
+        if (f->done[k] && vm_check_far_done(w, f->block, f->done[k]))
+            return true;
+    return false;
+}
+
 bool vm_flight_before(const vm_warp *w, uint32_t id, uint32_t by, uint32_t lane, bool read)
 {
     const vm_flight *f = vm_flight_at(check_of(w), id);
     if (!f)
         return true;
     const uint32_t when = read && f->done[0] ? f->done[0] : f->done[1]; /* of a STORE */
+    if (f->block != (uint32_t)w->block->number && f->kind == VM_FLIGHT_WGMMA && vm_check_is_near(w->block, f->block))
+        return far_product_before(w, f);
     if (f->block != (uint32_t)w->block->number) /* what a bulk copy has written to global memory */
         return f->kind != VM_FLIGHT_STORE || (when && when <= clock_of(w)->horizon);
     if (!clock_of(w)->more)
@@ -108,7 +118,7 @@ bool vm_flight_before(const vm_warp *w, uint32_t id, uint32_t by, uint32_t lane,
 uint32_t vm_flight_copy(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const vm_clock *c = clock_of(w);
-    vm_flight *f = m ? vm_flight_new(w, i, VM_FLIGHT_COPY, m) : NULL;
+    vm_flight *f = m ? vm_flight_new(w, i, VM_FLIGHT_COPY, m, w->block) : NULL;
     if (!f)
         return 0;
     f->group = UINT32_MAX; /* lanes may be in different groups: the first one */
@@ -228,9 +238,9 @@ void vm_check_proxy(vm_look *k, const vm_mark *s, uint32_t lane, uint64_t offset
     const vm_flight *f = vm_flight_at(k->check, k->flight);
     if (f && f->kind == VM_FLIGHT_WGMMA && s->who & VM_PENDING)
         vm_check_layout(k, f, s, lane, offset);
-    if (!f || f->kind == VM_FLIGHT_COPY || f->generic || k->told || k->w->block->cluster->size > 1 ||
-        s->who & VM_PENDING || s->stamp <= k->check->launch || (k->shared && s->stamp <= k->w->block->check->base) ||
-        vm_view_fenced(k->w, s, lane))
+    if (!f || f->kind == VM_FLIGHT_COPY || f->generic || k->told || s->who & VM_PENDING ||
+        s->stamp <= k->check->launch || (k->shared && s->stamp <= k->home->check->base) ||
+        (k->w->block->cluster->size > 1 && s->block != (uint32_t)k->w->block->number) || vm_view_fenced(k->w, s, lane))
         return;
     k->told = true;
     kiln_check_finding *found = vm_check_start(k, KILN_CHECK_ASYNC, false, s->insn, lane, 1u << lane);

@@ -56,6 +56,13 @@ static kiln_check_finding *about(vm_warp *w, uint32_t insn, uint32_t lane, const
     return f;
 }
 
+vm_block *vm_check_home(const vm_warp *w, uint64_t address)
+{
+    char why[200] = "";
+    address -= address >= VM_SHARED_BASE ? VM_SHARED_BASE : 0;
+    return vm_block_at(w, &address, why, sizeof why);
+}
+
 static void init(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t address, uint32_t count)
 {
     uint32_t n = bar_new(w, address);
@@ -147,10 +154,12 @@ static void count(vm_bar *bar, uint32_t arrive, uint32_t drop, uint64_t expect, 
     complete(bar);
 }
 
-/* Lanes of one address; `copies`: when their copies are complete. */
-static void arrive(vm_warp *w, const vm_code *i, uint32_t lanes, uint32_t which, bool copies)
+/* Lanes of one address, which is in the block `home`; `copies`: when their copies are complete. */
+static void arrive(vm_warp *w, const vm_code *i, uint32_t lanes, const vm_block *home, uint32_t which, bool copies)
 {
-    vm_bar *bar = &w->block->check->bars[which];
+    const ptx_insn *in = &w->frame->function->ptx->insns[i->insn];
+    const bool far = home != w->block, cluster = ptx_has(in, PTX_MOD_CLUSTER) && !ptx_has(in, PTX_MOD_RELAXED);
+    vm_bar *bar = &home->check->bars[which];
     const bool counts = i->size != VM_BAR_EXPECT && i->size != VM_BAR_COMPLETE;
     const uint32_t now = vm_check_tick(check_of(w));
     uint32_t left = lanes, arrivals = 0;
@@ -161,7 +170,9 @@ static void arrive(vm_warp *w, const vm_code *i, uint32_t lanes, uint32_t which,
         const uint32_t lane = (uint32_t)__builtin_ctz(left), n = i->b ? vm_r32(w, i->b)[lane] : 1;
         if (copies)
             vm_flight_bind(w, 1u << lane, which);
-        if (counts)
+        if (counts && far)
+            vm_view_arrive_far(w, home, &bar->gather, cluster, now);
+        else if (counts)
             vm_view_arrive(w, &bar->gather, at_once ? lanes : 1u << lane, now);
         switch (i->size) {
         case VM_BAR_EXPECT: count(bar, 0, 0, n, 0); break;
@@ -177,14 +188,17 @@ static void arrive(vm_warp *w, const vm_code *i, uint32_t lanes, uint32_t which,
 
 /* ---- waits ---- */
 
-/* All live warps of the block test mbarriers and nothing else happens, or wait at barriers. */
-static bool nothing_moves(const vm_block *block)
+/* All live warps of the cluster test mbarriers and nothing else happens, or wait at barriers. */
+static bool nothing_moves(const vm_cluster *cluster)
 {
     enum { TESTS = 1024 };
-    for (uint32_t k = 0; k < block->warp_count; k++) {
-        const vm_warp *w = &block->warps[k];
-        if (w->dead != VM_ALL && vm_warp_ready(w) && block->check->warps[k].spins < TESTS)
-            return false;
+    for (uint32_t r = 0; r < cluster->size; r++) {
+        const vm_block *block = cluster->blocks[r];
+        for (uint32_t k = 0; k < block->warp_count && block->live; k++) {
+            const vm_warp *w = &block->warps[k];
+            if (w->dead != VM_ALL && vm_warp_ready(w) && block->check->warps[k].spins < TESTS)
+                return false;
+        }
     }
     return true;
 }
@@ -216,11 +230,15 @@ static void spin(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t bar, uint
     c->wait_insn = vm_insn_of(w, i);
     c->wait_lane = lane;
     c->wait_parity = parity;
-    if (++c->spins % OFTEN || !nothing_moves(w->block))
+    const vm_cluster *cluster = w->block->cluster;
+    if (++c->spins % OFTEN || !nothing_moves(cluster))
         return;
-    for (uint32_t k = 0; k < w->block->warp_count; k++)
-        if (w->block->warps[k].dead != VM_ALL && w->block->check->warps[k].spins)
-            report_stuck(&w->block->warps[k]);
+    for (uint32_t r = 0; r < cluster->size; r++) {
+        const vm_block *block = cluster->blocks[r];
+        for (uint32_t k = 0; k < block->warp_count && block->live; k++)
+            if (block->warps[k].dead != VM_ALL && block->check->warps[k].spins)
+                report_stuck(&block->warps[k]);
+    }
     check_of(w)->told = true;
     vm_fault_raise(w, i, lane, VM_FAULT_DEADLOCK, w->block->check->bars[bar].address, 8,
                    "deadlock: all threads wait for mbarriers or barriers, this one for a phase that never completes");
@@ -282,29 +300,12 @@ static uint32_t alike(const vm_warp *w, const vm_code *i, uint32_t left)
     return i->size == VM_BAR_INIT ? 1u << first : lanes;
 }
 
-/* In a cluster of several blocks: a flag that is written with a release and read with an acquire. */
-static uint32_t as_flag(vm_warp *w, const vm_code *i, uint32_t m, unsigned kind, bool copies)
-{
-    uint32_t good = m;
-    if (copies) /* the lanes' copies so far count as complete */
-        vm_flight_wait(w, VM_FLIGHT_COPY, m, UINT32_MAX, false);
-    VM_EACH(lane, m) {
-        if (kind & VM_ATOMIC)
-            vm_check_release(w, true);
-        if (!vm_check_stretch(w, i, lane, i->space, vm_lane_address(w, i, i->a, lane), 8, kind, 0))
-            good &= ~(1u << lane);
-    }
-    return good;
-}
-
 uint32_t vm_check_mbarrier(vm_warp *w, const vm_code *i, uint32_t m, bool copies)
 {
     uint32_t good = m, left = m;
     const unsigned kind = i->size == VM_BAR_INIT || i->size == VM_BAR_INVAL ? VM_WRITE | VM_ORDERED
                           : i->size == VM_BAR_TEST                          ? VM_READS | VM_ORDERED
                                                    : VM_READS | VM_WRITE | VM_ATOMIC | VM_ORDERED;
-    if (w->block->cluster->size > 1)
-        return as_flag(w, i, m, kind, copies);
     while (left) {
         const uint32_t lane = (uint32_t)__builtin_ctz(left), lanes = alike(w, i, left);
         left &= ~lanes;
@@ -313,24 +314,25 @@ uint32_t vm_check_mbarrier(vm_warp *w, const vm_code *i, uint32_t m, bool copies
             good &= ~lanes;
             continue;
         }
+        const vm_block *home = vm_check_home(w, address);
         address = (address - (i->space == PTX_SPACE_GENERIC ? VM_SHARED_BASE : 0)) % VM_SHARED_WINDOW;
         if (i->size == VM_BAR_INIT) {
             init(w, i, lane, address, vm_r32(w, i->b)[lane]);
             continue;
         }
-        const uint32_t n = vm_bar_find(w->block, address);
-        vm_bar *bar = n == VM_BAR_NONE ? NULL : &w->block->check->bars[n];
-        if (!bar && w->block->check->bar_count == VM_BARS)
+        const uint32_t n = home ? vm_bar_find(home, address) : VM_BAR_NONE;
+        vm_bar *bar = n == VM_BAR_NONE ? NULL : &home->check->bars[n];
+        if (home && !bar && home->check->bar_count == VM_BARS)
             vm_check_know_all(w); /* too many to follow: everything is ordered */
         if (!bar || !bar->live)
             continue; /* a fault follows */
         check_init(w, i, lane, bar, false);
         if (i->size == VM_BAR_INVAL)
             bar->live = false;
-        else if (i->size == VM_BAR_TEST)
+        else if (i->size != VM_BAR_TEST)
+            arrive(w, i, lanes, home, n, copies && home == w->block);
+        else if (home == w->block)
             wait(w, i, lanes, n, parity_of(w, i, lane));
-        else
-            arrive(w, i, lanes, n, copies);
     }
     return good;
 }
@@ -338,21 +340,22 @@ uint32_t vm_check_mbarrier(vm_warp *w, const vm_code *i, uint32_t m, bool copies
 bool vm_check_complete_tx(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t address, uint64_t bytes,
                           uint32_t flight)
 {
-    if (w->block->cluster->size > 1)
-        vm_check_release(w, true);
     if (!vm_check_stretch(w, i, lane, PTX_SPACE_SHARED, address, 8, VM_READS | VM_WRITE | VM_ATOMIC | VM_ORDERED, 0))
         return false;
-    const uint32_t n = vm_bar_find(w->block, address % VM_SHARED_WINDOW);
-    vm_bar *bar = n == VM_BAR_NONE ? NULL : &w->block->check->bars[n];
+    const vm_block *home = vm_check_home(w, address);
+    const uint32_t n = home ? vm_bar_find(home, address % VM_SHARED_WINDOW) : VM_BAR_NONE;
+    vm_bar *bar = n == VM_BAR_NONE ? NULL : &home->check->bars[n];
     if (!bar || !bar->live)
         return true;
     vm_flight *f = vm_flight_at(check_of(w), flight);
-    check_init(w, i, lane, bar, f && !f->generic);
+    check_init(w, i, lane, bar, f && !f->generic && home == w->block);
     if (f) {
         f->bar = n;
         f->phase = bar->phase;
         bar->last = flight;
     }
+    if (home != w->block) /* st.async releases; what the sender has read before may be overwritten */
+        vm_view_arrive_far(w, home, &bar->gather, false, vm_check_tick(check_of(w)));
     count(bar, 0, 0, 0, bytes);
     return true;
 }

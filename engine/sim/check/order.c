@@ -111,6 +111,14 @@ bool vm_check_is_near(const vm_block *block, uint32_t number)
            (block->cluster->size > 1 && rank_of(block->cluster, number) < block->cluster->size);
 }
 
+bool vm_check_far_done(const vm_warp *w, uint32_t block, uint32_t when)
+{
+    const vm_clock *c = &w->block->check->warps[w->index];
+    const uint32_t rank = rank_of(w->block->cluster, block);
+    return when <= c->horizon || rank == w->block->cluster->size || when <= c->know[VM_LANES + rank] ||
+           (c->more && when <= c->more->read[rank]);
+}
+
 bool vm_check_before(const vm_warp *w, const vm_mark *s, uint32_t lane, bool shared)
 {
     const vm_clock *c = &w->block->check->warps[w->index];

@@ -231,7 +231,7 @@ uint32_t vm_check_product(vm_warp *w, const vm_code *i, const ptx_insn *in, uint
     if ((m | w->dead) != VM_ALL || group >= VM_WARPGROUPS)
         return m;
     if (c->product_count == b->products[group].count) { /* the first warp of the group that comes */
-        const vm_flight *made = vm_flight_new(w, i, VM_FLIGHT_WGMMA, m);
+        const vm_flight *made = vm_flight_new(w, i, VM_FLIGHT_WGMMA, m, w->block);
         b->products[group].count++;
         b->products[group].flight = made ? made->id : 0;
     }

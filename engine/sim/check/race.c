@@ -52,12 +52,20 @@ static void report_race(vm_look *k, const vm_mark *s, bool other_writes, uint32_
                                     note ? " (the value is the same)" : "", f->allocation);
 }
 
+/* A read by another block of the cluster, which has told since that it is done. */
+static bool is_far_read(const vm_look *k, const vm_mark *s)
+{
+    const vm_block *own = k->w->block;
+    return k->shared && s->block != (uint32_t)own->number && vm_check_is_near(own, s->block) &&
+           vm_check_far_done(k->w, s->block, s->stamp);
+}
+
 void vm_check_conflict(vm_look *k, const vm_mark *s, bool other_writes, uint32_t lanes, uint64_t offset)
 {
     if ((s->who & VM_STRONG_SIDE && k->strong) || k->told)
         return;
     VM_EACH(lane, lanes)
-        if (!vm_check_before(k->w, s, lane, k->shared)) {
+        if (!vm_check_before(k->w, s, lane, k->shared) && (other_writes || !is_far_read(k, s))) {
             k->told = true; /* one finding per access, however many cells it has */
             report_race(k, s, other_writes, lane, offset);
             return;

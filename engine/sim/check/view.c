@@ -74,6 +74,15 @@ static void join(const vm_block *block, vm_more *to, uint32_t *know, const vm_mo
         to->fenced[v] = larger(to->fenced[v], from->fenced[v]);
     }
     to->fenced_horizon = larger(to->fenced_horizon, from->fenced_horizon);
+    for (uint32_t r = 0; r < block->cluster->size; r++)
+        to->read[r] = larger(to->read[r], from->read[r]);
+}
+
+/* What is known of the cluster's blocks, by rank. */
+static void join_ranks(const vm_block *block, uint32_t *to, const uint32_t *from)
+{
+    for (uint32_t v = VM_LANES; v < VM_LANES + block->cluster->size; v++)
+        to[v] = larger(to[v], from[v]);
 }
 
 static void join_seen(const vm_block *block, vm_more *to, const vm_more *from)
@@ -134,6 +143,7 @@ void vm_view_arrive(const vm_warp *w, vm_view *to, uint32_t lanes, uint32_t now)
         lanes |= (uint32_t)(lanes >> k / VM_LANES & 1 && c->lanes[k] > c->full) << k % VM_LANES;
     for (uint32_t v = 0; v < w->block->warp_count; v++)
         to->gate.know[v] = larger(to->gate.know[v], v == w->index ? c->full : c->know[v]);
+    join_ranks(w->block, to->gate.know, c->know);
     to->gate.horizon = larger(to->gate.horizon, c->horizon);
     if ((lanes | w->dead) == VM_ALL)
         to->gate.know[w->index] = now;
@@ -144,6 +154,20 @@ void vm_view_arrive(const vm_warp *w, vm_view *to, uint32_t lanes, uint32_t now)
         uint32_t seen = c->more->seen[n]; /* the last phase may be known to other lanes only */
         to->more.seen[n] = larger(to->more.seen[n], seen && !(c->seen_lanes[n] & lanes) ? seen - 1 : seen);
     }
+}
+
+void vm_view_arrive_far(const vm_warp *w, const vm_block *home, vm_view *to, bool cluster, uint32_t now)
+{
+    const vm_clock *c = clock_of(w);
+    const uint32_t rank = w->block->rank, own = VM_LANES + rank, known = c->know[VM_LANES + home->rank];
+    to->more.read[rank] = larger(to->more.read[rank], now);
+    to->gate.know[own] = larger(to->gate.know[own], cluster ? now : c->released);
+    if (!cluster)
+        return;
+    join_ranks(w->block, to->gate.know, c->know);
+    for (uint32_t v = 0; v < home->warp_count; v++)
+        to->gate.know[v] = larger(to->gate.know[v], known);
+    to->gate.horizon = larger(to->gate.horizon, c->horizon);
 }
 
 /* The lanes know of accesses of their own warp that some other thread has told of. */
@@ -174,6 +198,7 @@ void vm_view_learn(vm_warp *w, const vm_view *from, uint32_t lanes)
     learn_own(w, from, lanes);
     for (uint32_t v = 0; v < w->block->warp_count; v++)
         c->know[v] = larger(c->know[v], from->gate.know[v]);
+    join_ranks(w->block, c->know, from->gate.know);
     c->horizon = larger(c->horizon, from->gate.horizon);
     c->synced = w->runner->run->device->check->time;
     vm_more_learn(w, &from->more, lanes);

@@ -115,7 +115,8 @@ typedef struct vm_more {
     uint32_t part[VM_LANES], lanes[VM_LANES];
     /* By warp: accesses up to that time are before a fence.proxy.async that this knows; of all threads. */
     uint32_t fenced[VM_LANES], fenced_horizon;
-    uint32_t seen[VM_BARS]; /* by mbarrier: phases that are complete */
+    uint32_t read[VM_CLUSTER_MOST]; /* by rank of a block: what it has read up to that time may be overwritten */
+    uint32_t seen[VM_BARS];         /* by mbarrier: phases that are complete */
 } vm_more;
 /* What a warp knows. Accesses with times up to `fast` by threads of the cluster, and up to `horizon` by any thread,
  * happened before its next access. */

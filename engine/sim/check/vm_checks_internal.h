@@ -94,7 +94,7 @@ kiln_check_finding *vm_check_start(vm_look *k, kiln_check_kind kind, bool note, 
                                    uint32_t lanes);
 uint32_t vm_check_access(vm_warp *w, const vm_code *i, uint32_t m, unsigned see);
 /* Of one lane; false: it must not be made. `flight`: of this asynchronous operation, 0: of the thread itself. */
-bool vm_check_one(vm_warp *w, const vm_code *i, vm_access *a, uint32_t flight, bool quiet);
+bool vm_check_one(vm_warp *w, const vm_code *i, vm_access *a, uint32_t flight);
 uint32_t vm_check_free_call(vm_warp *w, const vm_code *i, uint32_t m);
 
 /* ---- bounds.c ---- */
@@ -126,8 +126,8 @@ bool vm_check_stretch(vm_warp *w, const vm_code *i, uint32_t lane, unsigned spac
                       unsigned kind, uint32_t flight);
 
 /* ---- flight.c: asynchronous operations ---- */
-/* A new one that lanes of the warp begin; NULL: out of memory, it is not followed. */
-vm_flight *vm_flight_new(vm_warp *w, const vm_code *i, vm_flight_kind kind, uint32_t lanes);
+/* A new one that lanes of the warp begin, in the shared memory of `home`; NULL: out of memory, it is not followed. */
+vm_flight *vm_flight_new(vm_warp *w, const vm_code *i, vm_flight_kind kind, uint32_t lanes, vm_block *home);
 vm_flight *vm_flight_at(const vm_check *check, uint32_t id); /* NULL: of an earlier launch, or too long ago */
 void vm_flight_pend(vm_warp *w, const vm_flight *f);         /* the warp has to wait for it */
 /* True if what the operation did happened before the lane's current access; `read`: what it has read. */
@@ -156,6 +156,9 @@ bool vm_view_new(vm_block *block);
 void vm_view_free(vm_block *block);
 void vm_view_start(vm_block *block);
 void vm_view_arrive(const vm_warp *w, vm_view *to, uint32_t lanes, uint32_t now); /* adds what the lanes know */
+/* The same at an mbarrier of another block. Unless the arrival is a release for the cluster, that tells only what the warp
+ * has fenced before, and that its block's reads are done: no write has to become visible for them. */
+void vm_view_arrive_far(const vm_warp *w, const vm_block *home, vm_view *to, bool cluster, uint32_t now);
 void vm_view_learn(vm_warp *w, const vm_view *from, uint32_t lanes);
 void vm_more_join(const vm_block *block, vm_more *to, const vm_more *from);
 void vm_more_learn(vm_warp *w, const vm_more *from, uint32_t lanes);
@@ -170,12 +173,15 @@ uint32_t vm_check_mbarrier(vm_warp *w, const vm_code *i, uint32_t m, bool copies
 /* Bytes come to an mbarrier by a copy. False: not an access to shared memory that may be made. */
 bool vm_check_complete_tx(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t address, uint64_t bytes,
                           uint32_t flight);
+vm_block *vm_check_home(const vm_warp *w, uint64_t address);   /* whose shared memory it is; NULL: of none that lives */
 uint32_t vm_bar_find(const vm_block *block, uint64_t address); /* VM_BAR_NONE: there is none */
 void vm_check_announce(vm_warp *w, uint32_t m);                /* fence.mbarrier_init */
 
 /* ---- order.c ---- */
 /* True if the access `s` happened before the lane's current access. */
 bool vm_check_before(const vm_warp *w, const vm_mark *s, uint32_t lane, bool shared);
+/* What another block of the cluster has read up to that time may be overwritten. */
+bool vm_check_far_done(const vm_warp *w, uint32_t block, uint32_t when);
 void vm_check_arrive(vm_warp *w, uint32_t barrier); /* adds what the warp knows to the barrier */
 void vm_check_know_all(vm_warp *w);                 /* everything so far happened before its next access */
 /* The same at the cluster's; relaxed: only what it has published with a fence. And a wait after it opened. */

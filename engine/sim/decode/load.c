@@ -185,7 +185,11 @@ static bool place_shared(vm_module *module, kiln__text *log)
         if (end > module->dynamic_base && module->functions[f].uses_dynamic)
             module->dynamic_base = end;
     }
-    module->dynamic_base = align_up(module->dynamic_base, 128);
+    uint64_t align = 128;
+    for (uint32_t s = 0; s < ptx->symbol_count; s++)
+        if (ptx->symbols[s].space == PTX_SPACE_SHARED && ptx->symbols[s].bytes == 0 && ptx->symbols[s].align > align)
+            align = ptx->symbols[s].align;
+    module->dynamic_base = align_up(module->dynamic_base, align);
     for (uint32_t s = 0; s < ptx->symbol_count; s++)
         if (ptx->symbols[s].space == PTX_SPACE_SHARED && ptx->symbols[s].bytes == 0)
             module->address[s] = module->dynamic_base;

@@ -41,6 +41,7 @@
     X(l2_latency, "l2_latency", 1, 10000)                                                                              \
     X(l2_bytes_sm, "l2_bytes_per_clock_sm", 1, 4096)     /* one SM may get */                                          \
     X(l2_bytes, "l2_bytes_per_clock", 1, 65536)          /* of the whole device */                                     \
+    X(l2_copies, "l2_copy_bytes_per_clock", 1, 65536)    /* the same, of bulk copies */                                \
     X(l2_writes, "l2_write_sectors_per_clock", 1, 65536) /* of the whole device */                                     \
     X(l2_atomics, "l2_atomics_per_clock", 1, 65536)      /* sectors, of the whole device */                            \
     X(atomic_clocks, "atomic_clocks", 0.1, 1000)         /* from one to the next in a slice of the L2 */               \
@@ -53,7 +54,7 @@
 
 /* Increment it with every change of the estimate: it and the figures are part of the key of stored samples (store/).
  * tests/sim/test_estimate.c pins some estimates to it. */
-#define SIM_MODEL_VERSION 2
+#define SIM_MODEL_VERSION 3
 
 typedef struct sim_model {
 #define SIM_X(member, key, least, most) double member;

@@ -60,7 +60,7 @@ struct replay {
     double memory_free;                      /* the load/store unit of the SM */
     double engine_free;                      /* shared memory, for tensor cores and bulk copies */
     double l2_free, write_free, dram_free;   /* reads and writes are independent in the L2 */
-    double l2_bytes, dram_bytes;             /* of a clock, this SM's share */
+    double l2_bytes, copy_bytes, dram_bytes; /* of a clock, this SM's share: loads, bulk copies, memory */
     double active;                           /* SMs that share with it */
     double started;                          /* the clock at which the device last started a block for this SM */
     vm_cache *cache, *code;
@@ -79,12 +79,13 @@ struct replay {
 
 static uint32_t later(double clock) { return clock < 4e9 ? (uint32_t)(clock + 0.999) : NEVER - 1; }
 
-/* When sectors from the L2, or on a miss from memory, arrive. */
+/* When sectors from the L2, or on a miss from memory, arrive. `blocks`: that a bulk copy goes to; 0: it is a load. */
 static double from_l2(replay *r, uint32_t line, uint32_t sectors, double now, bool write, uint32_t blocks)
 {
     unsigned count = (unsigned)__builtin_popcount(sectors);
     double *way = write ? &r->write_free : &r->l2_free;
-    double clocks = write ? count / r->model->l2_writes * r->active : count * 32.0 / r->l2_bytes;
+    double clocks = write ? count / r->model->l2_writes * r->active
+                          : count * 32.0 / (blocks ? r->copy_bytes : r->l2_bytes);
     if (blocks > 1) /* of a multicast each SM gets as many bytes from the others */
         clocks = fmax(clocks, blocks * count * 32.0 / r->model->l2_bytes_sm);
     *way = (*way > now ? *way : now) + clocks;
@@ -126,16 +127,16 @@ static double access_global(replay *r, const uint32_t *record, uint32_t round, d
             if (pending > at)
                 at = pending;
             if (missing) {
-                double arrived = from_l2(r, line, missing, start, false, 1);
+                double arrived = from_l2(r, line, missing, start, false, 0);
                 vm_cache_fill(r->cache, line, later(arrived));
                 at = arrived > at ? arrived : at;
             }
         } else if (act == VM_ACT_ATOMIC) {
             double passes = record[1 + lines + k];
-            at = from_l2(r, line, wanted, start, false, 1) + passes * r->model->atomic_clocks;
+            at = from_l2(r, line, wanted, start, false, 0) + passes * r->model->atomic_clocks;
             r->l2_free += passes / r->model->l2_atomics * r->active;
         } else {
-            from_l2(r, line, wanted, start, true, 1);
+            from_l2(r, line, wanted, start, true, 0);
         }
         there = at > there ? at : there;
     }
@@ -630,7 +631,8 @@ static bool open_replay(replay *r, const kiln_allocator *mem, const vm_time_laun
 {
     const sim_model *m = launch->model;
     double active = (double)launch->block_count < m->sm_count ? (double)launch->block_count : m->sm_count;
-    double l2 = m->l2_bytes / active, dram = m->dram_rate * 1e9 * m->dram_share / m->clock / active;
+    double l2 = m->l2_bytes / active, copies = m->l2_copies / active,
+           dram = m->dram_rate * 1e9 * m->dram_share / m->clock / active;
     *r = (replay){.mem = mem,
                   .launch = launch,
                   .model = m,
@@ -644,6 +646,7 @@ static bool open_replay(replay *r, const kiln_allocator *mem, const vm_time_laun
     r->active = active;
     r->started = -active * m->block_clocks;
     r->l2_bytes = l2 < m->l2_bytes_sm ? l2 : m->l2_bytes_sm;
+    r->copy_bytes = copies < m->l2_bytes_sm ? copies : m->l2_bytes_sm;
     r->dram_bytes = dram < m->l2_bytes_sm ? dram : m->l2_bytes_sm;
     size_t warps = (size_t)places * r->warps_per_block;
     r->warps = kiln__calloc(mem, warps, sizeof *r->warps);

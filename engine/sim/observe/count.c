@@ -209,7 +209,7 @@ static bool in_pairs(const vm_access *a, uint32_t lanes)
     return false;
 }
 
-unsigned vm_wavefronts(const vm_access *a, unsigned *ideal)
+static unsigned wavefronts(const vm_access *a, unsigned *ideal)
 {
     unsigned together = a->bytes <= 4 ? VM_LANES : a->bytes >= 32 ? 4 : 128 / a->bytes; /* lanes that 128 bytes serve */
     uint32_t group = together == VM_LANES ? VM_ALL : (1u << together) - 1;
@@ -231,6 +231,27 @@ unsigned vm_wavefronts(const vm_access *a, unsigned *ideal)
             sum += passes(a, lanes, a->kind & VM_ATOMIC && !(a->kind & VM_JOINED));
             *ideal += 1;
         }
+    }
+    return sum;
+}
+
+/* Each block of a cluster has banks of its own. */
+unsigned vm_wavefronts(const vm_access *a, unsigned *ideal)
+{
+    uint32_t left = a->lanes;
+    unsigned sum = 0, best;
+    *ideal = 0;
+    while (left) {
+        const uint64_t window = a->address[__builtin_ctz(left)] / VM_SHARED_WINDOW;
+        vm_access part = *a;
+        part.lanes = 0;
+        VM_EACH(lane, left)
+            part.lanes |= (uint32_t)(a->address[lane] / VM_SHARED_WINDOW == window) << lane;
+        left &= ~part.lanes;
+        if (part.lanes == a->lanes)
+            return wavefronts(a, ideal);
+        sum += wavefronts(&part, &best);
+        *ideal += best;
     }
     return sum;
 }

@@ -16,7 +16,9 @@ WORKS = {  # batch, heads, heads of keys, queries and keys, depth, causal
     "d64": (4, 32, 32, 4096, 64, False),
     "d64_causal": (4, 32, 32, 4096, 64, True),
     "long": (1, 32, 32, 16384, 128, False),
+    "long_causal": (1, 32, 32, 16384, 128, True),
     "short": (16, 16, 16, 1024, 64, False),
+    "short_causal": (16, 16, 16, 1024, 64, True),
     "grouped": (4, 32, 8, 4096, 128, True),
 }
 

@@ -1,8 +1,15 @@
-// gemm.cu - cuBLAS with 16-bit floats in, sums in single precision (cublasGemmEx, CUBLAS_COMPUTE_32F).
-// link: -lcublas
+// gemm.cu - cuBLAS with 16-bit floats in, sums in single precision (cublasGemmEx, CUBLAS_COMPUTE_32F), and cuBLASLt with
+// 8-bit ones (E4M3, B by columns, one scale of 1). Arguments, if there are any, are shapes to measure in place of the
+// works: NAME:TYPE:M:N:K[:columns] with TYPE bf16, f16 (to f16), f32 (f16 to f32), f8e4m3 (to bf16).
+// link: -lcublas -lcublasLt
+#include <cublasLt.h>
 #include <cublas_v2.h>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <cuda_fp8.h>
+
+#include <cstring>
+#include <string>
 
 #include "peer.h"
 
@@ -39,18 +46,79 @@ void measure(cublasHandle_t handle, const char *work, cudaDataType type, cudaDat
     CHECK(cudaFree(c));
 }
 
-int main()
+// The algorithm that cuBLASLt's heuristic puts first.
+void measure_eight(const char *work, size_t m, size_t n, size_t k, void *workspace, size_t workspace_size)
 {
+    const size_t bytes = m * k + k * n + sizeof(__nv_bfloat16) * m * n;
+    __nv_fp8_e4m3 *a = random_elements<__nv_fp8_e4m3>(m * k, 1), *b = random_elements<__nv_fp8_e4m3>(k * n, 2);
+    __nv_bfloat16 *c = peer::allocate<__nv_bfloat16>(m * n);
+    cublasLtHandle_t handle;
+    CHECK(cublasLtCreate(&handle));
+    cublasLtMatmulDesc_t operation;
+    CHECK(cublasLtMatmulDescCreate(&operation, CUBLAS_COMPUTE_32F, CUDA_R_32F));
+    const cublasOperation_t turned = CUBLAS_OP_T, plain = CUBLAS_OP_N;
+    CHECK(cublasLtMatmulDescSetAttribute(operation, CUBLASLT_MATMUL_DESC_TRANSA, &turned, sizeof turned));
+    CHECK(cublasLtMatmulDescSetAttribute(operation, CUBLASLT_MATMUL_DESC_TRANSB, &plain, sizeof plain));
+    // Row-major C = A B with B by columns is column-major C' = B' A', of which B comes turned over.
+    cublasLtMatrixLayout_t of_b, of_a, of_c;
+    CHECK(cublasLtMatrixLayoutCreate(&of_b, CUDA_R_8F_E4M3, k, n, static_cast<int64_t>(k)));
+    CHECK(cublasLtMatrixLayoutCreate(&of_a, CUDA_R_8F_E4M3, k, m, static_cast<int64_t>(k)));
+    CHECK(cublasLtMatrixLayoutCreate(&of_c, CUDA_R_16BF, n, m, static_cast<int64_t>(n)));
+    cublasLtMatmulPreference_t preference;
+    CHECK(cublasLtMatmulPreferenceCreate(&preference));
+    CHECK(cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace_size,
+                                               sizeof workspace_size));
+    cublasLtMatmulHeuristicResult_t first;
+    int found = 0;
+    CHECK(cublasLtMatmulAlgoGetHeuristic(handle, operation, of_b, of_a, of_c, of_c, preference, 1, &first, &found));
+    if (found > 0) {
+        const float one = 1, zero = 0;
+        const double seconds = peer::median_seconds(bytes, [&] {
+            CHECK(cublasLtMatmul(handle, operation, &one, b, of_b, a, of_a, &zero, c, of_c, c, of_c, &first.algo,
+                                 workspace, workspace_size, nullptr));
+        });
+        peer::report("gemm", work, "cuBLASLt", seconds, static_cast<double>(bytes));
+    }
+    CHECK(cublasLtMatmulPreferenceDestroy(preference));
+    CHECK(cublasLtMatrixLayoutDestroy(of_b));
+    CHECK(cublasLtMatrixLayoutDestroy(of_a));
+    CHECK(cublasLtMatrixLayoutDestroy(of_c));
+    CHECK(cublasLtMatmulDescDestroy(operation));
+    CHECK(cublasLtDestroy(handle));
+    CHECK(cudaFree(a));
+    CHECK(cudaFree(b));
+    CHECK(cudaFree(c));
+}
+
+int main(int count, char **arguments)
+{
+    constexpr size_t workspace_size = 32u << 20; // what NVIDIA recommends for sm_90
     cublasHandle_t handle;
     CHECK(cublasCreate(&handle));
-    void *workspace = peer::allocate<char>(32u << 20); // what NVIDIA recommends for sm_90
-    CHECK(cublasSetWorkspace(handle, workspace, 32u << 20));
-    struct { const char *work; size_t m, n, k; bool columns; } shapes[] = {
-        {"default", 4096, 4096, 4096, false}, {"n1024", 1024, 1024, 1024, false}, {"n2048", 2048, 2048, 2048, false},
-        {"n8192", 8192, 8192, 8192, false},   {"columns", 4096, 4096, 4096, true}, {"skinny", 64, 4096, 14336, true}};
-    for (auto shape : shapes)
-        measure<__nv_bfloat16, __nv_bfloat16>(handle, shape.work, CUDA_R_16BF, CUDA_R_16BF, shape.m, shape.n, shape.k,
-                                              shape.columns);
-    measure<__half, float>(handle, "floats", CUDA_R_16F, CUDA_R_32F, 4096, 4096, 4096, false);
+    void *workspace = peer::allocate<char>(workspace_size);
+    CHECK(cublasSetWorkspace(handle, workspace, workspace_size));
+    std::vector<std::string> shapes(arguments + 1, arguments + count);
+    if (shapes.empty())
+        shapes = {"default:bf16:4096:4096:4096", "n1024:bf16:1024:1024:1024", "n2048:bf16:2048:2048:2048",
+                  "n8192:bf16:8192:8192:8192", "columns:bf16:4096:4096:4096:columns",
+                  "skinny:bf16:64:4096:14336:columns", "floats:f32:4096:4096:4096", "eight:f8e4m3:4096:4096:4096:columns",
+                  "eight8192:f8e4m3:8192:8192:8192:columns"};
+    for (const std::string &shape : shapes) {
+        char work[64], type[16], order[16] = "";
+        size_t m, n, k;
+        if (std::sscanf(shape.c_str(), "%63[^:]:%15[^:]:%zu:%zu:%zu:%15s", work, type, &m, &n, &k, order) < 5) {
+            std::fprintf(stderr, "not a shape: %s\n", shape.c_str());
+            return 1;
+        }
+        const bool columns = std::strcmp(order, "columns") == 0;
+        if (std::strcmp(type, "bf16") == 0)
+            measure<__nv_bfloat16, __nv_bfloat16>(handle, work, CUDA_R_16BF, CUDA_R_16BF, m, n, k, columns);
+        else if (std::strcmp(type, "f16") == 0)
+            measure<__half, __half>(handle, work, CUDA_R_16F, CUDA_R_16F, m, n, k, columns);
+        else if (std::strcmp(type, "f32") == 0)
+            measure<__half, float>(handle, work, CUDA_R_16F, CUDA_R_32F, m, n, k, columns);
+        else
+            measure_eight(work, m, n, k, workspace, workspace_size);
+    }
     return 0;
 }

@@ -63,6 +63,40 @@ struct alignas(64) tensor_map {
     u64 name = (u64)((at) >> 4 & 0x3fff) | 1ull << 16 | 16ull << 32;                                                   \
     DO("or.b64 %0, %1, 0xC000000000000000;", mark, : "=l"(name) : "l"(name))
 
+// Clusters.
+#define CLUSTER(blocks) extern "C" __global__ void __cluster_dims__(blocks, 1, 1)
+#define CLUSTER_SYNC(mark) DO("barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;", mark, ::: "memory")
+#define ARRIVE_FAR(mark, bar)                                                                                          \
+    DO("mbarrier.arrive.shared::cluster.b64 _, [%0];", mark, ::"r"(bar) : "memory")
+#define ARRIVE_RELEASE(mark, bar)                                                                                      \
+    DO("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];", mark, ::"r"(bar) : "memory")
+#define SEND(mark, to, value, bar)                                                                                     \
+    DO("st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%0], %1, [%2];", mark, ::"r"(to), "r"(value),       \
+       "r"(bar) : "memory")
+#define LOAD_ALL(mark, to, from, bytes, bar)                                                                           \
+    DO("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1], %2, [%3], "   \
+       "%4;", mark, ::"r"(AT(to)), "l"(__cvta_generic_to_global(from)), "r"((u32)(bytes)), "r"(AT(bar)),               \
+       "h"((short)3) : "memory")
+#define LOAD_BOX_ALL(mark, to, map, x, y, bar)                                                                         \
+    DO("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], "         \
+       "[%1, {%2, %3}], [%4], %5;", mark, ::"r"(AT(to)), "l"(map), "r"(x), "r"(y), "r"(AT(bar)), "h"((short)3)         \
+       : "memory")
+#define PUSH(mark, to, from, bytes, bar)                                                                               \
+    DO("cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];", mark, ::"r"(to), \
+       "r"(AT(from)), "r"((u32)(bytes)), "r"(bar) : "memory")
+__device__ __forceinline__ u32 far(const void *p, u32 rank)
+{
+    u32 at;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(at) : "r"(AT(p)), "r"(rank));
+    return at;
+}
+__device__ __forceinline__ u32 rank_of()
+{
+    u32 rank;
+    asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+    return rank;
+}
+
 // Double buffer of cp.async.
 K copy_double(ARGS)
 {
@@ -548,4 +582,153 @@ K epilogue(MAPS)
     }
     if (t == 0)
         BULK_READ("last.wait", 0);
+}
+
+// Blocks of a cluster exchange sums: each sends its words to all, with two arrays and two mbarriers in turn. Who has all
+// words of a round knows that the others have read those of the round before.
+CLUSTER(4) exchange(ARGS)
+{
+    __shared__ int box[2][4];
+    __shared__ u64 full[2];
+    const u32 t = threadIdx.x, rank = rank_of();
+    if (t == 0) {
+        INIT("full0.init", &full[0], 1);
+        INIT("full1.init", &full[1], 1);
+        INIT_FENCE("init.fence");
+    }
+    CLUSTER_SYNC("init.sync");
+    int mine = in[4 * rank + t % 4];
+#pragma unroll 1
+    for (int k = 0; k < 6; k++) {
+        if (t == 0)
+            EXPECT("full.expect", &full[k & 1], 16);
+        if (t < 4)
+            SEND("send", far(&box[k & 1][rank], t), mine, far(&full[k & 1], t));
+        WAIT("full.wait", &full[k & 1], k / 2 & 1);
+        int sum = 0;
+        for (int j = 0; j < 4; j++)
+            sum += box[k & 1][j];
+        mine = __shfl_xor_sync(0xffffffff, sum, 1) / 2;
+    }
+    if (t == 0)
+        out[rank] = mine;
+    CLUSTER_SYNC("end.sync");
+}
+
+// Half of a tile by each of two blocks, to both; a thread that has read frees the stage in both with a release for its
+// own block alone, which is enough: nothing was written.
+CLUSTER(2) multicast(ARGS)
+{
+    __shared__ __align__(128) int s[2][64];
+    __shared__ u64 full[2], empty[2];
+    const u32 t = threadIdx.x & 31, rank = rank_of();
+    if (threadIdx.x == 0) {
+        INIT("full0.init", &full[0], 1);
+        INIT("full1.init", &full[1], 1);
+        INIT("empty0.init", &empty[0], 2);
+        INIT("empty1.init", &empty[1], 2);
+        INIT_FENCE("init.fence");
+    }
+    CLUSTER_SYNC("init.sync");
+    if (threadIdx.x == 0)
+#pragma unroll 1
+        for (int k = 0; k < 6; k++) {
+            WAIT("empty.wait", &empty[k & 1], k / 2 + 1 & 1);
+            EXPECT("full.expect", &full[k & 1], 256);
+            LOAD_ALL("load", s[k & 1] + 32 * rank, in + 64 * k + 32 * rank, 128, &full[k & 1]);
+        }
+    if (threadIdx.x >= 32)
+#pragma unroll 1
+        for (int k = 0; k < 6; k++) {
+            WAIT("full.wait", &full[k & 1], k / 2 & 1);
+            out[rank * 512 + 64 * k + t] = s[k & 1][63 - t];
+            SYNC_WARP("read");
+            if (t < 2)
+                ARRIVE_FAR("empty.arrive", far(&empty[k & 1], t));
+        }
+    CLUSTER_SYNC("end.sync");
+}
+
+// The same for wgmma: both blocks have one matrix in common.
+CLUSTER(2) shared_tile(MAPS)
+{
+    __shared__ __align__(1024) unsigned char a[2][2048], b[2][256];
+    __shared__ u64 full[2], empty[2];
+    const u32 rank = rank_of();
+    if (threadIdx.x == 0) {
+        INIT("full0.init", &full[0], 1);
+        INIT("full1.init", &full[1], 1);
+        INIT("empty0.init", &empty[0], 2);
+        INIT("empty1.init", &empty[1], 2);
+        INIT_FENCE("init.fence");
+    }
+    CLUSTER_SYNC("init.sync");
+    if (threadIdx.x == 128)
+#pragma unroll 1
+        for (int k = 0; k < 4; k++) {
+            WAIT("empty.wait", &empty[k & 1], k / 2 + 1 & 1);
+            EXPECT("full.expect", &full[k & 1], 2048 + 256);
+            LOAD_BOX("load.a", a[k & 1], &a_map, 16 * k, 0, &full[k & 1]);
+            if (rank == 0)
+                LOAD_BOX_ALL("load.b", b[k & 1], &b_map, 16 * k, 0, &full[k & 1]);
+        }
+    const u32 t = threadIdx.x;
+    float d[4] = {0, 0, 0, 0};
+    if (t < 128)
+#pragma unroll 1
+        for (int k = 0; k < 4; k++) {
+            WAIT("full.wait", &full[k & 1], k / 2 & 1);
+            MMA_FENCE("fence");
+            DESCRIPTOR("a.layout", da, AT(a[k & 1]));
+            DESCRIPTOR("b.layout", db, AT(b[k & 1]));
+            MMA(da, db);
+            MMA_COMMIT("commit");
+            MMA_WAIT("wait", 0);
+            if (t < 2)
+                ARRIVE_FAR("empty.arrive", far(&empty[k & 1], t));
+        }
+    CLUSTER_SYNC("end.sync");
+    if (t < 128)
+        for (int j = 0; j < 4; j++)
+            ((float *)out)[rank * 512 + 4 * t + j] = d[j];
+}
+
+// Words of one block in another's shared memory, by plain stores: the arrival is a release for the cluster.
+CLUSTER(2) handed(ARGS)
+{
+    __shared__ int box[32];
+    __shared__ u64 full;
+    const u32 t = threadIdx.x, rank = rank_of();
+    if (t == 0) {
+        INIT("full.init", &full, 32);
+        INIT_FENCE("init.fence");
+    }
+    CLUSTER_SYNC("init.sync");
+    asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(far(&box[t], rank ^ 1)), "r"(in[t]) : "memory");
+    ARRIVE_RELEASE("full.arrive", far(&full, rank ^ 1));
+    asm volatile("{\n.reg .pred p;\nL: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%0], 0; // @full.wait"
+                 "\n@!p bra L;\n}\n" ::"r"(AT(&full)) : "memory");
+    out[32 * rank + t] = box[31 - t];
+    CLUSTER_SYNC("end.sync");
+}
+
+// A copy from one block's shared memory to another's.
+CLUSTER(2) pushed(ARGS)
+{
+    __shared__ __align__(128) int from[32], to[32];
+    __shared__ u64 full;
+    const u32 t = threadIdx.x, rank = rank_of();
+    if (t == 0) {
+        INIT("full.init", &full, 1);
+        INIT_FENCE("init.fence");
+        EXPECT("full.expect", &full, 128);
+    }
+    from[t] = in[32 * rank + t];
+    PROXY("proxy");
+    CLUSTER_SYNC("init.sync");
+    if (t == 0)
+        PUSH("push", far(to, rank ^ 1), from, 128, far(&full, rank ^ 1));
+    WAIT("full.wait", &full, 0);
+    out[32 * rank + t] = to[31 - t];
+    CLUSTER_SYNC("end.sync");
 }

@@ -119,18 +119,27 @@ static void start_rows(rows *r, const cli *c, const kiln_tuning *tuning, const k
     table_cell(&r->table, "configuration");
 }
 
+/* Among times of a device, what has none is ranked behind them. */
+static bool is_untimed(const kiln_sample *sample, bool timed)
+{
+    return timed && sample->status == KILN_OK && !sample->result->measured && !sample->result->estimated;
+}
+
 static void add_row(rows *r, const kiln_sample *sample, size_t rank)
 {
     const kiln_result *result = sample->result;
-    double seconds = tune_seconds(result);
+    const bool untimed = is_untimed(sample, r->timed);
+    double seconds = untimed ? 0 : tune_seconds(result);
     table_cell(&r->table, "%s", r->rank ? cli_printf("%s%zu", r->ties && sample->tied ? "= " : "", rank + 1) : "");
     for (size_t i = 0; i < r->objectives->count; i++)
         if (has_column(r->objectives->items[i]))
-            table_cell(&r->table, "%s", cli_significant(sample->objectives[i], 4));
-    table_cell(&r->table, "%s", seconds > 0 ? cli_printf("%.3f", seconds / r->unit) : "");
-    table_cell(&r->table, "%s", r->flops && result->flops > 0 ? cli_printf("%.1f", result->flops / seconds / 1e9) : "");
-    table_cell(&r->table, "%s", r->bytes && result->bytes > 0 ? cli_printf("%.1f", result->bytes / seconds / 1e9) : "");
-    table_cell(&r->table, "%s", r->roofline ? cli_printf("%.1f %%", 100 * result->roofline) : "");
+            table_cell(&r->table, "%s", untimed ? "" : cli_significant(sample->objectives[i], 4));
+    table_cell(&r->table, "%s", untimed ? "none" : seconds > 0 ? cli_printf("%.3f", seconds / r->unit) : "");
+    table_cell(&r->table, "%s",
+               r->flops && result->flops > 0 && !untimed ? cli_printf("%.1f", result->flops / seconds / 1e9) : "");
+    table_cell(&r->table, "%s",
+               r->bytes && result->bytes > 0 && !untimed ? cli_printf("%.1f", result->bytes / seconds / 1e9) : "");
+    table_cell(&r->table, "%s", r->roofline && !untimed ? cli_printf("%.1f %%", 100 * result->roofline) : "");
     for (size_t i = 0; i < r->metrics.count; i++) {
         double value;
         bool known = cli_find_number(result->metrics.text, r->metrics.items[i], &value);
@@ -417,9 +426,14 @@ static void show_totals(const kiln_tuning *tuning)
 }
 
 /* Of which device and sizes the estimates are, where the user did not choose them. */
-static void show_estimate(const cli *c, const tune_view *view)
+static void show_estimate(const cli *c, const tune_view *view, const kiln_tuning *tuning)
 {
+    size_t none = 0;
+    for (size_t i = 0; i < kiln_tuning_count(tuning); i++)
+        none += is_untimed(kiln_tuning_sample(tuning, i), true);
     out_puts("  estimated by the simulator's model, not measured\n");
+    if (none)
+        out_printf("  %s could not be estimated: ranked behind the others\n", cli_whole(none));
     if (!view->device_named && !c->args.arch)
         out_puts("  there is no GPU here: --arch sm_80, or --device, chooses another one to estimate\n");
     const kiln_size_set *set = kiln_spec_size_set(c->spec, 0); /* a GPU's default */
@@ -462,7 +476,7 @@ void tune_text(cli *c, const tune_view *view, const kiln_tuning *tuning)
         out_puts("\n");
         show_ranked(c, tuning, best);
         if (best->result->estimated)
-            show_estimate(c, view);
+            show_estimate(c, view, tuning);
         else if (!best->result->measured && best->result->host_seconds > 0)
             out_puts("  simulated: wall time of the interpreter, not a measurement\n");
         show_verdict(tuning, best);

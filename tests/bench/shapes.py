@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+"""gemm beside cuBLAS over thirty shapes: for each the peer is run, then a search of --seconds.
+
+  shapes.py [--seconds 60] [--only TEXT] > shapes.tsv
+
+A line a shape: its name, type, the time of the best configuration found, that configuration, the peer's time, how many
+times as fast Kiln is, configurations tried. Then the geometric mean and the least of these. Needs nvcc, unless
+KILN_PEER names tests/bench/peers/gemm.cu as it was built; KILN is the command."""
+import argparse
+import json
+import math
+import os
+import subprocess
+import sys
+import tempfile
+
+BENCH = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(BENCH))
+SQUARES = {"bf16": (512, 1024, 1536, 2048, 3072, 4096, 6144, 8192), "f16": (768, 2048, 4096, 8192)}
+SHAPES = [(kind, n, n, n, 0) for kind, sizes in SQUARES.items() for n in sizes] + [  # type, M, N, K, B by columns
+    ("bf16", 64, 4096, 14336, 1), ("bf16", 16, 8192, 8192, 1), ("bf16", 128, 8192, 8192, 1),
+    ("f16", 256, 4096, 4096, 1), ("bf16", 8192, 128, 8192, 0), ("f16", 4096, 256, 16384, 0), ("bf16", 4096, 14336, 4096, 1),
+    ("f16", 2048, 50304, 1024, 1),
+    # no multiple of a tile; the last without rows of whole pieces of 16 bytes
+    ("bf16", 1000, 1000, 1000, 0), ("f16", 4000, 4104, 3992, 0), ("bf16", 5000, 5000, 5000, 1),
+    ("f16", 2047, 2049, 2051, 0),
+    # a long K
+    ("bf16", 512, 512, 65536, 0), ("f16", 1024, 1024, 16384, 1), ("bf16", 256, 256, 131072, 0),
+    ("bf16", 2048, 2048, 32768, 0),
+    # products whose reference takes longest
+    ("bf16", 12288, 12288, 12288, 0), ("bf16", 16384, 16384, 16384, 0)]
+
+
+def peer_seconds(peer, name, shape):
+    kind, m, n, k, columns = shape
+    out = subprocess.run([peer, f"{name}:{kind}:{m}:{n}:{k}" + (":columns" if columns else "")], check=True,
+                         capture_output=True, text=True).stdout
+    return float(out.split("\t")[3])
+
+
+def search(kiln, shape, seconds):
+    kind, m, n, k, columns = shape
+    sizes = {"M": m, "N": n, "K": k, "ELEMENT": kind, "RESULT": kind, "COLUMNS": columns}
+    command = [kiln, "tune", os.path.join(ROOT, "specs", "gemm.yaml"), "-t", str(seconds), "--no-store", "--quiet",
+               "--json"]
+    command += [word for name, value in sizes.items() for word in ("-s", f"{name}={value}")]
+    command += os.environ.get("KILN_TUNE", "").split()
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        print(done.stderr, file=sys.stderr)
+    samples = json.loads(done.stdout)["samples"] if done.stdout else []
+    good = [s for s in samples if s["status"] == "KILN_OK" and s["result"]["verified"] and s["result"]["measured"]]
+    if not good:
+        return None, len(samples)
+    return min(good, key=lambda s: s["result"]["seconds"]), len(samples)
+
+
+def main():
+    arguments = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    arguments.add_argument("--seconds", type=float, default=60)
+    arguments.add_argument("--only", default="")
+    chosen = arguments.parse_args()
+    kiln = os.environ.get("KILN", os.path.join(ROOT, "build", "release", "tools", "kiln"))
+    with tempfile.TemporaryDirectory() as folder:
+        peer = os.environ.get("KILN_PEER")
+        if not peer:
+            peer = os.path.join(folder, "gemm")
+            subprocess.run(["nvcc", "-O3", "-std=c++17", "-arch=native", "-o", peer,
+                            os.path.join(BENCH, "peers", "gemm.cu"), "-lcublas", "-lcublasLt"], check=True)
+        ratios = []
+        print("shape\ttype\tseconds\tbest\tpeer\tratio\tconfigurations")
+        for shape in SHAPES:
+            name = "x".join(str(n) for n in shape[1:4]) + (" by columns" if shape[4] else "")
+            if chosen.only not in f"{shape[0]} {name}":
+                continue
+            theirs = peer_seconds(peer, "shape", shape)
+            best, tried = search(kiln, shape, chosen.seconds)
+            if not best:
+                print(f"{name} {shape[0]}: none of {tried} configurations worked", file=sys.stderr)
+                continue
+            ours = best["result"]["seconds"]
+            ratios.append(theirs / ours)
+            params = " ".join(f"{key}={value}" for key, value in best["params"].items())
+            print(f"{name}\t{shape[0]}\t{ours:.9g}\t{best['variant']} {params}\t{theirs:.9g}\t{ratios[-1]:.3f}\t{tried}",
+                  flush=True)
+        if ratios:
+            mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+            print(f"# {len(ratios)} shapes: geometric mean {mean:.3f}, least {min(ratios):.3f}")
+
+
+main()
