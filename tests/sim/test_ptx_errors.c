@@ -136,6 +136,10 @@ static void test_modules(void)
          LINE "4; error   : Parsing error near '.maxfoo': unknown directive of a function (kernel 'f')\n"},
         {PTX_HEAD ".func f(.reg .b32 x) { ret; }\n",
          LINE "4; error   : parameters in .reg space are not supported by the simulated device (function 'f')\n"},
+        {PTX_HEAD ".entry f() { .reg .v2 .f32 v<4>; ret; }\n",
+         LINE "4; error   : ranges of vector registers are not supported by the simulated device (kernel 'f')\n"},
+        {PTX_HEAD ".entry f() { .reg .v2 .f32 v; mov.f32 v.z, 0f00000000; ret; }\n", LINE
+         "4; error   : Arguments mismatch for instruction 'mov.f32': operand 1: unknown name 'v.z' (kernel 'f')\n"},
         {PTX_HEAD ".global .texref t;\n",
          LINE "4; error   : type '.texref' is not supported by the simulated device\n"},
     };

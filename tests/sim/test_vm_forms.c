@@ -165,6 +165,7 @@ static u64 sad_u16(u64 a, u64 b, u64 c)
     int x = (uint16_t)a, y = (uint16_t)b;
     return (uint16_t)(c + (u64)(x > y ? x - y : y - x));
 }
+static u64 vector_register(u64 a, u64 b, u64 c) { return (uint32_t)((a + b) ^ (a - c)); }
 static u64 sad_u64(u64 a, u64 b, u64 c) { return c + (a > b ? a - b : b - a); }
 static int64_t low24(u64 a) { return (int64_t)(a << 40) >> 40; }
 /* 24-bit factors; lo: the low 32 bits of the 48-bit product, hi: the high 32 */
@@ -631,6 +632,9 @@ static const row rows[] = {
     {"szext.wrap.u32 $d, $a, $b;", "4444", V(ints), szext_wu},
     {"szext.wrap.s32 $d, $a, $b;", "4444", V(ints), szext_ws},
     {"and.b32 %r9, $b, 31; fns.b32 $d, $a, %r9, $c;", "4444", V(ints), fns},
+    {"{ .reg .v4 .b32 v; .reg .v2 .b32 %u, x; mov.b32 v.x, $a; add.u32 v.w, v.x, $b; sub.u32 %u.y, v.x, $c;\n"
+     " mov.b32 x.x, %u.y; xor.b32 $d, v.w, x.x; }",
+     "4444", V(ints), vector_register},
     {"sad.s32 $d, $a, $b, $c;", "4444", V(ints), sad_s32},
     {"sad.u16 $d, $a, $b, $c;", "2222", V(ints), sad_u16},
     {"sad.u64 $d, $a, $b, $c;", "8888", V(ints), sad_u64},

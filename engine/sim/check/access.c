@@ -128,7 +128,7 @@ static inline void note_read(vm_look *k, vm_cell *c, const vm_mark *me)
 static void acquire(vm_look *k, const vm_cell *c)
 {
     uint32_t known = c->published;
-    if (c->published_cta > known && vm_check_is_near(k->w->block, c->w.block)) /* the cluster's scope counts as this */
+    if (c->published_cta > known && c->w.block == k->block)
         known = c->published_cta;
     if (known <= k->clock->horizon)
         return;

@@ -354,8 +354,11 @@ bool vm_check_complete_tx(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t 
         f->phase = bar->phase;
         bar->last = flight;
     }
-    if (home != w->block) /* st.async releases; what the sender has read before may be overwritten */
-        vm_view_arrive_far(w, home, &bar->gather, false, vm_check_tick(check_of(w)));
+    const uint32_t now = vm_check_tick(check_of(w)); /* what the sender has read before may be overwritten */
+    if (home != w->block)
+        vm_view_arrive_far(w, home, &bar->gather, false, now);
+    else if (f && f->generic) /* st.async */
+        vm_view_arrive(w, &bar->gather, 1u << lane, now);
     count(bar, 0, 0, 0, bytes);
     return true;
 }

@@ -6,13 +6,28 @@
 
 #define PTX_MAX_REGISTERS (1u << 24) /* most registers that one `%r<n>` may declare */
 
+/* "v" of ".reg .v2 .f32 v;": registers v.x and v.y. */
+static bool ptx_declare_vector(ptx_parser *p, const ptx_name *name, ptx_type type, unsigned elements)
+{
+    for (unsigned k = 0; k < elements; k++) {
+        const char *text = kiln__arena_printf(&p->scratch, "%s.%c", name->text, "xyzw"[k]);
+        ptx_name *element = text ? ptx_intern(p, text, strlen(text)) : NULL;
+        if (!element)
+            return ptx_out_of_memory(p);
+        if (!ptx_declare_reg(p, element, type))
+            return false;
+    }
+    return true;
+}
+
 /* ".reg .b32 %r<9>, %x;" from after ".reg" on. */
 static bool ptx_reg_directive(ptx_parser *p)
 {
     ptx_type type;
     ptx_next(p);
-    if (ptx_is_directive(p, "v2") || ptx_is_directive(p, "v4"))
-        return ptx_unsupported(p, p->token.line, "vector registers are not supported by the simulated device");
+    const unsigned elements = ptx_is_directive(p, "v2") ? 2 : ptx_is_directive(p, "v4") ? 4 : 0;
+    if (elements)
+        ptx_next(p);
     if (p->token.kind != PTX_TOKEN_DIRECTIVE || !ptx_type_find(p->token.text, p->token.length, &type) || type > PTX_F64)
         return ptx_error(p, p->token.line, "%s is not a register type", ptx_shown(p));
     ptx_next(p);
@@ -21,7 +36,10 @@ static bool ptx_reg_directive(ptx_parser *p)
             return ptx_error(p, p->token.line, "Parsing error near %s: expected a register's name", ptx_shown(p));
         ptx_name *name = p->token.name;
         bool range = ptx_peek(p) == '<';
-        if (!range && !ptx_declare_reg(p, name, type))
+        if (range && elements)
+            return ptx_unsupported(p, p->token.line,
+                                   "ranges of vector registers are not supported by the simulated device");
+        if (!range && !(elements ? ptx_declare_vector(p, name, type, elements) : ptx_declare_reg(p, name, type)))
             return false;
         ptx_next(p);
         if (!range)

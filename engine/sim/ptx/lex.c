@@ -429,9 +429,8 @@ static size_t ptx_lex_name(const ptx_parser *p)
     const char *at = p->cursor + 1;
     while (at < p->end && is_follow(*at))
         at++;
-    /* %tid.x is one name */
-    if (*p->cursor == '%' && p->end - at > 1 && *at == '.' && strchr("xyzw", at[1]) && at[1] &&
-        !(p->end - at > 2 && is_follow(at[2])))
+    /* %tid.x is one name, and so is v.x, an element of a vector register: no modifier is a single one of these letters */
+    if (p->end - at > 1 && *at == '.' && strchr("xyzw", at[1]) && at[1] && !(p->end - at > 2 && is_follow(at[2])))
         at += 2;
     return (size_t)(at - p->cursor);
 }

@@ -229,6 +229,34 @@ K(2) bug_global(int *in, int *out, int *raw, int n)
     cluster.sync();
     out[blockIdx.x * 32 + threadIdx.x] = raw[(blockIdx.x ^ 3) * 32 + threadIdx.x]; // @global
 }
+// A flag in another block's memory: a fence for the block alone is not enough.
+__device__ void hand(int *box, volatile int *flag, int *out, unsigned rank, bool wide)
+{
+    cg::cluster_group cluster = cg::this_cluster();
+    if (threadIdx.x == 0) *flag = 0;
+    cluster.sync();
+    if (rank == 1 && threadIdx.x == 0) {
+        *cluster.map_shared_rank(box, 0) = 7; // @narrow.other
+        if (wide) __threadfence();
+        else __threadfence_block();
+        *(volatile int *)cluster.map_shared_rank((int *)flag, 0) = 1;
+    }
+    if (rank == 0 && threadIdx.x == 0) {
+        while (*flag == 0) {}
+        out[0] = *box; // @narrow
+    }
+    cluster.sync();
+}
+K(2) ok_narrow(int *in, int *out, int *raw, int n)
+{
+    __shared__ int box, flag;
+    hand(&box, &flag, out, cg::this_cluster().block_rank(), true);
+}
+K(2) bug_narrow(int *in, int *out, int *raw, int n)
+{
+    __shared__ int box, flag;
+    hand(&box, &flag, out, cg::this_cluster().block_rank(), false);
+}
 // One thread of the first block never comes to the cluster's barrier.
 K(2) bug_never(int *in, int *out, int *raw, int n)
 {

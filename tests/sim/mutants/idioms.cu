@@ -588,30 +588,30 @@ K epilogue(MAPS)
 // words of a round knows that the others have read those of the round before.
 CLUSTER(4) exchange(ARGS)
 {
-    __shared__ int box[2][4];
+    __shared__ int box[2][8];
     __shared__ u64 full[2];
-    const u32 t = threadIdx.x, rank = rank_of();
-    if (t == 0) {
+    const u32 t = threadIdx.x & 31, warp = threadIdx.x / 32, rank = rank_of();
+    if (threadIdx.x == 0) {
         INIT("full0.init", &full[0], 1);
         INIT("full1.init", &full[1], 1);
         INIT_FENCE("init.fence");
     }
     CLUSTER_SYNC("init.sync");
-    int mine = in[4 * rank + t % 4];
+    int mine = in[8 * rank + threadIdx.x % 8];
 #pragma unroll 1
     for (int k = 0; k < 6; k++) {
-        if (t == 0)
-            EXPECT("full.expect", &full[k & 1], 16);
+        if (threadIdx.x == 0)
+            EXPECT("full.expect", &full[k & 1], 32);
         if (t < 4)
-            SEND("send", far(&box[k & 1][rank], t), mine, far(&full[k & 1], t));
+            SEND("send", far(&box[k & 1][2 * rank + warp], t), mine, far(&full[k & 1], t));
         WAIT("full.wait", &full[k & 1], k / 2 & 1);
         int sum = 0;
-        for (int j = 0; j < 4; j++)
+        for (int j = 0; j < 8; j++)
             sum += box[k & 1][j];
         mine = __shfl_xor_sync(0xffffffff, sum, 1) / 2;
     }
     if (t == 0)
-        out[rank] = mine;
+        out[2 * rank + warp] = mine;
     CLUSTER_SYNC("end.sync");
 }
 
