@@ -588,8 +588,12 @@ struct group_product {
 #pragma unroll
             for (unsigned part = 0; part < parts; ++part) {
                 unsigned char *buffer = mine + (i * parts + part) % 2 * 2048;
-                if (lane == 0)
-                    tensor_store_wait<1>();
+                if (lane == 0) {
+                    if (down * parts % 2 && i == 0 && part == 0)
+                        tensor_store_wait<0>(); // the tile before ended with this buffer
+                    else
+                        tensor_store_wait<1>();
+                }
                 __syncwarp();
                 write_part(buffer, sums[i] + part * columns / 2, lane);
                 fence_async();
