@@ -116,17 +116,24 @@ static void test_while(void)
     close_all();
 }
 
-/* Runs for a moment at most; the message has `part`. */
+/* Runs for a moment at most; the message has `part`. On a busy machine the moment may be over before what it is to end
+ * has begun, so it is tried again with a longer one. */
 static void check_ended(kiln_status want, const volatile int *stop, const char *part)
 {
-    kiln_error *error = NULL;
-    const kiln_result *result = NULL;
-    kiln_run_options options = {.size = sizeof options, .sample_timeout = stop ? -1 : 0.05, .stop = stop};
-    CU_ASSERT_EQUAL(kiln_plan_run(plan, &options, &result, &error), want);
-    if (!strstr(kiln_error_message(error), part))
-        fprintf(stderr, "got %s\n", kiln_error_message(error));
-    CHECK(strstr(kiln_error_message(error), part) != NULL);
-    kiln_error_free(error);
+    bool found = false;
+    for (double limit = 0.05; !found && limit < 30; limit *= 2) {
+        kiln_error *error = NULL;
+        const kiln_result *result = NULL;
+        kiln_run_options options = {.size = sizeof options, .sample_timeout = stop ? -1 : limit, .stop = stop};
+        CU_ASSERT_EQUAL(kiln_plan_run(plan, &options, &result, &error), want);
+        found = strstr(kiln_error_message(error), part) != NULL;
+        if (!found)
+            fprintf(stderr, "with a limit of %g s: %s\n", limit, kiln_error_message(error));
+        kiln_error_free(error);
+        if (stop)
+            break;
+    }
+    CHECK(found);
 }
 
 static volatile int wish;
@@ -146,7 +153,7 @@ static void test_limits(void)
         "      - while: {read: {left: \"n[0]\"}, cond: left > 0, at_most: 1000000000000000, steps: [{fill: {buffer: y, "
         "value: 1}}]}\n",
         NULL);
-    check_ended(KILN_ERROR_TIMEOUT, NULL, "took longer than the limit of 0.05 s (sample_timeout), until round");
+    check_ended(KILN_ERROR_TIMEOUT, NULL, " s (sample_timeout), until round");
     wish = 1;
     check_ended(KILN_ERROR_INTERRUPTED, &wish, "was stopped");
     close_all();
@@ -154,7 +161,7 @@ static void test_limits(void)
               "      - repeat: {times: 1000000000000000, steps: [{launch: {kernel: add_one, grid: [0], block: [1], "
               "args: [x, y, N]}}]}\n",
               NULL);
-    check_ended(KILN_ERROR_TIMEOUT, NULL, "took longer than the limit of 0.05 s (sample_timeout), until round");
+    check_ended(KILN_ERROR_TIMEOUT, NULL, " s (sample_timeout), until round");
     close_all();
     /* A kernel that does not end: the host goes on, and touches the device no more. */
     open_plan(HEAD VARIANT ADD("add_one"), NULL);
