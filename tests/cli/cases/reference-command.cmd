@@ -58,7 +58,7 @@ done
 ls shell 2>/dev/null
 echo "--- hangs" >&2
 sed 's/python3 ref.py double/[python3, ref.py, hangs]/' scale.yaml >wrong.yaml
-kiln run wrong.yaml --allow-commands --sample-timeout 0.3
+kiln run wrong.yaml --allow-commands --sample-timeout 4
 sed 's/python3 ref.py double/absent-program/' scale.yaml >wrong.yaml
 kiln run wrong.yaml --allow-commands
 ls temporary
