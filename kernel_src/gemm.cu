@@ -289,15 +289,7 @@ struct warp_product {
                 for (unsigned half = 0; half < 2; ++half) {
                     const unsigned r = first_row + row + 16 * i + 8 * half + lane_id() / 4;
                     const unsigned c = first_column + column + 8 * j + lane_id() % 4 * 2;
-                    const float first = sums[i][j][2 * half], second = sums[i][j][2 * half + 1];
-                    result *to = C + (offset)r * N + c;
-                    if (r < M && c + 1 < N && pairs)
-                        store_pair(to, first, second);
-                    else if (r < M && c < N) {
-                        store_one(to, first);
-                        if (c + 1 < N)
-                            store_one(to + 1, second);
-                    }
+                    store_inside(C, r, c, M, N, pairs, sums[i][j][2 * half], sums[i][j][2 * half + 1]);
                 }
     }
 };
@@ -535,6 +527,7 @@ struct group_product {
                                           unsigned N) const
     {
         const unsigned r0 = first_row + warp_id() % 4 * 16 + lane_id() / 4, c0 = first_column + lane_id() % 4 * 2;
+        const bool pairs = N % 2 == 0 && is_aligned<2 * sizeof(result)>(C);
 #pragma unroll
         for (unsigned i = 0; i < down; ++i)
 #pragma unroll
@@ -542,15 +535,7 @@ struct group_product {
 #pragma unroll
                 for (unsigned half = 0; half < 2; ++half) {
                     const unsigned r = r0 + 64 * i + 8 * half, c = c0 + 8 * j;
-                    result *const to = C + (offset)r * N + c;
-                    const float first = sums[i][4 * j + 2 * half], second = sums[i][4 * j + 2 * half + 1];
-                    if (r < M && c < N && N % 2 == 0) {
-                        store_pair(to, first, second);
-                    } else if (r < M && c < N) {
-                        store_one(to, first);
-                        if (c + 1 < N)
-                            store_one(to + 1, second);
-                    }
+                    store_inside(C, r, c, M, N, pairs, sums[i][4 * j + 2 * half], sums[i][4 * j + 2 * half + 1]);
                 }
     }
 

@@ -87,22 +87,6 @@ __device__ __noinline__ void make_plain(const float *A, const float *B, float *P
     }
 }
 
-// Writes two neighbours of a row of P, those that are inside; `paired`: no row ends between two.
-__device__ __forceinline__ void store_inside(float *P, unsigned row, unsigned col, unsigned M, unsigned N, bool paired,
-                                             float first, float second)
-{
-    float *to = P + (offset)row * N + col;
-    if (row >= M || col >= N)
-        return;
-    if (paired)
-        store_pair(to, first, second);
-    else {
-        to[0] = first;
-        if (col + 1 < N)
-            to[1] = second;
-    }
-}
-
 #if (defined(MATMUL_TENSOR_3XTF32) || !defined(MATMUL_ONE)) && __CUDA_ARCH__ >= 800
 #define WARPS_M (TILE_M / WARP_M)
 #define WARPS_N (TILE_N / WARP_N)
@@ -351,8 +335,9 @@ __device__ __forceinline__ void multiply_stage(float (&sum)[TILE_N / 2], unsigne
 //
 // Against tensor_3xtf32: the same bound, as bf16 is twice as fast as tf32, and smaller errors, since all small products
 // of a step come before the large ones. Operands come straight from shared memory, in the order in which they are in
-// global memory: B too, as wgmma turns 16-bit operands over. Blocks of a cluster take each other's copies of B. One warp of the first group copies; the groups that
-// multiply take its registers for their sums, which they need twice. A group adds up while another one multiplies.
+// global memory: B too, as wgmma turns 16-bit operands over. Blocks of a cluster take each other's copies of B. One warp
+// of the first group copies; the groups that multiply take its registers for their sums, which they need twice. A group
+// adds up while another one multiplies.
 extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
     matmul_tensor_bf16x6(const __grid_constant__ tensor_map map_a, const __grid_constant__ tensor_map map_b,
                          const float *__restrict__ A, const float *__restrict__ B, float *__restrict__ P, unsigned M,

@@ -63,6 +63,24 @@ template <class T> __device__ __forceinline__ void store_one(T *to, float value)
     to->bits = (unsigned short)pack_pair(T(), value, value);
 }
 
+// Writes two neighbours of a row of an M x N matrix, those that are inside; `paired`: no row ends between two, and they
+// are aligned.
+template <class T>
+__device__ __forceinline__ void store_inside(T *matrix, unsigned row, unsigned col, unsigned M, unsigned N, bool paired,
+                                             float first, float second)
+{
+    T *to = matrix + (offset)row * N + col;
+    if (row >= M || col >= N)
+        return;
+    if (paired) {
+        store_pair(to, first, second);
+    } else {
+        store_one(to, first);
+        if (col + 1 < N)
+            store_one(to + 1, second);
+    }
+}
+
 // ---- fragments ----
 
 // Four squares of 8 rows of 16 bytes. Lane i gives the address of row i % 8 of square i / 8, a multiple of 16 bytes; of
