@@ -1,6 +1,6 @@
 // gemm.cu - C = A B on tensor cores. A is M x K by rows, B is K x N by rows or, with COLUMNS, by columns (N x K by
-// rows), C is M x N by rows. Elements are f16, bf16 or (B by columns) f8e4m3; sums are in single precision; C in f32,
-// f16 or bf16.
+// rows), C is M x N by rows. Elements are f16, bf16 or (B by columns) f8e4m3 or f32, which is cut to tf32; sums are in
+// single precision; C in f32, f16 or bf16. A batch of products of one shape has its matrices one after the other.
 //
 // Each kernel is a step from the one before: who brings the tiles, who waits for whom, where the sums are. The first
 // three take any M, N, K, 0 included: what lies outside of a matrix counts as zero and is not written. Where rows are
@@ -19,7 +19,7 @@
 #include "tensor.cuh"
 
 #ifndef ELEMENT
-#define ELEMENT 1 // of A and B: 0 f16, 1 bf16, 2 f8e4m3
+#define ELEMENT 1 // of A and B: 0 f16, 1 bf16, 2 f8e4m3, 3 f32, of which the tensor core takes 11 bits (tf32)
 #endif
 #ifndef RESULT
 #define RESULT 2 // of C: 0 f32, 1 f16, 2 bf16
@@ -60,11 +60,14 @@
 #ifndef CLUSTER_N
 #define CLUSTER_N 1 // and a tile of A
 #endif
+#ifndef BATCHED
+#define BATCHED 0 // wgmma_specialised: 1: tensor maps have the number of the product as a third coordinate
+#endif
 #ifndef STAGED
 #define STAGED 1 // wgmma_*: 1: C goes through shared memory and tensor maps; 0: threads write it
 #endif
 
-typedef choose<ELEMENT, f16, bf16, f8e4m3> element;
+typedef choose<ELEMENT, f16, bf16, f8e4m3, tf32> element;
 typedef choose<RESULT, float, f16, bf16> result;
 
 enum : unsigned {
@@ -163,6 +166,8 @@ extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N)
     gemm_wmma(const element *__restrict__ A, const element *__restrict__ B, result *__restrict__ C, unsigned M,
               unsigned N, unsigned K)
 {
+    // the block's product of a batch
+    A += (offset)blockIdx.y * M * K, B += (offset)blockIdx.y * N * K, C += (offset)blockIdx.y * M * N;
     using namespace nvcuda;
     constexpr unsigned threads = WARP * WARPS_M * WARPS_N, down = TILE_M / WARPS_M / 16, across = TILE_N / WARPS_N / 16;
     typedef choose<ELEMENT, __half, __nv_bfloat16> item;
@@ -303,6 +308,8 @@ extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N)
     gemm_mma_ldmatrix(const element *__restrict__ A, const element *__restrict__ B, result *__restrict__ C, unsigned M,
                       unsigned N, unsigned K)
 {
+    // the block's product of a batch
+    A += (offset)blockIdx.y * M * K, B += (offset)blockIdx.y * N * K, C += (offset)blockIdx.y * M * N;
     typedef warp_product product;
     extern __shared__ __align__(128) unsigned char room[];
     const matrix from_a = {A, M, K}, from_b = {B, COLUMNS ? N : K, COLUMNS ? K : N};
@@ -329,6 +336,8 @@ extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N)
     gemm_mma_async(const element *__restrict__ A, const element *__restrict__ B, result *__restrict__ C, unsigned M,
                    unsigned N, unsigned K)
 {
+    // the block's product of a batch
+    A += (offset)blockIdx.y * M * K, B += (offset)blockIdx.y * N * K, C += (offset)blockIdx.y * M * N;
     typedef warp_product product;
     extern __shared__ __align__(128) unsigned char room[];
     const matrix from_a = {A, M, K}, from_b = {B, COLUMNS ? N : K, COLUMNS ? K : N};
@@ -378,16 +387,17 @@ struct stage {
 
     // One thread begins the copies of the tile at (row, column) and k.
     static __device__ __forceinline__ void load(unsigned char *to, const tensor_map &map_a, const tensor_map &map_b,
-                                                unsigned row, unsigned column, unsigned k, barrier *full)
+                                                unsigned row, unsigned column, unsigned k, barrier *full,
+                                                unsigned product = 0)
     {
         barrier_expect(full, bytes);
 #pragma unroll
         for (unsigned i = 0; i < TILE_K / box; ++i)
-            tensor_load(to + i * a_box, map_a, (int)(k + i * box), (int)row, full);
+            begin(to + i * a_box, map_a, k + i * box, row, product, full);
 #pragma unroll
         for (unsigned i = 0; i < b_bytes / b_box; ++i)
-            tensor_load(to + a_bytes + i * b_box, map_b, (int)(COLUMNS ? k + i * box : column + i * box),
-                        (int)(COLUMNS ? column : k), full);
+            begin(to + a_bytes + i * b_box, map_b, COLUMNS ? k + i * box : column + i * box, COLUMNS ? column : k,
+                  product, full);
     }
 
     // The same for a block that is number (m, n) of its cluster: it brings the n-th share of the rows of each box of A,
@@ -413,6 +423,15 @@ struct stage {
     }
 
   private:
+    static __device__ __forceinline__ void begin(unsigned char *to, const tensor_map &map, unsigned x, unsigned y,
+                                                 unsigned product, barrier *full)
+    {
+        if (BATCHED)
+            tensor_load(to, map, (int)x, (int)y, (int)product, full);
+        else
+            tensor_load(to, map, (int)x, (int)y, full);
+    }
+
     template <unsigned readers>
     static __device__ __forceinline__ void bring(unsigned char *to, const tensor_map &map, unsigned x, unsigned y,
                                                  barrier *full, unsigned blocks)
@@ -564,7 +583,7 @@ struct group_product {
     // Each warp lays 16 rows of 128 bytes into shared memory, swizzled, and a copy by tensor map takes them out, whole
     // lines at a time, while the warp goes on: it has room for two.
     __device__ __forceinline__ void store_staged(const tensor_map &map_c, unsigned char *room, unsigned first_row,
-                                                 unsigned first_column) const
+                                                 unsigned first_column, unsigned product = 0) const
     {
         const unsigned lane = lane_id();
         unsigned char *mine = room + warp_id() % (4 * CONSUMERS) * (2 * 2048);
@@ -584,8 +603,12 @@ struct group_product {
                 fence_async();
                 __syncwarp();
                 if (lane == 0) {
-                    tensor_store(map_c, (int)(first_column + part * columns),
-                                 (int)(first_row + 64 * i + warp_id() % 4 * 16), buffer);
+                    const int x = (int)(first_column + part * columns),
+                              y = (int)(first_row + 64 * i + warp_id() % 4 * 16);
+                    if (BATCHED)
+                        tensor_store(map_c, x, y, (int)product, buffer);
+                    else
+                        tensor_store(map_c, x, y, buffer);
                     tensor_store_commit();
                 }
             }
@@ -701,16 +724,19 @@ extern "C" __global__ void __launch_bounds__(128 * CONSUMERS)
 // One warp group fills the ring, the others multiply. Against wgmma_tma: no one who multiplies waits for a free stage,
 // and registers that the producer does not need move to the sums (setmaxnreg). As many blocks as fit on the device
 // stay, and take tiles by turns: while the consumers write one tile, the producer already fills the ring for the next.
-// Unless STAGED, map_c is not used, and C may have rows of any length.
+// Unless STAGED, map_c is not used, and C may have rows of any length. With BATCHED, tiles of all products of the batch
+// are taken in a row: where a product has few tiles, no multiprocessor is idle between two.
 extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
     gemm_wgmma_specialised(const __grid_constant__ tensor_map map_a, const __grid_constant__ tensor_map map_b,
-                           const __grid_constant__ tensor_map map_c, result *C, unsigned M, unsigned N, unsigned K)
+                           const __grid_constant__ tensor_map map_c, result *C, unsigned M, unsigned N, unsigned K,
+                           unsigned batch)
 {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
     extern __shared__ __align__(16) unsigned char shared[];
     const ring ring(shared);
     const unsigned group = threadIdx.x / 128, steps = ceil_div(K, TILE_K);
-    const unsigned tiles_m = ceil_div(M, TILE_M), tiles_n = ceil_div(N, TILE_N);
+    const unsigned tiles_m = ceil_div(M, TILE_M), tiles_n = ceil_div(N, TILE_N), tiles = tiles_m * tiles_n;
+    const unsigned all = BATCHED ? tiles * batch : tiles;
     if (threadIdx.x == 0)
         ring.make(CONSUMERS);
     __syncthreads();
@@ -721,12 +747,13 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
         if (threadIdx.x % 128 == 0) {
             tensor_prefetch(map_a);
             tensor_prefetch(map_b);
-            for (unsigned tile = blockIdx.x; tile < tiles_m * tiles_n; tile += gridDim.x) {
-                const tile_place at = find_tile(tile, tiles_m, tiles_n);
+            for (unsigned tile = blockIdx.x; tile < all; tile += gridDim.x) {
+                const unsigned product = BATCHED ? tile / tiles : 0;
+                const tile_place at = find_tile(tile - product * tiles, tiles_m, tiles_n);
                 for (unsigned step = 0; step < steps; ++step, ++count) {
                     barrier_wait(ring.empty(count), ring.parity(count) ^ 1);
                     stage::load(ring.at(count), map_a, map_b, at.row * TILE_M, at.column * TILE_N, step * TILE_K,
-                                ring.full(count));
+                                ring.full(count), product);
                 }
             }
         }
@@ -735,14 +762,15 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
     if (CONSUMERS > 1)
         registers_take<CONSUMERS == 2 ? 232 : 160>();
     const unsigned down = group * group_product::down * 64;
-    for (unsigned tile = blockIdx.x; tile < tiles_m * tiles_n; tile += gridDim.x) {
-        const tile_place at = find_tile(tile, tiles_m, tiles_n);
+    for (unsigned tile = blockIdx.x; tile < all; tile += gridDim.x) {
+        const unsigned number = BATCHED ? tile / tiles : 0;
+        const tile_place at = find_tile(tile - number * tiles, tiles_m, tiles_n);
         group_product product;
         product.consume(ring, group, steps, count);
         if (STAGED)
-            product.store_staged(map_c, ring.room(), at.row * TILE_M + down, at.column * TILE_N);
+            product.store_staged(map_c, ring.room(), at.row * TILE_M + down, at.column * TILE_N, number);
         else
-            product.store(C, at.row * TILE_M + down, at.column * TILE_N, M, N);
+            product.store(C + (offset)number * M * N, at.row * TILE_M + down, at.column * TILE_N, M, N);
     }
     if (STAGED && lane_id() == 0)
         tensor_store_wait<0>();

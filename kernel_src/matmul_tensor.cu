@@ -14,6 +14,7 @@
 
 #include "async.cuh"
 #include "common.cuh"
+#include "split.cuh"
 #include "tensor.cuh"
 
 #ifndef TILE_M
@@ -46,13 +47,6 @@
 #ifndef SWIZZLE
 #define SWIZZLE 8 // block rows that are walked down before the next block column
 #endif
-
-// Whether a number can be split: zero, or a magnitude in [2^-102, 2^127).
-__device__ __forceinline__ bool is_carried(float x)
-{
-    unsigned magnitude = __float_as_uint(x) & 0x7fffffff;
-    return magnitude == 0 || magnitude - 0x0c800000 < 0x7f000000 - 0x0c800000;
-}
 
 // Where the block's tile of P begins.
 struct Corner {
@@ -240,34 +234,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
 #endif
 
 #if (defined(MATMUL_TENSOR_BF16X6) || !defined(MATMUL_ONE)) && __CUDA_ARCH__ >= 800
-// Splits a matrix into its three bf16 parts, each rows x stride, the stride a multiple of 8. A block has a piece of a
-// row, a thread four numbers. What cannot be split becomes NaN, so that every product with it does.
 extern "C" __global__ void __launch_bounds__(128)
     matmul_split(const float *__restrict__ matrix, uint2 *__restrict__ parts, unsigned rows, unsigned cols,
                  unsigned stride)
 {
-    unsigned row = blockIdx.x, col = (blockIdx.y * 128 + threadIdx.x) * 4;
-    if (col >= stride)
-        return;
-    const float *from = matrix + (offset)row * cols + col;
-    float x[4];
-    if (cols % 4 == 0 && is_aligned<16>(matrix) && col < cols)
-        unpack(x, load_quad(from));
-    else
-#pragma unroll
-        for (unsigned i = 0; i < 4; ++i)
-            x[i] = col + i < cols ? from[i] : 0.0f;
-#pragma unroll
-    for (unsigned i = 0; i < 4; ++i)
-        x[i] = is_carried(x[i]) ? x[i] : __uint_as_float(0x7fffffff);
-#pragma unroll
-    for (unsigned part = 0; part < 3; ++part) {
-        unsigned pair[2] = {pack_pair(bf16(), x[0], x[1]), pack_pair(bf16(), x[2], x[3])};
-        parts[((offset)part * rows + row) * (stride / 4) + col / 4] = {pair[0], pair[1]};
-#pragma unroll
-        for (unsigned i = 0; i < 4; ++i) // what is left, exactly
-            x[i] -= __uint_as_float(i % 2 ? pair[i / 2] & 0xffff0000 : pair[i / 2] << 16);
-    }
+    split_matrix(matrix, parts, rows, cols, stride);
 }
 #endif
 
@@ -311,24 +282,11 @@ __device__ __forceinline__ void copy_parts(const tensor_map &map_a, const tensor
     }
 }
 
-// A warp group's 64 x TILE_N: sum = what one stage adds. The six products, the smaller ones first.
+// A warp group's 64 x TILE_N: sum = what one stage adds.
 __device__ __forceinline__ void multiply_stage(float (&sum)[TILE_N / 2], unsigned a, unsigned b)
 {
-    const unsigned part_a[6] = {2, 0, 1, 1, 0, 0}, part_b[6] = {0, 2, 1, 0, 1, 0};
-    wgmma_keep(sum);
-    wgmma_fence();
-#pragma unroll
-    for (unsigned product = 0; product < 6; ++product) {
-        offset of_a = matrix_descriptor<TILE_K * 2>(a + part_a[product] * BOX_A, 0, TILE_K * 16);
-        offset of_b = matrix_descriptor<128>(b + part_b[product] * PART_B, BOX_B, 1024);
-#pragma unroll
-        for (unsigned k = 0; k < TILE_K; k += 16)
-            wgmma<bf16, TILE_N>::multiply<true>(sum, descriptor_after(of_a, k * 2), descriptor_after(of_b, k * 128),
-                                                product + k != 0);
-    }
-    wgmma_commit();
-    wgmma_wait<0>();
-    wgmma_keep(sum);
+    multiply_parts<true, TILE_N>(sum, matrix_descriptor<TILE_K * 2>(a, 0, TILE_K * 16), BOX_A, 32,
+                                 matrix_descriptor<128>(b, BOX_B, 1024), PART_B, 16 * 128, TILE_K / 16);
 }
 
 // Six products of bf16 parts by wgmma. The parts are made before, by matmul_split; tensor maps bring them.

@@ -296,8 +296,11 @@ int64_t kiln__today_ns(void);               /* since 1970, by the clock that may
 
 unsigned kiln__cpu_count(void);            /* cores this process may run on */
 void kiln__host_describe(kiln__text *out); /* its name, system, and processor: "a1, Linux 6.1 x86_64, 64 x AMD EPYC" */
-uint64_t kiln__host_memory(void);          /* bytes of physical memory, as limited by a cgroup */
-uint64_t kiln__host_memory_free(void);     /* of it, what is available now without swapping */
+/* The kind of network file system ("NFS", "Lustre") that a folder is on, where locks and shared memory may not reach other
+ * machines; NULL: none that is known. */
+const char *kiln__network_disk(const char *folder);
+uint64_t kiln__host_memory(void);      /* bytes of physical memory, as limited by a cgroup */
+uint64_t kiln__host_memory_free(void); /* of it, what is available now without swapping */
 
 /* ---- logging ---- */
 

@@ -19,6 +19,8 @@ extern char **environ;
 
 int kiln__child_start(kiln__child *child, const char *const *arguments)
 {
+    if (child->place)
+        return child->place->start(child->place->self, child, arguments);
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
         return errno;
@@ -66,6 +68,8 @@ int kiln__child_end(kiln__child *child)
 {
     if (child->socket < 0)
         return -1;
+    if (child->place)
+        return child->place->end(child->place->self, child);
     close(child->socket);
     child->socket = -1;
     /* In a host that ignores SIGCHLD the pid may belong to another process by now; the pidfd never does. */
@@ -91,6 +95,8 @@ int kiln__child_end_closed(kiln__child *child)
             continue;
     return kiln__child_end(child);
 }
+
+bool kiln__child_place_gone(const kiln__child *child) { return child->place && child->place->gone(child->place->self); }
 
 bool kiln__child_is_gone(const kiln__child *child)
 {

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base.h"
@@ -29,6 +30,26 @@ void kiln__host_describe(kiln__text *out)
     if (uname(&system) == 0)
         kiln__text_printf(out, "%s, %s %s %s, ", system.nodename, system.sysname, system.release, system.machine);
     kiln__text_printf(out, "%u x %s", kiln__cpu_count(), *model ? model : "CPU");
+}
+
+const char *kiln__network_disk(const char *folder)
+{
+    static const struct {
+        uint32_t type; /* f_type of statfs() */
+        const char *name;
+    } kinds[] = {
+        {0x6969, "NFS"},        {0x0bd00bd0, "Lustre"}, {0x47504653, "GPFS"},     {0x00c36400, "Ceph"},
+        {0x19830326, "BeeGFS"}, {0xaad7aaea, "PanFS"},  {0x5346414f, "AFS"},      {0x65735546, "FUSE"},
+        {0xfe534d42, "SMB"},    {0xff534d42, "CIFS"},   {0x517b, "SMB"},          {0x01021997, "9P"},
+        {0x01161970, "GFS2"},   {0x7461636f, "OCFS2"},  {0x20030528, "OrangeFS"},
+    };
+    struct statfs info;
+    if (statfs(folder, &info) != 0)
+        return NULL;
+    for (size_t i = 0; i < KILN__COUNT(kinds); i++)
+        if ((uint32_t)info.f_type == kinds[i].type)
+            return kinds[i].name;
+    return NULL;
 }
 
 static uint64_t read_limit(const char *path)

@@ -45,12 +45,26 @@ bool kiln__socket_send(int fd, const kiln__text *message);    /* false: it close
 bool kiln__socket_message(int fd, kiln__message_header *header, char **body);
 
 /* ---- used by the parent (child.c): a process of another program, whose standard input is a socket ---- */
-typedef struct kiln__child {
+typedef struct kiln__child kiln__child;
+
+/* Where processes are started that are not children of this one: on another machine (ranks/). A child of a place is used
+ * as any other; its socket is that of a relay, and its pid the relay's number for it. */
+typedef struct kiln__place {
+    void *self;
+    char name[96];                                                              /* for messages: "rank 3 (node7)" */
+    int (*start)(void *self, kiln__child *child, const char *const *arguments); /* as kiln__child_start() */
+    int (*end)(void *self, kiln__child *child);                                 /* as kiln__child_end() */
+    bool (*gone)(void *self); /* nothing can be started there any more: what it had is lost */
+} kiln__place;
+
+struct kiln__child {
     pid_t pid;
     int socket; /* -1: no process */
     int pidfd;
-    int wake; /* stop waiting when it becomes readable; -1: none */
-} kiln__child;
+    int wake;                 /* stop waiting when it becomes readable; -1: none */
+    const kiln__place *place; /* NULL: this machine; never changed by the functions below */
+};
+bool kiln__child_place_gone(const kiln__child *child);
 
 typedef enum kiln__io {
     KILN__IO_DONE,
@@ -62,7 +76,7 @@ typedef enum kiln__io {
 } kiln__io;
 
 /* Starts arguments[0], in a process group of its own and with no signal blocked or ignored; never forks without exec.
- * 0, or an errno. Does not change `wake`. */
+ * 0, or an errno. Does not change `wake` and `place`. */
 int kiln__child_start(kiln__child *child, const char *const *arguments);
 /* Ends it and returns its status as waitpid() gives it; -1: not known, or no process. The second function first waits a
  * short time for a process that closed its socket, so that the status is its own and not our kill. */

@@ -167,8 +167,14 @@ static bool get(kiln__cache *cache, const kiln__cache_key *key, kiln__unit *unit
     char *block = kiln__alloc(cache->mem, length);
     kiln__cache_key stored;
     kiln__unit found;
-    bool whole = block && kiln__cache_read(fd, block, length) &&
-                 kiln__cache_entry_parse(block, length, &stored, &found);
+    errno = 0;
+    bool read = block && kiln__cache_read(fd, block, length);
+    if (block && !read && errno) { /* of the disk or the file server (ESTALE): it says nothing of the entry */
+        kiln__free(cache->mem, block);
+        close(fd);
+        return false;
+    }
+    bool whole = read && kiln__cache_entry_parse(block, length, &stored, &found);
     bool hit = whole && stored.length == key->length && memcmp(stored.material, key->material, key->length) == 0;
     if (hit) {
         if (time(NULL) - info.st_mtim.tv_sec > TOUCH_SECONDS)
@@ -218,7 +224,8 @@ void kiln__cache_put(kiln__cache *cache, const kiln__cache_key *key, const kiln_
     char id[KILN__CACHE_ID + 1], name[128];
     kiln__cache_id(key, id);
     int why = 0, fd = make_temp(cache, id, name, sizeof name);
-    if (fd < 0) {
+    bool begun = fd >= 0;
+    if (!begun) {
         why = errno;
     } else {
         if (kiln__write_all(fd, bytes, length) != 0 || fsync(fd) != 0)
@@ -232,6 +239,9 @@ void kiln__cache_put(kiln__cache *cache, const kiln__cache_key *key, const kiln_
     }
     kiln__free(cache->mem, bytes);
     if (!why)
+        return;
+    /* A file server that answers late renames a second time, and finds nothing to rename. */
+    if (begun && why == ENOENT)
         return;
     if (why == EROFS || why == EACCES || why == EPERM || why == ENOENT) /* permanent */
         atomic_store(&cache->writable, false);

@@ -680,7 +680,12 @@ static void explain_line(const kiln__code_job *job, const char *line, bool ours,
         if (told[i] || !names(line, m->name))
             continue;
         told[i] = 1;
-        if (ours && m->param)
+        if (ours && m->param && names(line, "template"))
+            kiln__text_printf(out,
+                              "\n(%s is a param, here %s, and its macro replaces the template's own %s: give the param "
+                              "another name, or 'macro: false')",
+                              m->name, m->value, m->name);
+        else if (ours && m->param)
             kiln__text_printf(out, "\n(%s is a param, here %s)", m->name, m->value);
         else if (ours)
             kiln__text_printf(out, "\n(%s is a macro of the spec, here %s)", m->name, m->value);

@@ -34,6 +34,8 @@ typedef struct attempt {
     bool pch_done, pch_refused;
 } attempt;
 
+static const char device_too[] = "-default-device";
+
 enum { EXTRAS = 1, MINIMAL = 2, VERBOSE = 4, PCH = 8 }; /* which of the engine's own options an attempt uses (flags) */
 
 /* ---- which options ---- */
@@ -353,18 +355,12 @@ static kiln_status check_request(const kiln_allocator *mem, const kiln__nvrtc *n
     return KILN_OK;
 }
 
-kiln_status kiln__compile_here(const kiln_allocator *mem, kiln__nvrtc *nvrtc, const kiln__compile_request *request,
-                               const atomic_bool *cancel, double seconds, kiln__unit *unit, uint64_t *ns,
-                               kiln_error **error)
+/* One text, with as many of the engine's own options as this version of NVRTC takes. */
+static kiln_status compile_text(const kiln_allocator *mem, kiln__nvrtc *nvrtc, const kiln__compile_request *request,
+                                const flow *limits, kiln__unit *unit, kiln_error **error)
 {
-    uint64_t start = kiln__now_ns();
-    kiln_status status = kiln__nvrtc_load(nvrtc, error);
-    if (status == KILN_OK)
-        status = check_request(mem, nvrtc, request, error);
-    if (status != KILN_OK)
-        return status;
-    attempt try = {.mem = mem, .nvrtc = nvrtc, .request = request, .flow = {.cancel = cancel}};
-    try.flow.deadline = kiln__deadline_in(seconds);
+    kiln_status status = KILN_OK;
+    attempt try = {.mem = mem, .nvrtc = nvrtc, .request = request, .flow = *limits};
     unsigned own = VERBOSE;
     if (!atomic_load(&nvrtc->plain))
         own |= EXTRAS | (is_minimal(request) ? MINIMAL : 0u);
@@ -398,6 +394,121 @@ kiln_status kiln__compile_here(const kiln_allocator *mem, kiln__nvrtc *nvrtc, co
         kiln_error_free(why);
         own = fewer;
     }
+    return status;
+}
+
+/* ---- without the host's code ---- */
+
+enum { MOST_HOST_ROUNDS = 8 };
+
+static bool may_have_host_code(const kiln__compile_request *request, const kiln_error *why)
+{
+    if (request->pch_make || !why || kiln__error_is_passing(why))
+        return false;
+    for (size_t i = 0; i < request->option_count; i++)
+        if (strcmp(request->options[i], device_too) == 0)
+            return true;
+    return strstr(kiln_error_message(why), "is considered a host ") != NULL;
+}
+
+/* Copies of the texts, and the option by which functions without __device__ are the device's. */
+static bool copy_request(const kiln__compile_request *from, kiln__arena *arena, kiln__compile_request *to,
+                         kiln__include **includes)
+{
+    const char **options = kiln__arena_alloc(arena, (from->option_count + 1) * sizeof *options);
+    *includes = kiln__arena_alloc(arena, (from->include_count + 1) * sizeof **includes);
+    *to = *from;
+    to->source = kiln__arena_strdup(arena, from->source);
+    if (!options || !*includes || !to->source)
+        return false;
+    bool given = false;
+    for (size_t i = 0; i < from->option_count; i++) {
+        options[i] = from->options[i];
+        given |= strcmp(options[i], device_too) == 0;
+    }
+    if (!given)
+        options[to->option_count++] = device_too;
+    to->options = options;
+    for (size_t i = 0; i < from->include_count; i++) {
+        (*includes)[i] = from->includes[i];
+        (*includes)[i].text = kiln__arena_strdup(arena, from->includes[i].text);
+    }
+    to->includes = *includes;
+    return !arena->failed;
+}
+
+/* The declarations in which `log` has errors. False: there are none of the host alone. */
+static bool remove_host(const kiln_allocator *mem, const kiln__compile_request *less, kiln__include *includes,
+                        const char *log, kiln__text *places)
+{
+    size_t removed = kiln__host_remove(mem, (char *)less->source, less->name, log, places);
+    for (size_t i = 0; i < less->include_count; i++)
+        removed += kiln__host_remove(mem, (char *)includes[i].text, includes[i].name, log, places);
+    return removed > 0;
+}
+
+static void say_removed(const kiln_allocator *mem, const kiln__text *places, kiln_error **why)
+{
+    kiln_error *told = NULL;
+    if (!*why || places->length == 0)
+        return;
+    kiln__fail(mem, &told, KILN_ERROR_COMPILE,
+               "%s\n(left out, because it does not compile for the device: %s%s; a function that a kernel calls needs "
+               "__device__)",
+               kiln_error_message(*why), kiln__text_get(places), places->length > 200 ? ", ..." : "");
+    if (told) {
+        kiln_error_free(*why);
+        *why = told;
+    }
+}
+
+/* Compiles a source that has functions of the host too, as files for nvcc do: declarations in which NVRTC finds an error
+ * are taken out until nothing is wrong any more, or what is wrong is the device's: *why then says that. */
+static kiln_status compile_without_host(const kiln_allocator *mem, kiln__nvrtc *nvrtc,
+                                        const kiln__compile_request *request, const flow *limits, kiln__unit *unit,
+                                        kiln_error **why)
+{
+    kiln__arena arena = {.mem = mem};
+    kiln__text places = {.mem = mem};
+    kiln__compile_request less;
+    kiln__include *includes;
+    kiln_status status = KILN_ERROR_COMPILE;
+    bool again = copy_request(request, &arena, &less, &includes);
+    if (again) /* what is wrong as it is, mostly is so with -default-device too: one compile less */
+        remove_host(mem, &less, includes, kiln_error_message(*why), &places);
+    for (int round = 0; again && round < MOST_HOST_ROUNDS; round++) {
+        kiln_error_free(*why);
+        *why = NULL;
+        status = compile_text(mem, nvrtc, &less, limits, unit, why);
+        again = status == KILN_ERROR_COMPILE && *why && !kiln__error_is_passing(*why) &&
+                remove_host(mem, &less, includes, kiln_error_message(*why), &places);
+    }
+    if (status == KILN_ERROR_COMPILE)
+        say_removed(mem, &places, why);
+    kiln__text_free(&places);
+    kiln__arena_free(&arena);
+    return status;
+}
+
+kiln_status kiln__compile_here(const kiln_allocator *mem, kiln__nvrtc *nvrtc, const kiln__compile_request *request,
+                               const atomic_bool *cancel, double seconds, kiln__unit *unit, uint64_t *ns,
+                               kiln_error **error)
+{
+    uint64_t start = kiln__now_ns();
+    kiln_error *why = NULL;
+    kiln_status status = kiln__nvrtc_load(nvrtc, error);
+    if (status == KILN_OK)
+        status = check_request(mem, nvrtc, request, error);
+    if (status != KILN_OK)
+        return status;
+    flow limits = {.cancel = cancel, .deadline = kiln__deadline_in(seconds)};
+    status = compile_text(mem, nvrtc, request, &limits, unit, &why);
+    if (status == KILN_ERROR_COMPILE && may_have_host_code(request, why))
+        status = compile_without_host(mem, nvrtc, request, &limits, unit, &why);
+    if (status != KILN_OK && error && !*error)
+        *error = why;
+    else
+        kiln_error_free(why);
     if (ns)
         *ns = kiln__now_ns() - start;
     return status;

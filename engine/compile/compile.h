@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 
 #include "base.h"
+#include "wire.h"
 #include "cache.h" /* kiln__unit: the result of a compile */
 
 /* Sanitizers reserve terabytes of address space, start threads and read /proc. */
@@ -144,6 +145,11 @@ kiln_status kiln__worker_look(const kiln_allocator *mem, const char *worker, con
                               char **how, kiln_error **error);
 
 typedef struct kiln__compiler kiln__compiler;
+typedef struct kiln__compile_place { /* another machine that compiles too */
+    const kiln__place *place;
+    unsigned jobs; /* at once */
+} kiln__compile_place;
+
 typedef struct kiln__compiler_options {
     const char *worker; /* program; NULL: compile in this process */
     const char *nvrtc;  /* path of the library for the workers, from kiln__nvrtc_path() */
@@ -152,6 +158,9 @@ typedef struct kiln__compiler_options {
     double timeout;  /* seconds per compile */
     uint64_t memory; /* bytes of address space that all workers may use together; 0: three quarters of what is free */
     const kiln__log *log;
+    const kiln__compile_place
+        *places; /* used besides this machine, where there is a worker; they outlive the compiler */
+    size_t place_count;
 } kiln__compiler_options;
 kiln_status kiln__compiler_open(const kiln_allocator *mem, const kiln__compiler_options *options, kiln__nvrtc *nvrtc,
                                 kiln__compiler **compiler, kiln_error **error);

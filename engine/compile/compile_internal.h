@@ -51,6 +51,11 @@ const char *kiln__header_own(const char *name);
  * `include`: the folder of CUDA's headers. */
 void kiln__header_hints(kiln__text *text, const char *include, const char *log);
 
+/* Puts blanks in place of the declarations that have an error in `log` and nothing of the device's (__global__, __device__,
+ * __constant__, ...): of main(), of functions that call the runtime, of std:: variables. `name`: of the text in the log, if
+ * no #line says another. How many they were, 0 also where memory is lacking; where each was is added to `places`. */
+size_t kiln__host_remove(const kiln_allocator *mem, char *text, const char *name, const char *log, kiln__text *places);
+
 struct kiln__nvrtc {
     const kiln_allocator *mem;
     void *library, *builtins; /* from dlopen, NULL: not yet; builtins: see check_builtins() */
@@ -99,8 +104,9 @@ bool kiln__message_read_hello(const char *body, size_t length, kiln_status *stat
 kiln_status kiln__nesting_check(const kiln_allocator *mem, const kiln__compile_request *request, kiln_error **error);
 
 /* Permanently gives up all rights that a compile does not need: reading files other than `readable` (files and
- * folders), writing other than in the folder `writable` (NULL: none), starting programs, network connections. Holds for the calling thread and the threads that it
- * starts. False: not confined. `how` names the mechanism, or says why not. */
+ * folders), writing other than in the folder `writable` (NULL: none), starting programs, network connections. Holds
+ * for the calling thread and the threads that it starts. False: not confined. `how` names the mechanism, or says why
+ * not. */
 bool kiln__confine(const char *const *readable, size_t count, const char *writable, char *how, size_t room);
 
 #endif

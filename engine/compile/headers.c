@@ -317,7 +317,10 @@ void kiln__header_hints(kiln__text *text, const char *include, const char *log)
                           "#include of its header; min() and max() are there without std::. Put code for the host " OUT
                           ")\n",
                           name);
-    if (!told && (strstr(log, "is considered a host function") || strstr(log, "as a __host__ function")))
-        kiln__text_puts(text, "(only code for the device is compiled: put code for the host " OUT "; where functions "
-                              "that kernels call have no __device__, give the spec 'options: [-default-device]')\n");
+    at = quoted(log, "error   : Instruction '", name, sizeof name);
+    if (at && strstr(at, "not supported on .target 'sm_90'") &&
+        (strncmp(name, "wgmma", 5) == 0 || strncmp(name, "setmaxnreg", 10) == 0))
+        kiln__text_puts(text, "(give the spec 'target: [sm_90a]': this instruction is of that target alone)\n");
+    if (!told && strstr(log, "as a __host__ function"))
+        kiln__text_puts(text, "(only code for the device is compiled: put code for the host " OUT ")\n");
 }

@@ -41,7 +41,9 @@ struct kiln__compiler {
     const kiln_allocator *mem;
     kiln__log log;
     kiln__nvrtc *nvrtc;
-    char *worker, *library; /* worker NULL: compile in this process */
+    char *worker, *library;            /* worker NULL: compile in this process */
+    const kiln__compile_place *places; /* behind the slots of this machine, in this order */
+    size_t place_count, own;           /* own: slots of this machine */
     double timeout;
     uint64_t share;              /* memory of one worker */
     int wake;                    /* an eventfd: readable when the compiler closes */
@@ -217,7 +219,8 @@ static void compile_there(slot *self, kiln__compile_job *job)
     kiln__compile_request request;
     kiln__pch_use use = {0};
     const size_t skip = sizeof(kiln__message_header);
-    bool read = compiler->pch && job->prelude &&
+    /* a place has no folder of ours */
+    bool read = compiler->pch && job->prelude && !self->worker.child.place &&
                 kiln__message_read_request(job->message.data + skip, job->message.length - skip, &arena, &request);
     if (read) {
         pthread_mutex_lock(&compiler->lock);
@@ -270,6 +273,31 @@ static void try_alone(slot *self, kiln__compile_job *job)
     pthread_cond_broadcast(&compiler->work);
 }
 
+/* With the lock held: the worker's machine is gone, and nothing was wrong with the job. Another slot takes it next. */
+static void give_back(slot *self, kiln__compile_job *job)
+{
+    kiln__compiler *compiler = self->compiler;
+    self->running = NULL;
+    compiler->running--;
+    pthread_cond_broadcast(&compiler->quiet);
+    kiln__unit_free(&job->outcome.unit);
+    kiln_error_free(job->outcome.error);
+    job->outcome = (kiln__outcome){0};
+    queue *into = compiler->holds ? &compiler->held : &compiler->waiting;
+    if (job->abandoned && job->followers)
+        lead(job, into);
+    if (job->abandoned) {
+        free_job(job);
+    } else {
+        job->state = QUEUED;
+        job->next = into->first;
+        into->first = job;
+        into->last = into->last ? into->last : job;
+        into->count++;
+    }
+    pthread_cond_broadcast(&compiler->work);
+}
+
 /* With the lock held. The time counts once. */
 static void share(const kiln__compiler *compiler, kiln__compile_job *job)
 {
@@ -313,8 +341,12 @@ static void *serve(void *user)
         else
             compile_here(compiler, &job->message, &job->outcome);
         pthread_mutex_lock(&compiler->lock);
-        if (job->outcome.died && (!job->abandoned || job->followers))
+        if (job->outcome.died && (!job->abandoned || job->followers) && !kiln__child_place_gone(&self->worker.child))
             try_alone(self, job);
+        if (job->outcome.status != KILN_OK && kiln__child_place_gone(&self->worker.child)) {
+            give_back(self, job);
+            break;
+        }
         self->running = NULL;
         job->state = DONE;
         share(compiler, job);
@@ -330,21 +362,37 @@ static void *serve(void *user)
     return NULL;
 }
 
+/* Where the worker of a slot runs; NULL: here. */
+static const kiln__place *place_of(const kiln__compiler *compiler, size_t slot_index)
+{
+    size_t before = compiler->own;
+    if (slot_index < before)
+        return NULL;
+    for (size_t i = 0; i < compiler->place_count; i++) {
+        before += compiler->places[i].jobs;
+        if (slot_index < before)
+            return compiler->places[i].place;
+    }
+    return NULL;
+}
+
 /* With the lock held. Our threads must not handle the host's signals, so they start with all signals blocked. */
 static int add_slot(kiln__compiler *compiler)
 {
     slot *self = &compiler->slots[compiler->slot_count];
     self->compiler = compiler;
-    self->worker = (kiln__worker){.mem = compiler->mem,
-                                  .log = compiler->log,
-                                  .program = compiler->worker,
-                                  .library = compiler->library,
-                                  .include = kiln__nvrtc_include(compiler->nvrtc),
-                                  .identity = kiln__nvrtc_identity(compiler->nvrtc),
-                                  .timeout = compiler->timeout,
-                                  .memory = compiler->share,
-                                  .warned = &compiler->warned,
-                                  .child = {.socket = -1, .pidfd = -1, .wake = compiler->wake}};
+    self->worker = (kiln__worker){
+        .mem = compiler->mem,
+        .log = compiler->log,
+        .program = compiler->worker,
+        .library = compiler->library,
+        .include = kiln__nvrtc_include(compiler->nvrtc),
+        .identity = kiln__nvrtc_identity(compiler->nvrtc),
+        .timeout = compiler->timeout,
+        .memory = compiler->share,
+        .warned = &compiler->warned,
+        .child = {
+            .socket = -1, .pidfd = -1, .wake = compiler->wake, .place = place_of(compiler, compiler->slot_count)}};
     pthread_attr_t attributes;
     int failed = pthread_attr_init(&attributes);
     if (failed)
@@ -454,6 +502,11 @@ kiln_status kiln__compiler_open(const kiln_allocator *mem, const kiln__compiler_
         made->slot_room = 1024;
     if (worker)
         divide_memory(made, options->memory);
+    made->own = made->slot_room;
+    for (size_t i = 0; i < options->place_count && worker; i++)
+        made->slot_room += options->places[i].jobs;
+    made->places = worker ? options->places : NULL;
+    made->place_count = worker ? options->place_count : 0;
     made->slots = kiln__calloc(mem, made->slot_room, sizeof *made->slots);
     bool opened = !worker || kiln__pch_open(mem, options->pch, &made->pch);
     if (!opened || !made->library || !made->slots || (worker && !made->worker)) {

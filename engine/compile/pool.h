@@ -41,9 +41,9 @@ typedef struct kiln__worker {
     bool pch_given;      /* the running process has it */
 } kiln__worker;
 
-/* With precompiled headers of `path` (NULL: without). Sends a request and waits for the result; starts the process first if there is none. After a crash, a hang or an
- * invalid answer the process is ended, and the next call starts another. `again`: another process died with this
- * request before; for the message. */
+/* With precompiled headers of `path` (NULL: without). Sends a request and waits for the result; starts the process
+ * first if there is none. After a crash, a hang or an invalid answer the process is ended, and the next call starts
+ * another. `again`: another process died with this request before; for the message. */
 void kiln__worker_compile(kiln__worker *worker, const kiln__text *message, const char *path, bool again,
                           kiln__outcome *outcome);
 void kiln__worker_end(kiln__worker *worker);

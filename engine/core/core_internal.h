@@ -3,6 +3,7 @@
 #define KILN_CORE_INTERNAL_H
 
 #include "engine.h"
+#include "ranks.h"
 
 #define KILN__PCH_FOLDER "pch" /* of precompiled headers, in the folder of the cache */
 
@@ -32,6 +33,8 @@ const char *kiln__library_folder(kiln__arena *arena);
 bool kiln__search_path_make(kiln_engine *engine, const char *option);
 /* The compile worker: `option`, $KILN_WORKER, beside the executable, the installed one. NULL: not found. */
 const char *kiln__worker_find(kiln__arena *arena, const char *option);
+/* The cores that a process of a job may use: several of one machine share them, unless the launcher has divided them. */
+unsigned kiln__job_cores(const kiln_ranks *ranks);
 /* NULL with arena->failed unset: there is no home folder for it. */
 const char *kiln__cache_folder_find(kiln__arena *arena, const char *option);
 const char *kiln__store_path_find(kiln__arena *arena, const char *option); /* the same */

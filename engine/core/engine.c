@@ -62,8 +62,9 @@ kiln_status kiln_engine_open(const kiln_options *given, kiln_engine **engine, ki
     made->arena.mem = made->mem;
     made->log = (kiln__log){options.log, options.log_user};
     made->flags = options.flags;
-    made->jobs = options.jobs ? options.jobs : kiln__cpu_count();
+    made->jobs = options.jobs ? options.jobs : options.ranks ? kiln__job_cores(options.ranks) : kiln__cpu_count();
     made->stop = options.stop;
+    made->ranks = options.ranks && kiln_ranks_rank(options.ranks) == 0 ? options.ranks : NULL;
     made->compile_timeout = options.compile_timeout > 0 ? options.compile_timeout : DEFAULT_TIMEOUT;
     made->memory_limit = options.memory_limit;
     made->exclusive = -1;
@@ -140,6 +141,20 @@ kiln_status kiln__engine_nvrtc(kiln_engine *engine, kiln_error **error)
     return status;
 }
 
+/* The other ranks' machines, in the arena. */
+static const kiln__compile_place *list_places(kiln_engine *engine, size_t *count)
+{
+    kiln__compile_place *places = kiln__arena_alloc(&engine->arena,
+                                                    (size_t)kiln_ranks_count(engine->ranks) * sizeof *places);
+    *count = 0;
+    for (int i = 1; places && i < kiln_ranks_count(engine->ranks); i++) {
+        const kiln__rank_info *info = kiln__ranks_info(engine->ranks, i);
+        if (info)
+            places[(*count)++] = (kiln__compile_place){kiln__ranks_place(engine->ranks, i), info->jobs};
+    }
+    return places;
+}
+
 static kiln_status open_compiler(kiln_engine *engine, kiln_error **error)
 {
     if (engine->compiler)
@@ -159,6 +174,7 @@ static kiln_status open_compiler(kiln_engine *engine, kiln_error **error)
         .jobs = engine->jobs,
         .timeout = engine->compile_timeout,
         .log = &engine->log};
+    options.places = list_places(engine, &options.place_count);
     status = arena.failed ? kiln__fail_memory(error)
                           : kiln__compiler_open(engine->mem, &options, engine->nvrtc, &engine->compiler, error);
     kiln__arena_free(&arena);
@@ -167,6 +183,8 @@ static kiln_status open_compiler(kiln_engine *engine, kiln_error **error)
 
 kiln_status kiln__engine_compiler(kiln_engine *engine, kiln_error **error)
 {
+    if (engine->ranks)
+        kiln__ranks_gather(engine->ranks);
     pthread_mutex_lock(&engine->lock);
     kiln_status status = open_compiler(engine, error);
     pthread_mutex_unlock(&engine->lock);

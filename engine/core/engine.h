@@ -48,6 +48,7 @@ struct kiln_engine {
     int arch;        /* 90: the architecture to compile for */
     bool want_cubin; /* a real device: machine code instead of PTX */
 
+    kiln_ranks *ranks; /* the leader's; NULL: none. Set when the engine is opened */
     kiln__nvrtc *nvrtc;
     kiln__compiler *compiler;
     kiln__cache *cache;

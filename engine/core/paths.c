@@ -277,10 +277,11 @@ static kiln_status fail_path(const roots *where, const char *name, bool refused,
     if (list.failed)
         status = kiln__fail_memory(error);
     else if (refused)
-        status = kiln__fail(mem, error, KILN_ERROR_REFUSED,
-                            "%s: a spec may only read files below %s; allow more with "
-                            "--read-anywhere (KILN_READ_ANYWHERE)",
-                            name, kiln__text_get(&list));
+        status =
+            kiln__fail(mem, error, KILN_ERROR_REFUSED,
+                       "%s: a spec may only read files below %s; allow its folder with -I FOLDER (KILN_PATH), or any "
+                       "with --read-anywhere (KILN_READ_ANYWHERE)",
+                       name, kiln__text_get(&list));
     else
         status = kiln__fail(mem, error, KILN_ERROR_NOT_FOUND, "%s: not found; searched %s", name,
                             kiln__text_get(&list));
@@ -335,7 +336,11 @@ kiln_status kiln__engine_find_source(kiln_engine *engine, const char *spec_folde
 static kiln_status find_include(roots *where, const char *name, kiln__arena *arena, const char **path,
                                 kiln_error **error)
 {
-    kiln_status status = find(where, name, arena, path, error);
+    kiln_error *why = NULL;
+    kiln_status status = find(where, name, arena, path, &why);
+    if (status != KILN_OK && why)
+        kiln__fail(where->engine->mem, error, status, "a folder of 'include': %s", kiln_error_message(why));
+    kiln_error_free(why);
     if (status != KILN_OK || is_folder(*path))
         return status;
     return kiln__fail(where->engine->mem, error, KILN_ERROR_ARGUMENT,

@@ -99,15 +99,15 @@ static void compare_part(void *user, size_t part, size_t worker)
     comparison *c = user;
     finding f = {0};
     size_t size = kiln__type_bytes(c->got->type);
-    kiln_type type = kiln__type_part(c->got->type);
+    kiln_type type = kiln__type_part(c->got->type), wider = kiln__type_part(c->want->type);
     uint64_t first = part * c->part, last = first + c->part < c->count ? first + c->part : c->count;
     double got[2 * CHUNK], want[2 * CHUNK];
     while (first < last) {
         size_t count = last - first < CHUNK ? (size_t)(last - first) : CHUNK;
         const char *a = (const char *)c->got->data + first * size, *b = (const char *)c->want->data + first * size;
-        if (c->sampled || memcmp(a, b, count * size) != 0) {
+        if (c->sampled || type != wider || memcmp(a, b, count * size) != 0) {
             kiln__to_doubles(type, c->got->data, first * c->parts, count * c->parts, got);
-            kiln__to_doubles(type, c->want->data, first * c->parts, count * c->parts, want);
+            kiln__to_doubles(wider, c->want->data, first * c->parts, count * c->parts, want);
             for (size_t i = 0; i < count; i++)
                 if (c->sampled && is_poison(c->want, first + i)) {
                     f.left++;
@@ -118,6 +118,31 @@ static void compare_part(void *user, size_t part, size_t worker)
         first += count;
     }
     c->found[part] = f;
+}
+
+static bool has_all_of(kiln_type wider, kiln_type type)
+{
+    const kiln__type_row *a = &kiln__types[wider], *b = &kiln__types[type];
+    bool complex = kiln__type_part(type) != type;
+    if (complex || kiln__type_part(wider) != wider)
+        return complex && kiln__type_part(wider) != wider && a->bytes >= b->bytes;
+    if (kiln__type_is_float(wider))
+        return kiln__type_is_float(type) && a->exponent >= b->exponent && a->mantissa >= b->mantissa;
+    return kiln__type_is_integer(wider) && kiln__type_is_integer(type) && b->bytes < 8;
+}
+
+bool kiln__array_comparable(const kiln_array *got, const kiln_array *want, kiln_type *type)
+{
+    bool reads = kiln__type_reads(got->type, want->type), same = got->dims == want->dims;
+    uint64_t a = 1, b = 1;
+    for (int d = 0; d < got->dims; d++)
+        a *= got->shape[d];
+    for (int d = 0; d < want->dims; d++)
+        b *= want->shape[d];
+    for (int d = 0; same && d < got->dims; d++)
+        same = got->shape[d] == want->shape[d];
+    *type = reads ? got->type : want->type; /* a file does not name all types */
+    return (reads || has_all_of(want->type, got->type)) && (same || (a == b && (got->dims == 1 || want->dims == 1)));
 }
 
 static int print_number(char *out, size_t room, kiln_type type, const void *data, uint64_t index)

@@ -73,6 +73,9 @@ kiln_status kiln__npy_parse(const kiln_allocator *mem, const char *name, const v
 kiln_status kiln__npy_write(const kiln_allocator *mem, const char *path, const kiln_array *array, kiln_error **error);
 
 /* ---- comparison ---- */
+/* Whether `want` can be the reference of `got`: of the same type or one that has its values too, such as f64 for f32; of
+ * the same shape or, if one of them is flat, as many elements. *type: that of the reference's elements. */
+bool kiln__array_comparable(const kiln_array *got, const kiln_array *want, kiln_type *type);
 typedef struct kiln__difference {
     uint64_t wrong; /* elements outside the tolerance */
     uint64_t worst_index;

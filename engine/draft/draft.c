@@ -74,9 +74,7 @@ static kiln_status parse(kiln_engine *engine, const kiln__draft *draft, kiln_spe
 {
     kiln__text text = {.mem = engine->mem}, name = {.mem = engine->mem};
     kiln__draft_write(draft, &text);
-    const char *slash = strrchr(draft->path, '/');
-    kiln__text_add(&name, draft->path, slash ? (size_t)(slash + 1 - draft->path) : 0);
-    kiln__text_printf(&name, "%s.yaml", draft->name);
+    kiln__text_printf(&name, "%s/%s.yaml", draft->folder, draft->name);
     kiln_status status = text.failed || name.failed
                              ? kiln__fail_memory(error)
                              : kiln_spec_parse(engine, text.data, text.length, name.data, spec, error);
@@ -188,6 +186,23 @@ static kiln_status try_it(kiln_engine *engine, kiln__draft *draft, kiln_error **
 
 /* ---- all of it ---- */
 
+/* Where the spec stands, and the source as it has it: in the folder from which `source` leads to the file, so that what the
+ * spec may read is read here too; else beside the source. */
+static bool place(kiln__draft *draft, const char *source)
+{
+    size_t length = strlen(draft->path), behind = source ? strlen(source) : 0;
+    if (behind > 0 && behind + 1 < length && draft->path[length - behind - 1] == '/' &&
+        strcmp(draft->path + length - behind, source) == 0) {
+        draft->folder = kiln__arena_strndup(draft->arena, draft->path, length - behind - 1);
+        draft->source = source;
+    } else {
+        const char *slash = strrchr(draft->path, '/');
+        draft->folder = kiln__arena_folder(draft->arena, draft->path);
+        draft->source = slash ? slash + 1 : draft->path;
+    }
+    return draft->folder != NULL;
+}
+
 static kiln_status make(kiln_engine *engine, kiln__draft *draft, const char *text, size_t length,
                         const kiln_draft_options *options, kiln_error **error)
 {
@@ -237,13 +252,9 @@ kiln_status kiln_draft(kiln_engine *engine, const char *path, const kiln_draft_o
     } else if (memchr(text, '\0', length)) {
         status = kiln__fail(engine->mem, error, KILN_ERROR_IO, "%s: not a text file: it contains a zero byte", path);
     } else {
-        *draft = (kiln__draft){.mem = engine->mem,
-                               .arena = &arena,
-                               .path = kept,
-                               .shown = path,
-                               .source = strrchr(kept, '/') ? strrchr(kept, '/') + 1
-                                                            : kept}; /* the trial's spec stands beside the source */
-        status = make(engine, draft, text, length, &taken, error);
+        *draft = (kiln__draft){.mem = engine->mem, .arena = &arena, .path = kept, .shown = path};
+        status = place(draft, taken.source) ? make(engine, draft, text, length, &taken, error)
+                                            : kiln__fail_memory(error);
     }
     if (status == KILN_OK) {
         draft->source = taken.source ? taken.source : draft->source;

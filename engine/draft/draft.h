@@ -4,16 +4,10 @@
 
 #include "base.h"
 #include "compile.h"
+#include "spec.h"
+#include "words.h"
 
 /* ---- the source as words (scan.c) ---- */
-
-typedef struct kiln__word {
-    const char *text; /* in the source; not terminated */
-    size_t length;
-    unsigned line;
-    char kind;      /* 'w' word, '0' number, '"' text, else the character itself */
-    bool directive; /* of a line that begins with # */
-} kiln__word;
 
 typedef struct kiln__macro { /* that the source defines */
     const char *name;
@@ -25,6 +19,7 @@ typedef struct kiln__macro { /* that the source defines */
 typedef struct kiln__template_param {
     const char *name;
     bool type;      /* typename T */
+    bool flag;      /* bool F */
     size_t initial; /* the word of its default, 0: none */
 } kiln__template_param;
 
@@ -77,7 +72,13 @@ typedef struct kiln__tunable {
     bool size;                   /* it is a size that becomes a macro (bake) */
 } kiln__tunable;
 
-typedef enum kiln__role { KILN__ROLE_BUFFER, KILN__ROLE_SIZE, KILN__ROLE_SCALAR } kiln__role;
+typedef enum kiln__role {
+    KILN__ROLE_BUFFER,
+    KILN__ROLE_SIZE,
+    KILN__ROLE_SCALAR,
+    KILN__ROLE_STRUCT, /* by value; its fields are arguments too, behind those of the kernel */
+    KILN__ROLE_BYTES   /* a structure whose fields are not known */
+} kiln__role;
 
 typedef struct kiln__draft_argument { /* a parameter of the kernel */
     const char *name;
@@ -86,7 +87,12 @@ typedef struct kiln__draft_argument { /* a parameter of the kernel */
     const char *type; /* of a buffer's elements: "f32"; of a tunable that is a type: its name */
     int lanes;        /* 4 for a float4 */
     bool constant, floating;
-    bool odd; /* no type of a spec: its bytes are taken */
+    bool odd;        /* no type of a spec: its bytes are taken */
+    bool indirect;   /* a pointer to pointers */
+    size_t from, to; /* its words */
+    size_t parent;   /* of a field: the number of the structure, from 1 */
+    uint64_t count;  /* of a field: how many elements it has, an array more than one */
+    uint64_t bytes;  /* of a structure */
     /* what a run showed */
     bool seen, read, written, atomic;
     uint64_t extent; /* elements up to the last that was touched */
@@ -109,13 +115,14 @@ typedef struct kiln__axis { /* of the launch */
     const char *grid, *block; /* expressions */
     int64_t blocks, threads;  /* with the tiny sizes and the chosen values */
     const char *doubt;        /* why the grid is not certain; NULL: the source shows it */
+    const char *rows;         /* the size that it runs over, where blocks are rows of another; NULL: not known */
 } kiln__axis;
 
 typedef struct kiln__draft {
     const kiln_allocator *mem;
     kiln__arena *arena;
-    const char *path, *shown, *name,
-        *source; /* the file; for messages; the spec's name; the source as the spec has it */
+    const char *path, *shown, *name; /* the file; for messages; the spec's name */
+    const char *folder, *source;     /* where the spec stands; the source as it has it */
     kiln__scan *scan;
     const kiln__kernel *kernel;
     kiln__tunable tunables[KILN__MOST_TUNABLES];
@@ -128,7 +135,6 @@ typedef struct kiln__draft {
     const char *trouble; /* of the trial, or NULL */
     bool tried;
     unsigned shared_each; /* bytes a thread of the extern __shared__ array; 0: the first guess */
-    bool default_device;  /* functions without __device__ are the device's, or it does not compile */
 } kiln__draft;
 
 /* ---- guesses (guess.c) ---- */
@@ -139,7 +145,13 @@ void kiln__take_values(kiln__draft *draft, const kiln_setting *values, size_t co
 void kiln__guess_tunable(kiln__draft *draft, const char *name);                       /* one that the compiler misses */
 /* The arguments' names and roles by their words; probe.c corrects the types. */
 kiln_status kiln__guess_arguments(kiln__draft *draft, kiln_error **error);
+/* One field of the structure number parent - 1: the words of its type, its name, and how many '*' stand between. */
+bool kiln__guess_field(kiln__draft *draft, size_t from, size_t to, size_t name, size_t stars, uint64_t count,
+                       size_t parent);
+void kiln__guess_structs(kiln__draft *draft); /* the fields of structures by value (structs.c) */
 void kiln__guess_sizes(kiln__draft *draft);
+/* Adds a size that is no parameter of the kernel, and returns its name; NULL: there is no room. */
+const char *kiln__guess_another_size(kiln__draft *draft, const char *name);
 void kiln__guess_launch(kiln__draft *draft); /* grid and block, from the use of blockIdx and its like */
 void kiln__guess_shapes(kiln__draft *draft);
 const kiln__tunable *kiln__tunable_find(const kiln__draft *draft, const char *source); /* by its name in the source */

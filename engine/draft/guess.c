@@ -347,6 +347,10 @@ static void add_template(kiln__draft *draft, const kiln__template_param *param)
     if (param->type) {
         tunable->values = tunable->chosen = "float";
         tunable->why = "a type: float, double, half";
+    } else if (param->flag) { /* no number: it would be a narrowing conversion */
+        tunable->values = "false, true";
+        tunable->chosen = "true";
+        tunable->number = 1;
     } else if (param->initial && kiln__word_whole(draft->scan, param->initial, &value)) {
         set_around(draft, tunable, value);
     } else {
@@ -440,14 +444,17 @@ static void read_type(kiln__draft *draft, size_t from, size_t to, kiln__draft_ar
     argument->role = pointer ? KILN__ROLE_BUFFER : KILN__ROLE_SCALAR;
 }
 
-/* Whether the kernel compares something with a name, as loops and guards do with extents. */
+/* Whether the kernel compares something with a name, as loops and guards do with extents; `p.name` too. */
 static bool is_limit(const kiln__draft *draft, const char *name)
 {
     const kiln__scan *scan = draft->scan;
-    for (size_t i = draft->kernel->body_from; i < draft->kernel->body_to; i++)
+    for (size_t i = draft->kernel->body_from; i < draft->kernel->body_to; i++) {
+        size_t before = i > 2 && scan->words[i - 1].kind == '.' ? i - 3 : i - 1;
         if (kiln__word_is(scan, i, name) &&
-            (scan->words[i - 1].kind == '<' || (scan->words[i - 1].kind == '=' && scan->words[i - 2].kind == '>')))
+            (scan->words[before].kind == '<' ||
+             (scan->words[before].kind == '=' && before && scan->words[before - 1].kind == '>')))
             return true;
+    }
     return false;
 }
 
@@ -459,7 +466,7 @@ static void add_argument(kiln__draft *draft, size_t from, size_t to)
     for (size_t i = from; i < to && scan->words[i].kind != '='; i++)
         if (scan->words[i].kind == 'w' && !kiln__word_is(scan, i, "__restrict__"))
             name = i;
-    *argument = (kiln__draft_argument){0};
+    *argument = (kiln__draft_argument){.from = from, .to = to, .count = 1};
     const char *plain = name > from ? kiln__word_copy(scan, name) : "unnamed";
     read_type(draft, from, to, argument);
     if (argument->role != KILN__ROLE_BUFFER && !argument->floating && plain &&
@@ -471,6 +478,32 @@ static void add_argument(kiln__draft *draft, size_t from, size_t to)
     argument->name = plain ? free_name(draft, plain) : NULL;
     if (argument->name && argument->declared)
         draft->argument_count++;
+}
+
+bool kiln__guess_field(kiln__draft *draft, size_t from, size_t to, size_t name, size_t stars, uint64_t count,
+                       size_t parent)
+{
+    const kiln__word *words = draft->scan->words;
+    const kiln__draft_argument *of = &draft->arguments[parent - 1];
+    if (draft->argument_count == KILN__MOST_ARGUMENTS || stars > 2)
+        return false;
+    kiln__draft_argument *field = &draft->arguments[draft->argument_count];
+    *field = (kiln__draft_argument){.from = from, .to = to, .count = count, .parent = parent, .indirect = stars == 2};
+    const char *plain = kiln__word_copy(draft->scan, name);
+    read_type(draft, from, to, field);
+    if (!plain || (field->odd && stars == 0))
+        return false;
+    if (stars)
+        field->role = KILN__ROLE_BUFFER;
+    else if (!field->floating && count == 1 && field->lanes == 1 && (is_size_name(plain) || is_limit(draft, plain)))
+        field->role = KILN__ROLE_SIZE;
+    field->declared = kiln__arena_printf(draft->arena, "%.*s %.*s%s of %s",
+                                         (int)(words[to - 1].text + words[to - 1].length - words[from].text),
+                                         words[from].text, (int)stars, "**", plain, of->name);
+    field->name = free_name(draft, plain);
+    if (field->name && field->declared)
+        draft->argument_count++;
+    return true;
 }
 
 kiln_status kiln__guess_arguments(kiln__draft *draft, kiln_error **error)
@@ -503,6 +536,15 @@ static void add_size(kiln__draft *draft, const char *name, bool bake)
         draft->sizes[draft->size_count++] = (kiln__size){.name = name, .bake = bake};
 }
 
+/* Multiples of what blocks and tiles usually are, and all different, so that a run tells them apart. */
+static void set_sizes(kiln__draft *draft)
+{
+    for (size_t i = 0; i < draft->size_count; i++) {
+        draft->sizes[i].tiny = draft->size_count == 1 ? 4096 : 64 * (int64_t)(i + 1);
+        draft->sizes[i].whole = draft->size_count == 1 ? 1 << 24 : draft->size_count == 2 ? 4096 : 1024;
+    }
+}
+
 void kiln__guess_sizes(kiln__draft *draft)
 {
     for (size_t i = 0; i < draft->argument_count; i++) {
@@ -520,11 +562,17 @@ void kiln__guess_sizes(kiln__draft *draft)
     } else if (draft->size_count == 0) {
         add_size(draft, free_name(draft, "N"), false);
     }
-    /* Multiples of what blocks and tiles usually are, and all different, so that a run tells them apart. */
-    for (size_t i = 0; i < draft->size_count; i++) {
-        draft->sizes[i].tiny = draft->size_count == 1 ? 4096 : 64 * (int64_t)(i + 1);
-        draft->sizes[i].whole = draft->size_count == 1 ? 1 << 24 : draft->size_count == 2 ? 4096 : 1024;
-    }
+    set_sizes(draft);
+}
+
+const char *kiln__guess_another_size(kiln__draft *draft, const char *name)
+{
+    name = free_name(draft, name);
+    if (draft->size_count == KILN__MOST_SIZES || !name)
+        return NULL;
+    add_size(draft, name, false);
+    set_sizes(draft);
+    return name;
 }
 
 typedef struct candidate {

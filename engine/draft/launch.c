@@ -164,6 +164,12 @@ static void read_factors(const kiln__draft *draft, place p, factors *f)
 
 /* ---- the axis ---- */
 
+/* Whether a variable is set to the blockIdx.x at `at`, and nothing else. */
+static bool is_alias(const kiln__draft *draft, size_t at)
+{
+    return at > 2 && kind(draft, at - 1) == '=' && kind(draft, at - 2) == 'w' && is_one_of(draft, at + 3, ";,");
+}
+
 /* blockIdx.x in the kernel, and the variables that are set to it. */
 static size_t find_places(const kiln__draft *draft, int axis, place *list)
 {
@@ -174,9 +180,7 @@ static size_t find_places(const kiln__draft *draft, int axis, place *list)
         if (!is_member(draft, i, "blockIdx", axis))
             continue;
         list[count++] = (place){i, i + 3};
-        bool alias = kind(draft, i - 1) == '=' && kind(draft, i - 2) == 'w' &&
-                     (kind(draft, i + 3) == ';' || kind(draft, i + 3) == ',');
-        char *name = alias ? kiln__word_copy(scan, i - 2) : NULL;
+        char *name = is_alias(draft, i) ? kiln__word_copy(scan, i - 2) : NULL;
         for (size_t k = i; name && k < kernel->body_to && count < MOST_PLACES; k++)
             if (kiln__word_is(scan, k, name))
                 list[count++] = (place){k, k + 1};
@@ -209,18 +213,28 @@ static int64_t tiny_of(const kiln__draft *draft, const char *size)
     return 1;
 }
 
+/* Of `p.width` the width: where a name of a structure that is a parameter stands, its field. */
+static size_t member_of(const kiln__draft *draft, size_t at)
+{
+    for (size_t i = 0; i < draft->argument_count && kind(draft, at + 1) == '.'; i++)
+        if (draft->arguments[i].role == KILN__ROLE_STRUCT && kiln__word_is(draft->scan, at, draft->arguments[i].name))
+            return at + 2;
+    return at;
+}
+
 /* What stands from the size at `at` on: the size, or a product of sizes. */
 static limit read_limit(const kiln__draft *draft, size_t at)
 {
+    at = member_of(draft, at);
     limit found = {.text = size_named(draft, at), .tiny = 1};
     if (found.text)
         found.tiny = tiny_of(draft, found.text);
     const char *factor;
-    while (found.text && kind(draft, at + 1) == '*' && (factor = size_named(draft, at + 2)) != NULL &&
+    while (found.text && kind(draft, at + 1) == '*' && (factor = size_named(draft, member_of(draft, at + 2))) != NULL &&
            found.tiny < INT32_MAX) {
         found.text = kiln__arena_printf(draft->arena, "%s * %s", found.text, factor);
         found.tiny *= tiny_of(draft, factor);
-        at += 2;
+        at = member_of(draft, at + 2);
     }
     found.odd = found.text && is_one_of(draft, at + 1, "*/%+-<>w0.([");
     return found;
@@ -407,6 +421,39 @@ static bool has_headers(const kiln__draft *draft)
     return false;
 }
 
+/* The size that a block's number is multiplied with: `x += blockIdx.x * cols`. */
+static const char *row_length(const kiln__draft *draft, const place *places, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const char *behind = kind(draft, places[i].to) == '*' ? size_named(draft, member_of(draft, places[i].to + 1))
+                                                              : NULL;
+        const char *before = kind(draft, places[i].from - 1) == '*' ? size_named(draft, places[i].from - 2) : NULL;
+        if (behind || before)
+            return behind ? behind : before;
+    }
+    return NULL;
+}
+
+/* Where a block is a row, its number is not of the size that is the row's length: it is of the other size, or of one that
+ * the kernel needs not to know. */
+static void find_rows(kiln__draft *draft)
+{
+    place places[MOST_PLACES];
+    size_t count = find_places(draft, 0, places);
+    const char *length = row_length(draft, places, count);
+    for (size_t i = 0; i < count && length; i++) {
+        size_t variable = set_by(draft, places[i].from);
+        if (variable && limit_of(draft, variable).text)
+            length = NULL;
+    }
+    if (!length)
+        return;
+    if (draft->size_count == 1)
+        draft->axes[0].rows = kiln__guess_another_size(draft, "ROWS");
+    else if (draft->size_count == 2)
+        draft->axes[0].rows = draft->sizes[strcmp(draft->sizes[0].name, length) == 0].name;
+}
+
 static void set_axis(kiln__draft *draft, int axis, bool flat)
 {
     place places[MOST_PLACES];
@@ -419,6 +466,8 @@ static void set_axis(kiln__draft *draft, int axis, bool flat)
         size_t variable = f.count || !size.text ? set_by(draft, places[i].from) : 0;
         limit found = variable ? limit_of(draft, variable) : (limit){0};
         size = found.text ? found : size;
+        if (found.text && f.count == 0 && !f.lost && is_alias(draft, places[i].from))
+            break; /* y = blockIdx.y; if (y < height): what y is multiplied with is an index, not a share */
     }
     to->used = true;
     set_threads(draft, axis, flat, count ? &f : &none);
@@ -434,14 +483,14 @@ static void set_axis(kiln__draft *draft, int axis, bool flat)
     }
     if (count && is_divided(draft, places, count))
         to->doubt = "blockIdx is divided";
-    else if (count && !size.text)
+    else if (count && !size.text && !to->rows)
         to->doubt = "the source compares no index with a size";
     else if (count && size.odd)
         to->doubt = "an index is compared with more than a size";
-    else if (count && f.lost)
+    else if (count && f.lost && !to->rows)
         to->doubt = "what blockIdx is multiplied with is not known";
     if (!size.text) {
-        size.text = size_by_name(draft, axis);
+        size.text = to->rows ? to->rows : size_by_name(draft, axis);
         size.tiny = tiny_of(draft, size.text);
     }
     const char *share = NULL;
@@ -460,6 +509,7 @@ static void set_axis(kiln__draft *draft, int axis, bool flat)
 void kiln__guess_launch(kiln__draft *draft)
 {
     int most = 0;
+    find_rows(draft);
     for (int axis = 1; axis < 3; axis++)
         if (uses(draft, "blockIdx", axis) || uses(draft, "threadIdx", axis) || uses(draft, "blockDim", axis))
             most = axis;

@@ -1,10 +1,11 @@
 /* probe.c - what the compiler says of a source: which names are missing, and of which types a kernel's parameters are. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "draft.h"
 #include "engine.h"
 
-enum { MOST_ROUNDS = 24 };
+enum { MOST_ROUNDS = 24, MOST_STRUCT = 1024 };
 
 /* After the source: a template that has the type of one parameter in its mangled name. */
 static const char probe_text[] =
@@ -12,7 +13,8 @@ static const char probe_text[] =
     "template <class kiln_a, class... kiln_b> struct kiln_nth<0, void (*)(kiln_a, kiln_b...)> { typedef kiln_a type; };\n"
     "template <int kiln_n, class kiln_a, class... kiln_b> struct kiln_nth<kiln_n, void (*)(kiln_a, kiln_b...)> "
     ": kiln_nth<kiln_n - 1, void (*)(kiln_b...)> {};\n"
-    "template <class kiln_t> __global__ void kiln_probe() {}\n";
+    "template <class kiln_t> __global__ void kiln_probe() {}\n"
+    "template <unsigned long long kiln_s> __global__ void kiln_size() {}\n";
 
 static void fill(const kiln__draft *draft, const char *text, kiln__text *out)
 {
@@ -45,15 +47,9 @@ static kiln_status compile(kiln_engine *engine, const kiln__draft *draft, const 
     kiln__includes includes;
     kiln__compile_job *job = NULL;
     uint64_t ns = 0;
-    const char *folder = kiln__arena_folder(draft->arena, draft->path);
-    if (!folder)
-        return kiln__fail_memory(error);
-    KILN__TRY(kiln__engine_include_paths(engine, folder, draft->path, NULL, 0, draft->arena, &where, error));
+    KILN__TRY(kiln__engine_include_paths(engine, draft->folder, draft->path, NULL, 0, draft->arena, &where, error));
     KILN__TRY(kiln__includes_collect(engine->mem, draft->arena, draft->path, source, &where, &includes, error));
-    static const char *const device_too[] = {"-default-device"};
     kiln__compile_request request = {.name = draft->shown,
-                                     .options = device_too,
-                                     .option_count = draft->default_device ? 1 : 0,
                                      .source = includes.source,
                                      .includes = includes.items,
                                      .include_count = includes.count,
@@ -63,6 +59,15 @@ static kiln_status compile(kiln_engine *engine, const kiln__draft *draft, const 
     KILN__TRY(kiln__compile_start(engine->compiler, &request, &job, error));
     kiln__compile_wait(job, -1);
     return kiln__compile_take(job, unit, &ns, error);
+}
+
+/* Also within directives: of `#pragma unroll UNROLL`. */
+static bool is_in_source(const kiln__draft *draft, const char *name)
+{
+    for (size_t i = 1; i < draft->scan->count; i++)
+        if (kiln__word_is(draft->scan, i, name))
+            return true;
+    return false;
 }
 
 /* Makes a param of every name that the compiler does not know. False: of none. */
@@ -76,7 +81,7 @@ static bool add_missing(kiln__draft *draft, const char *log)
         if (strncmp(at + length, behind, sizeof behind - 1) != 0)
             continue;
         char *name = kiln__arena_strndup(draft->arena, at, length);
-        if (name && !kiln__macro_find(draft->scan, name) && kiln__words_have(draft->scan, 1, draft->scan->count, name))
+        if (name && !kiln__macro_find(draft->scan, name) && is_in_source(draft, name))
             kiln__guess_tunable(draft, name);
     }
     return draft->tunable_count > known;
@@ -102,15 +107,18 @@ bool kiln__probe_type(const char *mangled, size_t length, kiln__draft_argument *
     bool pointer = at < end && *at == 'P';
     at += pointer;
     argument->constant = false;
-    for (; at < end && strchr("KVr", *at); at++)
+    argument->indirect = false;
+    for (; at < end && strchr("KVrP", *at) && !(*at == 'P' && (!pointer || argument->indirect)); at++) {
+        argument->indirect |= *at == 'P';
         argument->constant |= *at == 'K';
+    }
     for (size_t i = 0; i < KILN__COUNT(known); i++)
         if (strlen(known[i].mangled) == (size_t)(end - at) && memcmp(known[i].mangled, at, (size_t)(end - at)) == 0) {
             argument->type = known[i].type;
             argument->lanes = known[i].lanes;
             argument->odd = false;
             argument->floating = known[i].type[0] == 'f';
-            return pointer || known[i].lanes == 1;
+            return pointer || (known[i].lanes == 1 && strcmp(known[i].type, "f16") != 0);
         }
     argument->type = "u8";
     argument->lanes = 1;
@@ -118,19 +126,20 @@ bool kiln__probe_type(const char *mangled, size_t length, kiln__draft_argument *
     return pointer && at < end && *at != 'P';
 }
 
-/* The mangled name of the probe for argument `number`: "_Z10kiln_probeIPKfEvv". */
-static const char *find_mangled(const kiln__unit *unit, const char *name, size_t *length)
+/* What stands in the mangled name of the template function `probe` with that name between `before` and `behind`, as in
+ * "_Z10kiln_probeIPKfEvv". */
+static const char *find_mangled(const kiln__unit *unit, const char *name, const char *before, const char *behind,
+                                size_t *length)
 {
-    static const char before[] = "_Z10kiln_probeI", behind[] = "Evv";
     for (const char *at = unit->lowered, *end = at + unit->lowered_length; at && at < end;) {
         const char *symbol = at + strlen(at) + 1;
         size_t whole = symbol < end ? strlen(symbol) : 0;
         if (whole == 0)
             return NULL;
-        if (strcmp(at, name) == 0 && whole > sizeof before + sizeof behind - 2 &&
-            strncmp(symbol, before, sizeof before - 1) == 0) {
-            *length = whole - (sizeof before - 1) - (sizeof behind - 1);
-            return symbol + sizeof before - 1;
+        if (strcmp(at, name) == 0 && whole > strlen(before) + strlen(behind) &&
+            strncmp(symbol, before, strlen(before)) == 0) {
+            *length = whole - strlen(before) - strlen(behind);
+            return symbol + strlen(before);
         }
         at = symbol + whole + 1;
     }
@@ -142,16 +151,27 @@ static kiln_status set_types(kiln__draft *draft, const kiln__unit *unit, const c
     for (size_t i = 0; i < draft->argument_count; i++) {
         kiln__draft_argument *argument = &draft->arguments[i], made = *argument;
         size_t length = 0;
-        const char *mangled = find_mangled(unit, names[i], &length);
+        const char *mangled = find_mangled(unit, names[i], "_Z10kiln_probeI", "Evv", &length);
         if (!mangled)
             continue;
         bool fits = kiln__probe_type(mangled, length, &made);
-        if (!fits)
-            return kiln__fail(
-                draft->mem, error, KILN_ERROR_UNSUPPORTED,
-                "%s:%u: kernel %s: its parameter '%s' is neither a number nor a pointer to numbers; write the "
-                "spec by hand, with {struct: ...}, {bytes: ...} or {pointers: ...} for it (kiln spec)",
-                draft->shown, draft->kernel->line, draft->kernel->name, argument->declared);
+        bool vector = !fits && !made.odd; /* by value, or a half: a structure of one field */
+        if (!fits) {
+            const char *bytes = find_mangled(unit, names[draft->argument_count + i], "_Z9kiln_sizeILy", "EEvv",
+                                             &length);
+            made.bytes = bytes ? strtoull(bytes, NULL, 10) : 0;
+            if (*mangled == 'P' || made.bytes == 0 || made.bytes > MOST_STRUCT)
+                return kiln__fail(
+                    draft->mem, error, KILN_ERROR_UNSUPPORTED,
+                    "%s:%u: kernel %s: its parameter '%s' is neither a number, a pointer to numbers, nor a small "
+                    "structure; write the spec by hand, with {struct: ...}, {bytes: ...} or {pointers: ...} for it "
+                    "(kiln spec)",
+                    draft->shown, draft->kernel->line, draft->kernel->name, argument->declared);
+            made.role = KILN__ROLE_STRUCT;
+            made.type = vector ? made.type : NULL;
+            *argument = made;
+            continue;
+        }
         bool pointer = *mangled == 'P';
         bool chosen = false; /* its type is a param */
         for (size_t k = 0; k < draft->tunable_count; k++)
@@ -173,8 +193,7 @@ static kiln_status set_types(kiln__draft *draft, const kiln__unit *unit, const c
 static void fail(const kiln__draft *draft, kiln_status status, const char *why, kiln_error **error)
 {
     kiln__text guesses = {.mem = draft->mem};
-    bool guessed = status == KILN_ERROR_COMPILE && !strstr(why, "cannot open source file") &&
-                   !strstr(why, "is considered a host function");
+    bool guessed = status == KILN_ERROR_COMPILE && !strstr(why, "cannot open source file");
     for (size_t i = 0; i < draft->tunable_count && guessed; i++) {
         const kiln__tunable *tunable = &draft->tunables[i];
         kiln__text_printf(&guesses, "%s%s=", i ? " " : "", tunable->source);
@@ -196,8 +215,6 @@ static void fail(const kiln__draft *draft, kiln_status status, const char *why, 
 
 static kiln_status complete(kiln_engine *engine, kiln__draft *draft, const char *text, kiln_error **error)
 {
-    const char *first = NULL; /* what was said before -default-device was tried: that fits the source as it is */
-    size_t guessed = 0;
     for (int round = 0;; round++) {
         kiln__text source = {.mem = engine->mem};
         kiln__unit unit = {0};
@@ -211,15 +228,6 @@ static kiln_status complete(kiln_engine *engine, kiln__draft *draft, const char 
         kiln__text_free(&source);
         const char *log = why ? kiln_error_message(why) : "";
         bool again = status == KILN_ERROR_COMPILE && round < MOST_ROUNDS && add_missing(draft, log);
-        bool last = status == KILN_ERROR_COMPILE && !again;
-        if (last && first) {
-            log = first;
-            draft->tunable_count = guessed;
-        } else if (last && strstr(log, "-default-device")) { /* as the compiler says itself */
-            first = kiln__arena_strdup(draft->arena, log);
-            guessed = draft->tunable_count;
-            again = draft->default_device = first != NULL;
-        }
         if (status != KILN_OK && !again && why)
             fail(draft, status, log, error);
         kiln_error_free(why);
@@ -235,15 +243,20 @@ kiln_status kiln__probe(kiln_engine *engine, kiln__draft *draft, const char *tex
     kiln__text source = {.mem = engine->mem};
     kiln__unit unit = {0};
     kiln_error *why = NULL;
-    const char *names[KILN__MOST_ARGUMENTS], *name = instance(draft);
+    const char *names[2 * KILN__MOST_ARGUMENTS], *name = instance(draft);
     fill(draft, text, &source);
     kiln__text_puts(&source, probe_text);
-    for (size_t i = 0; i < draft->argument_count; i++)
+    size_t count = draft->argument_count;
+    for (size_t i = 0; i < count; i++) {
         names[i] = kiln__arena_printf(draft->arena, "kiln_probe<kiln_nth<%zu, decltype(&%s)>::type>", i, name);
+        names[count + i] = kiln__arena_printf(draft->arena, "kiln_size<sizeof(kiln_nth<%zu, decltype(&%s)>::type)>", i,
+                                              name);
+    }
     kiln_status status = source.failed || draft->arena->failed ? kiln__fail_memory(error) : KILN_OK;
-    if (status == KILN_OK && draft->argument_count > 0) /* if that fails, the words of the source have to do */
-        if (compile(engine, draft, source.data, names, draft->argument_count, &unit, &why) == KILN_OK)
+    if (status == KILN_OK && count > 0) /* if that fails, the words of the source have to do */
+        if (compile(engine, draft, source.data, names, 2 * count, &unit, &why) == KILN_OK)
             status = set_types(draft, &unit, names, error);
+    kiln__guess_structs(draft);
     kiln__unit_free(&unit);
     kiln__text_free(&source);
     kiln_error_free(why);

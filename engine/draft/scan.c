@@ -3,125 +3,21 @@
 
 #include "draft.h"
 
-enum { MOST_WORDS = 1 << 20, MOST_FOUND = 4096, MOST_DEPTH = 64 };
+enum { MOST_FOUND = 4096, MOST_DEPTH = 64 };
 
 /* ---- words ---- */
 
-typedef struct reader {
-    const char *at, *end;
-    unsigned line;
-    bool fresh, directive; /* nothing but blanks since the line began; in a directive */
-} reader;
-
-static bool is_letter(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$' || (c & 0x80);
-}
-
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
-static bool starts(const reader *in, const char *text)
-{
-    size_t length = strlen(text);
-    return (size_t)(in->end - in->at) >= length && memcmp(in->at, text, length) == 0;
-}
-
-/* Blanks, comments and joined lines. */
-static void skip(reader *in)
-{
-    while (in->at < in->end) {
-        if (starts(in, "\\\n") || starts(in, "\\\r\n")) {
-            in->at += in->at[1] == '\r' ? 3 : 2;
-            in->line++;
-        } else if (*in->at == '\n') {
-            in->at++;
-            in->line++;
-            in->fresh = true;
-            in->directive = false;
-        } else if (starts(in, "//")) {
-            while (in->at < in->end && *in->at != '\n')
-                in->at++;
-        } else if (starts(in, "/*")) {
-            in->at += 2;
-            while (in->at < in->end && !starts(in, "*/"))
-                in->line += *in->at++ == '\n';
-            in->at += in->at < in->end ? 2 : 0;
-        } else if (*in->at == ' ' || (*in->at >= '\t' && *in->at <= '\r')) {
-            in->at++;
-        } else {
-            return;
-        }
-    }
-}
-
-/* R"x( ... )x", from after the R. */
-static void skip_raw(reader *in)
-{
-    char close[20] = ")";
-    size_t length = 1;
-    for (in->at++; in->at < in->end && *in->at != '(' && length < 18; in->at++)
-        close[length++] = *in->at;
-    close[length] = '"';
-    while (in->at < in->end && !starts(in, close))
-        in->line += *in->at++ == '\n';
-    in->at += in->at < in->end ? length + 1 : 0;
-}
-
-static void skip_quoted(reader *in)
-{
-    char quote = *in->at++;
-    while (in->at < in->end && *in->at != quote && *in->at != '\n')
-        in->at += *in->at == '\\' && in->end - in->at > 1 ? 2 : 1;
-    in->at += in->at < in->end && *in->at == quote;
-}
-
-static bool next(reader *in, kiln__word *word)
-{
-    skip(in);
-    if (in->at >= in->end)
-        return false;
-    in->directive = in->directive || (in->fresh && *in->at == '#');
-    in->fresh = false;
-    *word = (kiln__word){.text = in->at, .line = in->line, .kind = *in->at, .directive = in->directive};
-    if (is_letter(*in->at)) {
-        word->kind = 'w';
-        while (in->at < in->end && (is_letter(*in->at) || is_digit(*in->at)))
-            in->at++;
-        if (in->at < in->end && *in->at == '"' && in->at[-1] == 'R') {
-            word->kind = '"';
-            skip_raw(in);
-        }
-    } else if (is_digit(*in->at)) {
-        word->kind = '0';
-        while (in->at < in->end && (is_letter(*in->at) || is_digit(*in->at) || *in->at == '.'))
-            in->at++;
-    } else if (*in->at == '"' || *in->at == '\'') {
-        word->kind = '"';
-        skip_quoted(in);
-    } else {
-        in->at++;
-    }
-    word->length = (size_t)(in->at - word->text);
-    return true;
-}
 
 static kiln_status read_words(kiln__scan *scan, const char *text, size_t length, kiln_error **error)
 {
-    const kiln_allocator *mem = scan->arena->mem;
-    reader in = {.at = text, .end = text + length, .line = 1, .fresh = true};
-    kiln__word *words = NULL, word = {.text = "", .kind = ' '};
-    size_t capacity = 0;
-    do {
-        if (!kiln__grow(mem, &words, &capacity, scan->count + 1, sizeof *words)) {
-            kiln__free(mem, words);
-            return kiln__fail_memory(error);
-        }
-        words[scan->count++] = word;
-    } while (scan->count < MOST_WORDS && next(&in, &word));
+    kiln__word *words = kiln__words_read(scan->arena->mem, text, length, &scan->count);
+    if (!words)
+        return kiln__fail_memory(error);
     scan->words = kiln__arena_alloc(scan->arena, scan->count * sizeof *words);
     if (scan->words)
         memcpy(scan->words, words, scan->count * sizeof *words);
-    kiln__free(mem, words);
+    kiln__free(scan->arena->mem, words);
     return scan->words ? KILN_OK : kiln__fail_memory(error);
 }
 
@@ -243,7 +139,8 @@ static bool read_templates(kiln__scan *scan, size_t from, size_t to, kiln__kerne
     if (!kernel->templates)
         return false;
     for (size_t i = from; i < to;) {
-        kiln__template_param param = {.type = kiln__word_is(scan, i, "typename") || kiln__word_is(scan, i, "class")};
+        kiln__template_param param = {.type = kiln__word_is(scan, i, "typename") || kiln__word_is(scan, i, "class"),
+                                      .flag = kiln__word_is(scan, i, "bool")};
         size_t name = 0, depth = 0;
         for (; i < to && (depth > 0 || kind(scan, i) != ','); i++) {
             depth += kind(scan, i) == '<' || kind(scan, i) == '(';

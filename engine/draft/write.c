@@ -27,10 +27,7 @@ static void write_head(const kiln__draft *draft, kiln__text *out)
     }
     if (draft->trouble)
         kiln__text_printf(out, "# check: a trial run on the simulated device ended with: %s\n", draft->trouble);
-    kiln__text_printf(out, "kiln: 1\nname: %s\nsource: %s\n%s\n", draft->name, draft->source,
-                      draft->default_device
-                          ? "options: [-default-device] # it has functions without __device__, that kernels may call\n"
-                          : "");
+    kiln__text_printf(out, "kiln: 1\nname: %s\nsource: %s\n\n", draft->name, draft->source);
 }
 
 static void write_sizes(const kiln__draft *draft, kiln__text *out)
@@ -195,6 +192,86 @@ static void write_verify(const kiln__draft *draft, kiln__text *out)
     kiln__text_puts(out, first ? "# check: nothing is verified; `out: true` and `verify` do that.\n\n" : "\n");
 }
 
+/* The name of CUDA's vector: "float4". */
+static const char *vector_name(const kiln__draft *draft, const kiln__draft_argument *argument)
+{
+    static const char *const names[][2] = {{"f32", "float"}, {"f64", "double"}, {"f16", "half"}, {"i32", "int"},
+                                           {"u32", "uint"},  {"i8", "char"},    {"u8", "uchar"}};
+    for (size_t i = 0; i < KILN__COUNT(names) && argument->lanes > 1; i++)
+        if (strcmp(names[i][0], type_of(argument)) == 0)
+            return kiln__arena_printf(draft->arena, "%s%d", names[i][1], argument->lanes);
+    return type_of(argument);
+}
+
+/* [float4, 1.5, 1.5, 1.5, 1.5] */
+static void write_field(const kiln__draft *draft, const kiln__draft_argument *field, kiln__text *out)
+{
+    const char *type = vector_name(draft, field);
+    kiln__text_printf(out, "[%s", type ? type : "");
+    for (uint64_t i = 0; i < field->count * (uint64_t)field->lanes; i++)
+        kiln__text_printf(out, ", %s", field->role == KILN__ROLE_SIZE ? field->name : field->floating ? "1.5" : "1");
+    kiln__text_puts(out, "]");
+}
+
+static void write_argument(const kiln__draft *draft, size_t number, kiln__text *out)
+{
+    const kiln__draft_argument *argument = &draft->arguments[number];
+    bool first = true;
+    if (argument->role == KILN__ROLE_BUFFER && argument->indirect) {
+        kiln__text_printf(out, "{pointers: [%s]}", argument->name);
+    } else if (argument->role == KILN__ROLE_SCALAR) {
+        kiln__text_puts(out, argument->floating ? "1.5" : "1");
+    } else if (argument->role == KILN__ROLE_BYTES) {
+        kiln__text_puts(out, "{bytes: \"");
+        for (uint64_t i = 0; i < argument->bytes; i++)
+            kiln__text_puts(out, i ? " 00" : "00");
+        kiln__text_puts(out, "\"}");
+    } else if (argument->role == KILN__ROLE_STRUCT && argument->type) {
+        kiln__text_printf(out, "{struct: {%s: ", argument->name);
+        write_field(draft, argument, out);
+        kiln__text_puts(out, "}}");
+    } else if (argument->role == KILN__ROLE_STRUCT) {
+        for (size_t i = 0; i < draft->argument_count; i++) {
+            const kiln__draft_argument *field = &draft->arguments[i];
+            if (field->parent != number + 1)
+                continue;
+            kiln__text_printf(out, first ? "{struct: {%s: " : ", %s: ", field->name);
+            if (field->role == KILN__ROLE_BUFFER)
+                write_argument(draft, i, out);
+            else
+                write_field(draft, field, out);
+            first = false;
+        }
+        kiln__text_puts(out, "}}");
+    } else {
+        kiln__text_puts(out, argument->name);
+    }
+}
+
+static bool is_unsure(const kiln__draft_argument *argument)
+{
+    return argument->role == KILN__ROLE_SCALAR || argument->role == KILN__ROLE_BYTES || argument->indirect ||
+           (argument->role == KILN__ROLE_STRUCT && argument->type);
+}
+
+static void write_arguments(const kiln__draft *draft, kiln__text *out)
+{
+    kiln__text_puts(out, "  args: [");
+    for (size_t i = 0; i < draft->argument_count && draft->arguments[i].parent == 0; i++) {
+        kiln__text_puts(out, i ? ", " : "");
+        write_argument(draft, i, out);
+    }
+    kiln__text_puts(out, "]");
+    bool first = true;
+    for (size_t i = 0; i < draft->argument_count; i++) {
+        if (!is_unsure(&draft->arguments[i]))
+            continue;
+        kiln__text_printf(out, "%s %s", first ? " # check:" : ",", draft->arguments[i].name);
+        first = false;
+    }
+    kiln__text_puts(out, "\n");
+}
+
 static void write_launch(const kiln__draft *draft, kiln__text *out)
 {
     bool first = true;
@@ -243,25 +320,7 @@ static void write_launch(const kiln__draft *draft, kiln__text *out)
                               "  # check: '%s' is a texture object: add a buffer with its content, and write {texture: "
                               "BUFFER} for its 1\n  # below, with its other keys (`kiln spec`).\n",
                               draft->arguments[i].name);
-    kiln__text_puts(out, "  args: [");
-    bool values = false;
-    for (size_t i = 0; i < draft->argument_count; i++) {
-        const kiln__draft_argument *argument = &draft->arguments[i];
-        bool scalar = argument->role == KILN__ROLE_SCALAR;
-        values |= scalar;
-        kiln__text_printf(out, "%s%s", i ? ", " : "", !scalar ? argument->name : argument->floating ? "1.5" : "1");
-    }
-    kiln__text_puts(out, "]");
-    for (size_t i = 0; values && i < draft->argument_count; i++) {
-        if (draft->arguments[i].role != KILN__ROLE_SCALAR)
-            continue;
-        kiln__text_printf(out, "%s %s", values ? " # check:" : ",", draft->arguments[i].name);
-        values = false;
-        for (size_t k = i + 1; k < draft->argument_count; k++)
-            if (draft->arguments[k].role == KILN__ROLE_SCALAR)
-                kiln__text_printf(out, ", %s", draft->arguments[k].name);
-    }
-    kiln__text_puts(out, "\n");
+    write_arguments(draft, out);
 }
 
 void kiln__draft_write(const kiln__draft *draft, kiln__text *out)

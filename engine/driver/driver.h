@@ -145,6 +145,8 @@ static inline double kiln__peak_flops(const kiln_device_info *info, unsigned uni
 
 /* True if the map keeps the rules that cuda.h states for cuTensorMapEncode*; else *fault is set. */
 bool kiln__driver_tensor_map_check(const kiln__tensor_map *map, kiln__tensor_fault *fault);
+/* False: it is the simulated device, and does not have such maps. */
+bool kiln__driver_tensor_map_runs(const kiln__driver *driver, const kiln__tensor_map *map, kiln__tensor_fault *fault);
 
 CUresult kiln__driver_device_info(const kiln__driver *driver, CUdevice device, kiln_device_info *info);
 #endif

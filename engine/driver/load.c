@@ -81,6 +81,11 @@ bool kiln__driver_tensor_map_check(const kiln__tensor_map *map, kiln__tensor_fau
     return kiln__tensor_map_check(map, fault);
 }
 
+bool kiln__driver_tensor_map_runs(const kiln__driver *driver, const kiln__tensor_map *map, kiln__tensor_fault *fault)
+{
+    return !driver->simulator || kiln__tensor_map_simulated(map, fault);
+}
+
 /* 0: it can be opened; otherwise errno. */
 static int node_error(const char *node)
 {

@@ -428,6 +428,12 @@ typedef struct kiln_recording kiln_recording;
 KILN_API kiln_status kiln_recording_load(kiln_engine *engine, const char *path, kiln_recording **recording,
                                          kiln_error **error);
 KILN_API void kiln_recording_free(kiln_recording *recording); /* NULL is allowed */
+/* Gives searches of a recording a prior: the times of another one are what its configurations are expected to take, as a
+ * device's estimates would say before anything is measured. Params are found by name, all of them; configurations that the
+ * other one has not are not known. A strategy may learn how far to trust it. Once, before the recording is searched; the
+ * other one is not kept. */
+KILN_API kiln_status kiln_recording_set_prior(kiln_recording *recording, const kiln_recording *prior,
+                                              kiln_error **error);
 
 /* Writes a recorded space (Kernel Tuner's file or T4, gzipped or not) to another file: in T4 or Kernel Tuner's format,
  * gzipped if its name ends in .gz. KILN_FORMAT_AUTO keeps the format, unless the name has ".t4." in it. Nothing is

@@ -133,7 +133,7 @@ static kiln_status read_output(command *c, kiln__export *output, bool *found)
     *found = kiln__file_exists(path);
     if (!*found)
         return KILN_OK;
-    kiln__array_bytes(want->type, want->dims, want->shape, &bytes);
+    kiln__array_bytes(KILN_complex128, want->dims, want->shape, &bytes); /* it may be of a wider type */
     kiln_error *why = NULL;
     kiln_status status = kiln__npy_read_resolved(plan->mem, path, bytes, &got, &why);
     if (status != KILN_OK) {
@@ -141,16 +141,19 @@ static kiln_status read_output(command *c, kiln__export *output, bool *found)
         kiln_error_free(why);
         return status;
     }
-    bool same = kiln__type_reads(want->type, got.type) && got.dims == want->dims;
-    for (int d = 0; same && d < got.dims; d++)
-        same = got.shape[d] == want->shape[d];
-    if (same && bytes)
-        memcpy(want->data, got.data, (size_t)bytes);
-    else if (!same)
-        status = fail_at(c, KILN_ERROR_ARGUMENT,
-                         "the command '%s' wrote out/%s.npy of another type or shape than %s %s", c->verify->name,
-                         output->name, kiln__type_name(want->type),
-                         kiln__plan_buffer_find(plan, output->name)->buffer->shape_text);
+    kiln_type type;
+    if (kiln__array_comparable(want, &got, &type)) {
+        kiln__array_free(plan->mem, want);
+        *want = got;
+        want->type = type;
+        return KILN_OK;
+    }
+    kiln__text wrote = {.mem = plan->mem};
+    kiln__plan_shape_text(&wrote, got.type, got.dims, got.shape);
+    status = fail_at(c, KILN_ERROR_ARGUMENT, "the command '%s' wrote out/%s.npy as %s, but the buffer is %s %s",
+                     c->verify->name, output->name, kiln__text_get(&wrote), kiln__type_name(want->type),
+                     kiln__plan_buffer_find(plan, output->name)->buffer->shape_text);
+    kiln__text_free(&wrote);
     kiln__array_free(plan->mem, &got);
     return status;
 }

@@ -163,7 +163,7 @@ kiln_status kiln__plan_no_buffer(const kiln_plan *plan, const char *name, kiln_e
 
 /* ---- files ---- */
 
-static void shape_text(kiln__text *out, kiln_type type, int dims, const uint64_t *shape)
+void kiln__plan_shape_text(kiln__text *out, kiln_type type, int dims, const uint64_t *shape)
 {
     kiln__text_printf(out, "%s[", kiln__type_name(type));
     for (int d = 0; d < dims; d++)
@@ -243,10 +243,11 @@ static kiln_status adopt(kiln_plan *plan, kiln__plan_buffer *b, const kiln_array
     if (!same) {
         kiln__text text = {.mem = plan->mem};
         kiln__text_printf(&text, "%s holds ", from);
-        shape_text(&text, array->type, array->dims, array->shape);
+        kiln__plan_shape_text(&text, array->type, array->dims, array->shape);
         kiln__text_printf(&text, ", but buffer %s is ", b->buffer->name);
-        shape_text(&text, b->buffer->type_known ? b->type : array->type, b->buffer->dims < 0 ? array->dims : b->dims,
-                   b->buffer->dims < 0 ? array->shape : b->shape);
+        kiln__plan_shape_text(&text, b->buffer->type_known ? b->type : array->type,
+                              b->buffer->dims < 0 ? array->dims : b->dims,
+                              b->buffer->dims < 0 ? array->shape : b->shape);
         kiln_status status = kiln__fail(plan->mem, error, KILN_ERROR_ARGUMENT, "%s", kiln__text_get(&text));
         kiln__text_free(&text);
         return status;
@@ -358,7 +359,7 @@ static kiln_status content_key(kiln_plan *plan, kiln__plan_buffer *b, kiln_error
         kiln__fill_values v;
         status = fill_values(plan, fill, &v, error);
         kiln__text_puts(&key, "fill ");
-        shape_text(&key, b->type, b->dims, b->shape);
+        kiln__plan_shape_text(&key, b->type, b->dims, b->shape);
         if (status == KILN_OK && v.integers)
             kiln__text_printf(&key, " %d %" PRId64 " %" PRId64 " %" PRIu64, (int)v.kind, v.ia, v.ib, v.seed);
         else if (status == KILN_OK)

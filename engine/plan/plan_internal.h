@@ -271,6 +271,9 @@ kiln_status kiln__plan_diag(kiln_plan *plan, kiln__diag *diag, kiln_status statu
 kiln_status kiln__plan_fail_at(kiln_plan *plan, kiln_error **error, kiln_status status, kiln__pos pos,
                                const char *format, ...) KILN__PRINTF(5, 6);
 
+/* "f32 [7, 9]" */
+void kiln__plan_shape_text(kiln__text *out, kiln_type type, int dims, const uint64_t *shape);
+
 /* ---- calls.c: the arguments of host functions ---- */
 typedef struct kiln__call_args {
     kiln_plan *plan;

@@ -325,8 +325,7 @@ static kiln_status encode(making *m, void *to)
            : result == CUDA_ERROR_NOT_SUPPORTED
                ? kiln__plan_fail_at(m->plan, m->error, KILN_ERROR_UNSUPPORTED, m->arg->pos,
                                     "argument %zu of %s: %s, or its driver, has no such tensor maps: they need compute "
-                                    "capability 9.0 and CUDA 12, and the simulated device has no interleave, no "
-                                    "packed types and no atoms but 16",
+                                    "capability 9.0 and CUDA 12, packed types and atoms but 16 a later one",
                                     m->number, m->kernel, m->plan->engine->info.name)
                : kiln__driver_fail(driver, m->plan->mem, result, m->error, "making the tensor map of '%s'",
                                    m->arg->text);
@@ -360,6 +359,9 @@ kiln_status kiln__tensor_map_make(kiln_plan *plan, const kiln__argument *arg, co
         status = set_modes(&m);
     if (status == KILN_OK && !kiln__driver_tensor_map_check(&m.map, &fault))
         status = fail_at(&m, place_of(&m, fault.field), "argument %zu of %s: %s", number, kernel->name, fault.text);
+    if (status == KILN_OK && !kiln__driver_tensor_map_runs(&plan->engine->driver, &m.map, &fault))
+        status = kiln__plan_fail_at(plan, error, KILN_ERROR_UNSUPPORTED, place_of(&m, fault.field),
+                                    "argument %zu of %s: %s", number, kernel->name, fault.text);
     if (status == KILN_OK)
         status = check_extent(&m, address - m.buffer->pointer);
     return status == KILN_OK ? encode(&m, to) : status;

@@ -163,6 +163,21 @@ static kiln_status add_renamed(kiln_plan *plan, const kiln__verify *verify, kiln
     return KILN_OK;
 }
 
+/* What the spec names and the function does not ask for is a mistake mostly: it computes something else than is meant. The
+ * names stand first, in order. What an input exports is named by parts. */
+static void warn_unread(kiln_plan *plan, const kiln__verify *verify, const kiln__call_args *args)
+{
+    kiln__text names = {.mem = plan->mem};
+    for (size_t i = 0; i < verify->arg_count; i++)
+        for (size_t k = 0; k < args->count && k < verify->arg_count; k++)
+            if (strcmp(args->args[k].name, verify->args[i].name) == 0 && !args->args[k].read)
+                kiln__text_printf(&names, "%s'%s'", names.length ? ", " : "", verify->args[i].name);
+    if (names.length && !names.failed)
+        kiln__logf(&plan->engine->log, KILN_LOG_WARNING, "%s: the reference of '%s', %s, did not ask for %s",
+                   plan->spec->name, verify->buffer, verify->name, names.data);
+    kiln__text_free(&names);
+}
+
 /* *own: it looked at the variant's own inputs, or for something that is not there. */
 static kiln_status by_host(kiln_plan *plan, const kiln__verify *verify, bool *own, kiln__export **outputs,
                            kiln_error **error)
@@ -190,6 +205,8 @@ static kiln_status by_host(kiln_plan *plan, const kiln__verify *verify, bool *ow
     }
     if (status == KILN_OK)
         status = kiln__plan_call(plan, verify->name, KILN_HOST_REFERENCE, &args, verify->pos, NULL, error);
+    if (status == KILN_OK)
+        warn_unread(plan, verify, &args);
     *own = args.missed;
     for (size_t i = shared; i < args.count; i++)
         *own = *own || args.args[i].read;
@@ -373,6 +390,22 @@ void kiln__type_tolerance(kiln_type type, double *rtol, double *atol)
     *atol = kiln__types[type].atol;
 }
 
+static kiln_status fail_shape(kiln_plan *plan, const kiln__verify *verify, const kiln_array *got,
+                              const kiln_array *want, kiln_error **error)
+{
+    kiln__text text = {.mem = plan->mem};
+    kiln__text_printf(&text, "the reference for '%s'%s%s is ", verify->buffer, verify->name ? ", " : "",
+                      verify->name ? verify->name : "");
+    kiln__plan_shape_text(&text, want->type, want->dims, want->shape);
+    kiln__text_puts(&text, ", but the buffer is ");
+    kiln__plan_shape_text(&text, got->type, got->dims, got->shape);
+    kiln_status status = text.failed
+                             ? kiln__fail_memory(error)
+                             : kiln__plan_fail_at(plan, error, KILN_ERROR_ARGUMENT, verify->pos, "%s", text.data);
+    kiln__text_free(&text);
+    return status;
+}
+
 static kiln_status compare_one(kiln_plan *plan, const kiln__verify *verify, const kiln_array *got,
                                kiln__difference *difference, kiln_error **error)
 {
@@ -389,17 +422,11 @@ static kiln_status compare_one(kiln_plan *plan, const kiln__verify *verify, cons
     status = kiln__plan_diag(plan, &diag, KILN_ERROR_SPEC, error);
     if (status != KILN_OK)
         return status;
-    bool same = kiln__type_reads(got->type, want->type) && got->dims == want->dims;
-    for (int d = 0; same && d < got->dims; d++)
-        same = got->shape[d] == want->shape[d];
-    if (!same)
-        return kiln__fail(plan->mem, error, KILN_ERROR_ARGUMENT,
-                          "%s: the reference for %s has another type or shape than the buffer", plan->spec->name,
-                          verify->buffer);
+    kiln_array typed = *want;
+    if (!kiln__array_comparable(got, want, &typed.type))
+        return fail_shape(plan, verify, got, want, error);
     if (!verify->exact && rtol == 0 && atol == 0)
         kiln__type_tolerance(got->type, &rtol, &atol);
-    kiln_array typed = *want;
-    typed.type = got->type; /* a file does not name all types */
     if (verify->sampled)
         kiln__array_compare_sample(verify->buffer, got, &typed, verify->exact, rtol, atol, difference);
     else

@@ -21,6 +21,77 @@ kiln_status kiln_recording_load(kiln_engine *engine, const char *path, kiln_reco
     return status;
 }
 
+/* Where each value of one recording is in the other. */
+typedef struct value_map {
+    size_t param;
+    uint32_t *positions; /* UINT32_MAX: it is not there */
+} value_map;
+
+static kiln_status map_values(const kiln_recording *from, const kiln_recording *to, kiln__arena *arena, value_map *maps,
+                              kiln_error **error)
+{
+    for (size_t i = 0; i < to->param_count; i++) {
+        const kiln__axis_values *wanted = &to->params[i], *there = NULL;
+        for (size_t k = 0; k < from->param_count && !there; k++)
+            there = strcmp(from->params[k].name, wanted->name) == 0 ? &from->params[k] : NULL;
+        if (!there)
+            return kiln__fail(to->mem, error, KILN_ERROR_ARGUMENT, "%s is no prior of %s: it has no param '%s'",
+                              from->path, to->path, wanted->name);
+        maps[there - from->params].param = i;
+        uint32_t *positions = kiln__arena_alloc(arena, there->count * sizeof *positions);
+        if (!positions)
+            return kiln__fail_memory(error);
+        maps[there - from->params].positions = positions;
+        for (size_t v = 0; v < there->count; v++) {
+            positions[v] = UINT32_MAX;
+            for (size_t w = 0; w < wanted->count; w++)
+                if (kiln__value_equal(there->values[v], wanted->values[w]))
+                    positions[v] = (uint32_t)w;
+        }
+    }
+    return KILN_OK;
+}
+
+/* The row of one recording that has the values of a row of the other; NULL: none. */
+static kiln__recording_row *same_row(kiln_recording *r, const kiln__recording_row *row, const kiln_recording *from,
+                                     const value_map *maps, uint32_t *point)
+{
+    bool holds = true;
+    memset(point, 0, r->points.width * sizeof *point);
+    for (size_t i = 0; i < from->param_count && holds; i++) {
+        if (!maps[i].positions) /* a param that only `from` has */
+            continue;
+        point[1 + maps[i].param] = maps[i].positions[row->positions[i]];
+        holds = point[1 + maps[i].param] != UINT32_MAX;
+    }
+    if (!holds || r->points.holds(r->points.user, point, &holds, NULL) != KILN_OK || !holds)
+        return NULL;
+    return &r->rows[kiln__recording_find_row(r, point) - r->rows];
+}
+
+kiln_status kiln_recording_set_prior(kiln_recording *recording, const kiln_recording *prior, kiln_error **error)
+{
+    KILN__NEEDS(NULL, error, recording);
+    KILN__NEEDS(recording->mem, error, prior);
+    kiln_recording *r = recording;
+    kiln__arena arena = {.mem = r->mem};
+    size_t known = 0;
+    value_map *maps = kiln__arena_alloc(&arena, (prior->param_count + 1) * sizeof *maps);
+    uint32_t *point = kiln__arena_alloc(&arena, r->points.width * sizeof *point);
+    kiln_status status = arena.failed ? kiln__fail_memory(error) : map_values(prior, r, &arena, maps, error);
+    for (size_t i = 0; i < prior->row_count && status == KILN_OK; i++) {
+        kiln__recording_row *row = same_row(r, &prior->rows[i], prior, maps, point);
+        if (row)
+            row->prior = prior->rows[i].seconds;
+        known += row != NULL;
+    }
+    if (status == KILN_OK && known == 0)
+        status = kiln__fail(r->mem, error, KILN_ERROR_ARGUMENT,
+                            "%s is no prior of %s: they have no configuration in common", prior->path, r->path);
+    kiln__arena_free(&arena);
+    return status;
+}
+
 kiln_status kiln_recording_convert(kiln_engine *engine, const char *from, const char *to, kiln_format format,
                                    kiln_error **error)
 {

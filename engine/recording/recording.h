@@ -9,6 +9,7 @@ typedef struct kiln__recording_row {
     double seconds;                    /* HUGE_VAL: it failed */
     const char *failure;               /* the file's word for it; NULL: it did not */
     double compile, verify, benchmark; /* seconds that it cost */
+    double prior;                      /* what it is expected to take; 0: not known */
 } kiln__recording_row;
 
 typedef struct kiln__axis_values {

@@ -92,6 +92,9 @@ kiln_status kiln__replay_open(const struct kiln_recording *r, const kiln__strate
     p->point = kiln__calloc(r->mem, r->points.width, sizeof *p->point);
     kiln_status status = p->point ? kiln__search_open(&r->points, strategy, seed, &p->search, error)
                                   : kiln__fail_memory(error);
+    for (size_t i = 0; i < r->row_count && status == KILN_OK; i++)
+        if (r->rows[i].prior > 0)
+            status = kiln__search_hint(p->search, r->coords + i * r->points.width, r->rows[i].prior, error);
     if (status != KILN_OK) {
         kiln__replay_free(p);
         return status;

@@ -10,9 +10,10 @@
 #include "search_internal.h"
 
 enum { MOST = KILN__GAUSSIAN_MOST, LANES = 8 };
+enum { POOL_EFFORT = 250000 }; /* distances on axes to random points for each proposal; others each time */
 /* What a proposal may spend on changes of lengths and noise, in sixths of the additions and products of a factor. What
  * is left over is kept, up to the second figure. */
-enum { EFFORT = 360000, MOST_EFFORT = 4 * EFFORT };
+enum { EFFORT = 240000, MOST_EFFORT = 4 * EFFORT };
 
 static const double between_parts = 0.3; /* covariance of points of different parts */
 static const double worst_goal = 1.2;    /* logarithms of the ratio to the best are cut off here */
@@ -20,14 +21,19 @@ static const double least_worst = 0.1;   /* of a failure, where all that ran is 
 static const double first_noise = 0.01, least_noise = 1e-4, most_noise = 1;
 static const double most_length = 20; /* of an axis, whose positions are from 0 to 1; the least: 1 / this */
 static const double cost_weight = 0.3;
+static const double trust_spread = 0.5, least_scale = 0.01, doubt = 4; /* set_trust() */
+enum { DOUBT_AFTER = 8 };
 
 struct kiln__gaussian {
-    size_t count, axes;
+    size_t count, axes, parts;
     const uint32_t *entries; /* of the answers */
     double noise, scale;     /* scale: the variance of the goals */
     uint64_t effort;         /* left for changes of lengths and noise */
     double goal_mean;
-    double goals[MOST], costs[MOST], by_goal[MOST], by_cost[MOST];
+    double trust, prior_mean; /* goals are from `trust` times what was expected, above its mean */
+    double priors[MOST];
+    double goals[MOST], costs[MOST];
+    double by_both[MOST];                           /* the weights of covariances for goals and costs together */
     double factor[MOST * MOST], trial[MOST * MOST]; /* lower triangles, a row after the other */
     double apart[MOST * MOST];                      /* squared distances */
     uint32_t part[MOST];
@@ -37,7 +43,7 @@ struct kiln__gaussian {
 
 /* ---- the factor ---- */
 
-static double dot(const double *one, const double *other, size_t n)
+static inline double dot(const double *one, const double *other, size_t n)
 {
     double sums[4] = {0};
     size_t i = 0;
@@ -175,6 +181,7 @@ static void take_answer(const kiln__search *s, kiln__gaussian *g, uint32_t entry
     const kiln__part *part = &s->points->parts[point[0]];
     size_t i = g->count++;
     g->part[i] = point[0];
+    g->priors[i] = fmin(kiln__prior_of(s, point), worst_goal);
     for (size_t a = 0; a < part->axis_count; a++) {
         uint32_t values = part->axes[a].values;
         g->at[a * MOST + i] = values > 1 ? (double)point[1 + a] / (double)(values - 1) : 0;
@@ -214,6 +221,34 @@ static void set_goals(const kiln__search *s, kiln__gaussian *g)
     g->goal_mean = centre(g->goals, g->count);
 }
 
+/* How far hints can be trusted: the factor with which they explain the goals best, near 1 while little is known (a normal
+ * prior), and nearer 0 the less they explain. Takes what they explain from the goals. */
+static void set_trust(const kiln__search *s, kiln__gaussian *g)
+{
+    double priors[MOST], goals[MOST] = {0}, mean = 0, both = 0, square = 0, left = 0, n = (double)g->count;
+    if (!s->prior)
+        return;
+    for (size_t i = 0; i < g->count; i++)
+        mean += g->priors[i] / n;
+    for (size_t i = 0; i < g->count; i++)
+        goals[i] = g->priors[i] - mean;
+    solve(g, g->factor, goals, priors);
+    solve(g, g->factor, g->goals, goals);
+    both = dot(priors, goals, g->count);
+    square = dot(priors, priors, g->count);
+    double pull = fmax(g->scale, least_scale) / (trust_spread * trust_spread);
+    double trust = (both + pull) / (square + pull);
+    for (size_t i = 0; i < g->count; i++)
+        left += (goals[i] - trust * priors[i]) * (goals[i] - trust * priors[i]) / n;
+    double chance = doubt * left / (trust * trust * square + 1e-300); /* what is explained where there is nothing */
+    if (g->count >= DOUBT_AFTER)
+        trust *= fmax(0, 1 - chance);
+    g->trust = trust;
+    g->prior_mean = mean;
+    for (size_t i = 0; i < g->count; i++)
+        g->goals[i] -= trust * (g->priors[i] - mean);
+}
+
 /* Their logarithms, from the mean of those that are known. */
 static void set_costs(const kiln__search *s, kiln__gaussian *g)
 {
@@ -237,6 +272,7 @@ static kiln__gaussian *open_gaussian(const kiln__search *s)
     if (!g)
         return NULL;
     g->axes = axes;
+    g->parts = s->points->part_count;
     g->noise = first_noise;
     g->weights = kiln__calloc(s->mem, axes + 1, sizeof *g->weights);
     g->at = kiln__calloc(s->mem, (axes + 1) * MOST, sizeof *g->at);
@@ -248,6 +284,8 @@ static kiln__gaussian *open_gaussian(const kiln__search *s)
         g->weights[a] = 1;
     return g;
 }
+
+double kiln__gaussian_trust(const kiln__gaussian *g) { return g ? g->trust : 1; }
 
 void kiln__gaussian_free(const kiln__search *s, kiln__gaussian *g)
 {
@@ -264,6 +302,7 @@ kiln_status kiln__gaussian_learn(kiln__search *s, kiln__gaussian **made, const u
     if (!*made && !(*made = open_gaussian(s)))
         return kiln__fail_memory(error);
     kiln__gaussian *g = *made;
+    double both[MOST];
     g->entries = entries;
     *usable = true;
     while (g->count < count && *usable) {
@@ -273,71 +312,155 @@ kiln_status kiln__gaussian_learn(kiln__search *s, kiln__gaussian **made, const u
     if (!*usable)
         return KILN_OK;
     set_goals(s, g);
+    set_trust(s, g);
     set_costs(s, g);
     double best = likelihood(g, g->factor, 0, 0);
     uint64_t price = (uint64_t)g->count * g->count * (g->count + 30);
     g->effort = g->effort + EFFORT < MOST_EFFORT ? g->effort + EFFORT : MOST_EFFORT;
     for (; g->effort >= price; g->effort -= price)
         improve(s, g, &best);
-    solve(g, g->factor, g->goals, g->by_goal);
-    solve_back(g, g->by_goal);
-    solve(g, g->factor, g->costs, g->by_cost);
-    solve_back(g, g->by_cost);
+    for (size_t i = 0; i < g->count; i++)
+        both[i] = g->goals[i] + cost_weight * g->costs[i];
+    solve(g, g->factor, both, g->by_both);
+    solve_back(g, g->by_both);
     return KILN_OK;
 }
 
 /* ---- choosing ---- */
 
-/* The covariances of a point with all rows. */
-static void relate(const kiln__search *s, const kiln__gaussian *g, const uint32_t *point, double *out)
+/* Adds what an axis adds to the squared distances of a position from all rows, `weight` times. */
+static void add_axis(const kiln__search *s, const kiln__gaussian *g, uint32_t part, size_t axis, uint32_t position,
+                     double weight, double *apart)
 {
-    const kiln__part *part = &s->points->parts[point[0]];
+    const kiln__part_axis *on = &s->points->parts[part].axes[axis];
+    const double *at = g->at + axis * MOST;
+    if (on->values < 2)
+        return;
+    double here = (double)position / (double)(on->values - 1);
     size_t padded = (g->count + LANES - 1) / LANES * LANES; /* whole vectors: MOST is a multiple of LANES */
-    memset(out, 0, padded * sizeof *out);
-    for (size_t a = 0; a < part->axis_count; a++) {
-        uint32_t values = part->axes[a].values;
-        const double *at = g->at + a * MOST;
-        double here = values > 1 ? (double)point[1 + a] / (double)(values - 1) : 0, weight = g->weights[a];
-        if (values < 2)
-            continue;
-        if (part->axes[a].ordered)
-            for (size_t i = 0; i < padded; i += LANES)
-                for (size_t k = i; k < i + LANES; k++)
-                    out[k] += weight * (here - at[k]) * (here - at[k]);
-        else
-            for (size_t i = 0; i < g->count; i++)
-                out[i] += at[i] != here ? weight : 0;
-    }
-    for (size_t i = 0; i < padded; i += LANES)
-        for (size_t k = i; k < i + LANES; k++)
-            out[k] = covariance(out[k]);
-    for (size_t i = 0; i < g->count; i++)
-        if (g->part[i] != point[0])
-            out[i] = between_parts;
+    if (on->ordered)
+        for (size_t i = 0; i < padded; i += LANES)
+            for (size_t k = i; k < i + LANES; k++)
+                apart[k] += weight * (here - at[k]) * (here - at[k]);
+    else
+        for (size_t i = 0; i < g->count; i++)
+            apart[i] += at[i] != here ? weight : 0;
 }
 
-const uint32_t *kiln__gaussian_choose(const kiln__search *s, const kiln__gaussian *g, const uint32_t *const *points,
+/* The squared distances of a point from all rows of its part. */
+static void distances(const kiln__search *s, const kiln__gaussian *g, const uint32_t *point, double *apart)
+{
+    memset(apart, 0, MOST * sizeof *apart);
+    for (size_t a = 0; a < s->points->parts[point[0]].axis_count; a++)
+        add_axis(s, g, point[0], a, point[1 + a], g->weights[a], apart);
+}
+
+/* The covariances of a point with all rows; the largest of them. */
+static double relate(const kiln__gaussian *g, uint32_t part, const double *apart, double *out)
+{
+    size_t padded = (g->count + LANES - 1) / LANES * LANES;
+    double nearest[LANES] = {0};
+    for (size_t i = 0; i < padded; i += LANES)
+        for (size_t k = i; k < i + LANES; k++)
+            out[k] = covariance(apart[k] > 0 ? apart[k] : 0);
+    for (size_t i = 0; i < g->count && g->parts > 1; i++)
+        if (g->part[i] != part)
+            out[i] = between_parts;
+    for (size_t i = g->count; i < padded; i++)
+        out[i] = 0;
+    for (size_t i = 0; i < padded; i += LANES)
+        for (size_t k = 0; k < LANES; k++)
+            nearest[k] = out[i + k] > nearest[k] ? out[i + k] : nearest[k];
+    for (size_t k = 1; k < LANES; k++)
+        nearest[0] = nearest[k] > nearest[0] ? nearest[k] : nearest[0];
+    return nearest[0];
+}
+
+/* The covariances of a candidate with all rows, the largest returned. A neighbour is as far from the rows as the point
+ * that it is one of (around: these distances), except on one axis. */
+static double relate_item(const kiln__search *s, const kiln__gaussian *g, const kiln__batch *b, size_t i,
+                          const double *around, double *related)
+{
+    double apart[MOST];
+    const uint32_t *point = b->points + i * s->width, axis = b->items[i].axis;
+    if (b->used && axis < g->axes) {
+        memcpy(apart, around, sizeof apart);
+        add_axis(s, g, point[0], axis, kiln__search_point(s, b->around)[1 + axis], -g->weights[axis], apart);
+        add_axis(s, g, point[0], axis, point[1 + axis], g->weights[axis], apart);
+    } else {
+        distances(s, g, point, apart);
+    }
+    return relate(g, point[0], apart, related);
+}
+
+/* What each candidate of a batch is expected to be worth, and the least that it may be: all rows together tell at least
+ * as much as the nearest one, so the spread is at most what that leaves. */
+static void judge(const kiln__search *s, const kiln__gaussian *g, kiln__batch *b, double boldness)
+{
+    double around[MOST], related[MOST];
+    if (b->used)
+        distances(s, g, kiln__search_point(s, b->around), around);
+    size_t each = b->used ? 1 : 1 + b->count * g->count * g->axes / POOL_EFFORT;
+    for (size_t i = 0; i < b->count; i++) {
+        kiln__candidate *c = &b->items[i];
+        c->least = HUGE_VAL;
+        if (c->known || i % each != s->told_count % each)
+            continue;
+        double nearest = relate_item(s, g, b, i, around, related);
+        c->worth = g->goal_mean + dot(related, g->by_both, g->count);
+        if (s->prior)
+            c->worth += g->trust * (fmin((double)c->prior, worst_goal) - g->prior_mean);
+        c->least = c->worth - boldness * sqrt(fmax(0, g->scale * (1 - nearest * nearest / (1 + g->noise))));
+    }
+}
+
+/* Its worth less the spread; not all of that is computed if it turns out to be above `limit`. */
+static double spread_out(const kiln__search *s, const kiln__gaussian *g, const kiln__batch *b, size_t item,
+                         double boldness, double limit)
+{
+    double around[MOST], related[MOST], solved[MOST], left = 1, worth = b->items[item].worth;
+    if (b->used)
+        distances(s, g, kiln__search_point(s, b->around), around);
+    relate_item(s, g, b, item, around, related);
+    for (size_t i = 0; i < g->count; i++) {
+        solved[i] = (related[i] - dot(g->factor + i * MOST, solved, i)) / g->factor[i * MOST + i];
+        left -= solved[i] * solved[i];
+        if (i % LANES == 0 && worth - boldness * sqrt(fmax(0, g->scale * left)) >= limit)
+            break;
+    }
+    return worth - boldness * sqrt(fmax(0, g->scale * left));
+}
+
+const uint32_t *kiln__gaussian_choose(const kiln__search *s, kiln__gaussian *g, kiln__batch *const *batches,
                                       size_t count, double boldness)
 {
     const uint32_t *best = NULL;
-    double least = 0, related[MOST], solved[MOST] = {0};
-    for (size_t p = 0; p < count; p++) {
-        double nearest = 0;
-        relate(s, g, points[p], related);
-        for (size_t i = 0; i < g->count; i++)
-            nearest = related[i] > nearest ? related[i] : nearest;
-        double worth = g->goal_mean + dot(related, g->by_goal, g->count) +
-                       cost_weight * dot(related, g->by_cost, g->count);
-        /* All rows together tell at least as much as the nearest one, so the spread is at most this. */
-        double most = sqrt(g->scale * (1 - nearest * nearest / (1 + g->noise)));
-        if (best && worth - boldness * most >= least)
+    double best_worth = HUGE_VAL;
+    for (size_t n = 0; n < count; n++)
+        judge(s, g, batches[n], boldness);
+    for (;;) { /* the most hopeful first, so that few spreads are computed */
+        size_t batch = count, item = 0;
+        for (size_t n = 0; n < count; n++)
+            for (size_t i = 0; i < batches[n]->count; i++) {
+                const kiln__candidate *c = &batches[n]->items[i];
+                if (c->known || !(c->least < HUGE_VAL) ||
+                    (batch < count && c->least >= batches[batch]->items[item].least))
+                    continue;
+                batch = n;
+                item = i;
+            }
+        if (batch == count || batches[batch]->items[item].least >= best_worth)
+            return best;
+        kiln__batch *b = batches[batch];
+        const uint32_t *point = b->points + item * s->width;
+        b->items[item].known = kiln__search_find(s, point) != KILN__NO_ENTRY;
+        if (b->items[item].known)
             continue;
-        solve(g, g->factor, related, solved);
-        worth -= boldness * sqrt(fmax(0, g->scale * (1 - dot(solved, solved, g->count))));
-        if (!best || worth < least) {
-            best = points[p];
-            least = worth;
+        double worth = spread_out(s, g, b, item, boldness, best_worth);
+        b->items[item].least = HUGE_VAL; /* not again */
+        if (worth < best_worth) {
+            best_worth = worth;
+            best = point;
         }
     }
-    return best;
 }

@@ -38,8 +38,14 @@ kiln_status kiln__strategy_named(const kiln_allocator *mem, const char *name, co
 #undef X
     };
     const char *near = kiln__nearest(name, names, KILN__COUNT(names));
-    return kiln__fail(mem, error, KILN_ERROR_NOT_FOUND, "there is no strategy '%s'%s%s%s", name,
-                      near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    static const char all[] = ""
+#define X(each, about) " " #each
+        KILN__STRATEGIES(X)
+#undef X
+        ;
+    return near ? kiln__fail(mem, error, KILN_ERROR_NOT_FOUND, "there is no strategy '%s'; did you mean '%s'?", name,
+                             near)
+                : kiln__fail(mem, error, KILN_ERROR_NOT_FOUND, "there is no strategy '%s'; there are%s", name, all);
 }
 
 bool kiln__strategy_in_order(const kiln__strategy *strategy) { return strategy == &kiln__strategy_exhaustive; }
@@ -180,6 +186,7 @@ void kiln__search_free(kiln__search *s)
         return;
     if (s->strategy->end && s->state)
         s->strategy->end(s, s->state);
+    kiln__prior_free(s, s->prior);
     kiln__free(s->mem, s->state);
     kiln__free(s->mem, s->next);
     kiln__free(s->mem, s->table);
@@ -194,6 +201,8 @@ kiln_status kiln__search_ask(kiln__search *s, uint32_t *point, bool *found, kiln
     kiln_status status = KILN_OK;
     uint32_t tag = 0;
     bool have = false, more = s->strategy->propose != NULL;
+    if (!kiln__prior_open(s))
+        return kiln__fail_memory(error);
     for (unsigned i = 0; i < TRIES && more && !have; i++) {
         status = s->strategy->propose(s, s->state, &tag, &more, error);
         if (status == KILN_OK && more && kiln__search_find(s, s->next) == KILN__NO_ENTRY)

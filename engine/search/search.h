@@ -29,6 +29,10 @@ typedef struct kiln__search kiln__search;
 kiln_status kiln__search_open(const kiln__points *points, const kiln__strategy *strategy, uint64_t seed,
                               kiln__search **search, kiln_error **error);
 void kiln__search_free(kiln__search *search); /* NULL is fine */
+/* What a point is expected to take, in any unit: an estimate, or what it took elsewhere; HUGE_VAL: it should fail.
+ * Before the first point; of any number of points, in any order; one that is not valid is left out, the first of
+ * several counts. Strategies may do without it, and learn how far it can be trusted. */
+kiln_status kiln__search_hint(kiln__search *search, const uint32_t *point, double value, kiln_error **error);
 /* The next point to try: valid, and none twice; *found is false when all were proposed. It may be called before earlier
  * points were answered: a strategy that needs an answer then returns a random point. */
 kiln_status kiln__search_ask(kiln__search *search, uint32_t *point, bool *found, kiln_error **error);

@@ -2,6 +2,7 @@
 #ifndef KILN_SEARCH_INTERNAL_H
 #define KILN_SEARCH_INTERNAL_H
 
+#include "forest.h"
 #include "search.h"
 
 #define KILN__NO_ENTRY SIZE_MAX
@@ -22,6 +23,8 @@ struct kiln__strategy {
     void (*end)(kiln__search *s, void *state); /* frees what the state holds; may be NULL */
 };
 
+typedef struct kiln__prior kiln__prior; /* prior.c */
+
 struct kiln__search {
     const kiln__points *points;
     const kiln_allocator *mem;
@@ -38,6 +41,7 @@ struct kiln__search {
     size_t table_size;
     size_t told_count, best; /* best: KILN__NO_ENTRY while all failed */
     uint32_t *next;          /* width: what is being proposed */
+    kiln__prior *prior;      /* NULL: no hints */
     void *state;
 };
 
@@ -52,15 +56,42 @@ kiln_status kiln__search_draw(kiln__search *s, bool *found, kiln_error **error);
 /* Changes `changes` axes of s->next that have more than one value to other values. */
 void kiln__search_kick(kiln__search *s, unsigned changes);
 
+/* What is expected of points: logarithms, from 0 for the best to KILN__PRIOR_MOST. */
+#define KILN__PRIOR_MOST 2.0
+bool kiln__prior_open(kiln__search *s); /* after the hints; false: no memory */
+void kiln__prior_free(const kiln__search *s, kiln__prior *prior);
+double kiln__prior_of(const kiln__search *s, const uint32_t *point);    /* 0: there are no hints */
+const uint32_t *kiln__prior_ranked(const kiln__search *s, size_t rank); /* the best first; NULL: no more */
+
+/* Candidates of the next proposal: random points, or the neighbours of a good one. */
+enum { KILN__TOP = 6 }; /* configurations whose neighbours are tried */
+typedef struct kiln__candidate {
+    uint64_t made;       /* trees that had grown when `means` were made */
+    uint32_t axis;       /* in which a neighbour differs; UINT32_MAX: not one */
+    bool known;          /* it was proposed or answered meanwhile */
+    float prior;         /* what is expected of it */
+    double worth, least; /* by the Gaussian process: expected, and not less than */
+    float means[KILN__FOREST_TREES];
+} kiln__candidate;
+typedef struct kiln__batch {
+    bool used, random; /* random: the neighbours are not all */
+    uint32_t around;   /* the entry whose neighbours these are */
+    size_t count, point_capacity, item_capacity;
+    uint32_t *points; /* width each */
+    kiln__candidate *items;
+} kiln__batch;
+
 /* A Gaussian process (gaussian.c), made at the first call. `entries`: those with answers, in the order of answers; they
  * only become more, at most KILN__GAUSSIAN_MOST. *usable false: it cannot be computed. */
 enum { KILN__GAUSSIAN_MOST = 128 };
 typedef struct kiln__gaussian kiln__gaussian;
 kiln_status kiln__gaussian_learn(kiln__search *s, kiln__gaussian **g, const uint32_t *entries, size_t count,
                                  bool *usable, kiln_error **error);
-/* The most promising of some points; NULL: there are none. */
-const uint32_t *kiln__gaussian_choose(const kiln__search *s, const kiln__gaussian *g, const uint32_t *const *points,
+/* The most promising that is not known; NULL: there are none. */
+const uint32_t *kiln__gaussian_choose(const kiln__search *s, kiln__gaussian *g, kiln__batch *const *batches,
                                       size_t count, double boldness);
+double
+kiln__gaussian_trust(const kiln__gaussian *g); /* in hints: about 1 where they are right, 0 where they tell nothing */
 void kiln__gaussian_free(const kiln__search *s, kiln__gaussian *g);
 
 extern const kiln__strategy kiln__strategy_surrogate, kiln__strategy_exhaustive, kiln__strategy_random,

@@ -1,69 +1,55 @@
-/* surrogate.c - the default strategy: a Gaussian process (gaussian.c), later a random forest, learns from the
+/* surrogate.c - the default strategy: a Gaussian process (gaussian.c), later a forest (forest.c), learns from the
  * measurements and predicts the speed of other configurations, and its uncertainty. The most promising is proposed. */
 #include <math.h>
 #include <string.h>
 
 #include "search_internal.h"
+#include "forest.h"
 
 enum {
-    TREES = 24,
     LEARN_MOST = 400, /* samples for fitting: the best, and the rest at random */
-    DEEPEST = 24,
-    POOL_MOST = 4096,  /* random points in the pool */
-    POOL_STEP = 32,    /* replaced at each proposal */
-    LARGE = 200000,    /* points of a large space, in which finding one by number is slow: */
-    LARGE_START = 256, /* points drawn at first there, */
-    LARGE_STEP = 6,    /* and later; */
-    HUGE_START = 32,   /* where there are more than huge_count, */
-    HUGE_EACH = 8,     /* and one in each so many proposals */
-    NEAR_MOST = 48,    /* values of an axis that are tried around a good point: all, or some */
-    LOOK = 384,        /* points predicted for each proposal */
-    TOP = 6,           /* configurations whose neighbours are tried */
-    FIRST = 4,         /* random points before the first fit */
-    FOREST_EACH = 3,   /* each so manieth of the first proposals is the forest's, as the two err differently */
-    CUTS = 8,          /* random cuts, of which the best is used */
-    LEAF = 3,          /* smaller nodes are leaves */
-    DRAW_START = 32,   /* if points cannot be found by number: drawn at first, */
-    DRAW_STEP = 1,     /* and later */
-    ABREAST = 8        /* points that are predicted together */
+    GROW_ROWS = 700,  /* rows that trees are grown from for each proposal: at least one tree */
+    POOL_MOST = 384,  /* random points that are looked at */
+    POOL_START = 256, /* drawn at first, */
+    POOL_STEP = 16,   /* and replaced at each proposal, */
+    LARGE = 50000,    /* or if there are more than that, of which finding one by number is slow, */
+    LARGE_STEP = 6,   /* fewer; */
+    HUGE_START = 32,  /* where there are more than huge_count, */
+    HUGE_EACH = 8,    /* and one in each so many proposals */
+    NEAR_MOST = 48,   /* values of an axis that are tried around a good point: all, */
+    NEAR_SOME = 12,   /* or so many, others each time */
+    STUCK = 20,       /* answers without a better one: then the forest proposes */
+    HINTED = 64,      /* of the best expected */
+    FIRST = 4,        /* random points before the first fit */
+    FOREST_EACH = 3,  /* each so manieth of the first proposals is the forest's, as the two err differently */
+    DRAW_START = 32,  /* if points cannot be found by number: drawn at first, */
+    DRAW_STEP = 1,    /* and later */
+    TREES = KILN__FOREST_TREES
 };
 
 /* The upper limit of goals (logarithms of the ratio to the best): how bad the bad ones are does not matter. */
 static const double worst_goal = 2;
 static const uint64_t huge_count = 100000000;
 /* The weight of the trees' spread is drawn for each proposal, from 0 to this. */
-static const double most_bold = 2, gaussian_bold = 4;
-/* Goals are stored as integer multiples of this, so their sums are exact in any order. */
-static const double goal_unit = 0x1p-28;
-
-typedef struct node { /* position <= cut: left, else left + 1; a leaf is its own left child */
-    uint32_t axis, cut, left;
-    float mean;
-} node;
+static const float most_bold = 2;
+static const double gaussian_bold = 4;
+static const double least_trust = 0.2; /* in hints, for trees to use them */
 
 typedef struct surrogate {
-    node *nodes;
-    size_t node_count, node_capacity;
-    size_t roots[TREES];
-    size_t fitted;     /* answers used for the last fit */
-    uint32_t *rows;    /* entries used for fitting */
-    uint32_t *columns; /* their positions, an axis after the other, LEARN_MOST rows each */
-    int32_t *goals;    /* goal of each, by number of the row */
-    uint32_t *order;
-    size_t row_capacity, column_capacity, goal_capacity, order_capacity;
-    uint32_t *pool;
-    size_t pool_count, pool_capacity;
+    kiln__forest *forest;
+    size_t fitted;  /* answers at the last growth */
+    uint32_t *rows; /* entries used for fitting */
+    size_t row_capacity;
+    kiln__batch near[KILN__TOP], pool, hinted;
+    size_t rank;      /* of the hint after those of `hinted` */
+    size_t pool_next; /* the oldest of the pool, if that is full */
     uint64_t pool_drawn;
-    uint32_t *near;
-    size_t near_count, near_capacity;
-    uint32_t top[TOP]; /* the entries that `near` is around */
+    uint32_t top[KILN__TOP]; /* the best entries, the best first */
     size_t top_count;
-    bool near_random;
     uint32_t first[KILN__GAUSSIAN_MOST]; /* the first entries with an answer */
     size_t first_count;
+    size_t best_at; /* answers at the last that was the best */
     kiln__gaussian *gaussian;
-    const uint32_t **asked; /* points to predict, in `near` and `pool` */
-    size_t asked_count, asked_capacity;
 } surrogate;
 
 /* ---- fitting ---- */
@@ -101,15 +87,15 @@ static void select_best(kiln__search *s, uint32_t *rows, size_t n, size_t count)
     }
 }
 
+/* What is expected of a point, as a whole number for cuts. */
+static uint32_t feature_of(double prior) { return (uint32_t)(prior * 4096); }
+
 /* Selects the rows for fitting and their goals: logarithms, limited to worst_goal, which failed ones have too. */
-static size_t gather(kiln__search *s, surrogate *f)
+static bool gather(kiln__search *s, surrogate *f)
 {
     size_t n = 0;
-    if (!kiln__grow(s->mem, &f->rows, &f->row_capacity, s->told_count, sizeof *f->rows) ||
-        !kiln__grow(s->mem, &f->columns, &f->column_capacity, s->width * LEARN_MOST, sizeof *f->columns) ||
-        !kiln__grow(s->mem, &f->goals, &f->goal_capacity, s->told_count, sizeof *f->goals) ||
-        !kiln__grow(s->mem, &f->order, &f->order_capacity, s->told_count, sizeof *f->order))
-        return 0;
+    if (!kiln__grow(s->mem, &f->rows, &f->row_capacity, s->told_count, sizeof *f->rows))
+        return false;
     for (size_t i = 0; i < s->count; i++)
         if (s->entries[i].told)
             f->rows[n++] = (uint32_t)i;
@@ -122,291 +108,259 @@ static size_t gather(kiln__search *s, surrogate *f)
     }
     n = n < LEARN_MOST ? n : LEARN_MOST;
     double best = s->entries[s->best].value;
+    if (!kiln__forest_start(f->forest, n, best > 0 ? log(best) : 0))
+        return false;
     for (size_t i = 0; i < n; i++) {
         double value = s->entries[f->rows[i]].value, goal = worst_goal;
         if (value < HUGE_VAL && best > 0)
             goal = fmin(log(value / best), worst_goal);
         else if (value < HUGE_VAL)
             goal = fmin((value - best) / (fabs(best) + 1e-300), worst_goal);
-        f->goals[i] = (int32_t)lrint(goal / goal_unit);
-        f->order[i] = (uint32_t)i;
         const uint32_t *point = kiln__search_point(s, f->rows[i]);
-        for (size_t axis = 0; axis < s->width; axis++)
-            f->columns[axis * LEARN_MOST + i] = point[axis];
+        uint32_t feature = feature_of(kiln__prior_of(s, point));
+        kiln__forest_row(f->forest, i, point, s->prior ? &feature : NULL, goal);
     }
-    return n;
-}
-
-static uint32_t position(const surrogate *f, uint32_t row, uint32_t axis)
-{
-    return f->columns[(size_t)axis * LEARN_MOST + row];
-}
-
-/* The reduction of the sum of squares by a cut of order[from..to), whose goals sum to `sum`. */
-static double gain_of(const surrogate *f, size_t from, size_t to, int64_t sum, uint32_t axis, uint32_t cut)
-{
-    const uint32_t *column = f->columns + (size_t)axis * LEARN_MOST;
-    int64_t right = 0, right_count = 0;
-    for (size_t i = from; i < to; i++) { /* avoids an unpredictable branch */
-        int64_t side = column[f->order[i]] > cut;
-        right += f->goals[f->order[i]] & -side;
-        right_count += side;
-    }
-    int64_t left = sum - right, left_count = (int64_t)(to - from) - right_count;
-    if (!left_count || !right_count)
-        return -1;
-    return (double)left * (double)left / (double)left_count + (double)right * (double)right / (double)right_count;
-}
-
-/* The best of some random cuts of random axes; false: all rows are equal. */
-static bool choose_cut(kiln__search *s, const surrogate *f, size_t from, size_t to, int64_t sum, uint32_t *axis,
-                       uint32_t *cut)
-{
-    double best = -1;
-    unsigned tries = 4 * CUTS;
-    for (unsigned got = 0; got < CUTS && tries > 0; tries--) {
-        uint32_t a = (uint32_t)kiln__random_below(&s->random, s->width); /* 0 is the part */
-        uint32_t one = position(f, f->order[from + kiln__random_below(&s->random, to - from)], a);
-        uint32_t other = position(f, f->order[from + kiln__random_below(&s->random, to - from)], a);
-        if (one == other)
-            continue;
-        uint32_t low = one < other ? one : other, high = one < other ? other : one;
-        uint32_t c = low + (uint32_t)kiln__random_below(&s->random, high - low);
-        double gain = gain_of(f, from, to, sum, a, c);
-        got++;
-        if (gain > best) {
-            best = gain;
-            *axis = a;
-            *cut = c;
-        }
-    }
-    return best >= 0;
-}
-
-/* As deep as DEEPEST. */
-static bool grow_tree(kiln__search *s, surrogate *f, size_t at, size_t from, size_t to, unsigned depth)
-{
-    int64_t sum = 0;
-    uint32_t axis = 0, cut = 0;
-    for (size_t i = from; i < to; i++)
-        sum += f->goals[f->order[i]];
-    f->nodes[at] = (node){0, UINT32_MAX, (uint32_t)at, (float)((double)sum / (double)(to - from) * goal_unit)};
-    if (to - from < LEAF || depth == DEEPEST || !choose_cut(s, f, from, to, sum, &axis, &cut))
-        return true;
-    size_t middle = from;
-    for (size_t i = from; i < to; i++)
-        if (position(f, f->order[i], axis) <= cut) {
-            uint32_t kept = f->order[i];
-            f->order[i] = f->order[middle];
-            f->order[middle++] = kept;
-        }
-    if (!kiln__grow(s->mem, &f->nodes, &f->node_capacity, f->node_count + 2, sizeof *f->nodes))
-        return false;
-    size_t left = f->node_count;
-    f->node_count += 2;
-    f->nodes[at].axis = axis;
-    f->nodes[at].cut = cut;
-    f->nodes[at].left = (uint32_t)left;
-    return grow_tree(s, f, left, from, middle, depth + 1) && grow_tree(s, f, left + 1, middle, to, depth + 1);
+    return true;
 }
 
 static kiln_status fit(kiln__search *s, surrogate *f, kiln_error **error)
 {
-    size_t rows = gather(s, f);
-    if (!rows)
+    if (!f->forest && !(f->forest = kiln__forest_new(s->mem, s->width)))
         return kiln__fail_memory(error);
-    f->node_count = 0;
-    for (size_t t = 0; t < TREES; t++) {
-        if (!kiln__grow(s->mem, &f->nodes, &f->node_capacity, f->node_count + 1, sizeof *f->nodes))
-            return kiln__fail_memory(error);
-        f->roots[t] = f->node_count++;
-        if (!grow_tree(s, f, f->roots[t], 0, rows, 0))
-            return kiln__fail_memory(error);
-    }
+    if (!gather(s, f))
+        return kiln__fail_memory(error);
+    size_t rows = s->told_count < LEARN_MOST ? s->told_count : LEARN_MOST, trees = GROW_ROWS / rows;
+    /* Goals that are no logarithms are of the best so far, so all trees must be of the same. */
+    bool all = kiln__forest_grown(f->forest) == 0 || trees > TREES || !(s->entries[s->best].value > 0);
+    bool featured = s->prior && fabs(kiln__gaussian_trust(f->gaussian)) > least_trust;
+    kiln__forest_grow(f->forest, &s->random, all ? TREES : trees, featured);
     f->fitted = s->told_count;
     return KILN_OK;
 }
 
-/* ---- choosing ---- */
+/* ---- candidates ---- */
 
-/* Predicts up to ABREAST points: less is better. Where the trees disagree a point may be better than predicted. Each
- * step in a tree depends on the one before, so several points are interleaved. */
-static void promise(const surrogate *f, const uint32_t *const *points, size_t count, double boldness, double *worths)
+static bool make_room(const kiln__search *s, kiln__batch *b, size_t count)
 {
-    double sums[ABREAST] = {0}, squares[ABREAST] = {0};
-    for (size_t t = 0; t < TREES; t++) {
-        uint32_t at[ABREAST], moved = 1;
-        for (size_t i = 0; i < count; i++)
-            at[i] = (uint32_t)f->roots[t];
-        while (moved) {
-            moved = 0;
-            for (size_t i = 0; i < count; i++) {
-                const node *n = &f->nodes[at[i]];
-                uint32_t next = n->left + (points[i][n->axis] > n->cut);
-                moved |= next ^ at[i];
-                at[i] = next;
-            }
-        }
-        for (size_t i = 0; i < count; i++) {
-            double mean = (double)f->nodes[at[i]].mean;
-            sums[i] += mean;
-            squares[i] += mean * mean;
-        }
-    }
-    for (size_t i = 0; i < count; i++) {
-        double mean = sums[i] / TREES, spread = squares[i] / TREES - mean * mean;
-        worths[i] = mean - boldness * sqrt(fmax(spread, 0));
-    }
+    return kiln__grow(s->mem, &b->points, &b->point_capacity, count, s->width * sizeof *b->points) &&
+           kiln__grow(s->mem, &b->items, &b->item_capacity, count, sizeof *b->items);
 }
 
-static kiln_status draw_pool(kiln__search *s, surrogate *f, kiln_error **error)
+/* Points of one part differ in one axis if they are neighbours. */
+static void set_item(const kiln__search *s, kiln__batch *b, size_t i, const uint32_t *around)
 {
-    kiln_status status = KILN_OK;
-    bool found = true;
-    for (unsigned i = f->pool_count ? DRAW_STEP : DRAW_START; i > 0 && found && status == KILN_OK; i--) {
-        size_t slot = f->pool_count < POOL_MOST ? f->pool_count : (size_t)kiln__random_below(&s->random, POOL_MOST);
-        if (!kiln__grow(s->mem, &f->pool, &f->pool_capacity, slot + 1, s->width * sizeof *f->pool))
-            return kiln__fail_memory(error);
-        /* Through s->next, so that the pool is unchanged if none is found. */
-        status = s->points->draw(s->points->user, &s->random, s->next, &found, error);
-        if (status != KILN_OK || !found)
-            break;
-        memcpy(f->pool + slot * s->width, s->next, s->width * sizeof *f->pool);
-        f->pool_count += slot == f->pool_count;
-    }
-    return status;
+    b->items[i] = (kiln__candidate){.axis = UINT32_MAX, .prior = (float)kiln__prior_of(s, b->points + i * s->width)};
+    for (uint32_t a = 1; around && a < s->width; a++)
+        if (b->points[i * s->width + a] != around[a])
+            b->items[i].axis = a - 1;
 }
 
 static kiln_status fill_pool(kiln__search *s, surrogate *f, kiln_error **error)
 {
-    if (s->points->draw)
-        return draw_pool(s, f, error);
-    unsigned step = s->points->count < LARGE ? POOL_STEP : f->pool_count ? LARGE_STEP : LARGE_START;
-    if (s->points->count > huge_count)
-        step = f->pool_count ? s->told_count % HUGE_EACH == 0 : HUGE_START;
-    for (unsigned i = 0; i < step && f->pool_drawn < s->points->count; i++) {
-        size_t slot = f->pool_count < POOL_MOST ? f->pool_count : (size_t)kiln__random_below(&s->random, POOL_MOST);
-        if (!kiln__grow(s->mem, &f->pool, &f->pool_capacity, slot + 1, s->width * sizeof *f->pool))
-            return kiln__fail_memory(error);
-        uint64_t number = kiln__shuffled(&s->shuffle, s->points->count - 1 - f->pool_drawn); /* from the end */
-        kiln_status status = s->points->at(s->points->user, number, f->pool + slot * s->width, error);
-        if (status != KILN_OK)
+    const kiln__points *points = s->points;
+    kiln__batch *b = &f->pool;
+    bool none = b->count == 0, found = true;
+    unsigned step = none ? POOL_START : points->count < LARGE ? POOL_STEP : LARGE_STEP;
+    if (points->draw)
+        step = none ? DRAW_START : DRAW_STEP;
+    else if (points->count > huge_count)
+        step = none ? HUGE_START : s->told_count % HUGE_EACH == 0;
+    for (; step > 0 && (points->draw || f->pool_drawn < points->count); step--) {
+        kiln_status status = KILN_OK;
+        if (points->draw) /* through s->next, so that the pool is unchanged if none is found */
+            status = points->draw(points->user, &s->random, s->next, &found, error);
+        else /* from the end */
+            status = points->at(points->user, kiln__shuffled(&s->shuffle, points->count - 1 - f->pool_drawn++), s->next,
+                                error);
+        if (status != KILN_OK || !found)
             return status;
-        f->pool_drawn++;
-        f->pool_count += slot == f->pool_count;
+        size_t slot = b->count < POOL_MOST ? b->count : f->pool_next++ % POOL_MOST;
+        if (!make_room(s, b, slot + 1))
+            return kiln__fail_memory(error);
+        memcpy(b->points + slot * s->width, s->next, s->width * sizeof *s->next);
+        set_item(s, b, slot, NULL);
+        b->count += slot == b->count;
     }
     return KILN_OK;
 }
 
+/* Points of which the most is expected. Where half of them are known come the next. */
+static bool fill_hinted(const kiln__search *s, surrogate *f)
+{
+    kiln__batch *b = &f->hinted;
+    size_t known = 0;
+    for (size_t i = 0; i < b->count; i++)
+        known += b->items[i].known;
+    if (!s->prior || 2 * known < b->count)
+        return true;
+    b->count = 0;
+    for (const uint32_t *point; b->count < HINTED && (point = kiln__prior_ranked(s, f->rank)); f->rank++) {
+        if (kiln__search_find(s, point) != KILN__NO_ENTRY)
+            continue;
+        if (!make_room(s, b, b->count + 1))
+            return false;
+        memcpy(b->points + b->count * s->width, point, s->width * sizeof *point);
+        set_item(s, b, b->count++, NULL);
+    }
+    return true;
+}
+
+/* The best that is expected: without answers nothing else is known. Every second one is random, against hints that are
+ * wrong. */
+static bool by_hint(kiln__search *s)
+{
+    const uint32_t *point = NULL;
+    for (size_t rank = 0; s->count % 2 == 0; rank++)
+        if (!(point = kiln__prior_ranked(s, rank)) || kiln__search_find(s, point) == KILN__NO_ENTRY)
+            break;
+    if (point)
+        memcpy(s->next, point, s->width * sizeof *s->next);
+    return point != NULL;
+}
+
 /* Adds neighbours of a point on an axis with many values: the distance is below a random power of two, so near and far
  * ones are equally likely. */
-static kiln_status look_along(kiln__search *s, surrogate *f, const uint32_t *point, size_t axis, uint32_t values,
+static kiln_status look_along(kiln__search *s, kiln__batch *b, const uint32_t *point, size_t axis, uint32_t values,
                               kiln_error **error)
 {
     unsigned bits = 1;
     while (bits < 32 && values >> bits)
         bits++;
-    for (unsigned i = 0; i < NEAR_MOST; i++) {
+    for (unsigned i = 0; i < NEAR_SOME; i++) {
         uint64_t reach = (uint64_t)1 << kiln__random_below(&s->random, bits);
         uint32_t far = 1 + (uint32_t)kiln__random_below(&s->random, reach);
         uint32_t value = i & 1 ? point[1 + axis] + far : point[1 + axis] - far;
         if (value >= values) /* values below 0 wrap around, and are out of range too */
             continue;
-        if (!kiln__grow(s->mem, &f->near, &f->near_capacity, f->near_count + 1, s->width * sizeof *f->near))
+        if (!make_room(s, b, b->count + 1))
             return kiln__fail_memory(error);
-        uint32_t *next = f->near + f->near_count * s->width;
+        uint32_t *next = b->points + b->count * s->width;
         memcpy(next, point, s->width * sizeof *next);
         next[1 + axis] = value;
         bool holds = false;
         kiln_status status = kiln__search_holds(s, next, &holds, error);
         if (status != KILN_OK)
             return status;
-        f->near_count += holds;
+        b->count += holds;
     }
     return KILN_OK;
 }
 
-static kiln_status look_about(kiln__search *s, surrogate *f, const uint32_t *point, kiln_error **error)
+static kiln_status look_about(kiln__search *s, kiln__batch *b, kiln_error **error)
 {
+    const uint32_t *point = kiln__search_point(s, b->around);
     const kiln__part *part = &s->points->parts[point[0]];
     kiln_status status = KILN_OK;
-    bool wide = false;
+    b->count = 0;
+    b->random = false;
     for (size_t i = 0; i < part->axis_count; i++)
-        wide |= part->axes[i].values > NEAR_MOST;
-    if (!wide)
-        return kiln__points_neighbours(s->points, KILN__HAMMING, point, &f->near, &f->near_capacity, &f->near_count,
-                                       error);
-    f->near_random = true;
-    for (size_t i = 0; i < part->axis_count && status == KILN_OK; i++)
+        b->random |= part->axes[i].values > NEAR_MOST;
+    if (!b->random)
+        status = kiln__points_neighbours(s->points, KILN__HAMMING, point, &b->points, &b->point_capacity, &b->count,
+                                         error);
+    for (size_t i = 0; b->random && i < part->axis_count && status == KILN_OK; i++)
         if (part->axes[i].values > 1)
-            status = look_along(s, f, point, i, part->axes[i].values, error);
+            status = look_along(s, b, point, i, part->axes[i].values, error);
+    if (status == KILN_OK && !make_room(s, b, b->count))
+        status = kiln__fail_memory(error);
+    for (size_t i = 0; i < b->count && status == KILN_OK; i++)
+        set_item(s, b, i, point);
     return status;
 }
 
-static bool same_top(const surrogate *f, size_t top)
-{
-    size_t same = 0;
-    for (size_t i = 0; i < top; i++)
-        for (size_t k = 0; k < f->top_count; k++)
-            same += f->rows[i] == f->top[k];
-    return top == f->top_count && same == top;
-}
-
-/* Adds points around the best ones, which random draws from a large space would rarely contain. They stay while the best
- * do, unless they are random. */
+/* Points around the best ones, which random draws from a large space would rarely contain. They stay while the best do;
+ * of those that are random, the ones around one point are drawn anew at each proposal. */
 static kiln_status look_near(kiln__search *s, surrogate *f, kiln_error **error)
 {
-    size_t top = s->told_count < TOP ? s->told_count : TOP, n = 0;
-    for (size_t i = 0; i < s->count; i++) /* rows has room for all answers */
-        if (s->entries[i].told && s->entries[i].value < HUGE_VAL)
-            f->rows[n++] = (uint32_t)i;
-    top = top < n ? top : n;
-    select_best(s, f->rows, n, top);
-    if (!f->near_random && same_top(f, top))
-        return KILN_OK;
-    f->near_count = f->top_count = 0;
-    f->near_random = false;
+    bool kept[KILN__TOP] = {false};
     kiln_status status = KILN_OK;
-    for (size_t i = 0; i < top && status == KILN_OK; i++)
-        status = look_about(s, f, kiln__search_point(s, f->rows[i]), error);
-    for (size_t i = 0; i < top && status == KILN_OK; i++)
-        f->top[f->top_count++] = f->rows[i];
+    for (size_t t = 0; t < f->top_count; t++)
+        for (size_t i = 0; i < KILN__TOP; i++)
+            kept[i] |= f->near[i].used && f->near[i].around == f->top[t];
+    for (size_t t = 0; t < f->top_count && status == KILN_OK; t++) {
+        size_t i = 0, spare = 0;
+        while (i < KILN__TOP && !(f->near[i].used && f->near[i].around == f->top[t]))
+            i++;
+        if (i < KILN__TOP && !(f->near[i].random && s->told_count % KILN__TOP == t))
+            continue;
+        while (i == KILN__TOP && kept[spare])
+            spare++;
+        i = i < KILN__TOP ? i : spare;
+        f->near[i].used = kept[i] = true;
+        f->near[i].around = f->top[t];
+        status = look_about(s, &f->near[i], error);
+    }
     return status;
 }
 
-/* Collects new points: those near the best, and some of the pool. */
-static bool ask_about(kiln__search *s, surrogate *f)
+/* ---- choosing ---- */
+
+/* The trees' mean, less a multiple of their spread: less is better. Where they disagree a point may be better than
+ * predicted. False: it is not below *worth. */
+static bool is_worth(const float *means, float boldness, float *worth)
 {
-    size_t looks = f->pool_count < LOOK ? f->pool_count : LOOK;
-    if (!kiln__grow(s->mem, &f->asked, &f->asked_capacity, f->near_count + looks, sizeof *f->asked))
+    float sums[4] = {0}, squares[4] = {0};
+    for (size_t t = 0; t < TREES; t += 4)
+        for (size_t k = 0; k < 4; k++) {
+            float mean = means[t + k] - means[0];
+            sums[k] += mean;
+            squares[k] += mean * mean;
+        }
+    float mean = (sums[0] + sums[1] + (sums[2] + sums[3])) * (1.0f / TREES);
+    float square = (squares[0] + squares[1] + (squares[2] + squares[3])) * (1.0f / TREES);
+    float bold = fmaxf(square - mean * mean, 0) * boldness * boldness, above = means[0] + mean - *worth;
+    if (above >= 0 && above * above >= bold) /* a root is only taken where it matters */
         return false;
-    f->asked_count = 0;
-    size_t start = f->pool_count ? (size_t)kiln__random_below(&s->random, f->pool_count) : 0;
-    for (size_t i = 0; i < f->near_count + looks; i++) {
-        const uint32_t *point = i < f->near_count
-                                    ? f->near + i * s->width
-                                    /* a look: the pool is not empty. NOLINTNEXTLINE(clang-analyzer-core.DivideZero) */
-                                    : f->pool + (start + i - f->near_count) % f->pool_count * s->width;
-        if (kiln__search_find(s, point) == KILN__NO_ENTRY)
-            f->asked[f->asked_count++] = point;
-    }
+    *worth = means[0] + mean - sqrtf(bold);
     return true;
 }
 
-static const uint32_t *most_promising(const surrogate *f, double boldness)
+/* Predictions of all candidates, by the trees that are new to them. */
+static void predict(const kiln__search *s, const surrogate *f, kiln__batch *b)
 {
-    const uint32_t *best = NULL;
-    double worths[ABREAST], least = 0;
-    for (size_t from = 0; from < f->asked_count; from += ABREAST) {
-        size_t count = f->asked_count - from < ABREAST ? f->asked_count - from : ABREAST;
-        promise(f, f->asked + from, count, boldness, worths);
-        for (size_t i = 0; i < count; i++)
-            if (!best || worths[i] < least) {
-                best = f->asked[from + i];
-                least = worths[i];
-            }
+    enum { ABREAST = 8 };
+    uint64_t grown = kiln__forest_grown(f->forest);
+    for (size_t i = 0; i < b->count;) {
+        const uint32_t *points[ABREAST];
+        uint32_t features[ABREAST];
+        float *means[ABREAST];
+        uint64_t since = grown;
+        size_t n = 0;
+        for (; n < ABREAST && i < b->count; i++) {
+            kiln__candidate *c = &b->items[i];
+            if (c->known || c->made == grown)
+                continue;
+            since = c->made < since ? c->made : since;
+            points[n] = b->points + i * s->width;
+            features[n] = feature_of((double)c->prior);
+            means[n++] = c->means;
+            c->made = grown;
+        }
+        kiln__forest_predict(f->forest, since, points, s->prior ? features : NULL, n, means);
     }
-    return best;
+}
+
+static const uint32_t *most_promising(const kiln__search *s, const surrogate *f, kiln__batch *const *batches,
+                                      size_t count, float boldness)
+{
+    for (;;) {
+        kiln__candidate *best = NULL;
+        const uint32_t *point = NULL;
+        float least = HUGE_VALF;
+        for (size_t n = 0; n < count; n++) {
+            kiln__batch *b = batches[n];
+            predict(s, f, b);
+            for (size_t i = 0; i < b->count; i++) {
+                if (b->items[i].known || !is_worth(b->items[i].means, boldness, &least))
+                    continue;
+                best = &b->items[i];
+                point = b->points + i * s->width;
+            }
+        }
+        if (!best || kiln__search_find(s, point) == KILN__NO_ENTRY)
+            return point;
+        best->known = true;
+    }
 }
 
 static kiln_status surrogate_propose(kiln__search *s, void *state, uint32_t *tag, bool *found, kiln_error **error)
@@ -414,27 +368,31 @@ static kiln_status surrogate_propose(kiln__search *s, void *state, uint32_t *tag
     surrogate *f = state;
     *tag = 1;
     *found = s->best != KILN__NO_ENTRY && s->told_count >= FIRST;
-    if (!*found)
+    if (!*found) {
+        *found = by_hint(s);
         return KILN_OK;
+    }
+    if (!fill_hinted(s, f))
+        return kiln__fail_memory(error);
     kiln_status status = fill_pool(s, f, error);
-    bool early = s->told_count <= KILN__GAUSSIAN_MOST && s->told_count % FOREST_EACH;
+    bool stuck = s->told_count > f->best_at + STUCK;
+    bool early = s->told_count <= KILN__GAUSSIAN_MOST && s->told_count % FOREST_EACH && !stuck;
     if (status == KILN_OK && early)
         status = kiln__gaussian_learn(s, &f->gaussian, f->first, f->first_count, &early, error);
-    if (status == KILN_OK && !early && s->told_count > f->fitted + f->fitted / 100)
+    if (status == KILN_OK && !early && s->told_count > f->fitted + f->fitted / LEARN_MOST)
         status = fit(s, f, error);
-    if (status == KILN_OK && f->row_capacity < s->told_count &&
-        !kiln__grow(s->mem, &f->rows, &f->row_capacity, s->told_count, sizeof *f->rows))
-        status = kiln__fail_memory(error);
     if (status == KILN_OK)
         status = look_near(s, f, error);
     if (status != KILN_OK)
         return status;
+    kiln__batch *batches[KILN__TOP + 2] = {&f->pool, &f->hinted};
+    size_t count = 2;
+    for (size_t i = 0; i < KILN__TOP; i++)
+        if (f->near[i].used)
+            batches[count++] = &f->near[i];
     double boldness = kiln__random_unit(&s->random);
-    if (!ask_about(s, f))
-        return kiln__fail_memory(error);
-    const uint32_t *best = early ? kiln__gaussian_choose(s, f->gaussian, f->asked, f->asked_count,
-                                                         gaussian_bold * boldness)
-                                 : most_promising(f, most_bold * boldness);
+    const uint32_t *best = early ? kiln__gaussian_choose(s, f->gaussian, batches, count, gaussian_bold * boldness)
+                                 : most_promising(s, f, batches, count, most_bold * (float)boldness);
     *found = best != NULL;
     if (best)
         memcpy(s->next, best, s->width * sizeof *s->next);
@@ -443,11 +401,22 @@ static kiln_status surrogate_propose(kiln__search *s, void *state, uint32_t *tag
 
 static kiln_status surrogate_told(kiln__search *s, void *state, size_t entry, kiln_error **error)
 {
-    (void)s;
     (void)error;
     surrogate *f = state;
     if (f->first_count < KILN__GAUSSIAN_MOST)
         f->first[f->first_count++] = (uint32_t)entry;
+    if (!(s->entries[entry].value < HUGE_VAL))
+        return KILN_OK;
+    if (s->best == entry)
+        f->best_at = s->told_count;
+    size_t at = f->top_count;
+    while (at > 0 && by_value_before(s, (uint32_t)entry, f->top[at - 1]))
+        at--;
+    if (at == KILN__TOP)
+        return KILN_OK;
+    size_t last = f->top_count < KILN__TOP ? f->top_count++ : KILN__TOP - 1;
+    memmove(&f->top[at + 1], &f->top[at], (last - at) * sizeof *f->top);
+    f->top[at] = (uint32_t)entry;
     return KILN_OK;
 }
 
@@ -455,9 +424,13 @@ static void surrogate_end(kiln__search *s, void *state)
 {
     surrogate *f = state;
     kiln__gaussian_free(s, f->gaussian);
-    void *const held[] = {f->nodes, f->rows, f->columns, f->goals, f->order, f->pool, f->near, f->asked};
-    for (size_t i = 0; i < KILN__COUNT(held); i++)
-        kiln__free(s->mem, held[i]);
+    kiln__forest_free(f->forest);
+    kiln__free(s->mem, f->rows);
+    for (size_t i = 0; i < KILN__TOP + 2; i++) {
+        kiln__batch *b = i < KILN__TOP ? &f->near[i] : i == KILN__TOP ? &f->pool : &f->hinted;
+        kiln__free(s->mem, b->points);
+        kiln__free(s->mem, b->items);
+    }
 }
 
 const kiln__strategy kiln__strategy_surrogate = {.name = "surrogate",

@@ -54,16 +54,24 @@ static bool place(uint64_t *at, uint64_t *align, uint64_t own, uint64_t bytes, u
     return bytes <= MOST && *at <= MOST;
 }
 
-/* [i32, N], [f32, 0, 1, 2]: a type and one number or more. */
-static void read_values(kiln__reader *r, const kiln__spec_node *node, kiln__field *field)
+/* [i32, N], [f32, 0, 1, 2], [float4, 0, 0, 0, 1]: a type and one number or more. *align: that of the type. */
+static void read_values(kiln__reader *r, const kiln__spec_node *node, kiln__field *field, uint64_t *align)
 {
     const kiln__spec_node *type = node->count ? node->items[0] : NULL;
-    if (!type || type->kind != KILN__SCALAR || !kiln__type_named(type->text, &field->type)) {
-        kiln__diag_add(r->diag, type ? type->pos : node->pos, "a field is [TYPE, NUMBER, ...]; types are%s",
+    size_t lanes = 1;
+    if (!type || type->kind != KILN__SCALAR ||
+        !(kiln__type_named(type->text, &field->type) || kiln__vector_named(type->text, &field->type, &lanes))) {
+        kiln__diag_add(r->diag, type ? type->pos : node->pos,
+                       "a field is [TYPE, NUMBER, ...]; types are%s, and CUDA's vectors such as float4",
                        kiln__type_list);
         return;
     }
-    size_t parts = kiln__type_part(field->type) == field->type ? 1 : 2;
+    size_t parts = kiln__type_part(field->type) == field->type ? 1 : 2, width = kiln__types[field->type].bytes;
+    *align = lanes == 3 ? width : lanes * width < 16 ? lanes * width : 16; /* vector_types.h */
+    if (lanes > 1 && (node->count < 2 || (node->count - 1) % lanes)) {
+        kiln__diag_add(r->diag, node->pos, "a field of type %s needs %zu numbers", type->text, lanes);
+        return;
+    }
     if (node->count < 2 || (node->count - 1) % parts) {
         kiln__diag_add(r->diag, node->pos, "a field of type %s needs %s", type->text,
                        parts == 2 ? "a real and an imaginary part" : "a number");
@@ -75,12 +83,13 @@ static void read_values(kiln__reader *r, const kiln__spec_node *node, kiln__fiel
                                                               KILN__ALL_INPUTS);
 }
 
-static void read_field(kiln__reader *r, const kiln__spec_node *key, kiln__spec_node *node, kiln__field *field)
+static void read_field(kiln__reader *r, const kiln__spec_node *key, kiln__spec_node *node, kiln__field *field,
+                       uint64_t *align)
 {
     field->name = kiln__arena_strdup(r->arena, key->text);
     field->pos = key->pos;
     if (node->kind == KILN__LIST) {
-        read_values(r, node, field);
+        read_values(r, node, field, align);
         return;
     }
     kiln__argument inner = {0};
@@ -104,12 +113,15 @@ static void read_struct(kiln__reader *r, const kiln__spec_node *map, kiln__argum
     arg->fields = count ? kiln__read_array(r, count, sizeof *arg->fields) : NULL;
     for (size_t i = 0; arg->fields && i < count; i++) {
         kiln__field *field = &arg->fields[arg->count++];
-        read_field(r, map->keys[i], map->items[i], field);
+        uint64_t own = 1;
+        read_field(r, map->keys[i], map->items[i], field, &own);
         const kiln__argument *inner = field->argument;
         size_t width = kiln__types[field->type].bytes;
         uint64_t parts = kiln__type_part(field->type) == field->type ? 1 : 2;
-        uint64_t own = !inner ? width : inner->align, bytes = inner ? inner->size : width * field->value_count / parts;
-        if (!place(&at, &arg->align, own ? own : 1, bytes, &field->offset)) {
+        uint64_t bytes = inner ? inner->size : width * field->value_count / parts;
+        if (inner)
+            own = inner->align ? inner->align : 1;
+        if (!place(&at, &arg->align, own, bytes, &field->offset)) {
             kiln__diag_add(r->diag, field->pos, "a structure by value has at most 32764 bytes");
             return;
         }
@@ -169,6 +181,8 @@ static void read_pointers(kiln__reader *r, kiln__spec_node *node, kiln__argument
     }
 }
 
+#define ONE_OF_ALL "struct, bytes, pointers, tensor_map and texture"
+
 void kiln__read_argument(kiln__reader *r, kiln__spec_node *map, kiln__argument *arg)
 {
     arg->pos = map->pos;
@@ -188,9 +202,15 @@ void kiln__read_argument(kiln__reader *r, kiln__spec_node *map, kiln__argument *
         kiln__read_texture(r, map, arg);
         return;
     }
+    if (map->count && !kiln__spec_node_key(map, "struct") && !kiln__spec_node_key(map, "bytes") &&
+        !kiln__spec_node_key(map, "pointers")) {
+        kiln__diag_add(r->diag, map->keys[0]->pos, "unknown key '%s' in an argument, which is one of " ONE_OF_ALL,
+                       map->keys[0]->text);
+        return;
+    }
     KILN__KEYS_argument(KILN__NODE) if (!kiln__read_map(r, map, KILN__MAPPING_argument)) return;
     if (map->count != 1) {
-        kiln__diag_add(r->diag, map->pos, "an argument is one of struct, bytes, pointers, tensor_map and texture");
+        kiln__diag_add(r->diag, map->pos, "an argument is one of " ONE_OF_ALL);
         return;
     }
     if (struct_)

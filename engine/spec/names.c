@@ -341,7 +341,8 @@ const char *kiln__read_host(kiln__reader *r, const kiln__spec_node *node, const 
     size_t count = r->hosts->names ? r->hosts->names(r->hosts->user, names, KILN__COUNT(names)) : 0;
     near = kiln__nearest(name, names, count < KILN__COUNT(names) ? count : KILN__COUNT(names));
     kiln__diag_add(r->diag, node->pos,
-                   near ? "there is no host function '%s'; did you mean '%s'?" : "there is no host function '%s'", name,
-                   near);
+                   near ? "there is no host function '%s'; did you mean '%s'?"
+                        : "there is no host function '%s'; 'kiln help hosts' lists them",
+                   name, near);
     return name;
 }

@@ -423,6 +423,8 @@ bool kiln__type_is_integer(kiln_type type); /* signed or unsigned; bool is none 
 kiln_type kiln__type_part(kiln_type type);
 /* The type that a text names: "f32", or as sources call it: "float". */
 bool kiln__type_named(const char *text, kiln_type *type);
+/* CUDA's vectors, such as float4: the type of an element, and how many there are. */
+bool kiln__vector_named(const char *text, kiln_type *type, size_t *lanes);
 
 /* Names that every expression may use of the device ("device.sm_count", ...). X(name) */
 #define KILN__DEVICE_NAMES(X)                                                                                          \

@@ -77,3 +77,24 @@ bool kiln__type_named(const char *text, kiln_type *type)
         }
     return false;
 }
+
+bool kiln__vector_named(const char *text, kiln_type *type, size_t *lanes)
+{
+    static const struct {
+        const char *name;
+        kiln_type type;
+    } parts[] = {
+        {"char", KILN_i8},      {"uchar", KILN_u8},      {"short", KILN_i16},        {"ushort", KILN_u16},
+        {"int", KILN_i32},      {"uint", KILN_u32},      {"long", KILN_i64},         {"ulong", KILN_u64},
+        {"longlong", KILN_i64}, {"ulonglong", KILN_u64}, {"float", KILN_f32},        {"double", KILN_f64},
+        {"half", KILN_f16},     {"__half", KILN_f16},    {"nv_bfloat16", KILN_bf16}, {"__nv_bfloat16", KILN_bf16}};
+    size_t length = strlen(text);
+    for (size_t i = 0; i < KILN__COUNT(parts); i++)
+        if (length == strlen(parts[i].name) + 1 && strncmp(parts[i].name, text, length - 1) == 0 &&
+            text[length - 1] >= '2' && text[length - 1] <= '4') {
+            *type = parts[i].type;
+            *lanes = (size_t)(text[length - 1] - '0');
+            return true;
+        }
+    return false;
+}

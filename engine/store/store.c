@@ -137,11 +137,13 @@ static int wait_on(void *user, int tries)
     return 1;
 }
 
-/* SQLite does not wait for other processes when the journal mode changes. */
-static int use_wal(kiln_store *store)
+/* The write-ahead log has its index in memory that processes share, which ends at the machine: on a network file system two
+ * machines would damage the database. The rollback journal needs locks alone; and without locks, a single writer. SQLite
+ * does not wait for other processes when the journal mode changes. */
+static int set_journal(kiln_store *store)
 {
     for (unsigned waited = 0;; waited += 5) {
-        int code = kiln__store_run(store, "PRAGMA journal_mode=WAL");
+        int code = kiln__store_run(store, store->network ? "PRAGMA journal_mode=TRUNCATE" : "PRAGMA journal_mode=WAL");
         if ((code & 0xff) != SQLITE_BUSY || waited >= patience(store) || kiln__store_stopped(store))
             return code;
         nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
@@ -159,7 +161,7 @@ static kiln_status prepare(kiln_store *store, int *code, kiln_error **error)
     if (*code == SQLITE_OK)
         *code = kiln__store_number(store, "SELECT count(*) FROM sqlite_master", &objects);
     if (*code == SQLITE_OK && objects == 0 && !store->read_only) {
-        *code = use_wal(store);
+        *code = set_journal(store);
         if (*code == SQLITE_OK)
             *code = kiln__schema_make(store);
     }
@@ -170,12 +172,13 @@ static kiln_status prepare(kiln_store *store, int *code, kiln_error **error)
     if (status != KILN_OK)
         return status;
     if (!store->read_only)
-        *code = use_wal(store);
+        *code = set_journal(store);
     if (*code == SQLITE_OK && version < KILN__STORE_VERSION)
         *code = kiln__schema_upgrade(store, version);
     if (*code == SQLITE_OK && !store->read_only) {
-        /* A killed process loses nothing; a power failure may lose the last samples. */
-        *code = kiln__store_run(store, "PRAGMA synchronous=NORMAL");
+        /* A killed process loses nothing; a power failure may lose the last samples. With a rollback journal it could damage
+         * the database. */
+        *code = kiln__store_run(store, store->network ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=NORMAL");
         if (*code == SQLITE_OK)
             *code = sqlite3_prepare_v3(store->db, insert_sql, -1, SQLITE_PREPARE_PERSISTENT, &store->insert, NULL);
     }
@@ -201,9 +204,26 @@ static char *immutable_name(kiln_store *store)
     return NULL;
 }
 
+static void look_at_disk(kiln_store *store)
+{
+    char folder[4096];
+    const char *slash = strrchr(store->path, '/');
+    int length = slash ? (int)(slash - store->path) + 1 : 1;
+    snprintf(folder, sizeof folder, "%.*s", length, slash ? store->path : ".");
+    store->network = kiln__network_disk(folder);
+    if (store->network && !store->told_network && !store->beside)
+        kiln__logf(
+            &store->log, KILN_LOG_INFO,
+            "the store %s is on a network file system (%s): it is kept with a rollback journal, which is slower than on "
+            "a local disk (--store, KILN_STORE)",
+            store->path, store->network);
+    store->told_network = true;
+}
+
 static kiln_status connect_as(kiln_store *store, const char *name, int flags, int *code, kiln_error **error)
 {
     struct stat info;
+    look_at_disk(store);
     *code = sqlite3_open_v2(name, &store->db, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, NULL);
     if (*code != SQLITE_OK) {
         kiln_status status = kiln__store_fail(store, *code, "opening it", error);

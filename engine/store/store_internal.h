@@ -27,7 +27,9 @@ struct kiln_store {
     sqlite3_stmt *insert, *find;
     dev_t device; /* of the open file: only this one is moved if it is damaged */
     ino_t inode;
-    bool beside; /* a pending file: no other process may have it open */
+    bool told_network;
+    const char *network; /* the kind of network file system that it is on; NULL: none */
+    bool beside;         /* a pending file: no other process may have it open */
     /* other processes */
     unsigned patience;        /* milliseconds to wait for one */
     bool late;                /* waiting has failed once: from then on wait only a moment */

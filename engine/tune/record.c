@@ -6,9 +6,10 @@
 
 #include "tune_internal.h"
 
-typedef struct recorder_device { /* a device of the sweep */
-    char id[32], uuid[KILN__UUID_TEXT];
-    const char *fields; /* its part of the key */
+typedef struct recorder_device {  /* a device of the sweep */
+    const char *id, *uuid, *host; /* of its site */
+    const char *fields;           /* its part of the key */
+    char driver[16];
 } recorder_device;
 
 struct kiln__recorder {
@@ -17,16 +18,16 @@ struct kiln__recorder {
     const kiln_tune_options *options;
     kiln__arena arena;
     kiln_store *store;
-    bool told;              /* it was logged that the store cannot be used */
-    uint64_t lost;          /* samples that could not be stored */
-    const char *run, *host; /* how samples are made, and where */
-    const char *path;       /* of the spec; "": it has no file */
+    bool told;        /* it was logged that the store cannot be used */
+    uint64_t lost;    /* samples that could not be stored */
+    const char *run;  /* how samples are made */
+    const char *path; /* of the spec; "": it has no file */
     recorder_device *devices;
     size_t device_count;
     const char *sizes;      /* as a text; "" until a configuration is seen */
     const char *size_files; /* the contents of files that they name */
     const char *features;   /* of the input, as a text; "" until inputs were made */
-    char cc[16], driver[16], nvrtc[16];
+    char cc[16], nvrtc[16];
     kiln__hash128 *variants; /* of each variant of the spec: a hash of what it does */
     bool *known;
     double *times;
@@ -70,41 +71,36 @@ static void describe_run(const kiln_run_options *run, kiln__text *out)
         }
 }
 
-static kiln_status make_devices(kiln__recorder *r, kiln_error **error)
+static void print_driver(const kiln_device_info *info, char text[16])
 {
-    kiln_engine *engine = r->engine;
-    r->device_count = r->options->device_count ? r->options->device_count : 1;
+    *text = '\0';
+    if (info->driver_version)
+        snprintf(text, 16, "%d.%d", info->driver_version / 1000, info->driver_version % 1000 / 10);
+}
+
+static kiln_status make_devices(kiln__recorder *r, const kiln__sites *sites, kiln_error **error)
+{
+    r->device_count = sites->count;
     r->devices = kiln__arena_alloc(&r->arena, r->device_count * sizeof *r->devices);
     if (!r->devices)
         return kiln__fail_memory(error);
-    memset(r->devices, 0, r->device_count * sizeof *r->devices);
     for (size_t i = 0; i < r->device_count; i++) {
-        CUdevice device = engine->device;
-        kiln_device_info info = engine->info;
-        kiln_status status = KILN_OK;
-        if (r->options->device_count)
-            status = kiln__engine_peer(engine, r->options->devices[i], &device, &info, error);
-        if (status != KILN_OK)
-            return status;
-        kiln__text fields = {.mem = engine->mem};
-        if (!kiln__driver_uuid(&engine->driver, device, r->devices[i].uuid) && !info.simulated &&
-            engine->driver.cuDeviceGetUuid_)
-            return kiln__fail(engine->mem, error, KILN_ERROR_DEVICE,
-                              "%s: cuDeviceGetUuid fails, without which its "
-                              "samples could not be distinguished from another device's",
-                              info.id);
-        memcpy(r->devices[i].id, info.id, sizeof info.id);
-        kiln__determine_device(&info, &fields);
-        kiln__text_puts(&fields, r->devices[i].uuid);
-        r->devices[i].fields = keep_text(&r->arena, &fields);
-        if (!r->devices[i].fields)
+        const kiln__site *site = &sites->items[i];
+        kiln__text fields = {.mem = r->engine->mem};
+        recorder_device *device = &r->devices[i];
+        *device = (recorder_device){.id = site->info.id, .uuid = site->uuid, .host = site->host};
+        print_driver(&site->info, device->driver);
+        kiln__determine_device(&site->info, &fields);
+        kiln__text_puts(&fields, site->uuid);
+        device->fields = keep_text(&r->arena, &fields);
+        if (!device->fields)
             return kiln__fail_memory(error);
     }
     return KILN_OK;
 }
 
 kiln_status kiln__recorder_open(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *options,
-                                kiln__recorder **recorder, kiln_error **error)
+                                const kiln__sites *sites, kiln__recorder **recorder, kiln_error **error)
 {
     if (!options->store)
         return KILN_OK;
@@ -124,8 +120,6 @@ kiln_status kiln__recorder_open(kiln_engine *engine, const kiln_spec *spec, cons
     int nvrtc = kiln__nvrtc_version(engine->nvrtc);
     snprintf(r->cc, sizeof r->cc, "%d.%d", info->cc_major, info->cc_minor);
     snprintf(r->nvrtc, sizeof r->nvrtc, "%d.%d", nvrtc / 1000, nvrtc % 1000 / 10);
-    if (info->driver_version)
-        snprintf(r->driver, sizeof r->driver, "%d.%d", info->driver_version / 1000, info->driver_version % 1000 / 10);
     kiln__text run = {.mem = engine->mem};
     describe_run(kiln__tune_run(options), &run);
     kiln__split_print(spec, options, &run);
@@ -133,13 +127,10 @@ kiln_status kiln__recorder_open(kiln_engine *engine, const kiln_spec *spec, cons
     char *path = realpath(spec->path, NULL); /* NULL: it was parsed from memory */
     r->path = path && !strchr(path, '\n') ? kiln__arena_strdup(&r->arena, path) : "";
     free(path);
-    kiln__text host = {.mem = engine->mem};
-    kiln__host_describe(&host);
-    r->host = keep_text(&r->arena, &host);
     r->variants = kiln__arena_alloc(&r->arena, (spec->variant_count + 1) * sizeof *r->variants);
     r->known = kiln__arena_alloc(&r->arena, (spec->variant_count + 1) * sizeof *r->known);
-    status = !r->run || !r->host || !r->path || !r->variants || !r->known ? kiln__fail_memory(error)
-                                                                          : make_devices(r, error);
+    status = !r->run || !r->path || !r->variants || !r->known ? kiln__fail_memory(error)
+                                                              : make_devices(r, sites, error);
     if (status != KILN_OK) {
         kiln__recorder_free(r);
         return status;
@@ -359,6 +350,115 @@ kiln_status kiln__recorder_recall(kiln__recorder *r, kiln__settings sizes, kiln_
     return KILN_OK;
 }
 
+/* ---- what was found elsewhere ---- */
+
+/* Samples of one device at the same sizes, made in the same way. */
+typedef struct elsewhere {
+    kiln__hash128 key;
+    size_t count;
+} elsewhere;
+
+typedef struct expecting {
+    const kiln__recorder *r;
+    kiln__settings sizes; /* of the sweep */
+    kiln__arena *arena;
+    elsewhere *groups;
+    size_t group_count, group_capacity;
+    const elsewhere *chosen; /* NULL: they are being counted */
+    kiln__known *list;
+    size_t count, capacity;
+    const char *device; /* of the chosen ones */
+    bool failed;
+} expecting;
+
+static bool is_of_sweep(const kiln__recorder *r, const kiln_record *record, kiln__settings sizes)
+{
+    bool here = false, same = true;
+    for (size_t i = 0; i < r->device_count; i++)
+        here |= strcmp(record->device_id, r->devices[i].id) == 0;
+    for (size_t i = 0; i < record->size_count && same; i++) {
+        const kiln_setting *size = kiln__settings_find(sizes, record->sizes[i].name);
+        same = size && kiln__value_equal(size->value, record->sizes[i].value);
+    }
+    return here && same;
+}
+
+static kiln__hash128 group_of(const kiln_allocator *mem, const kiln_record *record)
+{
+    kiln__text text = {.mem = mem};
+    kiln__text_printf(&text, "%s\n%s\n", record->device_id, record->run);
+    kiln__settings_print(&text, (kiln__settings){record->size_count, record->sizes});
+    kiln__hash128 key = kiln__hash(kiln__text_get(&text), text.length);
+    kiln__text_free(&text);
+    return key;
+}
+
+/* Counts a record in its group, or takes it if it is of the chosen one. */
+static int expect_one(void *user, const kiln_record *record)
+{
+    enum { MOST = 4096 };
+    expecting *all = user;
+    const kiln_allocator *mem = all->r->engine->mem;
+    const bool timed = record->status == KILN_OK && (record->result->measured || record->result->estimated);
+    if (!timed || is_of_sweep(all->r, record, all->sizes))
+        return 0;
+    kiln__hash128 key = group_of(mem, record);
+    if (!all->chosen) {
+        size_t i = 0;
+        while (i < all->group_count && memcmp(&all->groups[i].key, &key, sizeof key) != 0)
+            i++;
+        if (!kiln__grow(mem, &all->groups, &all->group_capacity, i + 1, sizeof *all->groups))
+            return all->failed = true;
+        if (i == all->group_count)
+            all->groups[all->group_count++] = (elsewhere){.key = key};
+        all->groups[i].count++;
+        return 0;
+    }
+    if (memcmp(&all->chosen->key, &key, sizeof key) != 0)
+        return 0;
+    if (!kiln__grow(mem, &all->list, &all->capacity, all->count + 1, sizeof *all->list))
+        return all->failed = true;
+    all->device = all->device ? all->device : kiln__arena_strdup(all->arena, record->device);
+    all->list[all->count++] =
+        (kiln__known){.variant = kiln__arena_strdup(all->arena, record->variant),
+                      .params = kiln__settings_copy(all->arena, (kiln__settings){record->param_count, record->params}),
+                      .seconds = kiln__result_seconds(record->result)};
+    all->failed = all->arena->failed;
+    return all->failed || all->count == MOST;
+}
+
+kiln_status kiln__recorder_expect(kiln__recorder *r, kiln__settings sizes, kiln__arena *arena, kiln__known **list,
+                                  size_t *count, const char **device, kiln_error **error)
+{
+    enum { LEAST = 4 }; /* fewer say too little */
+    *list = NULL;
+    *count = 0;
+    if (!r || !reuses(r))
+        return KILN_OK;
+    expecting all = {.r = r, .sizes = sizes, .arena = arena};
+    const kiln_store_filter filter = {.size = sizeof filter, .spec = r->spec->name};
+    kiln_error *why = NULL;
+    kiln_status status = kiln_store_list(r->store, &filter, expect_one, &all, &why);
+    const elsewhere *most = NULL; /* the last one of several: it was begun last */
+    for (size_t i = 0; i < all.group_count; i++)
+        most = !most || all.groups[i].count >= most->count ? &all.groups[i] : most;
+    all.chosen = most && most->count >= LEAST ? most : NULL;
+    if (status == KILN_OK && all.chosen)
+        status = kiln_store_list(r->store, &filter, expect_one, &all, &why);
+    kiln__free(r->engine->mem, all.groups);
+    if (all.failed || status == KILN_ERROR_MEMORY) {
+        kiln_error_free(why);
+        kiln__free(r->engine->mem, all.list);
+        return kiln__fail_memory(error);
+    }
+    if (status != KILN_OK)
+        tell(r, why);
+    *list = all.list;
+    *count = all.count;
+    *device = all.device;
+    return KILN_OK;
+}
+
 void kiln__recorder_times(kiln__recorder *r, const void *times, size_t count)
 {
     if (!r || !kiln__grow(r->engine->mem, &r->times, &r->time_room, count, sizeof *r->times))
@@ -423,7 +523,7 @@ static void fill_row(const kiln__recorder *r, const kiln__identity *identity, co
         .device_id = at->id,
         .uuid = at->uuid,
         .cc = r->cc,
-        .driver = r->driver,
+        .driver = at->driver,
         .nvrtc = r->nvrtc,
         .kiln = KILN_VERSION,
         .source_key = identity->source,
@@ -431,7 +531,7 @@ static void fill_row(const kiln__recorder *r, const kiln__identity *identity, co
         .message = sample->message,
         .features = r->features,
         .path = r->path,
-        .host = r->host,
+        .host = at->host,
         .command = r->options->command ? r->options->command : "",
         .reusable = *identity->source && is_reusable(sample->status, why),
         .made = kiln__today_ns() / 1000,

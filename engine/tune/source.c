@@ -413,6 +413,31 @@ static bool find_point(const kiln__tune_source *s, const kiln__known *known, uin
     return false;
 }
 
+kiln_status kiln__tune_source_expect(kiln__tune_source *s, kiln__recorder *recorder, kiln_error **error)
+{
+    kiln__known *list = NULL;
+    const char *device = "";
+    size_t count = 0, used = 0;
+    if (!s->search || !kiln__goals_by_time(s->options))
+        return KILN_OK;
+    const size_t width = kiln__union_points(s->whole)->width;
+    kiln_status status = kiln__recorder_expect(recorder, s->ranges[0].config->sizes, &s->arena, &list, &count, &device,
+                                               error);
+    uint32_t *point = kiln__arena_alloc(&s->arena, width * sizeof *point);
+    if (status == KILN_OK && !point)
+        status = kiln__fail_memory(error);
+    for (size_t i = 0; i < count && status == KILN_OK; i++)
+        if (find_point(s, &list[i], point)) {
+            status = kiln__search_hint(s->search, point, list[i].seconds, error);
+            used++;
+        }
+    if (used)
+        kiln__logf(&s->engine->log, KILN_LOG_INFO, "%s: the search begins with what %zu samples of %s say",
+                   s->spec->name, used, device);
+    kiln__free(s->engine->mem, list);
+    return status;
+}
+
 kiln_status kiln__tune_source_known(kiln__tune_source *s, kiln_choice *choice, size_t *ticket, kiln_error **error)
 {
     const double limit = s->options->max_seconds * RECALL_SHARE;

@@ -37,7 +37,7 @@ kiln_status kiln__split_check(kiln_engine *engine, const kiln_spec *spec, const 
                           spec->name, options->verify_size_set);
     const kiln_device_info *device = NULL;
     KILN__TRY(kiln_engine_device(engine, &device, error));
-    if (!device->simulated || options->device_count || options->isolation == KILN_ISOLATE_ALWAYS)
+    if (!device->simulated || options->device_count || engine->ranks || options->isolation == KILN_ISOLATE_ALWAYS)
         return unsupported(engine, spec, "only one simulated device, in this process, does that", "", error);
     if (run->flags & flags || run->input_count || run->output_count)
         return unsupported(engine, spec, "it is run in a way that has one size", "", error);

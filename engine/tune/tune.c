@@ -42,7 +42,7 @@ typedef struct sweep {
     job *flying;                  /* the job that each of them measures; no sample: none */
     size_t flying_count;
     bool alone;               /* one of them is retried with nothing else at work, or waits for that */
-    const char **devices;     /* id of each */
+    kiln__sites sites;        /* of each */
     kiln__recorder *recorder; /* NULL: samples are not stored */
     kiln__goals *goals;
     kiln__budget budget;
@@ -250,6 +250,8 @@ static kiln_status recall(sweep *s, kiln_error **error)
 {
     kiln_status status = KILN_OK, failed;
     if (kiln__tune_source_learns(s->source))
+        status = kiln__tune_source_expect(s->source, s->recorder, error);
+    if (status == KILN_OK && kiln__tune_source_learns(s->source))
         status = kiln__tune_source_recall(s->source, s->recorder, error);
     while (status == KILN_OK && !kiln__budget_over(&s->budget)) {
         kiln_choice choice;
@@ -390,7 +392,7 @@ static kiln_status finish(sweep *s, job *done, kiln_status status, kiln_error *w
     result->compile_ns = done->made.compile_ns;
     result->cache_hits = done->made.from_cache;
     result->cache_misses = !done->made.from_cache;
-    done->sample->device = s->devices[done->place];
+    done->sample->device = s->sites.items[done->place].label;
     job counted = *done;
     forget(done);
     return add(s, &counted, status, why, error);
@@ -501,7 +503,7 @@ static kiln_status let_go(sweep *s, size_t place, kiln_status status, kiln_error
         return status;
     }
     kiln__logf(&s->engine->log, KILN_LOG_WARNING, "%s can no longer measure; continuing with %zu other devices: %s",
-               s->devices[place], others, kiln_error_message(why));
+               s->sites.items[place].label, others, kiln_error_message(why));
     kiln_error_free(why);
     kiln__crew_let_go(s->crew, place);
     memmove(&s->jobs[1], &s->jobs[0], s->count * sizeof *s->jobs); /* there is room for one of each device */
@@ -700,13 +702,13 @@ static kiln_status open_crew(sweep *s, kiln_error **error)
 {
     kiln_isolation wanted = s->options->isolation;
     kiln_error *why = NULL;
-    bool several = s->options->device_count > 0;
+    bool several = s->options->device_count > 0 || s->engine->ranks;
     if (!several && (wanted == KILN_ISOLATE_NEVER || (wanted == KILN_ISOLATE_GPU && s->engine->info.simulated)))
         return KILN_OK;
     if (several || wanted == KILN_ISOLATE_ALWAYS)
-        return kiln__crew_open(s->engine, s->spec, s->options, &s->crew, error);
+        return kiln__crew_open(s->engine, s->spec, s->options, &s->sites, &s->crew, error);
     /* A GPU that takes one process at a time is in use by this one. */
-    kiln_status status = kiln__crew_open(s->engine, s->spec, s->options, &s->crew, &why);
+    kiln_status status = kiln__crew_open(s->engine, s->spec, s->options, &s->sites, &s->crew, &why);
     if (status != KILN_OK && status != KILN_ERROR_MEMORY) {
         kiln__logf(&s->engine->log, KILN_LOG_WARNING, "%s, so a kernel that faults ends this sweep",
                    kiln_error_message(why));
@@ -718,19 +720,15 @@ static kiln_status open_crew(sweep *s, kiln_error **error)
     return status;
 }
 
-/* The data of each device that is stored with its samples. */
-static kiln_status open_places(sweep *s, kiln_error **error)
+/* Labels are kept: samples have them when engine and ranks are gone. */
+static kiln_status open_sites(sweep *s, kiln_error **error)
 {
     kiln__arena *arena = &s->tuning->arena;
-    size_t count = s->crew ? kiln__crew_count(s->crew) : 1;
-    s->flying = kiln__calloc(s->engine->mem, count, sizeof *s->flying);
-    s->devices = kiln__arena_alloc(arena, count * sizeof *s->devices);
-    for (size_t i = 0; i < count && s->devices; i++)
-        s->devices[i] = kiln__arena_strdup(arena, s->crew ? kiln__crew_device(s->crew, i) : s->engine->info.id);
-    if (!s->flying || arena->failed)
-        return kiln__fail_memory(error);
-    s->flying_count = count;
-    return KILN_OK;
+    KILN__TRY(kiln__sites_find(s->engine, s->options, arena, &s->sites, error));
+    for (size_t i = 0; i < s->sites.count; i++)
+        s->sites.items[i].label = kiln__arena_strdup(arena, s->sites.items[i].label);
+    s->flying = kiln__calloc(s->engine->mem, s->sites.count, sizeof *s->flying);
+    return s->flying && !arena->failed ? KILN_OK : kiln__fail_memory(error);
 }
 
 static kiln_status open_sweep(sweep *s, kiln_error **error)
@@ -752,18 +750,23 @@ static kiln_status open_sweep(sweep *s, kiln_error **error)
     s->run.flags |= kiln__goals_need_energy(s->goals) ? KILN_RUN_ENERGY : 0;
     s->tuning->totals.uncounted = kiln__tune_source_total(s->source) == UINT64_MAX;
     s->tuning->totals.sampled = kiln__tune_source_sampled(s->source);
-    size_t jobs = engine->jobs ? engine->jobs : kiln__cpu_count();
+    status = open_sites(s, error);
+    if (status != KILN_OK)
+        return status;
+    size_t jobs = kiln__sites_jobs(engine);
     jobs = jobs < AHEAD_MOST / AHEAD_PER_JOB ? jobs : AHEAD_MOST / AHEAD_PER_JOB;
     s->ahead = kiln__tune_source_learns(s->source) ? jobs + AHEAD_LEARNING : jobs * AHEAD_PER_JOB;
-    s->jobs = kiln__calloc(engine->mem, s->ahead + s->options->device_count, sizeof *s->jobs);
+    s->jobs = kiln__calloc(engine->mem, s->ahead + s->sites.count, sizeof *s->jobs);
     if (!s->jobs)
         return kiln__fail_memory(error);
-    status = kiln__recorder_open(engine, s->spec, s->options, &s->recorder, error);
+    status = kiln__recorder_open(engine, s->spec, s->options, &s->sites, &s->recorder, error);
     if (status == KILN_OK)
         status = open_shared(s, error);
     if (status == KILN_OK)
         status = open_crew(s, error);
-    return status == KILN_OK ? open_places(s, error) : status;
+    if (status == KILN_OK)
+        s->flying_count = s->crew ? s->sites.count : 1;
+    return status;
 }
 
 static void close_sweep(sweep *s)

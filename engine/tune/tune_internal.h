@@ -5,6 +5,7 @@
 #include "plan.h"
 #include "search.h"
 #include "store.h"
+#include "wire.h"
 
 /* ---- the outcome (tuning.c) ---- */
 
@@ -42,6 +43,28 @@ void kiln__tuning_mark(kiln_sample *sample, bool tied);
 void kiln__tuning_rank(kiln_tuning *tuning);
 /* Says how many samples were measured while the device was throttled, if any. */
 void kiln__tuning_warn(const kiln_tuning *tuning, const kiln__log *log);
+
+/* ---- the devices of a sweep (sites.c) ---- */
+
+typedef struct kiln__site {
+    const kiln__place *place; /* of its processes; NULL: this machine */
+    const char *device;       /* its name there, as in kiln_options */
+    const char *label;        /* for messages, and for samples: "cuda:0", "rank 3 (node7, cuda:0)" */
+    const char *host;         /* its machine */
+    char uuid[64];            /* "": it has none */
+    kiln_device_info info;
+} kiln__site;
+typedef struct kiln__sites {
+    kiln__site *items;
+    size_t count;
+    const char *here; /* this machine */
+} kiln__sites;
+/* Those of the options, or the engine's; then those of the other ranks, which it waits for. All are of one model, as times
+ * of different models cannot be compared. In the arena, which with engine and options outlives it. */
+kiln_status kiln__sites_find(kiln_engine *engine, const kiln_tune_options *options, kiln__arena *arena,
+                             kiln__sites *sites, kiln_error **error);
+/* Compiles at once, of all machines. */
+size_t kiln__sites_jobs(const kiln_engine *engine);
 
 /* ---- how long a sample is measured (trial.c) ---- */
 
@@ -120,6 +143,9 @@ bool kiln__tune_source_contends(const kiln__tune_source *source, const char *var
 /* The next choice; its params are owned by the source until the next call. *choice has no variant at the end. The
  * ticket identifies it until kiln__tune_source_tell(). */
 kiln_status kiln__tune_source_next(kiln__tune_source *source, kiln_choice *choice, size_t *ticket, kiln_error **error);
+/* Before anything else: tells the search what other devices and sizes say of its configurations. A recorder of NULL says
+ * nothing. */
+kiln_status kiln__tune_source_expect(kiln__tune_source *source, kiln__recorder *recorder, kiln_error **error);
 /* Before the first choice: looks into the store for configurations of the source. A recorder of NULL has none. */
 kiln_status kiln__tune_source_recall(kiln__tune_source *source, kiln__recorder *recorder, kiln_error **error);
 /* The next of these, once each, as kiln__tune_source_next() gives them, for a tenth of the sweep's time. It is answered as
@@ -190,7 +216,7 @@ typedef struct kiln__identity { /* of a sample: "" until it is known */
 } kiln__identity;
 /* *recorder stays NULL if the options name no store; NULL is allowed everywhere. */
 kiln_status kiln__recorder_open(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *options,
-                                kiln__recorder **recorder, kiln_error **error);
+                                const kiln__sites *sites, kiln__recorder **recorder, kiln_error **error);
 void kiln__recorder_free(kiln__recorder *recorder);
 /* `config` and `code` are NULL if the sample failed before they existed. */
 kiln_status kiln__recorder_identify(kiln__recorder *recorder, const kiln_sample *sample, const kiln__config *config,
@@ -209,6 +235,10 @@ typedef struct kiln__known {
  * params in `arena`; *list: for kiln__free(). None where the store cannot be read or the sweep reuses nothing. */
 kiln_status kiln__recorder_recall(kiln__recorder *recorder, kiln__settings sizes, kiln__arena *arena,
                                   kiln__known **list, size_t *count, kiln_error **error);
+/* Times of configurations of the spec on another device or at other sizes, estimates too: all of one device at the same
+ * sizes, those of which there are most. The device's name in `arena`; the rest as above. */
+kiln_status kiln__recorder_expect(kiln__recorder *recorder, kiln__settings sizes, kiln__arena *arena,
+                                  kiln__known **list, size_t *count, const char **device, kiln_error **error);
 /* The times of the next added sample; they need not be aligned. */
 void kiln__recorder_times(kiln__recorder *recorder, const void *times, size_t count);
 /* What describes the input, which all samples of a sweep have in common: the text of settings, "" for none. */

@@ -40,6 +40,7 @@ tensor_int8_fma: 2048                   # whitepaper: 624 TOP/s
 tensor_fp64_fma: 64                     # whitepaper: 19.5 TFLOP/s
 tensor_latency: 30                      # assumed: of the order of what is published of mma.sync
 mma_sync_efficiency: 1                  # whitepaper: there is no other way
+wgmma_efficiency: 1                     # there is none
 bulk_copy_latency: 0                    # guide: there are no bulk copies
 alu_latency: 4                          # assumed: as Volta
 fp64_latency: 8                         # assumed

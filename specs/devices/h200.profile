@@ -43,6 +43,7 @@ tensor_int8_fma: 4096                   # whitepaper: 1978.9 TOP/s
 tensor_fp64_fma: 128                    # whitepaper: 66.9 TFLOP/s at 1980 MHz
 tensor_latency: 30                      # assumed: of the order of what is published of mma.sync
 mma_sync_efficiency: 0.62               # bench: 62.9 % of the peak on average; wgmma reaches it
+wgmma_efficiency: 0.8                   # measured: gemm wgmma_specialised, bf16 and f8e4m3, 8192: 0.78 and 0.77 of its products' time at the peak
 bulk_copy_latency: 200                  # assumed: a copy by a tensor map takes 600 to 700 clocks, a load from the L2 or memory 263 to 540
 alu_latency: 4                          # assumed: as Volta to Ampere
 fp64_latency: 8                         # assumed

@@ -40,6 +40,7 @@ tensor_int8_fma: 1024                   # whitepaper: 660.6 TOP/s
 tensor_fp64_fma: 2                      # whitepaper: as fp64_lanes; mma.f64 runs, not on tensor cores
 tensor_latency: 30                      # assumed: of the order of what is published of mma.sync
 mma_sync_efficiency: 1                  # whitepaper: there is no other way
+wgmma_efficiency: 1                     # there is none
 bulk_copy_latency: 0                    # guide: there are no bulk copies
 alu_latency: 4                          # assumed: as Volta
 fp64_latency: 50                        # assumed

@@ -40,6 +40,7 @@ tensor_int8_fma: 1024                   # whitepaper: 130 TOP/s
 tensor_fp64_fma: 0                      # whitepaper: no such type
 tensor_latency: 30                      # assumed: of the order of what is published of mma.sync
 mma_sync_efficiency: 1                  # whitepaper: there is no other way
+wgmma_efficiency: 1                     # there is none
 bulk_copy_latency: 0                    # guide: there are no bulk copies
 alu_latency: 4                          # bench
 fp64_latency: 48                        # bench

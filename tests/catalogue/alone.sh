@@ -17,6 +17,7 @@ for source in "$sources"/*.cu; do
 kiln: 1
 name: $name
 source: $name.cu
+options: [-G] # not optimised, in half the time
 sizes: {default: {N: 1}}
 launch: {kernel: $kernel, grid: [1], block: [1], args: []}
 EOF

@@ -226,10 +226,65 @@ static void test_errors(void)
     request.options = (const char *[]){"--no-such-option"};
     request.option_count = 1;
     check_message(&request, KILN_ERROR_COMPILE, (const char *[]){"--no-such-option", NULL});
-    kiln__include secret = {.name = "x.h", .text = "int i = j;\n"};
+    kiln__include secret = {.name = "x.h", .text = "__device__ int i = j;\n"};
     request = (kiln__compile_request){
         .name = "h.cu", .arch = 90, .includes = &secret, .include_count = 1, .source = "#include \"x.h\"\n"};
     check_message(&request, KILN_ERROR_COMPILE, (const char *[]){"x.h(1): error", "int i = j;", NULL});
+}
+
+/* A file as nvcc takes it: what is for the host alone is left out, what a kernel may call is not. */
+static void test_host_code(void)
+{
+    static const char source[] =
+        "#include \"help.h\"\n"
+        "static std::vector<float> make(int n) { return std::vector<float>(n); }\n"
+        "struct timer { cudaEvent_t a; timer() { cudaEventCreate(&a); } float stop() const; };\n"
+        "float timer::stop() const { return gone(\"}\"); }\n"
+        "template <typename T> T twice(T x) { return 2 * x; }\n"
+        "constexpr int ceil_div(int a, int b) { return (a + b - 1) / b; }\n"
+        "namespace app { std::vector<int> list = {1, 2}; extern \"C\" {\n"
+        "__global__ void k(float *x) { x[threadIdx.x] = twice(ceil_div(4, 3)); }\n"
+        "} }\n"
+        "int main(int argc, char **argv)\n"
+        "{\n"
+        "#ifdef WAIT\n"
+        "    for (;;) {}\n"
+        "#endif\n"
+        "    app::k<<<1, 2>>>(make(3).data());\n"
+        "    return report(app::list[0]); // }\n"
+        "}\n";
+    kiln__include help = {.name = "help.h", .text = "inline void report(int i) { std::cout << i; }\n"};
+    const char *const option = "-default-device";
+    kiln__compile_request request = {.name = "host.cu",
+                                     .arch = 90,
+                                     .source = source,
+                                     .includes = &help,
+                                     .include_count = 1,
+                                     .names = (const char *[]){"app::k"},
+                                     .name_count = 1};
+    for (request.option_count = 0; request.option_count < 2; request.option_count++) {
+        kiln__unit unit = {0};
+        kiln_error *error = NULL;
+        request.options = &option;
+        CHECK_OK(compile(&request, &unit, &error), error);
+        CHECK(unit.ptx && strstr(unit.ptx, ".entry k("));
+        kiln__unit_free(&unit);
+    }
+    /* What a constant lacks is a macro of the kernel's, not the host's. */
+    request.option_count = request.name_count = request.include_count = 0;
+    request.source = "constexpr int PER = BLOCK * 2;\nint main() { constexpr int n = get(); return n; }\n"
+                     "__global__ void k(int *x) { *x = PER; }\n";
+    check_message(&request, KILN_ERROR_COMPILE,
+                  (const char *[]){"identifier \"BLOCK\" is undefined",
+                                   "left out, because it does not compile for the "
+                                   "device: host.cu:2;",
+                                   NULL});
+    /* The message is about the device's code, and says what was left out. */
+    request.source = "#define W 3\n#line 1 \"dir/main.cu\"\nint f() { return getpid(); }\nint g() { return f(); }\n"
+                     "__global__ void k(int *x) { *x = f(); }\n";
+    check_message(&request, KILN_ERROR_COMPILE,
+                  (const char *[]){"dir/main.cu(3): error: identifier \"f\" is undefined",
+                                   "dir/main.cu:1, dir/main.cu:2", "needs __device__", NULL});
 }
 
 static void test_stopping(void)
@@ -467,6 +522,7 @@ static const check_case cases[] = {
     {"what is made", test_units},
     {"headers", test_headers},
     {"messages", test_errors},
+    {"code of the host is left out", test_host_code},
     {"stopping a compile", test_stopping},
     {"logs", test_log},
     {"out of memory", test_oom},

@@ -81,7 +81,7 @@ static void test_order(const char *worker)
     CHECK(kiln__compile_wait(jobs[0], 0) || worker); /* one after another in the order of starting */
     for (int i = JOBS; i-- > 0;)
         take_good(jobs[i]);
-    take_bad(start(compiler, "bad.cu", "int f( {", NULL), KILN_ERROR_COMPILE, "bad.cu(1): error");
+    take_bad(start(compiler, "bad.cu", "__global__ void f( {", NULL), KILN_ERROR_COMPILE, "bad.cu(1): error");
     take_good(start(compiler, "small.cu", source_small, NULL));
     kiln__compiler_close(compiler);
 }

@@ -157,6 +157,7 @@ static const char *read_operand(const char *at, const group *groups, int count, 
     at = read_type(at + 2, groups, count, operand.type);
     operand.bits = type_bits(operand.type);
     operand.reg = operand.bits == 8 ? 16 : operand.bits;
+    conf_is_float(operand.type, &operand.exponent, &operand.mantissa);
     if (*at == '!' || *at == '&') {
         operand.reg = operand.bits == 64 || *at == '&' ? 64 : 32;
         at++;

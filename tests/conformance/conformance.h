@@ -44,11 +44,12 @@ typedef enum conf_kind {
 } conf_kind;
 
 typedef struct conf_operand {
-    char letter;  /* 0: not in use */
-    char type[8]; /* "u32", "f16x2", "pred" */
-    char pool[8]; /* of an input, "" for its type's */
-    int bits;     /* of the value */
-    int reg;      /* of its register; 1 for a predicate */
+    char letter;            /* 0: not in use */
+    char type[8];           /* "u32", "f16x2", "pred" */
+    char pool[8];           /* of an input, "" for its type's */
+    int bits;               /* of the value */
+    int reg;                /* of its register; 1 for a predicate */
+    int exponent, mantissa; /* their bits if the type is floating point, or two such numbers; else 0 */
 } conf_operand;
 
 typedef struct conf_case {
@@ -69,6 +70,9 @@ enum { CONF_OBJECT = 64 };
 /* The texture or surface object that the case's kernel gets as its fifth argument: the text after %x_ in the body, ""
  * if there is none. objects.c says what it means. */
 void conf_object(const conf_case *each, char name[CONF_OBJECT]);
+
+/* The bits of a floating point type, of one half if it has two; whether it is one. */
+bool conf_is_float(const char *type, int *exponent, int *mantissa);
 
 /* All cases, in a fixed order. Exits with a message if cases.def is wrong or memory ends: a test program may. */
 void conf_suite_make(conf_suite *suite);

@@ -5,6 +5,9 @@
 
 #include "conformance.h"
 
+/* A strcmp() a value and word took a third of the suite's time. */
+static bool is(const char *text, const char *word) { return text[0] == word[0] && strcmp(text, word) == 0; }
+
 uint64_t conf_hash(const void *data, size_t length, uint64_t seed)
 {
     const unsigned char *bytes = data;
@@ -135,7 +138,7 @@ static void conversion_edges(edges *list, const char *type)
 
 /* ---- kinds of values ---- */
 
-static bool is_float(const char *type, int *exponent, int *mantissa)
+bool conf_is_float(const char *type, int *exponent, int *mantissa)
 {
     static const struct {
         const char *name;
@@ -183,10 +186,10 @@ static uint64_t random_float(uint64_t *state, int exponent, int mantissa)
 }
 
 /* A small whole number, with which products and sums are exact. */
-static uint64_t whole(const char *type, int number)
+static uint64_t whole(const conf_operand *o, int number)
 {
-    int exponent, mantissa;
-    if (!is_float(type, &exponent, &mantissa))
+    const int exponent = o->exponent, mantissa = o->mantissa;
+    if (!exponent)
         return (uint64_t)(int64_t)number;
     if (number == 0)
         return 0;
@@ -199,10 +202,10 @@ static uint64_t whole(const char *type, int number)
 }
 
 /* From 2^-9 to just below 1, any fraction, either sign. */
-static uint64_t unit(const char *type, uint64_t r)
+static uint64_t unit(const conf_operand *o, uint64_t r)
 {
-    int exponent, mantissa;
-    if (!is_float(type, &exponent, &mantissa))
+    const int exponent = o->exponent, mantissa = o->mantissa;
+    if (!exponent)
         return r;
     return (r >> 63) << (exponent + mantissa) | (uint64_t)((1 << (exponent - 1)) - 2 - (int)(r >> 52 & 7)) << mantissa |
            (r & ((1ull << mantissa) - 1));
@@ -245,32 +248,32 @@ static bool for_texture(const char *pool, uint64_t r, uint64_t *value)
     const float part = (float)(1 + (int)(r >> 8 & 0xff) % 63) / 64 + (float)(r >> 24 & 0xff) * 0x1p-16f;
     float f = 0;
     uint32_t bits;
-    if (strcmp(pool, "pix") == 0) /* of sides up to 16 texels, on both sides of them */
+    if (is(pool, "pix")) /* of sides up to 16 texels, on both sides of them */
         f = (float)(high % 24 - 4) + part;
-    else if (strcmp(pool, "norm") == 0)
+    else if (is(pool, "norm"))
         f = ((float)(high % 80 - 32) + part) / 16;
-    else if (strcmp(pool, "whole") == 0)
+    else if (is(pool, "whole"))
         f = (float)(high % 20 - 2);
-    else if (strcmp(pool, "quart") == 0) /* clear of the middles of texels, too */
+    else if (is(pool, "quart")) /* clear of the middles of texels, too */
         f = (float)(high % 20 - 2) + (float)(2 * (int)(r >> 8 & 3) + 1) / 8;
-    else if (strcmp(pool, "lod") == 0)
+    else if (is(pool, "lod"))
         f = (float)(2 * (high % 48) + 1) / 16 - 1;
-    else if (strcmp(pool, "grad") == 0)
+    else if (is(pool, "grad"))
         f = high % 10 == 0 ? 0 : ldexpf(high & 1024 ? 1.0f : -1.0f, high % 10 - 7);
-    else if (strcmp(pool, "face") == 0) /* across a cube's face */
+    else if (is(pool, "face")) /* across a cube's face */
         f = (float)(2 * (high % 8) - 7) / 8;
-    else if (strcmp(pool, "cube") == 0)
+    else if (is(pool, "cube"))
         f = (float)(2 * (high % 64) - 63) / 64 + (float)(r >> 24 & 0xff) * 0x1p-14f;
-    else if (strcmp(pool, "tie") == 0) /* directions through edges and corners of a cube */
+    else if (is(pool, "tie")) /* directions through edges and corners of a cube */
         f = (high & 2 ? 1.0f : 0.375f) * (high & 1 ? 1 : -1);
-    else if (strcmp(pool, "major") == 0) /* along its axis */
+    else if (is(pool, "major")) /* along its axis */
         f = ldexpf(high & 1024 ? 1.0f : -1.0f, high % 3);
     else {
-        *value = (uint64_t)(int64_t)(strcmp(pool, "layer") == 0   ? high % 10 - 2
-                                     : strcmp(pool, "texel") == 0 ? high % 24 - 4
-                                     : strcmp(pool, "level") == 0 ? high % 8 - 1
-                                     : strcmp(pool, "sx") == 0    ? high % 80 * 16 - 128
-                                                                  : high % 48 - 8); /* "sy" */
+        *value = (uint64_t)(int64_t)(is(pool, "layer")   ? high % 10 - 2
+                                     : is(pool, "texel") ? high % 24 - 4
+                                     : is(pool, "level") ? high % 8 - 1
+                                     : is(pool, "sx")    ? high % 80 * 16 - 128
+                                                         : high % 48 - 8); /* "sy" */
         return true;
     }
     memcpy(&bits, &f, 4);
@@ -283,42 +286,42 @@ static bool from_pool(const conf_operand *o, const conf_case *each, int tuple, u
 {
     const uint64_t r = random_next(state), warp = (uint64_t)tuple / 32;
     const char *pool = o->pool;
-    const bool by_case = strcmp(pool, "few") == 0 || strcmp(pool, "warp") == 0;
+    const bool by_case = is(pool, "few") || is(pool, "warp");
     const uint64_t seed = by_case ? conf_hash(each->name, strlen(each->name), 9) : 0;
-    if (strcmp(pool, "byte") == 0)
+    if (is(pool, "byte"))
         *value = r & 1 ? (r >> 8) % 70 : (r >> 8) % 256;
-    else if (strcmp(pool, "count") == 0)
+    else if (is(pool, "count"))
         *value = (r & 7) == 0 ? r >> 8 : (r & 7) == 1 ? (uint64_t)-1 - (r >> 8 & 3) : (r >> 8) % 70;
-    else if (strcmp(pool, "lane") == 0)
+    else if (is(pool, "lane"))
         *value = (r >> 8) % 32;
-    else if (strcmp(pool, "step") == 0)
+    else if (is(pool, "step"))
         *value = (r >> 8) % 67 - 33;
-    else if (strcmp(pool, "i24") == 0)
+    else if (is(pool, "i24"))
         *value = o->type[0] == 's' ? (uint64_t)((int64_t)(random_integer(state, 24) << 40) >> 40)
                                    : random_integer(state, 24) & 0xffffff;
-    else if (strcmp(pool, "few") == 0)
+    else if (is(pool, "few"))
         *value = seed * ((r >> 8) % 3 + 1);
-    else if (strcmp(pool, "warp") == 0)
+    else if (is(pool, "warp"))
         *value = seed * (warp + 1) + (warp % 4 == 1 && r % 32 == 0);
-    else if (strcmp(pool, "rare") == 0)
+    else if (is(pool, "rare"))
         *value = warp % 4 == 0 ? 1 : warp % 4 == 1 ? 0 : r % 32 != 0;
-    else if (strcmp(pool, "clamp") == 0)
+    else if (is(pool, "clamp"))
         *value = r & 1 ? 0x1f : ((r >> 8) & 31) << 8 | ((r >> 16) & 31);
     /* a single where formats of 8 bits have their numbers, halfway between two, or near */
-    else if (strcmp(pool, "eight") == 0) {
+    else if (is(pool, "eight")) {
         const uint32_t power = (uint32_t)(127 - 18 + (r >> 8) % 36), top = (uint32_t)(r >> 20 & 31) << 18;
         *value = (r & 1) << 31 | power << 23 | top | ((r & 6) == 2 ? 1 : (r & 6) == 4 ? 0x3ffff : 0);
-    } else if (strcmp(pool, "whole") == 0)
-        *value = whole(o->type, (int)(r >> 8 & 15) - 8);
-    else if (strcmp(pool, "unit") == 0)
-        *value = unit(o->type, r);
-    else if (strcmp(pool, "e4m3") == 0 || strcmp(pool, "e5m2") == 0)
+    } else if (is(pool, "whole"))
+        *value = whole(o, (int)(r >> 8 & 15) - 8);
+    else if (is(pool, "unit"))
+        *value = unit(o, r);
+    else if (is(pool, "e4m3") || is(pool, "e5m2"))
         *value = narrow_floats(pool[1] == '4' ? 3 : 2, r, random_next(state), (r >> 60 & 1) != 0);
-    else if (strcmp(pool, "pairs") == 0) /* metadata of mma.sp: of four neighbours the first and a later one */
+    else if (is(pool, "pairs")) /* metadata of mma.sp: of four neighbours the first and a later one */
         *value = metadata(r, false);
-    else if (strcmp(pool, "ones") == 0)
+    else if (is(pool, "ones"))
         *value = metadata(r, true);
-    else if (strcmp(pool, "angle") == 0 || strcmp(pool, "power") == 0) {
+    else if (is(pool, "angle") || is(pool, "power")) {
         const double range = (r & 3) == 0 ? 300 : pool[0] == 'a' ? 7 : 12;
         const float f = (float)(((double)(r >> 11) * 0x1p-52 - 1) * range);
         uint32_t bits;
@@ -333,15 +336,14 @@ static uint64_t random_value(const conf_operand *o, const conf_case *each, int t
                              uint64_t *state)
 {
     uint64_t value = 0;
-    int exponent, mantissa;
-    const bool own = o->pool[0] == 'T' || strcmp(o->pool, "whole") == 0 || strcmp(o->pool, "unit") == 0; /* no edges */
+    const bool own = o->pool[0] == 'T' || is(o->pool, "whole") || is(o->pool, "unit"); /* no edges */
     if (o->pool[0] && from_pool(o, each, tuple, state, &value) && (o->type[0] != 'f' || tuple >= list->count || own))
         return value;
-    if (!is_float(o->type, &exponent, &mantissa))
+    if (!o->exponent)
         return (random_next(state) & 3) == 0 ? list->values[random_next(state) % (uint64_t)list->count]
                                              : random_integer(state, o->bits);
     return (random_next(state) & 3) == 0 ? list->values[random_next(state) % (uint64_t)list->count]
-                                         : random_float(state, exponent, mantissa);
+                                         : random_float(state, o->exponent, o->mantissa);
 }
 
 static uint64_t one_value(const conf_case *each, int input, int tuple, const edges *list, uint64_t *state)
@@ -351,7 +353,7 @@ static uint64_t one_value(const conf_case *each, int input, int tuple, const edg
     const uint64_t count = (uint64_t)list->count, n = (uint64_t)tuple;
     if (o->reg == 1)
         return o->pool[0] ? value : random_next(state) >> 17;
-    if (o->pool[0] == 0 || strcmp(o->pool, "nz") == 0) {
+    if (o->pool[0] == 0 || is(o->pool, "nz")) {
         const bool grid = each->input_count >= 2 && input < 2 && count * count <= (uint64_t)each->tuples;
         if (grid && n < count * count)
             value = list->values[input == 0 ? n % count : n / count];
@@ -362,7 +364,7 @@ static uint64_t one_value(const conf_case *each, int input, int tuple, const edg
         const uint64_t high = random_value(o, each, tuple, list, state);
         value = (value & 0xffff) | high << 16;
     }
-    if (strcmp(o->pool, "nz") == 0 && (o->bits == 64 ? value : value & ((1ull << o->bits) - 1)) == 0)
+    if (is(o->pool, "nz") && (o->bits == 64 ? value : value & ((1ull << o->bits) - 1)) == 0)
         value = 3;
     return value;
 }
@@ -398,8 +400,8 @@ static uint64_t power(int exponent, int mantissa, int to)
  * normal number less a far smaller product. */
 static void tiny(const conf_operand *o, uint64_t *tuple, uint64_t *state)
 {
-    int exponent, mantissa;
-    if (!is_float(o->type, &exponent, &mantissa))
+    const int exponent = o->exponent, mantissa = o->mantissa;
+    if (!exponent)
         return;
     const uint64_t r = random_next(state), sign = 1ull << (exponent + mantissa), least = 1ull << mantissa;
     const int low = 2 - (1 << (exponent - 1)), half = low / 2;
@@ -420,9 +422,8 @@ void conf_inputs(const conf_case *each, uint64_t *in)
     uint64_t state = conf_hash(each->name, strlen(each->name), 1);
     for (int i = 0; i < each->input_count; i++) {
         const conf_operand *o = &each->inputs[i];
-        int exponent, mantissa;
-        if (is_float(o->type, &exponent, &mantissa))
-            float_edges(&lists[i], exponent, mantissa);
+        if (o->exponent)
+            float_edges(&lists[i], o->exponent, o->mantissa);
         if (strncmp(each->name, "cvt", 3) == 0)
             conversion_edges(&lists[i], o->type);
         if (lists[i].count > 0)

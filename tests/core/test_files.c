@@ -91,11 +91,13 @@ static void test_include(void)
     check_include(engine, NULL, 0, "specs/src more");
     check_include(engine, (const char *[]){"deep", "heads", "../more/deep"}, 3,
                   "specs/src more/deep specs/heads more/deep more");
-    check_include(engine, (const char *[]){"nothing"}, 1, "nothing: not found; searched specs, more");
+    check_include(engine, (const char *[]){"nothing"}, 1,
+                  "a folder of 'include': nothing: not found; searched specs, more");
     check_include(engine, (const char *[]){"heads/h.h"}, 1, "heads/h.h is not a folder");
     check_include(engine, (const char *[]){"../outside"}, 1,
-                  "../outside: a spec may only read files below specs, more");
-    check_include(engine, (const char *[]){"link"}, 1, "link: a spec may only read files below specs, more");
+                  "a folder of 'include': ../outside: a spec may only read files below specs, more");
+    check_include(engine, (const char *[]){"link"}, 1,
+                  "a folder of 'include': link: a spec may only read files below specs, more");
     kiln_engine_close(engine);
     engine = open_engine("more", KILN_READ_ANYWHERE);
     check_include(engine, (const char *[]){"link", "../outside"}, 2, "specs/src outside outside more");

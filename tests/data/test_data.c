@@ -363,6 +363,53 @@ static void test_compare(void)
     kiln__array_free(NULL, &want);
 }
 
+/* A reference of a wider type: NumPy has no bf16, and f64 unasked. */
+static void test_compare_wider(void)
+{
+    static const struct {
+        kiln_type got, want;
+        bool fits;
+    } pairs[] = {{KILN_f32, KILN_f64, true},
+                 {KILN_f64, KILN_f32, false},
+                 {KILN_bf16, KILN_f32, true},
+                 {KILN_f16, KILN_bf16, false},
+                 {KILN_f8e4m3, KILN_f16, true},
+                 {KILN_i32, KILN_i64, true},
+                 {KILN_u8, KILN_i64, true},
+                 {KILN_i64, KILN_i32, false},
+                 {KILN_u64, KILN_i64, false},
+                 {KILN_f32, KILN_i64, false},
+                 {KILN_i32, KILN_f64, false},
+                 {KILN_u8, KILN_bool, true},
+                 {KILN_complex64, KILN_complex128, true},
+                 {KILN_complex64, KILN_f64, false},
+                 {KILN_f32, KILN_complex64, false}};
+    kiln_type type;
+    for (size_t i = 0; i < KILN__COUNT(pairs); i++) {
+        kiln_array got = {.type = pairs[i].got, .dims = 1, .shape = {6}}, want = got;
+        want.type = pairs[i].want;
+        CHECK(kiln__array_comparable(&got, &want, &type) == pairs[i].fits);
+    }
+    kiln_array flat = {.type = KILN_f32, .dims = 1, .shape = {6}}, two = {.type = KILN_f32, .dims = 2, .shape = {2, 3}};
+    kiln_array turned = {.type = KILN_f32, .dims = 2, .shape = {3, 2}};
+    CHECK(kiln__array_comparable(&flat, &two, &type) && kiln__array_comparable(&two, &flat, &type));
+    CHECK(!kiln__array_comparable(&two, &turned, &type));
+    flat.shape[0] = 5;
+    CHECK(!kiln__array_comparable(&flat, &two, &type));
+    kiln_array got = make(KILN_f32, 1, 3, 1), want = make(KILN_f64, 1, 3, 1);
+    kiln__difference d;
+    for (int i = 0; i < 3; i++)
+        ((float *)got.data)[i] = (float)(((double *)want.data)[i] = (i + 1) / 3.0);
+    kiln__array_compare("x", &got, &want, false, 1e-7, 0, &d);
+    CHECK(d.wrong == 0 && d.worst_error > 0);
+    ((double *)want.data)[1] = 2;
+    kiln__array_compare("x", &got, &want, false, 1e-7, 0, &d);
+    CHECK(d.wrong == 1 && d.worst_index == 1);
+    CHECK_TEXT(d.text, "x[1]: got 0.6666666865, want 2 (error 6.67e+06 times the tolerance); 1 of 3 wrong");
+    kiln__array_free(NULL, &got);
+    kiln__array_free(NULL, &want);
+}
+
 static void test_compare_types(void)
 {
     kiln__difference d;
@@ -525,6 +572,7 @@ static const check_case cases[] = {
     {"bad fills", test_bad_fills},
     {"compare", test_compare},
     {"compare types", test_compare_types},
+    {"compare with a wider type", test_compare_wider},
     {"calls", test_calls},
     {"what host functions ask for", test_hosts},
 };

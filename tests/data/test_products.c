@@ -69,18 +69,54 @@ static void test_matmul(void)
     check_product(KILN_f32, 0, 5, 5);
 }
 
-static kiln_status multiply_as(int64_t columns, kiln_array *a, kiln_array *b, kiln_array *c, kiln_error **error)
+static kiln_status multiply_batch(int64_t batch, int64_t columns, kiln_array *a, kiln_array *b, kiln_array *c,
+                                  kiln_error **error)
 {
     kiln__call_arg args[] = {
         {.name = "A", .kind = KILN__CALL_ARRAY, .array = a},
         {.name = "B", .kind = KILN__CALL_ARRAY, .array = b},
         {.name = "COLUMNS", .kind = KILN__CALL_VALUE, .value = {.kind = KILN_INT, .as.i = columns}},
         {.name = "C", .kind = KILN__CALL_ARRAY, .array = c, .writable = true},
+        {.name = "BATCH", .kind = KILN__CALL_VALUE, .value = {.kind = KILN_INT, .as.i = batch}},
     };
-    kiln_call call = {.arg_count = 4, .args = args};
+    kiln_call call = {.arg_count = batch == 1 ? 4 : 5, .args = args};
     kiln_status status = kiln__call(&call, builtin("gemm_f64"), (kiln__pos){0}, error);
     kiln__call_free(&call);
     return status;
+}
+
+static kiln_status multiply_as(int64_t columns, kiln_array *a, kiln_array *b, kiln_array *c, kiln_error **error)
+{
+    return multiply_batch(1, columns, a, b, c, error);
+}
+
+/* A batch has the bits of its products. */
+static void check_batch(int64_t columns)
+{
+    enum { BATCH = 3, M = 5, N = 7, K = 11 };
+    kiln_array a = make(KILN_f16, 2, BATCH * M, K), c = make(KILN_f32, 2, BATCH * M, N), one = make(KILN_f32, 2, M, N);
+    kiln_array b = columns ? make(KILN_f16, 2, BATCH * N, K) : make(KILN_f16, 2, BATCH * K, N);
+    fill(&a, (kiln__fill_values){.kind = KILN__FILL_UNIFORM, .a = -1, .b = 1, .seed = 1});
+    fill(&b, (kiln__fill_values){.kind = KILN__FILL_UNIFORM, .a = -1, .b = 1, .seed = 2});
+    kiln_error *error = NULL;
+    CHECK_OK(multiply_batch(BATCH, columns, &a, &b, &c, &error), error);
+    for (uint64_t i = 0; i < BATCH; i++) {
+        kiln_array part_a = a, part_b = b;
+        part_a.shape[0] = M;
+        part_b.shape[0] = columns ? N : K;
+        part_a.data = (uint16_t *)a.data + i * M * K;
+        part_b.data = (uint16_t *)b.data + i * N * K;
+        CHECK_OK(multiply_as(columns, &part_a, &part_b, &one, &error), error);
+        CHECK(memcmp(one.data, (float *)c.data + i * M * N, M * N * sizeof(float)) == 0);
+    }
+    CHECK(multiply_batch(2, columns, &a, &b, &c, &error) == KILN_ERROR_HOST_FUNCTION);
+    CHECK_TEXT(kiln_error_message(error),
+               "host function 'gemm_f64': A, B and C must have rows for BATCH = 2 matrices of one shape");
+    kiln_error_free(error);
+    kiln__array_free(NULL, &a);
+    kiln__array_free(NULL, &b);
+    kiln__array_free(NULL, &c);
+    kiln__array_free(NULL, &one);
 }
 
 static void check_gemm(int64_t columns, uint64_t m, uint64_t n, uint64_t k)
@@ -115,6 +151,7 @@ static void test_gemm(void)
         check_gemm(columns, 127, 259, 263);
         check_gemm(columns, 5, 7, 0);
         check_gemm(columns, 0, 5, 5);
+        check_batch(columns);
     }
     kiln_array a = make(KILN_f16, 2, 2, 3), b = make(KILN_f16, 2, 3, 5), c = make(KILN_f32, 2, 2, 5);
     kiln_error *error = NULL;

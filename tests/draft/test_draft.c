@@ -68,7 +68,10 @@ static void test_types(void)
     check_type("6float4", false, "f32", 4, false); /* by value */
     check_type("1P", false, "u8", 1, false);       /* a struct */
     check_type("P1P", true, "u8", 1, false);       /* behind a pointer its bytes can be given */
-    check_type("PPf", false, "u8", 1, false);
+    check_type("PPf", true, "f32", 1, false);
+    check_type("PKPKf", true, "f32", 1, true);
+    check_type("PPPf", false, "u8", 1, false);
+    check_type("6__half", false, "f16", 1, false); /* a structure of one field */
     check_type("", false, "u8", 1, false);
 }
 
@@ -136,6 +139,14 @@ static void test_launch(void)
                  "for (int j = 0; j < DIM; j += ROWS) o[(threadIdx.y + j) * 8 + x + y] = 0;",
                  "ceil_div(WIDTH, 32), ceil_div(HEIGHT, 32) | 32, 8 ! !");
     check_launch("", "float *x, int rows", "x[blockIdx.x] = rows + threadIdx.x;", "rows | 256 !");
+    check_launch("", "float *x, int rows, int n", "int y = blockIdx.x; if (y < rows) x[y * n + threadIdx.x] = 0;",
+                 "rows | 256");
+    check_launch("", "float *x, int cols",
+                 "x += (long)blockIdx.x * cols; for (int c = threadIdx.x; c < cols; c += blockDim.x) x[c] = 0;",
+                 "ROWS | THREADS");
+    check_launch("", "float *x, int cols, int rows",
+                 "int r = blockIdx.x; for (int c = threadIdx.x; c < cols; c += 256) x[cols * r + c] = 0;",
+                 "rows | 256");
     check_launch("", "float *x", "x[threadIdx.x] = 0;", "1 | 256");
     check_launch("", "float *x", "x[0] = 0;", "1 | 1");
     /* What is compared shows the grid: a size, or a product of sizes. */

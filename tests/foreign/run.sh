@@ -2,6 +2,7 @@
 # Other people's programs on the simulated device's libcuda.so.1: makes a virtual environment, installs them from the
 # package index, runs the trials one by one, and says of each whether it worked or what stopped it.
 #   tests/foreign/run.sh BUILD [FOLDER]
+# With $CUDA_SAMPLES, a checkout of NVIDIA's cuda-samples, these are built and run too (samples.py), which takes an hour.
 # FOLDER (BUILD/foreign) keeps the environment. Needs python3 with venv, a network, a toolkit with nvcc and NVRTC, and
 # a C++ compiler, since PyCUDA is built from source. 0: what library/README.md says works does. Not a part of ctest.
 set -u
@@ -35,4 +36,7 @@ for trial in "$here"/trials/*.py; do
         [ $expected = no ] || { printf '%s\n' "$output"; status=1; }
     fi
 done
+if [ -n "${CUDA_SAMPLES:-}" ]; then
+    python3 "$here/samples.py" "$build" "$CUDA_SAMPLES" "$folder/samples" --timeout 600 || status=1
+fi
 exit $status

@@ -179,8 +179,8 @@ static const char *const variables[] = {
     "KILN_SIM_MEMORY", "KILN_SIM_THREADS", "CUDA_VISIBLE_DEVICES", "NO_COLOR",    "TERM",
 };
 /* What compiles, launches, takes seconds, or starts the programs that it finds. */
-static const char *const explained[] = {"run",   "tune",    "check",  "profile",
-                                        "study", "inspect", "doctor", "compare-strategies"};
+static const char *const explained[] = {
+    "run", "tune", "check", "profile", "study", "inspect", "doctor", "compare-strategies", "sim"};
 
 /* A value from the list, or bytes as they are. None leads out of the folder: no '/', and '..' is still inside. */
 static char *value(bytes *b)

@@ -22,6 +22,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             kiln__guess_tunables(draft);
             if (kiln__guess_arguments(draft, NULL) != KILN_OK)
                 continue;
+            for (size_t k = 0; k < draft->argument_count; k++)
+                if (draft->arguments[k].odd &&
+                    draft->arguments[k].role != KILN__ROLE_BUFFER) { /* as the compiler says */
+                    draft->arguments[k].role = KILN__ROLE_STRUCT;
+                    draft->arguments[k].type = NULL;
+                    draft->arguments[k].bytes = size % 64 + 1;
+                }
+            kiln__guess_structs(draft);
             kiln__guess_sizes(draft);
             kiln__guess_launch(draft);
             kiln__guess_shapes(draft);

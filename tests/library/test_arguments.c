@@ -7,6 +7,7 @@
 
 #include "core/scratch.h"
 #include "plan/fake.h"
+#include "ranks_internal.h"
 #include "tune_internal.h"
 
 static const char spec_text[] =
@@ -21,6 +22,7 @@ static const char known_text[] = "kiln-best: 1\nknown: []\n";
 
 static struct world {
     kiln_engine *engine, *cached; /* the second has a disk cache */
+    kiln_ranks *ranks;            /* of a process that does not lead */
     kiln_spec *spec;
     kiln_plan *plan;
     kiln_tuning *tuning;
@@ -38,6 +40,7 @@ static struct world {
 static struct out {
     kiln_error *error;
     kiln_engine *engine;
+    kiln_ranks *ranks;
     kiln_spec *spec;
     kiln_plan *plan;
     kiln_tuning *tuning;
@@ -173,6 +176,8 @@ static void set_up(void)
     CHECK_OK(kiln_engine_open(&options, &w.cached, &error), error);
     CHECK_OK(kiln_spec_parse(w.engine, spec_text, sizeof spec_text - 1, "fake.yaml", &w.spec, &error), error);
     CHECK_OK(fake_plan_of(w.engine, w.spec, &w.choice, &w.plan, &error), error);
+    static kiln_ranks second = {.transport = {.rank = 1, .size = 2}};
+    w.ranks = &second;
     w.tuning = kiln__tuning_new(NULL);
     CHECK_OK(kiln_recording_load(w.engine, RECORDING, &w.recording, &error), error);
     CHECK_OK(kiln_store_open(w.engine, "samples.db", 0, &w.store, &error), error);
@@ -211,6 +216,12 @@ static void tear_down(void)
     X(NUMBER, kiln_error_cuda, "0", (A(0, one)))                                                                       \
     X(NOTHING, kiln_error_free, "v", (A(0, NULL)))                                                                     \
     X(STATUS, kiln_engine_open, "oro", (A(0, NULL), A(1, &out.engine), A(2, &out.error)))                              \
+    X(STATUS, kiln_ranks_open, "oro", (A(0, NULL), A(1, &out.ranks), A(2, &out.error)))                                \
+    X(NUMBER, kiln_ranks_rank, "0", (A(0, w.ranks)))                                                                   \
+    X(NUMBER, kiln_ranks_count, "0", (A(0, w.ranks)))                                                                  \
+    X(NUMBER, kiln_ranks_local, "0", (A(0, w.ranks)))                                                                  \
+    X(STATUS, kiln_ranks_serve, "rro", (A(0, w.ranks), A(1, w.engine), A(2, &out.error)))                              \
+    X(NOTHING, kiln_ranks_close, "v", (A(0, NULL)))                                                                    \
     X(NOTHING, kiln_engine_close, "v", (A(0, NULL)))                                                                   \
     X(STATUS, kiln_engine_device, "rro", (A(0, w.engine), A(1, &out.info), A(2, &out.error)))                          \
     X(STATUS, kiln_devices, "rruo", (A(0, w.engine), A(1, device), A(2, NULL), A(3, &out.error)))                      \
@@ -294,6 +305,7 @@ static void tear_down(void)
     X(NUMBER, kiln_format_find, "m", (A(0, "csv")))                                                                    \
     X(STATUS, kiln_recording_load, "rrro", (A(0, w.engine), A(1, RECORDING), A(2, &out.recording), A(3, &out.error)))  \
     X(NOTHING, kiln_recording_free, "v", (A(0, NULL)))                                                                 \
+    X(STATUS, kiln_recording_set_prior, "rro", (A(0, w.recording), A(1, w.recording), A(2, &out.error)))               \
     X(STATUS, kiln_recording_convert, "rrro",                                                                          \
       (A(0, w.engine), A(1, RECORDING), A(2, "out.json"), KILN_FORMAT_T4, A(3, &out.error)))                           \
     X(ADDRESS, kiln_recording_describe, "0", (A(0, w.recording)))                                                      \
@@ -616,6 +628,7 @@ static void test_past_the_last(void)
 /* Y(function, its struct, a call with `given`) */
 #define FILLED(Y)                                                                                                      \
     Y(kiln_engine_open, kiln_options, (given, &out.engine, &out.error))                                                \
+    Y(kiln_ranks_open, kiln_ranks_options, (given, &out.ranks, &out.error))                                            \
     Y(kiln_space_count, kiln_space_options, (w.engine, w.spec, NULL, given, &out.space, &out.error))                   \
     Y(kiln_draft, kiln_draft_options, (w.engine, "nowhere.cu", given, drafted, NULL, &out.error))                      \
     Y(kiln_capture, kiln_capture_options, (w.engine, given, &out.error))                                               \

@@ -1,6 +1,6 @@
 /* kiln_inspect over a spec whose kernels stand in a repetition, in a loop and before each run; architectures by name; each
  * allocation failing. Skipped, visibly, where there is no NVRTC. */
-#include "check.h"
+#include "compiled.h"
 #include "plan_internal.h"
 
 static char cache[] = "/tmp/kiln-inspect-XXXXXX"; /* so that only the first of all compiles */
@@ -175,20 +175,4 @@ static const check_case cases[] = {{"kernels", kernels},
                                    {"targets", targets},
                                    {"memory runs out", memory_runs_out, CHECK_ONE_THREAD}};
 
-int main(int count, char **arguments)
-{
-    kiln__nvrtc *nvrtc = NULL;
-    kiln_error *error = NULL;
-    if (kiln__nvrtc_open(NULL, &nvrtc, &error) != KILN_OK) {
-        printf("SKIP: %s\n", kiln_error_message(error));
-        kiln_error_free(error);
-        return 77;
-    }
-    if (!mkdtemp(cache))
-        return 1;
-    int code = check_main(count, arguments, "plan.inspect", cases, KILN__COUNT(cases));
-    kiln__nvrtc_close(nvrtc); /* held so long that no case loads it again */
-    char remove[64];
-    snprintf(remove, sizeof remove, "rm -rf %s", cache);
-    return system(remove) == 0 ? code : 1;
-}
+KILN_COMPILED_SUITE("plan.inspect", cases, cache)

@@ -2,7 +2,7 @@
  * each allocation failing. Skipped, visibly, where there is no NVRTC. */
 #include <unistd.h>
 
-#include "check.h"
+#include "compiled.h"
 #include "plan_internal.h"
 #include "sim.h"
 
@@ -162,20 +162,4 @@ static void out_of_memory(void)
 static const check_case cases[] = {
     {"counted", counted}, {"traced", traced}, {"after a failure", after_failure}, {"out of memory", out_of_memory}};
 
-int main(int count, char **arguments)
-{
-    kiln__nvrtc *nvrtc = NULL;
-    kiln_error *error = NULL;
-    if (kiln__nvrtc_open(NULL, &nvrtc, &error) != KILN_OK) {
-        printf("SKIP: %s\n", kiln_error_message(error));
-        kiln_error_free(error);
-        return 77;
-    }
-    kiln__nvrtc_close(nvrtc);
-    if (!mkdtemp(cache))
-        return 1;
-    int code = check_main(count, arguments, "plan.profile", cases, KILN__COUNT(cases));
-    char remove[64];
-    snprintf(remove, sizeof remove, "rm -rf %s", cache);
-    return system(remove) == 0 ? code : 1;
-}
+KILN_COMPILED_SUITE("plan.profile", cases, cache)

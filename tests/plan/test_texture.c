@@ -1,7 +1,7 @@
 /* Textures as arguments, from the spec to a kernel of NVRTC that reads through them, on the simulated device: the answers of
  * each kind, when objects are made, filled and destroyed, and what is refused, with its place. Skipped, visibly, where there
  * is no NVRTC. */
-#include "check.h"
+#include "compiled.h"
 #include "plan_internal.h"
 
 enum { PLANES = 3, ROWS = 5, WIDTH = 8, COUNT = PLANES * ROWS * WIDTH };
@@ -273,20 +273,4 @@ static const check_case cases[] = {{"answers", answers},
                                    {"refused", refused},
                                    {"wrong kernel or driver", wrong_kernel_or_driver}};
 
-int main(int count, char **arguments)
-{
-    kiln__nvrtc *nvrtc = NULL;
-    kiln_error *error = NULL;
-    if (kiln__nvrtc_open(NULL, &nvrtc, &error) != KILN_OK) {
-        printf("SKIP: %s\n", kiln_error_message(error));
-        kiln_error_free(error);
-        return 77;
-    }
-    if (!mkdtemp(cache))
-        return 1;
-    int code = check_main(count, arguments, "plan.texture", cases, KILN__COUNT(cases));
-    kiln__nvrtc_close(nvrtc);
-    char remove[64];
-    snprintf(remove, sizeof remove, "rm -rf %s", cache);
-    return system(remove) == 0 ? code : 1;
-}
+KILN_COMPILED_SUITE("plan.texture", cases, cache)

@@ -1,6 +1,6 @@
 /* A tensor map from the spec to the kernel, with code from NVRTC, on the simulated device: the bytes that arrive, and a
  * matrix copied tile by tile where the device runs such copies. Skipped, visibly, where there is no NVRTC. */
-#include "check.h"
+#include "compiled.h"
 #include "plan_internal.h"
 #include "vm.h"
 
@@ -109,20 +109,4 @@ static void captured(void)
 
 static const check_case cases[] = {{"words", words}, {"tiles", tiles}, {"captured", captured}};
 
-int main(int count, char **arguments)
-{
-    kiln__nvrtc *nvrtc = NULL;
-    kiln_error *error = NULL;
-    if (kiln__nvrtc_open(NULL, &nvrtc, &error) != KILN_OK) {
-        printf("SKIP: %s\n", kiln_error_message(error));
-        kiln_error_free(error);
-        return 77;
-    }
-    if (!mkdtemp(cache))
-        return 1;
-    int code = check_main(count, arguments, "plan.tile", cases, KILN__COUNT(cases));
-    kiln__nvrtc_close(nvrtc);
-    char remove[64];
-    snprintf(remove, sizeof remove, "rm -rf %s", cache);
-    return system(remove) == 0 ? code : 1;
-}
+KILN_COMPILED_SUITE("plan.tile", cases, cache)

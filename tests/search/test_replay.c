@@ -131,6 +131,38 @@ static void replayed(void)
     teardown(&f);
 }
 
+/* The same space with other times, in which x = 3 is expected to be the slowest. */
+static void expected(void)
+{
+    static const char others[] = "{\"tune_params_keys\": [\"x\"], \"cache\": {"
+                                 "\"5\": {\"x\": 5, \"time\": 2}, \"2\": {\"x\": 2, \"time\": 1},"
+                                 "\"3\": {\"x\": 3, \"time\": 9}, \"7\": {\"x\": 7, \"time\": 0.1}}}";
+    static const char strange[] = "{\"tune_params_keys\": [\"y\"], \"cache\": {\"5\": {\"y\": 5, \"time\": 2}}}";
+    static const char disjoint[] = "{\"tune_params_keys\": [\"x\"], \"cache\": {\"9\": {\"x\": 9, \"time\": 2}}}";
+    fixture f;
+    kiln_error *error = NULL;
+    kiln_recording *prior = NULL;
+    told t = {.most = 1};
+    if (!setup(&f))
+        return;
+    CHECK_OK(kiln__recording_parse(NULL, "others.json", others, strlen(others), &prior, &error), error);
+    CHECK_OK(kiln_recording_set_prior(f.recording, prior, &error), error);
+    kiln_recording_free(prior);
+    CHECK_OK(kiln_replay(f.recording, NULL, tell, &t, &error), error);
+    CHECK(t.count == 1 && t.order[0] == 2);
+    CHECK_OK(kiln__recording_parse(NULL, "strange.json", strange, strlen(strange), &prior, &error), error);
+    CHECK(kiln_recording_set_prior(f.recording, prior, &error) == KILN_ERROR_ARGUMENT);
+    CHECK(strstr(kiln_error_message(error), "strange.json is no prior of") && strstr(kiln_error_message(error), "'x'"));
+    kiln_error_free(error);
+    error = NULL;
+    kiln_recording_free(prior);
+    CHECK_OK(kiln__recording_parse(NULL, "disjoint.json", disjoint, strlen(disjoint), &prior, &error), error);
+    CHECK(kiln_recording_set_prior(f.recording, prior, &error) == KILN_ERROR_ARGUMENT);
+    kiln_error_free(error);
+    kiln_recording_free(prior);
+    teardown(&f);
+}
+
 static void refused(void)
 {
     fixture f;
@@ -244,7 +276,11 @@ static void memory_runs_out(void)
     CHECK(!oom.failed);
 }
 
-static const check_case cases[] = {{"described", described}, {"replayed", replayed},
-                                   {"refused", refused},     {"scored", scored},
-                                   {"converted", converted}, {"memory runs out", memory_runs_out}};
+static const check_case cases[] = {{"described", described},
+                                   {"replayed", replayed},
+                                   {"a prior", expected},
+                                   {"refused", refused},
+                                   {"scored", scored},
+                                   {"converted", converted},
+                                   {"memory runs out", memory_runs_out}};
 KILN_SUITE("replay", cases)

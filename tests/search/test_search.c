@@ -237,6 +237,72 @@ static void test_strategies(void)
     close_world(&w);
 }
 
+/* What hints say: nothing, the truth and 30 % more or less, anything, the opposite. */
+typedef enum hint_kind { NO_HINTS, RIGHT, RANDOM, REVERSED, HINT_KINDS } hint_kind;
+
+static double hint_of(hint_kind kind, const uint32_t *point, uint64_t number)
+{
+    double noise = (double)(kiln__random_mix(number) >> 11) * 0x1p-53;
+    return kind == RIGHT    ? value_of(point) * (0.7 + 0.6 * noise)
+           : kind == RANDOM ? 1 + 50 * noise
+                            : 50 / fmin(value_of(point), 100);
+}
+
+/* How many are tried until the best is found. Only of each `of`th point there is a hint. */
+static size_t run_hinted(const world *w, hint_kind kind, uint64_t seed, uint64_t of)
+{
+    kiln__search *search = open_search(w, "surrogate", seed);
+    uint32_t point[5], least[5] = {0};
+    double expected = HUGE_VAL;
+    for (uint64_t i = 0; i < w->points->count && kind != NO_HINTS; i++) {
+        CHECK(w->points->at(w->points->user, i, point, NULL) == KILN_OK);
+        double value = hint_of(kind, point, i + 1000 * seed);
+        if ((i + seed) % of)
+            continue;
+        CHECK(kiln__search_hint(search, point, value, NULL) == KILN_OK);
+        CHECK(kiln__search_hint(search, point, 1e-3, NULL) == KILN_OK); /* the first counts */
+        if (value > 0 && value < expected) {
+            expected = value;
+            memcpy(least, point, sizeof least);
+        }
+    }
+    size_t tried = 0;
+    bool found = true;
+    for (double value = 0; value != 1 && found;) {
+        CHECK(kiln__search_ask(search, point, &found, NULL) == KILN_OK && found);
+        if (kind != NO_HINTS && tried == 0) /* the best of the hints */
+            CHECK(memcmp(point, least, sizeof least) == 0);
+        value = value_of(point);
+        CHECK(kiln__search_tell(search, point, value, 0, NULL) == KILN_OK);
+        tried++;
+    }
+    CHECK(kiln__search_hint(search, point, 1, NULL) == KILN_ERROR_ARGUMENT); /* too late */
+    kiln__search_free(search);
+    return tried;
+}
+
+/* Right hints are worth most of a search, wrong ones cost a few configurations. */
+static void test_hints(void)
+{
+    enum { SEEDS = 20 };
+    world w;
+    if (!open_world(&w))
+        return;
+    size_t tried[HINT_KINDS] = {0}, half = 0;
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        for (hint_kind kind = NO_HINTS; kind < HINT_KINDS; kind++)
+            tried[kind] += run_hinted(&w, kind, seed, 1);
+        half += run_hinted(&w, RIGHT, seed, 2);
+    }
+    bool good = 2 * tried[RIGHT] < tried[NO_HINTS] && half < tried[NO_HINTS] &&
+                tried[RANDOM] < tried[NO_HINTS] + 8 * SEEDS && tried[REVERSED] < tried[NO_HINTS] + 8 * SEEDS;
+    if (!good)
+        fprintf(stderr, "of %d searches: none %zu, right %zu, of half %zu, random %zu, reversed %zu\n", SEEDS,
+                tried[NO_HINTS], tried[RIGHT], half, tried[RANDOM], tried[REVERSED]);
+    CHECK(good);
+    close_world(&w);
+}
+
 static void test_repeatable(void)
 {
     world w;
@@ -283,7 +349,8 @@ static void test_cost(void)
                 bool is_cheap = point[0] == 1 && point[4] < 2;
                 double cost = with ? is_cheap ? 1 : 10 : 0;
                 cheap[with] += is_cheap;
-                CHECK(kiln__search_tell(search, point, 1 + 0.1 * (double)(i % 3), cost, NULL) == KILN_OK);
+                double value = 1 + 0.1 * (double)(i % 3) - 1e-3 * (double)i; /* a better one comes now and then */
+                CHECK(kiln__search_tell(search, point, value, cost, NULL) == KILN_OK);
             }
             kiln__search_free(search);
         }
@@ -531,6 +598,7 @@ static const check_case cases[] = {{"two variants as one set of points", test_un
                                    {"permutations", test_shuffle},
                                    {"each strategy: all points once, the best early", test_strategies, CHECK_LONG},
                                    {"the same seed, the same path", test_repeatable},
+                                   {"hints that are right, and wrong", test_hints},
                                    {"what is cheaper to try is tried more", test_cost},
                                    {"failures and equals", test_flat},
                                    {"memory runs out", test_memory},

@@ -204,6 +204,32 @@ static void test_gone(void)
     close_device();
 }
 
+/* A stream of a capture that is destroyed before the capture ends: no loss if the origin waits for its work. */
+static void test_branch_gone(void)
+{
+    for (int waits = 0; waits < 2; waits++) {
+        CUgraph graph = NULL;
+        CUevent forked, done;
+        begin();
+        OK(call_cuEventCreate(&forked, 0));
+        OK(call_cuEventCreate(&done, 0));
+        OK(call_cuStreamBeginCapture(a, CU_STREAM_CAPTURE_MODE_GLOBAL));
+        OK(put(a, 1));
+        OK(call_cuEventRecord(forked, a));
+        OK(call_cuStreamWaitEvent(b, forked, 0));
+        OK(put(b, 1));
+        OK(call_cuEventRecord(done, b));
+        if (waits)
+            OK(call_cuStreamWaitEvent(a, done, 0));
+        OK(call_cuStreamDestroy(b));
+        if (waits)
+            OK(call_cuStreamEndCapture(a, &graph));
+        else
+            FAILS(STREAM_CAPTURE_INVALIDATED, call_cuStreamEndCapture(a, &graph));
+        close_device();
+    }
+}
+
 /* ---- streams that wait for each other's threads ---- */
 
 static _Atomic int called;
@@ -377,6 +403,7 @@ static void test_oom(void)
 }
 
 static const check_case cases[] = {
-    {"all that enqueues", test_all},     {"streams", test_streams},           {"gone", test_gone},
-    {"threads that wait", test_threads}, {"threads that capture", test_many}, {"out of memory", test_oom}};
+    {"all that enqueues", test_all},   {"streams", test_streams},           {"gone", test_gone},
+    {"branch gone", test_branch_gone}, {"threads that wait", test_threads}, {"threads that capture", test_many},
+    {"out of memory", test_oom}};
 CU_SUITE("sim capture", cases)

@@ -151,6 +151,23 @@ static const expected async_cases[] = {
     {"bug_ldmatrix", 1, 32, 0, KILN_CHECK_RACE, NULL, "@ldmatrix.other", 0, -1, "at offset ", 0},
 };
 
+static const expected missed_cases[] = {
+    BUG("volatile", 1, 32, RACE, NULL, 0, -1, "at offset "),
+    OK("volatile", 1, 32),
+    OK("volatile_own", 1, 32),
+    OK("volatile_flag", 1, 64),
+    BUG("scope", 4, 32, RACE, NULL, 1, 0, "at offset 0 of an allocation"),
+    OK("scope", 4, 32),
+    OK("scope_own", 4, 32),
+    BUG("local", 1, 32, UNINITIALISED, NULL, 0, 1, "the thread uses 128 bytes of local memory"),
+    OK("local", 1, 32),
+    OK("local_parameter", 1, 32),
+    {"bug_local_next", 1, 32, 0, KILN_CHECK_BOUNDS, "@local_next", NULL, 0, 0, "at 32 of a local variable", 1},
+    OK("local_next", 1, 32),
+    BUG("rows", 4, 32, BOUNDS, NULL, 0, 25, "in the padding of row 0, whose 100 bytes end before column 104"),
+    OK("rows", 4, 32),
+};
+
 /* The line of `source` that ends in the mark, 0: none. */
 static const expected cluster_cases[] = {
     OK("reduce", 8, 32),
@@ -226,6 +243,8 @@ static void run_cases(const expected *cases, size_t count, const char *name)
     for (size_t k = 0; k < count; k++) {
         const expected *e = &cases[k];
         check_bench b = check_bench_new(text, text_length);
+        if (strstr(e->kernel, "rows"))
+            vm_check_rows(b.device, b.params.raw, 100, 128);
         check_bench_run(&b, e->kernel, e->blocks, e->threads, e->dynamic);
         bool right = e->kind < 0 && b.fault.kind == VM_OK;
         for (size_t n = 0; n < vm_check_count(b.check); n++) {
@@ -246,11 +265,15 @@ static void run_cases(const expected *cases, size_t count, const char *name)
 static void test_memory(void) { run_cases(memory_cases, KILN__COUNT(memory_cases), "memory"); }
 static void test_async(void) { run_cases(async_cases, KILN__COUNT(async_cases), "async"); }
 static void test_clusters(void) { run_cases(cluster_cases, KILN__COUNT(cluster_cases), "cluster"); }
+static void test_missed(void) { run_cases(missed_cases, KILN__COUNT(missed_cases), "missed"); }
 static void test_order(void) { run_cases(order_cases, KILN__COUNT(order_cases), "order"); }
 
 int main(int count, char **arguments)
 {
-    static const check_case cases[] = {
-        {"memory", test_memory}, {"order", test_order}, {"async", test_async}, {"clusters", test_clusters}};
+    static const check_case cases[] = {{"memory", test_memory},
+                                       {"order", test_order},
+                                       {"async", test_async},
+                                       {"clusters", test_clusters},
+                                       {"missed", test_missed}};
     return check_main(count, arguments, "checks", cases, KILN__COUNT(cases));
 }

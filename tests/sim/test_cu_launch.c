@@ -278,8 +278,8 @@ static void faults_with(const char *name, CUdeviceptr argument, CUresult want, c
     CUfunction function = kernel(module, name);
     CUdeviceptr memory = 0;
     OK(call_cuMemAlloc(&memory, 64));
-    if (argument == 1) /* just past the end */
-        argument = memory + 64;
+    if (argument == 1) /* past the last granule */
+        argument = memory + 512;
     else if (argument == 2)
         argument = memory + 2;
     void *arguments[] = {&argument};
@@ -308,7 +308,7 @@ static void faults_with(const char *name, CUdeviceptr argument, CUresult want, c
 static void test_faults(void)
 {
     setenv("KILN_SIM_STEPS", "100000", 1);
-    faults_with("poke", 1, CUDA_ERROR_ILLEGAL_ADDRESS, "64");
+    faults_with("poke", 1, CUDA_ERROR_ILLEGAL_ADDRESS, "448 bytes past the end");
     faults_with("poke", 0x10, CUDA_ERROR_ILLEGAL_ADDRESS, "0x10");
     faults_with("poke", 2, CUDA_ERROR_MISALIGNED_ADDRESS, "isaligned");
     faults_with("stop", 0, CUDA_ERROR_LAUNCH_FAILED, "trap");

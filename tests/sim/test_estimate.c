@@ -256,6 +256,7 @@ static void test_pinned(void)
         .tensor_fp16 = 4096,
         .tensor_latency = 30,
         .mma_share = 0.5,
+        .wgmma_share = 0.8,
         .bulk_latency = 100,
         .alu_latency = 4,
         .fp64_latency = 8,
@@ -306,7 +307,7 @@ static void test_pinned(void)
          "{%%f5,%%f6,%%f7,%%f8};\n",
          40, 256, 0, 348},
     };
-    CU_ASSERT_EQUAL(SIM_MODEL_VERSION, 3); /* the one that these belong to */
+    CU_ASSERT_EQUAL(SIM_MODEL_VERSION, 5); /* the one that these belong to */
     read_profile();
     sim_model before = h200.model;
     h200.model = figures;

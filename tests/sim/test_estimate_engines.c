@@ -38,7 +38,7 @@ static void begin_text(kiln__text *text)
                     ".version 8.8\n.target sm_90a\n.address_size 64\n.visible .entry k(.param .u64 memory)\n{\n"
                     ".reg .f32 %f<40>; .reg .b32 %r<12>; .reg .b64 %d<4>; .reg .pred %p<4>; .reg .b16 %h<2>;\n"
                     ".shared .align 1024 .b8 s[45056]; .shared .align 8 .b8 bars[256];\n"
-                    "ld.param.u64 %d1, [memory]; mov.b64 %d0, 0; mov.b32 %r0, 0; mov.b32 %r1, 0; mov.b32 %r2, 0;\n"
+                    "ld.param.u64 %d1, [memory]; mov.b64 %d0, 0x40; mov.b32 %r0, 0; mov.b32 %r1, 0; mov.b32 %r2, 0;\n"
                     "mov.b32 %r3, 0; mov.u32 %r4, %tid.x; mov.u32 %r5, s; mov.u32 %r6, bars; shl.b32 %r7, %r4, 4;\n"
                     "cvt.u64.u32 %d2, %r7; add.u64 %d2, %d1, %d2; add.u32 %r8, %r5, %r7; and.b32 %r9, %r4, 31;\n"
                     "setp.eq.u32 %p1, %r9, 0; setp.ge.u32 %p2, %r4, 128;\n");
@@ -132,7 +132,7 @@ static double each(const char *line, const char *after, uint32_t threads)
 static void products(void)
 {
     read_profile();
-    const double peak = h200.tensor_fp16; /* products of an SM and clock */
+    const double peak = h200.tensor_fp16 * h200.wgmma_share; /* products of an SM and clock */
     ABOUT(each(WIDE, DRAIN, 128), 64 * 64 * 16 / peak);
     ABOUT(each(WIDE, DRAIN, 256), 2 * 64 * 64 * 16 / peak); /* a warpgroup for each half of the time */
     ABOUT(each(FROM_REGISTERS, DRAIN, 128), 64 * 64 * 16 / peak);
@@ -162,6 +162,42 @@ static void rows(void)
 {
     read_profile(); /* four matrices of 128 bytes: as many passes, for each of four warps */
     ABOUT(each("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r0,%r1,%r2,%r3}, [%r8];\n", "", 128), 16);
+}
+
+/* ---- stores, clusters ---- */
+
+/* Stores of 16 sectors by a warp on each of the SMs, and then a chain of additions. */
+static void stores(void)
+{
+    enum { STORES = 100, LINKS = 400 };
+    kiln__text text = {0};
+    read_profile();
+    begin_text(&text);
+    for (unsigned n = 0; n < STORES; n++)
+        kiln__text_puts(&text, "st.global.u32 [%d2], %r4;\n");
+    for (unsigned n = 0; n < LINKS; n++)
+        kiln__text_puts(&text, "add.f32 %f0, %f0, %f1;\n");
+    const double sent = STORES * 16 * h200.sm_count / h200.l2_writes, chain = LINKS * h200.alu_latency;
+    /* what is on its way in the latency does not hold the warp up, and 64 links are moved up */
+    WITHIN(clocks_of(&text, 32, (uint64_t)h200.sm_count), sent - h200.l2_latency + chain - 64 * h200.alu_latency,
+           sent + chain);
+}
+
+/* Where clusters of four find room for 128 blocks, the last four of 132 come after the others. */
+static void rounds_of_clusters(void)
+{
+    double clocks[2];
+    for (unsigned k = 0; k < 2; k++) {
+        kiln__text text = {0};
+        read_profile();
+        begin_text(&text);
+        for (unsigned n = 0; n < 1000; n++)
+            kiln__text_puts(&text, "add.f32 %f0, %f0, %f1;\n");
+        run r = trace_blocks(&text, 32, 132, 1);
+        r.launch.at_once = k ? 128 : 0;
+        clocks[k] = end(&r).clocks;
+    }
+    ABOUT(clocks[1], 2 * clocks[0]);
 }
 
 /* ---- copies ---- */
@@ -237,6 +273,30 @@ static void bulk_copies(void)
     ABOUT(bulk(11, SMS), 4096 * SMS / (h200.dram_rate * 1e9 * h200.dram_share / h200.clock));
 }
 
+/* How often a warp looks at a phase before another block completes it is a matter of whose turn it is: not in the trace. */
+static void spins(void)
+{
+    kiln__text text = {0};
+    read_profile();
+    begin_text(&text);
+    kiln__text_puts(&text, "setp.eq.u32 %p3, %r4, 0; mov.u32 %r10, %cluster_ctarank; setp.ne.u32 %p2, %r10, 0;\n");
+    put_bars(&text, 2, 1, 0);
+    kiln__text_puts(&text, "xor.b32 %r10, %r10, 1; mapa.shared::cluster.u32 %r11, %r6, %r10;\n"
+                           "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;\n@%p2 bra WORK;\n"
+                           "@%p3 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r11+8];\n");
+    put_wait(&text, 0, 0, 0);
+    kiln__text_puts(&text, "bra DONE;\nWORK:\n");
+    put_wait(&text, 1, 0, 1);
+    for (unsigned n = 0; n < 3000; n++)
+        kiln__text_puts(&text, "add.f32 %f0, %f0, %f1;\n");
+    kiln__text_puts(&text, "@%p3 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r11];\nDONE:\n"
+                           "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;\n");
+    run r = trace_blocks(&text, 32, 2, 2);
+    const vm_trace_warp *waits = &r.trace->warps[0];
+    CHECK(waits->spun >= 10 && waits->traced < 50 && waits->issued < 50);
+    WITHIN(end(&r).clocks, 1, 2000);
+}
+
 /* A block with a thread that copies 4 KiB for each of the warpgroup's four products, through `stages` of a ring. */
 static double pipeline(unsigned stages)
 {
@@ -276,10 +336,11 @@ static double pipeline(unsigned stages)
 static void stages(void)
 {
     read_profile();
-    double product = 4 * 64 * 64 * 16 / h200.tensor_fp16, latency = h200.dram_latency + h200.bulk_latency;
+    double product = 4 * 64 * 64 * 16 / (h200.tensor_fp16 * h200.wgmma_share);
+    double latency = h200.dram_latency + h200.bulk_latency;
     WITHIN(pipeline(1), product + latency, product + latency + 250); /* one after the other */
     WITHIN(pipeline(4), product * 1.1, (product + latency) * 0.6);   /* they overlap, but not enough */
-    WITHIN(pipeline(11), product, product * 1.05);                   /* the tensor cores' peak */
+    WITHIN(pipeline(11), product, product * 1.05);                   /* all that wgmma reaches */
 }
 
 /* Two blocks that need the same 8 KiB: each reads all, or half for both. */
@@ -312,7 +373,15 @@ static void multicast(void)
 }
 
 static const check_case cases[] = {
-    {"wgmma", products},          {"mma.sync", mma_sync}, {"ldmatrix", rows},       {"groups of cp.async", groups},
-    {"bulk copies", bulk_copies}, {"stages", stages},     {"multicast", multicast},
+    {"wgmma", products},
+    {"stores", stores},
+    {"loops that wait", spins},
+    {"rounds of clusters", rounds_of_clusters},
+    {"mma.sync", mma_sync},
+    {"ldmatrix", rows},
+    {"groups of cp.async", groups},
+    {"bulk copies", bulk_copies},
+    {"stages", stages},
+    {"multicast", multicast},
 };
 KILN_SUITE("sim estimate of engines", cases)

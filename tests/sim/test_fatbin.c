@@ -348,6 +348,17 @@ static void wrappers(void)
     CU_ASSERT_EQUAL_FATAL(texts.count, 2);
     CU_ASSERT(texts.linked && strcmp(texts.items[1].data, "two") == 0);
     sim_texts_free(&texts);
+    /* A part with machine code alone is left out, unless no part has PTX. */
+    a.length = 0;
+    f = fatbin_begin(&a);
+    entry(&a, f, 2, 80, PLAIN, "machine code");
+    parts[0] = a.data;
+    CU_ASSERT_EQUAL(sim_image_load(&texts, &w, 90, &log), SIM_IMAGE_OK);
+    CU_ASSERT(texts.count == 1 && strcmp(texts.items[0].data, "two") == 0);
+    sim_texts_free(&texts);
+    parts[1] = NULL;
+    CU_ASSERT_EQUAL(sim_image_load(&texts, &w, 90, &log), SIM_IMAGE_NO_BINARY);
+    sim_texts_free(&texts);
     w.version = 1;
     w.data = NULL;
     CU_ASSERT_EQUAL(sim_image_load(&texts, &w, 90, &log), SIM_IMAGE_INVALID);

@@ -219,6 +219,14 @@ static void test_pools(void)
     OK(call_cuMemAllocAsync(&b, 400, NULL));
     OK(call_cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used));
     CHECK(used == 1000);
+    CUcontext current = NULL; /* pools are the device's: they need no current context */
+    OK(call_cuCtxGetCurrent(&current));
+    OK(call_cuCtxSetCurrent(NULL));
+    OK(call_cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used));
+    CHECK(used == 1000);
+    OK(call_cuDeviceGetMemPool(&got, device));
+    OK(call_cuMemPoolTrimTo(got, 0));
+    OK(call_cuCtxSetCurrent(current));
     OK(call_cuPointerGetAttribute(&got, CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE, b + 3));
     CHECK(got == pool);
     OK(call_cuMemPoolGetAccess(&access, pool, &props.location));

@@ -146,6 +146,23 @@ static void rules(void)
     close_device();
 }
 
+/* What this device does not have, by name. */
+static void not_simulated(void)
+{
+    kiln__tensor_fault fault;
+    kiln__tensor_map map = good(3);
+    CHECK(kiln__tensor_map_simulated(&map, &fault));
+    map.interleave = CU_TENSOR_MAP_INTERLEAVE_16B;
+    CHECK(!kiln__tensor_map_simulated(&map, &fault) && fault.field == KILN__TENSOR_INTERLEAVE);
+    CHECK_TEXT(fault.text, "the simulated device has no interleaved layouts");
+    map = good(3);
+    map.type = CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN8B;
+    CHECK(!kiln__tensor_map_simulated(&map, &fault) && fault.field == KILN__TENSOR_TYPE);
+    map = good(3);
+    map.swizzle = CU_TENSOR_MAP_SWIZZLE_128B_ATOM_64B;
+    CHECK(!kiln__tensor_map_simulated(&map, &fault) && fault.field == KILN__TENSOR_SWIZZLE);
+}
+
 /* The attribute says what the interpreter runs; maps can be made all the same. */
 static void attribute(void)
 {
@@ -157,6 +174,7 @@ static void attribute(void)
     close_device();
 }
 
-static const check_case cases[] = {{"what is written", written}, {"rules", rules}, {"attribute", attribute}};
+static const check_case cases[] = {
+    {"what is written", written}, {"rules", rules}, {"not simulated", not_simulated}, {"attribute", attribute}};
 
 CU_SUITE("sim.tensor_map", cases)

@@ -122,6 +122,48 @@ static void refusals(void)
     }
 }
 
+/* Shared memory begins where a GPU of that compute capability has it: static, then dynamic. */
+static void shared_low(void)
+{
+    static const char text[] = HEAD
+        ".extern .shared .align 16 .b8 dynamic[];\n"
+        ".visible .entry k(.param .u64 out, .param .u32 at) { .shared .align 8 .b8 s[8]; .reg .u32 %r<9>;\n"
+        ".reg .u64 %d<2>; ld.param.u64 %d0, [out]; ld.param.u32 %r8, [at]; mov.u32 %r0, s;\n"
+        "mov.u32 %r1, dynamic; mov.u32 %r2, %total_smem_size; mov.u32 %r3, %aggr_smem_size;\n"
+        "mov.u32 %r4, %reserved_smem_offset_begin; mov.u32 %r5, %reserved_smem_offset_end;\n"
+        "mov.u64 %d1, s; cvta.shared.u64 %d1, %d1; cvta.to.shared.u64 %d1, %d1;\n"
+        "cvt.u32.u64 %r6, %d1; st.global.v4.u32 [%d0], {%r0,%r1,%r2,%r3};\n"
+        "st.global.v2.u32 [%d0+16], {%r4,%r5}; st.global.u32 [%d0+24], %r6; st.shared.u32 [%r8], %r0; ret; }\n";
+    static const struct {
+        int cc;
+        uint32_t low;
+    } rows[] = {{80, 0}, {89, 0}, {90, 0x400}, {100, 0x400}, {120, 0x400}};
+    for (size_t k = 0; k < KILN__COUNT(rows); k++) {
+        const uint32_t low = rows[k].low;
+        vm_bench b = vm_bench_text(text, sizeof text - 1, (vm_limits){.threads = 1, .cc = rows[k].cc});
+        uint32_t *got;
+        struct {
+            uint64_t out;
+            uint32_t at;
+        } params = {vm_bench_zeros(&b, 32, &got), low};
+        CU_ASSERT_EQUAL(vm_bench_try(&b, "k", 1, 1, &params, 256), VM_OK);
+        CU_ASSERT(got[0] == low && got[1] == low + 128 && got[6] == low);
+        CU_ASSERT(got[2] == 8 + 256 && got[3] == low + 8 + 256 && got[4] == 0 && got[5] == low);
+        vm_resources r;
+        vm_kernel_resources(b.module, vm_module_kernel(b.module, "k"), &r);
+        CU_ASSERT_EQUAL(r.static_shared, 8);
+        params.at = low + 128 + 252;
+        CU_ASSERT_EQUAL(vm_bench_try(&b, "k", 1, 1, &params, 256), VM_OK);
+        params.at += 4;
+        CU_ASSERT_EQUAL(vm_bench_try(&b, "k", 1, 1, &params, 256), VM_FAULT_ADDRESS);
+        CU_ASSERT_PTR_NOT_NULL(strstr(b.fault.message, "264 bytes of shared memory"));
+        params.at = low - 4;
+        CU_ASSERT_EQUAL(vm_bench_try(&b, "k", 1, 1, &params, 256), VM_FAULT_ADDRESS);
+        CU_ASSERT(low == 0 || strstr(b.fault.message, "0x3fc, the first 1024 bytes are the system's"));
+        vm_bench_end(&b);
+    }
+}
+
 /* Everything from the device to the end of a launch, with the n-th allocation failing. */
 static bool once(kiln_allocator *mem)
 {
@@ -171,6 +213,9 @@ static void out_of_memory(void)
     CU_ASSERT(done);
 }
 
-static const check_case cases[] = {
-    {"allocations", allocations}, {"tiles", tiles}, {"refusals", refusals}, {"out of memory", out_of_memory}};
+static const check_case cases[] = {{"allocations", allocations},
+                                   {"tiles", tiles},
+                                   {"refusals", refusals},
+                                   {"shared memory begins", shared_low},
+                                   {"out of memory", out_of_memory}};
 KILN_SUITE("vm", cases)

@@ -82,12 +82,12 @@ static void faults(void)
                     VM_FAULT_ADDRESS);
     CU_ASSERT_EQUAL(try(KERNEL("cp.async.bulk.global.shared::cta.bulk_group [%d0+8], [%r1], 16;"), 1),
                     VM_FAULT_MISALIGNED);
-    /* nobody arrives: the wait is cut off by the budget */
+    /* nobody arrives, and nobody is left who could */
     CU_ASSERT_EQUAL(
         try(KERNEL(
                 "mbarrier.init.shared.b64 [%r1], 1; W: mbarrier.try_wait.parity.shared.b64 %p2, [%r1], 0; @!%p2 bra W;"),
             1),
-        VM_FAULT_STEPS);
+        VM_FAULT_DEADLOCK);
     /* one of two threads comes to the cluster's barrier and waits for the other, which waits elsewhere */
     CU_ASSERT_EQUAL(
         try(KERNEL("@%p0 bar.sync 1; @%p0 ret; barrier.cluster.arrive; barrier.cluster.wait; bar.sync 1;"), 2),

@@ -7,7 +7,7 @@ enum { ROOM = 4096, MAP = 64 };
 #define HEAD                                                                                                                           \
     ".version 8.8\n.target sm_90a\n.address_size 64\n.visible .entry k(.param .align 64 .b8 map[128], "                                \
     ".param .u64 memory)\n{\n.reg .f32 %f<9>; .reg .b32 %r<9>; .reg .b64 %d<9>; .reg .f64 %g<4>; .reg .pred %p<3>; .reg .b16 %h<2>;\n" \
-    ".shared .align 1024 .b8 s[16384]; .shared .align 8 .b8 bar[8];\nmov.b64 %d0, 0; mov.b32 %r0, 0; mov.b32 %r1, 0;\n"                \
+    ".shared .align 1024 .b8 s[16384]; .shared .align 8 .b8 bar[8];\nmov.b64 %d0, 0x40; mov.b32 %r0, 0; mov.b32 %r1, 0;\n"             \
     "mov.b32 %r2, 0; mov.b32 %r3, 0; mov.b64 %d1, map; cvta.param.u64 %d1, %d1; ld.param.u64 %d2, [memory];\n"                         \
     "mov.u32 %r4, %tid.x; shl.b32 %r4, %r4, 4; cvt.u64.u32 %d3, %r4; add.u64 %d3, %d2, %d3; mov.u32 %r5, s;\n"                         \
     "add.u32 %r5, %r5, %r4; mov.u32 %r6, s; mov.u32 %r7, bar;\n"

@@ -6,7 +6,8 @@
 
 #include "vm_check.h"
 
-enum { ROWS = 64, COLUMNS = 256, DEPTH = 64, SHARED = 40960, A_AT = 0, B_AT = 8192, THREADS = 128 };
+/* LOW: where shared memory begins on this device. */
+enum { ROWS = 64, COLUMNS = 256, DEPTH = 64, SHARED = 40960, LOW = 0x400, A_AT = 0, B_AT = 8192, THREADS = 128 };
 
 typedef enum kind { F16, BF16, TF32, E4M3, E5M2, S8, U8, B1 } kind;
 static const char *const names[] = {"f16", "bf16", "tf32", "e4m3", "e5m2", "s8", "u8", "b1"};
@@ -113,7 +114,7 @@ static uint64_t descriptor(const side *s, int at, int row_bytes, int rows)
         lead = s->mode == NONE ? to_k : to_rows;
         stride = s->mode == NONE ? to_rows : to_k;
     }
-    return (uint64_t)((at + 32 * s->skip) >> 4) | lead << 16 | stride << 32 | (uint64_t)s->mode << 62;
+    return (uint64_t)((LOW + at + 32 * s->skip) >> 4) | lead << 16 | stride << 32 | (uint64_t)s->mode << 62;
 }
 
 /* An element of `bits` into the operand at `start`. */
@@ -472,7 +473,7 @@ static void saturation(void)
 
 #define BODY_START                                                                                                     \
     HEAD ".visible .entry k () {\n.shared .align 1024 .b8 sh[4096];\n.reg .f32 %f<4>; .reg .b32 %r<8>;"                \
-         ".reg .b64 %d<4>; .reg .pred %p;\nmov.u32 %r0, %tid.x; mov.u32 %r7, sh; mov.b64 %d0, 0x1000010000;\n"
+         ".reg .b64 %d<4>; .reg .pred %p;\nmov.u32 %r0, %tid.x; mov.u32 %r7, sh; mov.b64 %d0, 0x1000010040;\n"
 #define BODY(...) BODY_START __VA_ARGS__ "\nret;\n}\n"
 #define PRODUCT(d) "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f0,%f1,%f2,%f3}, " d ", " d ", 1, 1, 1, 0, 0;\n"
 

@@ -23,8 +23,10 @@ extern "C" __global__ void planted(const float *x, float *z, int n)
     *(float *)((char *)z + 4 * (size_t)i + 1) = 1;
 #elif KIND == endless
     volatile float *flag = z;
+    int looks = 0; /* it does not only repeat itself, which would be a deadlock */
     while (flag[i] != 12345678.0f)
-        ;
+        looks++;
+    flag[i] = looks;
 #endif
     if (i < n)
         z[i] = KIND == wrong_answer ? x[i] + 1 : x[i] * 2;

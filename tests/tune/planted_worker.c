@@ -2,7 +2,7 @@
  * a configuration of planted.yaml asks for: as a compiler it crashes, is killed or hangs, as a runner it dies in mid-sample.
  * What it does once it does not where $KILN_PLANTED_MARKS has a file of that name, which it makes. Each holds a share of
  * the file `busy` there while it works; a runner that measures again what killed one wants all of it, and makes the file
- * `not-alone` where it does not get it. */
+ * `not-alone` where it does not get it. With $KILN_PLANTED_MS each sample takes so much longer, as on a slow device. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -49,6 +49,9 @@ static void act(const kiln__message_header *header, const char *body, int busy)
     }
     if (busy >= 0 && header->kind != KILN__RUNNER_OPEN && flock(busy, (again ? LOCK_EX : LOCK_SH) | LOCK_NB) != 0)
         is_first("not-alone");
+    const char *ms = getenv("KILN_PLANTED_MS");
+    if (header->kind == KILN__RUNNER_RUN && ms)
+        usleep((useconds_t)atoi(ms) * 1000);
     if (header->kind == KILN__RUNNER_OPEN || header->kind == KILN__RUNNER_RUN)
         return;
     if (holds(body, length, "#define KIND compiler_crash\n"))

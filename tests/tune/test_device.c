@@ -2,7 +2,7 @@
  * the others, what a sweep does with them, and what is compiled. */
 #include <unistd.h>
 
-#include "check.h"
+#include "compiled.h"
 #include "best.h"
 
 typedef struct fixture {
@@ -157,16 +157,4 @@ static void names(void)
 static const check_case cases[] = {
     {"compute capability 9.0", hopper, CHECK_LONG}, {"compute capability 7.5", turing}, {"names", names}};
 
-int main(int count, char **arguments)
-{
-    kiln__nvrtc *nvrtc = NULL;
-    kiln_error *error = NULL;
-    if (kiln__nvrtc_open(NULL, &nvrtc, &error) != KILN_OK) {
-        printf("SKIP: %s\n", kiln_error_message(error));
-        kiln_error_free(error);
-        return 77;
-    }
-    int code = check_main(count, arguments, "tune.device", cases, KILN__COUNT(cases));
-    kiln__nvrtc_close(nvrtc);
-    return code;
-}
+KILN_COMPILED_SUITE("tune.device", cases, NULL)

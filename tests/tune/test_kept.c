@@ -187,7 +187,111 @@ static void a_search_goes_on(void)
     teardown(&f);
 }
 
+/* A search at other sizes begins with what was the best there, if it may look. */
+static void a_search_elsewhere(void)
+{
+    static const char *const names[] = {"wide", "plain"};
+    fixture f;
+    setup(&f);
+    kiln_engine *engine = NULL;
+    kiln_error *error = NULL;
+    const kiln_options device = {
+        .size = sizeof device, .device = "sim:h200", .cache_dir = f.folder, .flags = KILN_NO_WORKERS};
+    CHECK_OK(kiln_engine_open(&device, &engine, &error), error);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(engine);
+    const kiln_run_options run = {.size = sizeof run, .flags = KILN_RUN_NO_VERIFY};
+    char best[256] = "";
+    unsigned hits = 0, blind = 0;
+    enum { SEEDS = 6 };
+    for (uint64_t round = 0; round <= 2 * SEEDS; round++) { /* all of it, then one configuration of another size */
+        const kiln_setting size = {"N", {KILN_INT, {round == 0 ? 20000 : 20000 + 64 * (int64_t)round}}};
+        kiln_tuning *tuning = NULL;
+        const kiln_tune_options options = {.size = sizeof options,
+                                           .variants = names,
+                                           .variant_count = 2,
+                                           .sizes = &size,
+                                           .size_count = 1,
+                                           .max_configurations = round > 0,
+                                           .seed = round,
+                                           .run = &run,
+                                           .flags = round > SEEDS ? KILN_TUNE_FRESH : 0,
+                                           .store = f.store};
+        CHECK_OK(kiln_tune(engine, f.spec, &options, &tuning, &error), error);
+        const kiln_sample *sample = kiln_tuning_sample(tuning, 0);
+        CU_ASSERT_PTR_NOT_NULL_FATAL(sample);
+        kiln__text text = {0};
+        kiln__text_printf(&text, "%s ", sample->variant);
+        kiln__settings_print(&text, (kiln__settings){sample->param_count, sample->params});
+        if (round == 0)
+            snprintf(best, sizeof best, "%s", kiln__text_get(&text));
+        else if (round <= SEEDS)
+            hits += strcmp(best, kiln__text_get(&text)) == 0;
+        else
+            blind += strcmp(best, kiln__text_get(&text)) == 0;
+        kiln__text_free(&text);
+        kiln_tuning_free(tuning);
+    }
+    CHECK(hits == SEEDS && blind < SEEDS);
+    kiln_engine_close(engine);
+    teardown(&f);
+}
+
+typedef struct path { /* of a search */
+    char variants[7][8];
+    int64_t params[7][3];
+    size_t count;
+} path;
+
+static int follow(void *user, const kiln_progress *progress, const kiln_sample *sample)
+{
+    path *p = user;
+    (void)progress;
+    if (!sample || p->count == KILN__COUNT(p->variants))
+        return 0;
+    snprintf(p->variants[p->count], sizeof *p->variants, "%s", sample->variant);
+    for (size_t i = 0; i < sample->param_count && i < KILN__COUNT(*p->params); i++)
+        p->params[p->count][i] = sample->params[i].value.kind == KILN_INT ? sample->params[i].value.as.i : 0;
+    p->count++;
+    return 0;
+}
+
+/* The same seed takes the same path where code is cached, whoever measures and however long that takes. */
+static void a_path(void)
+{
+    static const char *const names[] = {"wide", "plain"};
+    fixture f;
+    setup(&f);
+    kiln_engine *engine = NULL;
+    kiln_error *error = NULL;
+    const kiln_options device = {.size = sizeof device, .device = "sim:h200", .cache_dir = f.folder, .jobs = 1};
+    CHECK_OK(kiln_engine_open(&device, &engine, &error), error);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(engine);
+    const kiln_run_options run = {.size = sizeof run, .flags = KILN_RUN_NO_VERIFY};
+    path paths[4] = {0};
+    for (size_t round = 0; round < 5; round++) { /* the first one fills the cache */
+        kiln_tuning *tuning = NULL;
+        const kiln_tune_options options = {.size = sizeof options,
+                                           .variants = names,
+                                           .variant_count = 2,
+                                           .run = &run,
+                                           .max_configurations = 7,
+                                           .seed = 5,
+                                           .strategy = round ? "surrogate" : "exhaustive",
+                                           .isolation = KILN_ISOLATE_ALWAYS,
+                                           .callback = round ? follow : NULL,
+                                           .user = round ? &paths[round - 1] : NULL};
+        CHECK_OK(kiln_tune(engine, f.spec, &options, &tuning, &error), error);
+        CHECK(round == 0 || paths[round - 1].count == 7);
+        CHECK(round < 2 || memcmp(&paths[round - 1], &paths[0], sizeof *paths) == 0);
+        kiln_tuning_free(tuning);
+    }
+    kiln_engine_close(engine);
+    teardown(&f);
+}
+
 static const check_case cases[] = {
+    {"the same path", a_path},
+    {"a search elsewhere", a_search_elsewhere},
     {"a search goes on", a_search_goes_on},
     {"a held store", a_held_store},
     {"an earlier death", an_earlier_death},

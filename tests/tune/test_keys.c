@@ -297,6 +297,8 @@ static bool identify(const fixture *f, const char *text, kiln__identity *identit
     kiln__config *config = NULL;
     kiln__code_job *code = NULL;
     kiln__recorder *recorder = NULL;
+    kiln__arena arena = {0};
+    kiln__sites sites;
     kiln_error *error = NULL;
     char name[96];
     snprintf(name, sizeof name, "%s/keys.yaml", f->folder);
@@ -307,11 +309,14 @@ static bool identify(const fixture *f, const char *text, kiln__identity *identit
     if (status == KILN_OK)
         status = kiln__code_prepare(f->engine, config, NULL, f->engine->want_cubin, &code, &error);
     if (status == KILN_OK)
-        status = kiln__recorder_open(f->engine, spec, &options, &recorder, &error);
+        status = kiln__sites_find(f->engine, &options, &arena, &sites, &error);
+    if (status == KILN_OK)
+        status = kiln__recorder_open(f->engine, spec, &options, &sites, &recorder, &error);
     if (status == KILN_OK)
         status = kiln__recorder_identify(recorder, &sample, config, code, identity, &error);
     CHECK_OK(status, error);
     kiln__recorder_free(recorder);
+    kiln__arena_free(&arena);
     kiln__code_cancel(code);
     kiln__config_free(config);
     kiln_spec_free(spec);

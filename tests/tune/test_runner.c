@@ -699,8 +699,12 @@ static void survives_no_memory(void)
         CHECK_OK(kiln_spec_load(engine, KILN_TEST_DATA "/planted.yaml", &spec, &error), error);
         CHECK_OK(kiln_engine_device(engine, &info, &error), error);
         kiln__crew *crew = NULL;
+        kiln__arena arena = {.mem = &mem};
+        kiln__sites sites;
         oom.countdown = n;
-        kiln_status status = kiln__crew_open(engine, spec, &options, &crew, &error);
+        kiln_status status = kiln__sites_find(engine, &options, &arena, &sites, &error);
+        if (status == KILN_OK)
+            status = kiln__crew_open(engine, spec, &options, &sites, &crew, &error);
         finished = !oom.failed;
         oom.countdown = -1;
         CHECK((status == KILN_OK) == (crew != NULL));
@@ -708,6 +712,7 @@ static void survives_no_memory(void)
         kiln_error_free(error);
         error = NULL;
         kiln__crew_close(crew);
+        kiln__arena_free(&arena);
         tuning = NULL;
         oom.failed = 0;
         oom.countdown = n;

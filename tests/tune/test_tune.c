@@ -138,7 +138,7 @@ static void a_failure_costs_one_sample(void)
         kiln_status status;
     } want[] = {
         {"bad BLOCK=100 ITEMS=1 FAR=near", KILN_OK},          /* 200 elements: no bound is missed */
-        {"bad BLOCK=32 ITEMS=1 FAR=near", KILN_ERROR_DEVICE}, /* past the end */
+        {"bad BLOCK=32 ITEMS=1 FAR=near", KILN_ERROR_DEVICE}, /* past the end, and past its granule of 512 bytes */
         {"bad BLOCK=32 ITEMS=1 FAR=far", KILN_ERROR_DEVICE},
         {"bad BLOCK=32 ITEMS=1 FAR=nowhere", KILN_ERROR_COMPILE},
         {"bad BLOCK=2048 ITEMS=1 FAR=near", KILN_ERROR_LAUNCH},

@@ -67,6 +67,7 @@ int main(int argc, char **argv)
     leave_device(&c, code);
     kiln_spec_free(c.spec);
     kiln_engine_close(c.engine);
+    kiln_ranks_close(c.ranks);
     cli_free_all();
     return code;
 }

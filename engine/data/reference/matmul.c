@@ -1,4 +1,4 @@
-/* matmul_f64, gemm_f64 and syrk_f64: the references of dense products. P = A B, C = A B with B by rows or by columns,
+/* matmul_f64, gemm_f64 and syrk_f64: the references of dense products. P = A B, C = A B with B by rows or by columns, also a batch,
  * C = A A'. All products and sums are in double.
  *
  * The output is split into tiles, which threads take one by one. A tile's sums are doubles until it is done. For each
@@ -185,17 +185,41 @@ kiln_status kiln__host_matmul(void *user, kiln_call *call)
     return multiply_two(&x, "P", call);
 }
 
+/* One of `count` matrices that lie one after the other. */
+static kiln_array one_of(const kiln_array *all, uint64_t count, uint64_t index)
+{
+    kiln_array one = *all;
+    one.shape[0] /= count;
+    one.data = (char *)all->data + index * one.shape[0] * one.shape[1] * kiln__type_bytes(all->type);
+    return one;
+}
+
 kiln_status kiln__host_gemm(void *user, kiln_call *call)
 {
     (void)user;
-    product x = {0};
-    const int64_t by_rows = 0;
-    int64_t columns;
-    if (kiln_call_array(call, "A", &x.a) != KILN_OK || kiln_call_array(call, "B", &x.b) != KILN_OK ||
-        kiln_call_int(call, "COLUMNS", &by_rows, &columns) != KILN_OK || kiln_call_output(call, "C", &x.p) != KILN_OK)
+    const kiln_array *a, *b;
+    kiln_array *c;
+    const int64_t by_rows = 0, single = 1;
+    int64_t columns, batch;
+    if (kiln_call_array(call, "A", &a) != KILN_OK || kiln_call_array(call, "B", &b) != KILN_OK ||
+        kiln_call_int(call, "COLUMNS", &by_rows, &columns) != KILN_OK ||
+        kiln_call_int(call, "BATCH", &single, &batch) != KILN_OK || kiln_call_output(call, "C", &c) != KILN_OK)
         return KILN_ERROR_HOST_FUNCTION;
-    x.by_columns = columns != 0;
-    return multiply_two(&x, "C", call);
+    product x = {.a = a, .b = b, .p = c, .by_columns = columns != 0};
+    if (batch == 1 || a->dims != 2 || b->dims != 2 || c->dims != 2)
+        return multiply_two(&x, "C", call);
+    const uint64_t count = (uint64_t)batch;
+    if (batch < 0 || (batch == 0 && c->shape[0] > 0) ||
+        (batch > 0 && (a->shape[0] % count || b->shape[0] % count || c->shape[0] % count)))
+        return kiln_call_fail(call, "A, B and C must have rows for BATCH = %" PRId64 " matrices of one shape", batch);
+    for (uint64_t i = 0; i < count; i++) {
+        kiln_array one_a = one_of(a, count, i), one_b = one_of(b, count, i), one_c = one_of(c, count, i);
+        x = (product){.a = &one_a, .b = &one_b, .p = &one_c, .by_columns = columns != 0};
+        const kiln_status status = multiply_two(&x, "C", call);
+        if (status != KILN_OK)
+            return status;
+    }
+    return KILN_OK;
 }
 
 kiln_status kiln__host_syrk(void *user, kiln_call *call)

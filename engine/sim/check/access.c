@@ -155,7 +155,8 @@ static void touch(vm_look *k, vm_cell *c, uint32_t lanes, uint32_t lane, uint64_
     vm_mark me = {.stamp = k->now,
                   .insn = k->insn,
                   .block = k->block,
-                  .who = (k->w->index * VM_LANES + lane) | (many ? VM_MANY : 0) | (k->strong ? VM_STRONG_SIDE : 0)};
+                  .who = (k->w->index * VM_LANES + lane) | (many ? VM_MANY : 0) | k->sides};
+    k->flagged = k->shared && c->published_cta > k->home->check->base;
     if (VM_UNLIKELY(k->strong && !k->quiet))
         acquire(k, c);
     if (VM_UNLIKELY(c->w.stamp > k->limit))
@@ -226,6 +227,8 @@ static void see_global(vm_look *k, vm_allocation *a)
             vm_check_written(k, shadow, offset, p->lane[n], p->who[n]);
         if (k->write && shadow->unwritten)
             vm_shadow_write(shadow, offset, k->a->bytes);
+        if (VM_UNLIKELY(shadow->pitch && k->write))
+            vm_check_padding(k, shadow, offset, p->lane[n], p->who[n]);
         vm_cell *c = global_cell(k, a, offset);
         unsigned cells = k->a->bytes >> shadow->shift;
         for (unsigned j = 0; c && j < (cells ? cells : 1); j++) {
@@ -339,6 +342,9 @@ static uint32_t see(vm_look *k, vm_access *a)
     k->shared = a->space == PTX_SPACE_SHARED;
     k->write = a->kind & VM_WRITE;
     k->strong = a->kind & (VM_ORDERED | VM_ATOMIC);
+    k->sides = !k->strong ? 0
+                          : VM_STRONG_SIDE | (ptx_has(k->in, PTX_MOD_VOLATILE) ? VM_VOLATILE_SIDE : 0) |
+                                (ptx_has(k->in, PTX_MOD_CTA) ? VM_BLOCK_SIDE : 0);
     if (a->space == PTX_SPACE_CONST)
         a->space = PTX_SPACE_GLOBAL;
     vm_pattern *p = pattern_of(k->check, a,
@@ -382,6 +388,8 @@ static uint32_t see(vm_look *k, vm_access *a)
         see_shared(k);
     else if (allocation)
         see_global(k, allocation);
+    else if (a->space == PTX_SPACE_LOCAL)
+        vm_check_next_local(k), vm_check_local(k);
     return bad;
 }
 
@@ -472,6 +480,7 @@ uint32_t vm_check_access(vm_warp *w, const vm_code *i, uint32_t m, unsigned kind
         k.home = w->block;
         bad |= see(&k, &list[n]);
     }
+    bad &= ~k.begin_inside;
     if (VM_UNLIKELY(bad))
         poison(w, i, kind, bad);
     return bad && kind == VM_SEE_OTHER ? 0 : m & ~bad; /* a matrix is loaded by all lanes or by none */
@@ -514,6 +523,8 @@ uint32_t vm_check_free_call(vm_warp *w, const vm_code *i, uint32_t m)
     const vm_call *call = i->extra;
     vm_device *device = w->runner->run->device;
     uint64_t freed[VM_LANES] = {0};
+    if (call->builtin) /* it may write through pointers that it gets */
+        vm_check_local_known(w, m);
     if (call->builtin != VM_BUILTIN_FREE + 1)
         return m;
     uint32_t good = m;

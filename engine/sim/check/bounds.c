@@ -60,8 +60,7 @@ static void describe_shared(const vm_look *k, uint64_t at, char *text, size_t si
         snprintf(text, size, "at offset %" PRIu64 " of the dynamic shared memory (%" PRIu64 " bytes)",
                  at - run->shared_dynamic, run->shared_end - run->shared_dynamic);
     else
-        snprintf(text, size, "the block has %" PRIu64 " bytes of shared memory",
-                 run->shared_gap + (run->shared_end - run->shared_dynamic));
+        vm_describe_shared(run, at, text, size);
 }
 
 const char *vm_check_describe(const vm_look *k, uint32_t lane)
@@ -107,6 +106,44 @@ static void report_outside(vm_look *k, uint32_t lane, uint32_t owner)
                                 f->allocation);
 }
 
+void vm_check_next_local(vm_look *k)
+{
+    const vm_check_local_piece *piece = &k->w->runner->run->launch->module->check->pieces[k->insn];
+    const uint32_t base = k->w->frame->local_base;
+    uint32_t lanes = 0;
+    if (!piece->end)
+        return;
+    VM_EACH(lane, k->a->lanes) {
+        const uint64_t at = k->a->address[lane] - base;
+        lanes |= (uint32_t)(at < piece->start || at >= piece->end || k->a->bytes > piece->end - at) << lane;
+    }
+    if (!lanes)
+        return;
+    const uint32_t lane = (uint32_t)__builtin_ctz(lanes);
+    kiln_check_finding *f = vm_check_start(k, KILN_CHECK_BOUNDS, true, VM_NO_INSN, lane, lanes);
+    if (!f)
+        return;
+    f->allocation = vm_check_print(k->check, "at %" PRId64 " of a local variable that seems to have %u bytes",
+                                   (int64_t)(k->a->address[lane] - base - piece->start), piece->end - piece->start);
+    f->message = vm_check_print(k->check, "%s at local address 0x%" PRIx64 ", %s", f->at.what, f->address,
+                                f->allocation);
+}
+
+void vm_check_padding(vm_look *k, const vm_shadow *shadow, uint64_t offset, uint32_t lane, uint32_t lanes)
+{
+    const uint64_t row = offset / shadow->pitch, column = offset % shadow->pitch;
+    if (column + k->a->bytes <= shadow->row)
+        return;
+    kiln_check_finding *f = vm_check_start(k, KILN_CHECK_BOUNDS, false, VM_NO_INSN, lane, lanes);
+    if (!f)
+        return;
+    f->allocation = vm_check_print(
+        k->check, "in the padding of row %" PRIu64 ", whose %" PRIu64 " bytes end before column %" PRIu64 ", %s", row,
+        shadow->row, column + k->a->bytes, vm_check_describe(k, lane));
+    f->message = vm_check_print(k->check, "%s at %s address 0x%" PRIx64 ", %s", f->at.what, f->space, f->address,
+                                f->allocation);
+}
+
 void vm_check_no_block(vm_look *k, uint32_t lane, uint32_t lanes, const char *why)
 {
     const vm_cluster *cluster = k->w->block->cluster;
@@ -145,7 +182,7 @@ bool vm_check_bounds(const vm_look *k, uint64_t address, uint32_t owner, uint64_
             *end = *low + run->launch->module->ptx->symbols[owner - 1].bytes;
             return *end <= run->shared_gap; /* else it is not this kernel's */
         }
-        *low = address < run->shared_gap ? 0 : run->shared_dynamic;
+        *low = address < run->shared_gap ? run->shared_low : run->shared_dynamic;
         *end = address < run->shared_gap ? run->shared_gap : run->shared_end;
         return true;
     case PTX_SPACE_LOCAL:
@@ -163,6 +200,20 @@ bool vm_check_bounds(const vm_look *k, uint64_t address, uint32_t owner, uint64_
     }
 }
 
+/* Zeros are defined there; in linear memory few programs mean them. */
+void vm_check_outside(vm_warp *w, const vm_code *i, uint32_t lane, int64_t at, uint32_t size, bool linear)
+{
+    vm_check *check = w->runner->run->device->check;
+    kiln_check_finding *f = vm_check_find(w, KILN_CHECK_BOUNDS, !linear, vm_insn_of(w, i), VM_NO_INSN, lane, 1);
+    if (!f)
+        return;
+    f->at.what = "texture read";
+    f->space = "texture";
+    f->allocation = vm_check_print(check, "a texture of %u texels", size);
+    f->message = vm_check_print(check, "texture read of texel %" PRId64 ", outside of %s, so it is zero", at,
+                                f->allocation);
+}
+
 uint32_t vm_check_refuse(vm_look *k, uint32_t owner)
 {
     uint32_t bad = 0;
@@ -173,6 +224,9 @@ uint32_t vm_check_refuse(vm_look *k, uint32_t owner)
         if (inside && !skewed)
             continue;
         bad |= 1u << lane;
+        if (!skewed && k->see == VM_SEE_LOAD && k->a->bytes <= 16 && vm_check_bounds(k, at, owner, &low, &end) &&
+            at >= low && at < end)
+            k->begin_inside |= 1u << lane; /* the rest is in the same granule, or in local memory's padding */
         if (!inside)
             report_outside(k, lane, owner);
         else

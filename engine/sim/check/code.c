@@ -54,6 +54,11 @@ static enum vm_check_see see_of(const ptx_insn *in)
 
 #define NOTHING_YET 0u
 #define ANYTHING UINT32_MAX /* else a symbol + 1 */
+/* Compilers keep the local variables of a function in one .local symbol, and make the address of each by adding where it
+ * begins. A register holds the symbol's address, or LOCAL_AT + where, whatever else was added. */
+#define LOCAL 0x80000000u
+#define LOCAL_AT 0x80000001u
+#define LOCAL_MOST 0x1000000u
 
 static uint32_t join(uint32_t a, uint32_t b)
 {
@@ -66,11 +71,22 @@ static uint32_t owner_of(const ptx_module *ptx, const uint32_t *regs, const ptx_
 {
     if (o->kind == PTX_OPERAND_SYMBOL || (o->kind == PTX_OPERAND_ADDRESS && o->base == PTX_BASE_SYMBOL)) {
         const ptx_symbol *symbol = &ptx->symbols[o->index];
-        return symbol->space == PTX_SPACE_SHARED && symbol->bytes ? o->index + 1 : ANYTHING;
+        return !symbol->bytes                      ? ANYTHING
+               : symbol->space == PTX_SPACE_SHARED ? o->index + 1
+               : symbol->space == PTX_SPACE_LOCAL  ? LOCAL
+                                                   : ANYTHING;
     }
     if (o->kind == PTX_OPERAND_REG || (o->kind == PTX_OPERAND_ADDRESS && o->base == PTX_BASE_REG))
         return regs[o->index];
     return ANYTHING;
+}
+
+/* Where a local variable begins, + LOCAL_AT; ANYTHING: it is not told. */
+static uint32_t local_of(const uint32_t source[], const ptx_insn *in)
+{
+    const ptx_operand *o = &in->operands[2];
+    return source[1] == LOCAL && o->kind == PTX_OPERAND_IMM && o->imm < LOCAL_MOST ? LOCAL_AT + (uint32_t)o->imm
+                                                                                   : ANYTHING;
 }
 
 /* A pointer plus a value that is not one. */
@@ -93,10 +109,12 @@ static uint32_t result_of(const ptx_module *ptx, const uint32_t *regs, const ptx
     case PTX_OP_CVTA:
     case PTX_OP_CVT: return source[1];
     case PTX_OP_SELP: return join(source[1], source[2]);
-    case PTX_OP_ADD: return sum_of(source[1], source[2]);
-    case PTX_OP_SUB: return is_owner(source[2]) ? ANYTHING : sum_of(source[1], source[2]);
+    case PTX_OP_ADD:
+        return source[1] == LOCAL || source[2] == LOCAL ? local_of(source, in) : sum_of(source[1], source[2]);
+    case PTX_OP_SUB: return is_owner(source[2]) || source[1] == LOCAL ? ANYTHING : sum_of(source[1], source[2]);
     case PTX_OP_MAD: /* a * b + c: the pointer is c */
-        return is_owner(source[1]) || is_owner(source[2]) ? ANYTHING : sum_of(ANYTHING, source[3]);
+        return is_owner(source[1]) || is_owner(source[2]) || source[3] == LOCAL ? ANYTHING
+                                                                                : sum_of(ANYTHING, source[3]);
     default: return ANYTHING;
     }
 }
@@ -127,7 +145,41 @@ static void flow(const ptx_module *ptx, const ptx_function *f, uint32_t *regs)
         regs[r] = ANYTHING;
 }
 
-static void owners(const vm_module *module, uint32_t function, uint32_t *regs, uint32_t *out)
+/* The only .local symbol that the function names; UINT32_MAX: there is none, or several. */
+static uint32_t local_symbol(const ptx_module *ptx, const ptx_function *f)
+{
+    uint32_t found = UINT32_MAX;
+    for (uint32_t k = 0; k < f->insn_count; k++)
+        for (unsigned n = 0; n < f->insns[k].operand_count; n++) {
+            const ptx_operand *o = &f->insns[k].operands[n];
+            const bool named = o->kind == PTX_OPERAND_SYMBOL ||
+                               (o->kind == PTX_OPERAND_ADDRESS && o->base == PTX_BASE_SYMBOL);
+            if (!named || ptx->symbols[o->index].space != PTX_SPACE_LOCAL || o->index == found)
+                continue;
+            if (found != UINT32_MAX)
+                return UINT32_MAX;
+            found = o->index;
+        }
+    return found;
+}
+
+/* The bounds, in the frame, of the local variable that begins at `start`: it ends where the next one begins. */
+static vm_check_local_piece piece_of(const vm_module *module, const ptx_function *f, const uint32_t *regs,
+                                     uint32_t start)
+{
+    const uint32_t symbol = local_symbol(module->ptx, f);
+    if (symbol == UINT32_MAX || start >= module->ptx->symbols[symbol].bytes)
+        return (vm_check_local_piece){0};
+    uint32_t end = (uint32_t)module->ptx->symbols[symbol].bytes;
+    for (uint32_t r = 0; r < f->reg_count; r++)
+        if (is_owner(regs[r]) && regs[r] > LOCAL_AT + start && regs[r] < LOCAL_AT + end)
+            end = regs[r] - LOCAL_AT;
+    const uint32_t base = (uint32_t)module->address[symbol];
+    return (vm_check_local_piece){base + start, base + end};
+}
+
+static void owners(const vm_module *module, uint32_t function, uint32_t *regs, uint32_t *out,
+                   vm_check_local_piece *pieces)
 {
     const ptx_module *ptx = module->ptx;
     const ptx_function *f = &ptx->functions[function];
@@ -141,7 +193,9 @@ static void owners(const vm_module *module, uint32_t function, uint32_t *regs, u
             continue;
         bool result = see == VM_SEE_LOAD || ptx_effect_of(in) == PTX_EFFECT_ATOMIC;
         uint32_t owner = owner_of(ptx, regs, &in->operands[result ? 1 : 0]);
-        out[k] = is_owner(owner) ? owner : 0;
+        out[k] = is_owner(owner) && owner < LOCAL ? owner : 0;
+        if (is_owner(owner) && owner >= LOCAL_AT)
+            pieces[k] = piece_of(module, f, regs, owner - LOCAL_AT);
     }
 }
 
@@ -170,11 +224,12 @@ bool vm_check_look(vm_module *module, const kiln_allocator *mem)
     uint8_t *kind = kiln__arena_alloc(&module->arena, module->tally_count + 1);
     uint32_t *owner = kiln__arena_alloc(&module->arena, (module->tally_count + 1) * sizeof *owner);
     uint32_t *regs = kiln__calloc(mem, (size_t)most + 1, sizeof *regs);
-    if (!code || !kind || !owner || !regs) {
+    vm_check_local_piece *pieces = kiln__arena_alloc(&module->arena, (module->tally_count + 1) * sizeof *pieces);
+    if (!code || !kind || !owner || !regs || !pieces) {
         kiln__free(mem, regs);
         return false;
     }
-    *code = (vm_check_code){.kind = kind, .owner = owner, .shift = 2};
+    *code = (vm_check_code){.kind = kind, .owner = owner, .pieces = pieces, .shift = 2};
     for (uint32_t n = 0; n < ptx->function_count; n++) {
         const ptx_function *f = &ptx->functions[n];
         size_t first = module->functions[n].first_tally;
@@ -186,7 +241,7 @@ bool vm_check_look(vm_module *module, const kiln_allocator *mem)
             if ((see == VM_SEE_LOAD || see == VM_SEE_STORE || see == VM_SEE_ATOMIC) && shift_of(in) < code->shift)
                 code->shift = shift_of(in);
         }
-        owners(module, n, regs, owner + first);
+        owners(module, n, regs, owner + first, pieces + first);
     }
     kiln__free(mem, regs);
     if (!vm_check_product_look(module, code, kind))

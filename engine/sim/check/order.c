@@ -41,7 +41,10 @@ bool vm_check_block_new(vm_block *block)
     made->cell_count = (size_t)(shared >> made->shift) + 1;
     made->warps = kiln__calloc(mem, block->warp_count, sizeof *made->warps);
     made->cells = kiln__calloc(mem, made->cell_count, sizeof *made->cells);
-    return made->warps && made->cells && vm_view_new(block);
+    made->local_words = (size_t)run->local_bytes * block->warp_count * VM_LANES / 64;
+    if (made->local_words)
+        made->local_written = kiln__calloc(mem, made->local_words, sizeof *made->local_written);
+    return made->warps && made->cells && (made->local_written || !made->local_words) && vm_view_new(block);
 }
 
 void vm_check_block_free(vm_block *block)
@@ -57,6 +60,7 @@ void vm_check_block_free(vm_block *block)
     vm_view_free(block);
     kiln__free(mem, gone->warps);
     kiln__free(mem, gone->cells);
+    kiln__free(mem, gone->local_written);
     kiln__free(mem, gone);
     block->check = NULL;
 }
@@ -67,6 +71,8 @@ void vm_check_block_start(vm_block *block)
     vm_check_block *b = block->check;
     b->base = vm_check_tick(check);
     memset(b->gates, 0, sizeof b->gates);
+    if (b->local_words)
+        memset(b->local_written, 0, b->local_words * sizeof *b->local_written);
     if (b->dirty) /* of asynchronous operations of the previous block */
         memset(b->cells, 0, b->cell_count * sizeof *b->cells);
     b->dirty = false;

@@ -25,6 +25,14 @@ static bool writes_same(const vm_look *k, uint32_t lane)
     return same;
 }
 
+/* Why accesses that are both strong are a race. */
+static const char *why(const vm_look *k, const vm_mark *s)
+{
+    if (!(s->who & k->sides & VM_STRONG_SIDE))
+        return "";
+    return s->block != k->block ? " (the scope .cta is one block)" : " (lanes of a warp, by volatile alone)";
+}
+
 static void report_race(vm_look *k, const vm_mark *s, bool other_writes, uint32_t lane, uint64_t offset)
 {
     const vm_flight *pending = s->who & VM_PENDING ? vm_flight_at(k->check, s->insn) : NULL;
@@ -46,10 +54,10 @@ static void report_race(vm_look *k, const vm_mark *s, bool other_writes, uint32_
                                     "%s at %s address 0x%" PRIx64 " while a copy to it (%s) was not waited for, %s",
                                     f->at.what, f->space, f->address, vm_flight_name(pending), f->allocation);
     else
-        f->message = vm_check_print(k->check, "%s and %s by %s at %s address 0x%" PRIx64 " are not ordered%s, %s",
+        f->message = vm_check_print(k->check, "%s and %s by %s at %s address 0x%" PRIx64 " are not ordered%s%s, %s",
                                     f->at.what, f->other.what,
                                     s->block != k->block ? "another block" : "another thread", f->space, f->address,
-                                    note ? " (the value is the same)" : "", f->allocation);
+                                    note ? " (the value is the same)" : "", why(k, s), f->allocation);
 }
 
 /* A read by another block of the cluster, which has told since that it is done. */
@@ -60,9 +68,22 @@ static bool is_far_read(const vm_look *k, const vm_mark *s)
            vm_check_far_done(k->w, s->block, s->stamp);
 }
 
+/* Both accesses are atomic, volatile or ordered, and that is enough for them. It is not where one is ordered only within
+ * its block and the other is of another block. Nor in a warp whose lanes exchange values by volatile accesses alone, as
+ * if they ran in step; a flag that was written after a fence is something else. */
+static bool are_ordered(const vm_look *k, const vm_mark *s)
+{
+    if (!(s->who & k->sides & VM_STRONG_SIDE))
+        return false;
+    if (s->block != k->block)
+        return !((s->who | k->sides) & VM_BLOCK_SIDE);
+    const bool same_warp = (s->who & VM_WHO) / VM_LANES == k->w->index;
+    return !(k->shared && same_warp && s->who & k->sides & VM_VOLATILE_SIDE && !k->flagged);
+}
+
 void vm_check_conflict(vm_look *k, const vm_mark *s, bool other_writes, uint32_t lanes, uint64_t offset)
 {
-    if ((s->who & VM_STRONG_SIDE && k->strong) || k->told)
+    if (are_ordered(k, s) || k->told)
         return;
     VM_EACH(lane, lanes)
         if (!vm_check_before(k->w, s, lane, k->shared) && (other_writes || !is_far_read(k, s))) {

@@ -91,6 +91,14 @@ void vm_check_forget(vm_device *device, uint64_t address, uint64_t bytes)
         unwrite(shadow, offset, bytes);
 }
 
+void vm_check_rows(vm_device *device, uint64_t address, uint64_t row, uint64_t pitch)
+{
+    uint64_t offset, bytes = pitch;
+    vm_shadow *shadow = device->check ? shadow_at(device, address, &offset, &bytes) : NULL;
+    if (shadow && row < pitch)
+        shadow->row = row, shadow->pitch = pitch;
+}
+
 void vm_check_copied(vm_device *device, uint64_t to, uint64_t from, uint64_t bytes)
 {
     uint64_t at = 0, source_at = 0, most = bytes;
@@ -150,6 +158,7 @@ const struct vm_hooks vm_check_hooks = {
     .children = vm_check_children,
     .insn = vm_check_insn,
     .met = vm_check_met,
+    .outside = vm_check_outside,
     .malloced = vm_check_malloced,
     .shadow_new = shadow_new,
     .shadow_free = shadow_free,

@@ -1,6 +1,8 @@
-/* uninitialised.c - reads of memory that nothing has written. Global memory has a bit for each byte (shadow.c); shared
- * memory was written if its cell's last write is of this block (see_shared() in access.c). */
+/* uninitialised.c - reads of memory that nothing has written. Global memory has a bit for each byte (shadow.c), and so
+ * has local memory (here); shared memory was written if its cell's last write is of this block (see_shared() in
+ * access.c). */
 #include <inttypes.h>
+#include <string.h>
 
 #include "vm_checks_internal.h"
 
@@ -21,4 +23,60 @@ void vm_check_written(vm_look *k, vm_shadow *shadow, uint64_t offset, uint32_t l
         found += (unsigned)(shadow->written[at / 64] >> at % 64 & 1);
     if (found < bytes)
         vm_check_unwritten(k, lane, lanes, found != 0);
+}
+
+/* ---- local memory ----
+ * Its bits are cleared when the block begins. Frames of calls use the memory of earlier ones again, so some reads of
+ * their variables are missed. */
+
+static size_t first_bit(const vm_warp *w, uint32_t lane, uint64_t at)
+{
+    return (size_t)(w->index * VM_LANES + lane) * w->runner->run->local_bytes + (size_t)at;
+}
+
+void vm_check_local_known(vm_warp *w, uint32_t lanes)
+{
+    vm_check_block *b = w->block->check;
+    VM_EACH(lane, b->local_written ? lanes : 0)
+        for (size_t n = first_bit(w, lane, 0), end = first_bit(w, lane + 1, 0); n < end; n++)
+            b->local_written[n / 64] |= (uint64_t)1 << n % 64;
+}
+
+/* A parameter that lives in local memory was written by the call. */
+static bool is_parameter(const vm_warp *w, uint64_t at)
+{
+    for (const vm_frame *frame = w->frame; frame; frame = frame->caller) {
+        const vm_module *module = frame->function->module;
+        const ptx_function *f = frame->function->ptx;
+        for (uint32_t k = 0; frame->function->has_homes && k < f->param_count + f->return_count; k++) {
+            const uint32_t symbol = f->params[k];
+            if (module->home[symbol] &&
+                at - frame->local_base - module->address[symbol] < module->ptx->symbols[symbol].bytes)
+                return true;
+        }
+    }
+    return false;
+}
+
+void vm_check_local(vm_look *k)
+{
+    const vm_check_block *b = k->w->block->check;
+    const unsigned bytes = k->a->bytes;
+    uint32_t none = 0, some = 0;
+    if (!b->local_written)
+        return;
+    VM_EACH(lane, k->a->lanes) {
+        const size_t from = first_bit(k->w, lane, k->a->address[lane]);
+        unsigned found = 0;
+        for (size_t n = from; n < from + bytes; n++) {
+            found += (unsigned)(b->local_written[n / 64] >> n % 64 & 1);
+            b->local_written[n / 64] |= k->write ? (uint64_t)1 << n % 64 : 0;
+        }
+        if (found < bytes && k->a->kind & VM_READS && !is_parameter(k->w, k->a->address[lane]))
+            *(found ? &some : &none) |= 1u << lane;
+    }
+    if (none)
+        vm_check_unwritten(k, (uint32_t)__builtin_ctz(none), none, false);
+    if (some)
+        vm_check_unwritten(k, (uint32_t)__builtin_ctz(some), some, true);
 }

@@ -23,8 +23,9 @@ bool vm_check_starved(const vm_check *check);     /* out of memory for the shado
 /* ---- for the driver ---- */
 void vm_check_copied(vm_device *device, uint64_t to, uint64_t from, uint64_t bytes); /* device to device */
 void vm_check_host_reads(vm_device *device, uint64_t address, uint64_t bytes);
-void vm_check_forget(vm_device *device, uint64_t address, uint64_t bytes); /* counts as never written */
-void vm_check_host_free(vm_device *device, uint64_t address);              /* an invalid free */
+void vm_check_forget(vm_device *device, uint64_t address, uint64_t bytes);             /* counts as never written */
+void vm_check_rows(vm_device *device, uint64_t address, uint64_t row, uint64_t pitch); /* it has rows with padding */
+void vm_check_host_free(vm_device *device, uint64_t address);                          /* an invalid free */
 /* To be called before the device is destroyed; `all`: also allocations of the host. */
 void vm_check_leaks(vm_device *device, bool all);
 
@@ -35,7 +36,14 @@ void vm_check_leaks(vm_device *device, bool all);
 typedef struct vm_mark {
     uint32_t stamp, who, insn, block;
 } vm_mark;
-enum { VM_WHO = 1023, VM_MANY = 1024, VM_STRONG_SIDE = 2048, VM_PENDING = 4096 };
+enum {
+    VM_WHO = 1023,
+    VM_MANY = 1024,
+    VM_STRONG_SIDE = 2048,
+    VM_PENDING = 4096,
+    VM_VOLATILE_SIDE = 8192, /* ordered by `volatile` alone */
+    VM_BLOCK_SIDE = 16384    /* ordered in its own block only (.cta) */
+};
 /* The last write and the last reads of a granule: two, by different warps (shared) or blocks (global) where there are
  * several that are not ordered. */
 typedef struct vm_cell {
@@ -54,6 +62,7 @@ typedef struct vm_shadow {
     uint64_t *written;              /* one bit per byte; NULL: all */
     uint64_t unwritten;             /* bytes */
     vm_cell **pages;                /* each of VM_SHADOW_PAGE bytes of memory; NULL until touched */
+    uint64_t row, pitch;            /* of cuMemAllocPitch: bytes of a row that are not padding; 0: no rows */
     unsigned shift;                 /* a cell covers 1 << shift bytes */
     bool by_kernel;                 /* malloc in device code */
     const struct vm_module *module; /* of the instruction `insn` that allocated it; only compared */
@@ -61,12 +70,17 @@ typedef struct vm_shadow {
 } vm_shadow;
 #define VM_SHADOW_PAGE 4096u
 
+/* A local variable, in the frame of its function; end 0: not known. */
+typedef struct vm_check_local_piece {
+    uint32_t start, end;
+} vm_check_local_piece;
 /* Static data about a module's instructions, made at its first launch under checks. */
 typedef struct vm_check_code {
-    uint8_t *kind;   /* vm_check_see, by tally index */
-    uint32_t *owner; /* of shared accesses: the only possible variable + 1, or 0 */
-    unsigned shift;  /* no access is smaller than 1 << shift bytes */
-    bool async;      /* it has asynchronous operations or mbarriers */
+    uint8_t *kind;                /* vm_check_see, by tally index */
+    uint32_t *owner;              /* of shared accesses: the only possible variable + 1, or 0 */
+    vm_check_local_piece *pieces; /* of local accesses: the only possible variable */
+    unsigned shift;               /* no access is smaller than 1 << shift bytes */
+    bool async;                   /* it has asynchronous operations or mbarriers */
     /* Registers that products use, and their copies: by function and register, numbered from 1. NULL: it has none. */
     uint32_t **numbers, reg_count;
 } vm_check_code;
@@ -165,6 +179,8 @@ typedef struct vm_check_block {
     vm_gate opened;                 /* the same when it opened last, for warps that wait afterwards */
     vm_cell *cells;                 /* of shared memory */
     size_t cell_count;
+    uint64_t *local_written; /* a bit for each byte of local memory, by thread; NULL: it has none */
+    size_t local_words;
     /* Where the module has something asynchronous: */
     vm_more *gate_more;                /* by barrier, as `gates` */
     vm_more *more;                     /* by warp */

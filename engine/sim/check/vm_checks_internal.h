@@ -84,7 +84,10 @@ typedef struct vm_look {
     const vm_block *home; /* whose shared memory it is */
     uint64_t window;      /* of the address: 0: the block's own, else a rank + 1 */
     uint32_t insn, limit, now, block, bad;
+    uint32_t begin_inside; /* lanes that load from inside to outside: they get what is there */
     bool shared, write, strong, constant, told;
+    uint32_t sides;  /* VM_STRONG_SIDE, VM_VOLATILE_SIDE, VM_BLOCK_SIDE */
+    bool flagged;    /* the cell was published with a fence since the block began */
     bool quiet;      /* it orders nothing as a flag: mbarriers have their own order */
     uint32_t flight; /* it is of this asynchronous operation; 0: of the thread */
     unsigned see;
@@ -106,6 +109,11 @@ bool vm_check_bounds(const vm_look *k, uint64_t address, uint32_t owner, uint64_
 uint32_t vm_check_refuse(vm_look *k, uint32_t owner);
 const char *vm_check_describe(const vm_look *k, uint32_t lane); /* what lies at its address, for a message */
 
+/* An access to local memory that leaves its variable for another one. */
+void vm_check_next_local(vm_look *k);
+/* A write that touches the padding of rows. */
+void vm_check_padding(vm_look *k, const vm_shadow *shadow, uint64_t offset, uint32_t lane, uint32_t lanes);
+
 /* ---- race.c ---- */
 /* One side of a cell that is newer than the limit. */
 void vm_check_conflict(vm_look *k, const vm_mark *s, bool other_writes, uint32_t lanes, uint64_t offset);
@@ -118,6 +126,8 @@ void vm_check_one_store(vm_look *k);
 void vm_check_written(vm_look *k, vm_shadow *shadow, uint64_t offset, uint32_t lane,
                       uint32_t lanes);                                         /* global memory */
 void vm_check_unwritten(vm_look *k, uint32_t lane, uint32_t lanes, bool note); /* reports it */
+void vm_check_local(vm_look *k);                                               /* the same of local memory */
+void vm_check_local_known(vm_warp *w, uint32_t lanes);                         /* all of theirs counts as written */
 
 /* ---- async.c ---- */
 uint32_t vm_check_async(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t m);
@@ -206,6 +216,7 @@ void vm_check_open(vm_block *block, uint32_t barrier);           /* it is comple
 void vm_check_stuck(vm_block *block);                            /* lanes wait at reconvergence points */
 void vm_check_deadlock(vm_block *block);                         /* no warp will ever continue */
 void vm_check_children(vm_block *block);                         /* the work that it launched has run */
+void vm_check_outside(vm_warp *w, const vm_code *i, uint32_t lane, int64_t at, uint32_t size, bool linear);
 void vm_check_malloced(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t address);
 vm_shadow *vm_shadow_new(vm_check *check, uint64_t bytes, bool written);
 void vm_shadow_free(vm_check *check, vm_shadow *shadow, uint64_t bytes);

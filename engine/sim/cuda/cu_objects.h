@@ -234,6 +234,8 @@ static inline bool sim_is_legacy(CUstream stream) { return !stream || stream == 
 
 /* CUDA_SUCCESS with the state lock held and the calling thread's current context, else the error and no lock. */
 CUresult sim_begin(sim_context **context);
+/* The same for a pool: without a current context, with the primary one. */
+CUresult sim_begin_pool(sim_context **context);
 /* The same, and the object that the call is about. NULL: not begun, and why. */
 void *sim_begin_object(sim_context **context, const void *handle, sim_kind kind, CUresult *result);
 CUresult sim_end(CUresult result);                      /* drops the lock, returns `result` */
@@ -348,6 +350,9 @@ CUresult sim_begin_device(CUdevice device, const void *out);
 bool sim_check_wanted(void); /* requested by the environment */
 bool sim_check_open(sim_context *context);
 void sim_check_show(sim_context *context, bool leaks); /* to standard error, if requested by the environment */
+/* The findings in the form that the environment asks for; with the process, the end of the report and the exit code. */
+void sim_report(const struct vm_check *check);
+void sim_report_end(void);
 /* If the context counts: prepares the launch for counting. False: out of memory. Then adds its counts. Under both
  * locks. */
 bool sim_count_launch(sim_context *context, const sim_function *function, const vm_launch *launch,
@@ -364,11 +369,11 @@ typedef struct sim_estimate { /* of one launch; all zero: none requested */
     struct vm_trace *trace;
     struct vm_cost *cost;
     uint32_t resident; /* blocks on an SM */
-    uint64_t blocks;
+    uint64_t blocks, at_once;
     double shared; /* bytes of a block */
 } sim_estimate;
-/* Before and after the launch. */
-void sim_estimate_launch(const sim_function *function, uint32_t resident, const vm_launch *launch,
+/* Before and after the launch. `at_once`: vm_time_launch. */
+void sim_estimate_launch(const sim_function *function, uint32_t resident, uint64_t at_once, const vm_launch *launch,
                          struct vm_watch *watch, sim_estimate *estimate);
 void sim_estimate_ran(sim_context *context, sim_estimate *estimate, bool whole);
 void sim_estimate_drop(sim_estimate *estimate);
@@ -378,4 +383,9 @@ bool sim_kernel_attribute(const void *profile, int attribute, int *value);
 /* How many blocks of `threads` threads fit on a multiprocessor. */
 int sim_blocks_per_sm(const sim_function *function, uint64_t threads, uint64_t dynamic_shared);
 bool sim_kernel_occupancy(const void *profile, const vm_resources *kernel, int threads, uint64_t shared, int *blocks);
+/* In libcuda: the device that the environment names (library/choose.c). */
+#ifndef SIM_CHOOSE
+#define SIM_CHOOSE() CUDA_SUCCESS
+#endif
+
 #endif

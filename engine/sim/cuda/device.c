@@ -242,6 +242,14 @@ static bool has_tensor_maps(const sim_profile *profile)
            kiln__sim_runs("cp.async.bulk.tensor");
 }
 
+CUresult sim_cuDriverGetVersion(int *version)
+{
+    if (!version)
+        return CUDA_ERROR_INVALID_VALUE;
+    *version = CUDA_VERSION;
+    return CUDA_SUCCESS;
+}
+
 CUresult sim_cuDeviceGetCount(int *count)
 {
     CUresult result = sim_begin_bare();

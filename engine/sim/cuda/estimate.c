@@ -35,19 +35,20 @@ double kiln__sim_estimate_end(uint64_t *launches)
     return was.failed || !was.active ? -1 : was.seconds;
 }
 
-/* The blocks that one SM in the middle of the grid runs at the same time: it gets every sm_count-th block. */
+/* The blocks that one SM runs at the same time: it gets every sm_count-th block. In the middle of the grid; the first ones
+ * where all run at once, since blocks that take turns at what there is to do give these the most. */
 static void choose_blocks(struct vm_trace *trace, uint64_t blocks, uint64_t sms, uint32_t resident)
 {
     /* resident is not 0: a launch has a block. NOLINTNEXTLINE(clang-analyzer-core.DivideZero) */
     uint64_t wave = sms * resident, waves = blocks / wave;
-    uint64_t first = waves > 1 ? waves / 2 * wave : 0, sm = (blocks < sms ? blocks : sms) / 2;
+    uint64_t first = waves > 1 ? waves / 2 * wave : 0, sm = blocks > wave ? sms / 2 : 0;
     for (uint32_t k = 0; k < trace->block_count; k++) {
         uint64_t number = first + sm + k * sms;
         trace->blocks[k].number = number < blocks ? number : blocks - trace->block_count + k;
     }
 }
 
-void sim_estimate_launch(const sim_function *function, uint32_t resident, const vm_launch *launch,
+void sim_estimate_launch(const sim_function *function, uint32_t resident, uint64_t at_once, const vm_launch *launch,
                          struct vm_watch *watch, sim_estimate *estimate)
 {
     const sim_model *model = sim_current_profile()->model;
@@ -76,6 +77,7 @@ void sim_estimate_launch(const sim_function *function, uint32_t resident, const 
     estimate->trace->only = mine.sampled && !launch->cooperative;
     estimate->resident = resident;
     estimate->blocks = blocks;
+    estimate->at_once = at_once;
     estimate->shared = (double)(function->resources.static_shared + launch->dynamic_shared) +
                        sim_profile_int(sim_current_profile(), CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK);
     watch->trace_alone = !watch->profile && !watch->tally && !watch->see && !watch->checks;
@@ -96,6 +98,7 @@ void sim_estimate_ran(sim_context *context, sim_estimate *estimate, bool whole)
                              .device = context->device,
                              .block_count = estimate->blocks,
                              .resident = estimate->resident,
+                             .at_once = estimate->at_once,
                              .shared_bytes = estimate->shared};
     vm_time_result result = {0};
     if (!failed && vm_time_estimate(sim_memory(), &launch, &result))

@@ -435,12 +435,13 @@ sim_image_result sim_image_load(sim_texts *texts, const void *image, int cc, kil
     if (w.version == PARTS_APART && w.parts && w.parts[0]) {
         sim_image_result result = SIM_IMAGE_OK;
         texts->linked = true;
-        for (size_t k = 0; w.parts[k] && result == SIM_IMAGE_OK; k++) {
+        /* A part without PTX, as NVIDIA's libcudadevrt.a is: what is missing then is reported when they are linked. */
+        for (size_t k = 0; w.parts[k] && (result == SIM_IMAGE_OK || result == SIM_IMAGE_NO_BINARY); k++) {
             char name[32];
             snprintf(name, sizeof name, "part %zu", k + 1);
             result = sim_image_read(texts, w.parts[k], sim_image_extent(w.parts[k]), name, cc, log);
         }
-        return result;
+        return result == SIM_IMAGE_NO_BINARY && texts->count > 0 ? SIM_IMAGE_OK : result;
     }
     if (!w.data) {
         kiln__text_puts(log, "error   : the wrapper of the fat binary is empty\n");

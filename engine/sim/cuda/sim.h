@@ -24,6 +24,8 @@ const char *kiln__sim_profile_name(void); /* the selected one */
 kiln__sim_added kiln__sim_profile_add(const char *name, const char *text, size_t length, kiln__text *log);
 /* True if the map keeps all rules of cuTensorMapEncode*; else *fault is set. */
 bool kiln__tensor_map_check(const kiln__tensor_map *map, kiln__tensor_fault *fault);
+/* True if the simulated device has such maps (of those that keep the rules); else *fault says what it has not. */
+bool kiln__tensor_map_simulated(const kiln__tensor_map *map, kiln__tensor_fault *fault);
 bool kiln__sim_runs(const char *instruction);   /* "wgmma.mma_async": it is not refused at load */
 const char *kiln__sim_profile_at(size_t index); /* of CUdevice `index`; NULL past the last */
 /* True for a CUcontext of the simulated device (its value cannot be a pointer from libcuda). */

@@ -5,7 +5,6 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "cu_objects.h"
@@ -183,12 +182,20 @@ sim_context *sim_current(void)
     return result == CUDA_SUCCESS || context ? context : NULL;
 }
 
-CUresult sim_begin(sim_context **context)
+/* pool: the primary context will do. */
+static CUresult begin_with(sim_context **context, bool pool)
 {
     pthread_mutex_lock(&sim.state);
     CUresult result = current(context);
+    if (pool && result == CUDA_ERROR_INVALID_CONTEXT && sim.primary.retained) {
+        *context = &sim.primary;
+        result = sim.primary.sticky;
+    }
     return result == CUDA_SUCCESS ? CUDA_SUCCESS : sim_end(result);
 }
+
+CUresult sim_begin(sim_context **context) { return begin_with(context, false); }
+CUresult sim_begin_pool(sim_context **context) { return begin_with(context, true); }
 
 void *sim_begin_object(sim_context **context, const void *handle, sim_kind kind, CUresult *result)
 {
@@ -276,17 +283,12 @@ CUresult sim_cuInit(unsigned flags)
 {
     if (flags != 0)
         return CUDA_ERROR_INVALID_VALUE;
+    CUresult chosen = SIM_CHOOSE();
+    if (chosen != CUDA_SUCCESS)
+        return chosen;
     pthread_mutex_lock(&sim.state);
     sim.initialized = true;
     return sim_end(CUDA_SUCCESS);
-}
-
-CUresult sim_cuDriverGetVersion(int *version)
-{
-    if (!version)
-        return CUDA_ERROR_INVALID_VALUE;
-    *version = CUDA_VERSION;
-    return CUDA_SUCCESS;
 }
 
 bool kiln__sim_profile(const char *name)
@@ -527,6 +529,7 @@ static void __attribute__((destructor)) show_checks(void)
         sim_check_show(&sim.primary, false);
     for (sim_context *context = sim.made; context; context = context->next)
         sim_check_show(context, false);
+    sim_report_end();
 }
 
 static bool is_selected(CUdevice device)

@@ -159,14 +159,15 @@ bool kiln__tensor_map_check(const kiln__tensor_map *map, kiln__tensor_fault *fau
 
 /* ---- the functions ---- */
 
-/* Interleaved layouts, and the types and swizzles of devices after 9.0, are not simulated. */
-static bool is_simulated(const kiln__tensor_map *map)
+bool kiln__tensor_map_simulated(const kiln__tensor_map *map, kiln__tensor_fault *fault)
 {
-    const bool apart = map->interleave == CU_TENSOR_MAP_INTERLEAVE_16B ||
-                       map->interleave == CU_TENSOR_MAP_INTERLEAVE_32B;
-    const bool packed = map->type >= VM_TENSOR_TYPES && map->type < (int)KILN__COUNT(element_bits);
-    const bool later = map->swizzle > CU_TENSOR_MAP_SWIZZLE_128B && map->swizzle <= CU_TENSOR_MAP_SWIZZLE_128B_ATOM_64B;
-    return !apart && !packed && !later;
+    if (map->interleave == CU_TENSOR_MAP_INTERLEAVE_16B || map->interleave == CU_TENSOR_MAP_INTERLEAVE_32B)
+        return wrong(fault, KILN__TENSOR_INTERLEAVE, 0, "the simulated device has no interleaved layouts");
+    if (map->type >= VM_TENSOR_TYPES && map->type < (int)KILN__COUNT(element_bits))
+        return wrong(fault, KILN__TENSOR_TYPE, 0, "the simulated device has no packed types of 4 and 6 bits");
+    if (map->swizzle > CU_TENSOR_MAP_SWIZZLE_128B && map->swizzle <= CU_TENSOR_MAP_SWIZZLE_128B_ATOM_64B)
+        return wrong(fault, KILN__TENSOR_SWIZZLE, 0, "the simulated device has no atoms of a swizzle but 16");
+    return true;
 }
 
 static CUresult encode(CUtensorMap *out, const kiln__tensor_map *map)
@@ -177,7 +178,8 @@ static CUresult encode(CUtensorMap *out, const kiln__tensor_map *map)
         return result;
     if (!out || (uintptr_t)out % KILN__TENSOR_MAP_ALIGN)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
-    if (sim_profile_int(sim_current_profile(), CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) < 9 || !is_simulated(map))
+    if (sim_profile_int(sim_current_profile(), CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) < 9 ||
+        !kiln__tensor_map_simulated(map, &fault))
         return sim_end(CUDA_ERROR_NOT_SUPPORTED);
     if (!kiln__tensor_map_check(map, &fault))
         return sim_end(CUDA_ERROR_INVALID_VALUE);

@@ -62,6 +62,7 @@ vm_code *vm_emit_op(vm_decoder *d, vm_handler h) { return emit(d, (vm_handlers){
 vm_code *vm_step(vm_decoder *d, vm_handler_id id) { return emit(d, d->table[id], true, false); }
 vm_code *vm_step_op(vm_decoder *d, vm_handler h) { return emit(d, (vm_handlers){h, h}, true, false); }
 vm_code *vm_guarded_step(vm_decoder *d, vm_handler_id id) { return emit(d, d->table[id], true, true); }
+vm_code *vm_guarded_step_op(vm_decoder *d, vm_handler h) { return emit(d, (vm_handlers){h, h}, true, true); }
 
 /* ---- slots ---- */
 

@@ -145,7 +145,8 @@ static bool place_shared(vm_module *module, kiln__text *log)
         for (uint32_t s = 0; s < ptx->symbol_count; s++)
             users[s] += set.symbols[s];
     }
-    uint64_t common = 0;
+    const uint64_t low = vm_shared_low(module->device);
+    uint64_t common = low;
     for (uint32_t s = 0; s < ptx->symbol_count; s++)
         if (ptx->symbols[s].space == PTX_SPACE_SHARED && ptx->symbols[s].bytes && users[s] != 1) {
             module->address[s] = align_up(common, ptx->symbols[s].align);
@@ -156,7 +157,7 @@ static bool place_shared(vm_module *module, kiln__text *log)
             continue;
         reach(module, f, &set);
         const bool *used = set.symbols;
-        uint64_t end = 0, own = 0; /* own: without the variables of other kernels between */
+        uint64_t end = low, own = 0; /* own: without the variables of other kernels between */
         for (uint32_t s = 0; s < ptx->symbol_count; s++)
             if (used[s] && ptx->symbols[s].space == PTX_SPACE_SHARED && ptx->symbols[s].bytes && users[s] != 1) {
                 own = align_up(own, ptx->symbols[s].align) + ptx->symbols[s].bytes;
@@ -181,11 +182,12 @@ static bool place_shared(vm_module *module, kiln__text *log)
                 ptx->functions[f].name, (unsigned long long)(own > STATIC_SHARED_MOST ? own : end), STATIC_SHARED_MOST);
             return false;
         }
-        module->functions[f].static_shared = end;
+        module->functions[f].static_shared = end - low;
         if (end > module->dynamic_base && module->functions[f].uses_dynamic)
             module->dynamic_base = end;
     }
     uint64_t align = 128;
+    module->dynamic_base = module->dynamic_base > low ? module->dynamic_base : low;
     for (uint32_t s = 0; s < ptx->symbol_count; s++)
         if (ptx->symbols[s].space == PTX_SPACE_SHARED && ptx->symbols[s].bytes == 0 && ptx->symbols[s].align > align)
             align = ptx->symbols[s].align;

@@ -183,7 +183,14 @@ void vm_decode_ld(vm_decoder *d)
     bool strong = is_shared_by_threads(d, space);
     vm_code *i = access(d, strong ? VM_H_COUNT : fast(space, type, true), vm_load_slow, OPERAND(1), space, l.slots,
                         count > 1 ? count : 0);
+    const uint32_t address = i->a;
     fill(d, i, l.slots, count, type, (uint8_t)(i->flags | (strong ? VM_STRONG : 0)));
+    if (!strong && is_strong(d) && count == 1 && i->size <= 8) { /* shared memory: a wait for another warp? */
+        i = vm_guarded_step_op(d, vm_op_polled);
+        i->a = l.slots[0];
+        i->b = address;
+        i->flags = vm_container(type) > 4 ? VM_REG64 : 0;
+    }
     extend_after(d, &l);
 }
 

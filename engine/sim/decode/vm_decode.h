@@ -44,6 +44,7 @@ vm_code *vm_emit_op(vm_decoder *d, vm_handler handler);
 vm_code *vm_step(vm_decoder *d, vm_handler_id id);
 vm_code *vm_step_op(vm_decoder *d, vm_handler handler);
 vm_code *vm_guarded_step(vm_decoder *d, vm_handler_id id);
+vm_code *vm_guarded_step_op(vm_decoder *d, vm_handler h);
 void vm_decode_fail(vm_decoder *d, const char *what);
 
 /* Slots. bytes: 4 (all types up to 32 bits), 8 or 16. */

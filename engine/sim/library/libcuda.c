@@ -2,7 +2,8 @@
  * Kiln. The files of the driver are compiled here again as one file, because an alias must be in the same file as its
  * function. */
 #define SIM_MARK 0x53u /* of contexts: those of the device in libkiln, which may be in the process too, have another */
-#include "cu_objects.h"
+#define SIM_CHOOSE sim_library_choose
+#include "choose.h"
 
 #include "../cuda/state.c"
 #include "../cuda/array.c"

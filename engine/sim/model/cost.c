@@ -326,7 +326,8 @@ static double tensor_clocks(const sim_model *m, const ptx_insn *in)
     double rate = tensor_rate(m, in);
     if (rate <= 0) /* no tensor core does it */
         rate = m->fp32;
-    return tensor_of(in).fma / (rate / m->schedulers) / (ptx_effect_of(in) == PTX_EFFECT_WARPGROUP ? 1 : m->mma_share);
+    const double share = ptx_effect_of(in) == PTX_EFFECT_WARPGROUP ? m->wgmma_share : m->mma_share;
+    return tensor_of(in).fma / (rate / m->schedulers) / share;
 }
 
 /* wgmma takes no issue slot while the tensor core is busy: time.c queues it. */

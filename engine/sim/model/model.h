@@ -24,6 +24,7 @@
     X(tensor_fp64, "tensor_fp64_fma", 0, 65536)                                                                        \
     X(tensor_latency, "tensor_latency", 0, 1000)   /* clocks from the end of a product until its result can be used */ \
     X(mma_share, "mma_sync_efficiency", 0.01, 1)   /* of these rates, reached by mma.sync and wmma */                  \
+    X(wgmma_share, "wgmma_efficiency", 0.01, 1)    /* and by wgmma */                                                  \
     X(bulk_latency, "bulk_copy_latency", 0, 10000) /* of a bulk copy, more than of a load */                           \
     X(alu_latency, "alu_latency", 1, 1000)         /* clocks until a result can be used */                             \
     X(fp64_latency, "fp64_latency", 1, 1000)                                                                           \
@@ -54,7 +55,7 @@
 
 /* Increment it with every change of the estimate: it and the figures are part of the key of stored samples (store/).
  * tests/sim/test_estimate.c pins some estimates to it. */
-#define SIM_MODEL_VERSION 3
+#define SIM_MODEL_VERSION 5
 
 typedef struct sim_model {
 #define SIM_X(member, key, least, most) double member;

@@ -265,6 +265,11 @@ static void issue_memory(replay *r, warp *w, const vm_cost_insn *c, uint32_t now
         if (lines) {
             double done = access_global(r, record, w->round, now, (vm_act)c->act);
             uint32_t at = later(done);
+            if (c->act ==
+                VM_ACT_STORE) { /* a warp goes on when its store is on its way: as many are as fit in the latency */
+                const uint32_t sent = later(fmax(r->write_free - r->model->l2_latency, 0));
+                w->free = sent > w->free ? sent : w->free;
+            }
             if (c->act == VM_ACT_COPY)
                 start_work(&w->queues[VM_QUEUE_COPIES], at);
             else
@@ -626,11 +631,18 @@ static double l1_size(const vm_time_launch *launch, uint32_t places)
     return m->l1_bytes > taken ? m->l1_bytes - taken : 0;
 }
 
+/* SMs that have blocks: clusters may not find room on all. */
+static double used_sms(const vm_time_launch *launch)
+{
+    const double all = launch->model->sm_count, room = (double)launch->at_once / launch->resident;
+    return launch->at_once && room < all ? room : all;
+}
+
 static bool open_replay(replay *r, const kiln_allocator *mem, const vm_time_launch *launch, uint32_t places,
                         uint32_t blocks)
 {
     const sim_model *m = launch->model;
-    double active = (double)launch->block_count < m->sm_count ? (double)launch->block_count : m->sm_count;
+    double active = fmin((double)launch->block_count, used_sms(launch));
     double l2 = m->l2_bytes / active, copies = m->l2_copies / active,
            dram = m->dram_rate * 1e9 * m->dram_share / m->clock / active;
     *r = (replay){.mem = mem,
@@ -717,7 +729,7 @@ static double replay_blocks(const kiln_allocator *mem, const vm_time_launch *lau
 static bool estimate(const kiln_allocator *mem, const vm_time_launch *launch, vm_time_result *result)
 {
     *result = (vm_time_result){0};
-    double on_sm = (double)launch->block_count / launch->model->sm_count, longer = beyond_trace(launch->trace);
+    double on_sm = (double)launch->block_count / used_sms(launch), longer = beyond_trace(launch->trace);
     on_sm = on_sm > 1 ? on_sm : 1;
     uint32_t places = launch->resident < on_sm ? launch->resident : (uint32_t)ceil(on_sm);
     uint32_t rounds = longer > 1.001 ? 1 : ROUNDS;

@@ -215,6 +215,26 @@ static void record(vm_warp *w, vm_trace_warp *t, const vm_code *i, uint32_t m, c
 
 /* ---- recording ---- */
 
+/* A loop that waits for a phase: how often it goes round depends on the order in which warps run here. So when it comes
+ * to its test again, what the trace has of it since the last time is taken back. */
+enum { LOOP_MOST = 16 }; /* instructions of such a loop */
+
+static void take_back(vm_trace_warp *t, uint32_t at)
+{
+    const vm_trace_mark *mark = &t->failed_test;
+    if (mark->valid && mark->insn == at) {
+        t->spun += t->traced - mark->traced;
+        t->count = mark->count;
+        t->run = mark->run;
+        t->next = mark->next;
+        t->traced = mark->traced;
+        if (t->run + 1 < t->count)
+            t->words[t->run + 1] = mark->left;
+    } else if (mark->valid && (at > mark->insn + LOOP_MOST || mark->insn > at + LOOP_MOST)) {
+        t->failed_test.valid = false; /* the loop has been left, or other lanes run */
+    }
+}
+
 void vm_trace_insn(vm_warp *w, const vm_code *i, uint32_t m)
 {
     vm_trace_warp *t = w->block->trace ? &w->block->trace[w->index] : NULL;
@@ -222,6 +242,14 @@ void vm_trace_insn(vm_warp *w, const vm_code *i, uint32_t m)
         return;
     struct vm_trace *trace = w->runner->run->launch->watch->trace;
     uint32_t at = (uint32_t)w->frame->function->first_tally + i->insn;
+    take_back(t, at);
+    t->here = (vm_trace_mark){.valid = true,
+                              .insn = at,
+                              .next = t->next,
+                              .left = t->run + 1 < t->count ? t->words[t->run + 1] : 0,
+                              .count = t->count,
+                              .run = t->run,
+                              .traced = t->traced};
     if (at == t->next && t->run + 1 < t->count) {
         t->words[t->run + 1]++;
     } else {
@@ -278,8 +306,11 @@ void vm_trace_end(vm_block *block)
         return;
     struct vm_trace *trace = block->runner->run->launch->watch->trace;
     size_t at = (size_t)(block->trace - trace->warps) / trace->warps_per_block;
-    for (uint32_t k = 0; k < block->warp_count; k++)
-        block->trace[k].issued = block->warps[k].issued;
+    for (uint32_t k = 0; k < block->warp_count; k++) { /* without loops that wait: as many as there were in the trace */
+        vm_trace_warp *t = &block->trace[k];
+        const double kept = t->traced ? (double)t->traced / (double)(t->traced + t->spun) : 1;
+        t->issued = (uint64_t)((double)block->warps[k].issued * kept + 0.5);
+    }
     trace->blocks[at].whole = block->live == 0;
     trace->blocks[at].done = true;
 }

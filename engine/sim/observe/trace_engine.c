@@ -75,7 +75,10 @@ static void record_mbarrier(vm_warp *w, vm_trace_warp *t, const vm_code *i, uint
     bool none = i->masked != vm_op_mbarrier || i->size == VM_BAR_INIT || i->size == VM_BAR_INVAL;
     vm_trace_bar *bar = none ? NULL : bar_at(w, i, lane, i->space, address);
     bool test = !none && i->size == VM_BAR_TEST;
-    if (!bar || (test && !vm_mbarrier_passes(w, i, m))) {
+    const bool failed = bar && test && !vm_mbarrier_passes(w, i, m);
+    if (test)
+        t->failed_test = failed ? t->here : (vm_trace_mark){0};
+    if (!bar || failed) {
         head(w, t, VM_ENGINE_NOTHING, 0);
         return;
     }

@@ -46,13 +46,23 @@ typedef struct vm_traced {
     uint8_t merge_index, merge_count; /* count 1: alone */
 } vm_traced;
 
+/* How long a trace was before a test of a phase that was not complete. */
+typedef struct vm_trace_mark {
+    bool valid;
+    uint32_t insn, next, left; /* left: of the run that grew */
+    size_t count, run;
+    uint64_t traced;
+} vm_trace_mark;
+
 typedef struct vm_trace_warp {
     uint32_t *words;
-    size_t count, capacity, run; /* run: the words of the run that grows */
-    size_t before;               /* count without the last instruction's record */
-    uint32_t next;               /* the instruction that would continue it */
-    uint64_t traced, issued;     /* instructions in the trace; executed in total */
-    bool closed, failed;         /* closed: no longer recorded; failed: out of memory */
+    size_t count, capacity, run;     /* run: the words of the run that grows */
+    size_t before;                   /* count without the last instruction's record */
+    uint32_t next;                   /* the instruction that would continue it */
+    uint64_t traced, issued;         /* instructions in the trace; executed in total */
+    uint64_t spun;                   /* that were in it: vm_trace_mark */
+    vm_trace_mark here, failed_test; /* before this instruction; before the test that a loop repeats */
+    bool closed, failed;             /* closed: no longer recorded; failed: out of memory */
 } vm_trace_warp;
 
 /* An mbarrier of a traced block: its number of phases so far, by the changes of its parity. */

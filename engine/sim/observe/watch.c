@@ -351,6 +351,10 @@ static void met(vm_warp *w, const vm_code *i, uint32_t lanes)
 {
     w->runner->run->launch->watch->checks->met(w, i, lanes);
 }
+static void outside(vm_warp *w, const vm_code *i, uint32_t lane, int64_t at, uint32_t size, bool linear)
+{
+    w->runner->run->launch->watch->checks->outside(w, i, lane, at, size, linear);
+}
 static void malloced(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t address)
 {
     w->runner->run->launch->watch->checks->malloced(w, i, lane, address);
@@ -378,5 +382,6 @@ const struct vm_hooks vm_watch_hooks = {
     .insn = show,
     .unseen = unseen,
     .met = met,
+    .outside = outside,
     .malloced = malloced,
 };

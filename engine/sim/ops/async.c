@@ -84,6 +84,7 @@ static bool elsewhere(const vm_warp *w, const vm_code *i, uint64_t address)
 void vm_op_mbarrier(vm_warp *w, const vm_code *i, uint32_t m)
 {
     uint32_t done = 0;
+    uint64_t seen = 0;
     VM_EACH(lane, m) {
         uint64_t address = vm_lane_address(w, i, i->a, lane), bar = 0;
         uint32_t n = i->size == VM_BAR_TEST ? 0 : number(w, i->b, lane, 1);
@@ -124,6 +125,7 @@ void vm_op_mbarrier(vm_warp *w, const vm_code *i, uint32_t m)
             uint32_t waited = i->flags & VM_REG64 ? vm_mbarrier_parity_of(vm_r64(w, i->b)[lane])
                                                   : vm_r32(w, i->b)[lane] & 1;
             done |= (uint32_t)(vm_mbarrier_parity_of(bar) != waited) << lane;
+            seen = vm_poll_mix(vm_poll_mix(seen, address), bar);
             continue;
         }
         if (!good)
@@ -134,6 +136,7 @@ void vm_op_mbarrier(vm_warp *w, const vm_code *i, uint32_t m)
     if (i->size != VM_BAR_TEST)
         return;
     vm_set_pred(w, i->d, done, m);
+    vm_poll(w, i, m, seen, done == m);
     if (done != m && (i->count || (++w->spins & 15) == 0)) /* let other warps run, for which this one waits */
         w->event |= VM_EVENT_YIELD;
 }

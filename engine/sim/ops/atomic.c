@@ -1,6 +1,6 @@
 /* atomic.c - atom, red and fences. Host threads share global memory, so each lane's update is a host atomic, in
- * ascending order of lanes. Shared memory belongs to one host thread; the same code is used there, although it is
- * stronger than needed. */
+ * ascending order of lanes. Shared memory belongs to one host thread: words in it are updated by plain code, the rest by
+ * the same as global memory. */
 #include <math.h>
 #include <string.h>
 
@@ -113,13 +113,91 @@ static void update128(vm_warp *w, const vm_code *i, unsigned char *p, uint32_t l
     }
 }
 
+/* Does an operation that waits for others as a read would leave memory as it is? Of the rest it is not asked. */
+static bool changes(unsigned op, uint64_t old, uint64_t b, uint64_t c)
+{
+    switch (op) {
+    case PTX_MOD_CAS: return old == b && c != old;
+    case PTX_MOD_EXCH: return old != b;
+    case PTX_MOD_ADD:
+    case PTX_MOD_OR: return b != 0;
+    default: return true;
+    }
+}
+
+/* Perhaps a lock that is taken: let its holder run. */
+static void give_way(vm_warp *w, unsigned op)
+{
+    if ((op == PTX_MOD_CAS || op == PTX_MOD_EXCH) && (++w->spins & 15) == 0)
+        w->event |= VM_EVENT_YIELD;
+}
+
+/* Shared memory belongs to one host thread, so updates of its words are plain ones. False: not of this form, or an address
+ * that is not valid. */
+#define EACH_WORD(next)                                                                                                \
+    VM_EACH(lane, m) {                                                                                                 \
+        vm_u32 *p = (vm_u32 *)(void *)(shared + at[lane]);                                                             \
+        const uint32_t x = *p, y = b[lane], z = (next);                                                                \
+        changed |= x ^ z;                                                                                              \
+        *p = z;                                                                                                        \
+        d[lane] = x;                                                                                                   \
+    }
+static bool update_shared(vm_warp *w, const vm_code *i, uint32_t m, unsigned type, unsigned op)
+{
+    vm_u32 unused[VM_LANES];
+    uint32_t at[VM_LANES], changed = 0;
+    if (i->space != PTX_SPACE_SHARED || i->size != 4 || i->count != 1)
+        return false;
+    const vm_u32 *b = vm_r32(w, i->b);
+    unsigned char *shared = w->block->shared;
+    vm_u32 *d = i->d ? vm_r32(w, i->d) : unused;
+    const vm_run_state *run = w->runner->run;
+    const uint64_t first = vm_lane_address(w, i, i->a, (uint32_t)__builtin_ctz(m));
+    uint64_t bits = 0, low = first, high = first;
+    for (uint32_t l = 0; l < VM_LANES; l++) {
+        const uint64_t address = m >> l & 1 ? vm_lane_address(w, i, i->a, l) : first;
+        at[l] = (uint32_t)address;
+        bits |= address;
+        low = address < low ? address : low;
+        high = address > high ? address : high;
+    }
+    if (bits & 3 || low < run->shared_low || high >= run->shared_reach)
+        return false;
+    if (op == PTX_MOD_ADD && (type == PTX_U32 || type == PTX_S32)) {
+        EACH_WORD(x + y)
+    } else if (op == PTX_MOD_CAS) {
+        const vm_u32 *c = vm_r32(w, i->c);
+        EACH_WORD(x == y ? c[lane] : x)
+    } else if (op == PTX_MOD_EXCH) {
+        EACH_WORD(y)
+    } else if (op == PTX_MOD_OR) {
+        EACH_WORD(x | y)
+    } else {
+        EACH_WORD((uint32_t)step(i, type, op, x, y, 0))
+    }
+    if (i->d) {
+        uint64_t seen = 0;
+        VM_EACH(lane, changed ? 0 : m)
+            seen = vm_poll_mix(vm_poll_mix(seen, at[lane]), d[lane]);
+        vm_poll(w, i, m, seen, changed != 0);
+    }
+    return true;
+}
+#undef EACH_WORD
+
 /* imm: offset; size, count: element; extra: see `how`; d: 0 where the old value is not wanted. */
 void vm_op_atom(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const uint32_t *how = i->extra; /* type, op, then for vectors the slots of d and b */
     unsigned type = how[0], op = how[1];
+    if (update_shared(w, i, m, type, op)) {
+        give_way(w, op);
+        return;
+    }
     vm_code unflushed = *i;
     unflushed.flags &= (uint8_t)~VM_SIGNED;
+    bool changed = false;
+    uint64_t seen = 0;
     VM_EACH(lane, m) {
         uint64_t address = vm_lane_address(w, i, i->a, lane);
         unsigned char *p = vm_reach(w, i, lane, i->space, address, (uint32_t)i->size * i->count, true);
@@ -127,6 +205,7 @@ void vm_op_atom(vm_warp *w, const vm_code *i, uint32_t m)
             return;
         if (i->size == 16) {
             update128(w, i, p, lane, op);
+            changed = true;
             continue;
         }
         for (uint32_t k = 0; k < i->count; k++) {
@@ -139,15 +218,17 @@ void vm_op_atom(vm_warp *w, const vm_code *i, uint32_t m)
                 b = (uint16_t)b, c = (uint16_t)c;
             bool global = i->space != PTX_SPACE_GENERIC || address >= VM_GLOBAL_BASE || address < VM_SHARED_BASE;
             uint64_t old = vm_atomic_update(global ? i : &unflushed, p + k * i->size, type, op, b, c);
+            changed = changed || changes(op, old, b, c);
+            seen = vm_poll_mix(vm_poll_mix(seen, address), old);
             if (to && i->flags & VM_REG64)
                 vm_r64(w, to)[lane] = old;
             else if (to)
                 vm_r32(w, to)[lane] = (uint32_t)old;
         }
     }
-    if (op == PTX_MOD_CAS || op == PTX_MOD_EXCH)
-        if ((++w->spins & 15) == 0) /* perhaps a lock that is taken: let its holder run */
-            w->event |= VM_EVENT_YIELD;
+    if (i->d)
+        vm_poll(w, i, m, seen, changed);
+    give_way(w, op);
 }
 
 void vm_op_fence(vm_warp *w, const vm_code *i, uint32_t m)

@@ -163,8 +163,10 @@ static uint64_t special(vm_warp *w, unsigned which)
     case PTX_SREG_CLUSTER_NCTAID_Z: return run->cluster[which - PTX_SREG_CLUSTER_NCTAID_X];
     case PTX_SREG_CLUSTER_CTARANK: return w->block->rank;
     case PTX_SREG_CLUSTER_NCTARANK: return run->cluster_size;
-    case PTX_SREG_AGGR_SMEM_SIZE:
-    case PTX_SREG_TOTAL_SMEM_SIZE: return run->shared_gap + (run->shared_end - run->shared_dynamic);
+    case PTX_SREG_AGGR_SMEM_SIZE: return run->shared_low + vm_shared_bytes(run); /* with the system's part */
+    case PTX_SREG_TOTAL_SMEM_SIZE: return vm_shared_bytes(run);
+    case PTX_SREG_RESERVED_SMEM_END:
+    case PTX_SREG_RESERVED_SMEM_CAP: return run->shared_low; /* it begins at 0 */
     case PTX_SREG_DYNAMIC_SMEM_SIZE: return launch->dynamic_shared;
     case PTX_SREG_ENVREG1: return run->workspace >> 32; /* where cooperative groups expect it */
     case PTX_SREG_ENVREG2: return run->workspace;
@@ -221,7 +223,7 @@ void vm_op_local_address(vm_warp *w, const vm_code *i, uint32_t m)
 void vm_op_nanosleep(vm_warp *w, const vm_code *i, uint32_t m)
 {
     (void)i, (void)m;
-    w->event |= VM_EVENT_YIELD;
+    w->event |= w->waits ? VM_EVENT_IN_VAIN : VM_EVENT_YIELD;
 }
 
 void vm_op_nop(vm_warp *w, const vm_code *i, uint32_t m) { (void)w, (void)i, (void)m; }

@@ -154,6 +154,8 @@ static uint64_t int_to_float(unsigned to, unsigned from, uint64_t bits, unsigned
     uint64_t magnitude = negative ? 0 - bits : bits;
     if (to != PTX_F64)
         return write_float(to, sticky(magnitude, negative), rounding, flags);
+    if (bits == 0) /* clang converts uint64_t by subtractions, of which this one is -0 if rounded down */
+        return write_float(to, 0, rounding, flags);
     int before = fegetround();
     fesetround(vm_host_rounding(rounding));
     volatile uint64_t in = magnitude, sign_in = bits;

@@ -1,6 +1,7 @@
 /* texture_filter.c - texture reads, lane by lane, after the CUDA C++ Programming Guide, appendix "Texture Fetching":
  * address modes, point and linear filters whose weights have 8 fractional bits, cubemaps, levels of detail. Anisotropic
  * filters are treated as isotropic. */
+#include "vm_hooks.h"
 #include "vm_math.h"
 #include "vm_ops.h"
 
@@ -378,8 +379,11 @@ static void fetch(probe *p, vm_texel *out)
         at[k] = (int64_t)(int32_t)vm_r32(p->w, p->l->at[k])[p->lane] + p->offset[k];
         if (levels)
             place(VM_EDGE_CLAMP, at[k], level->size[k], &at[k]);
-        else if (at[k] < 0 || at[k] >= level->size[k])
+        else if (at[k] < 0 || at[k] >= level->size[k]) {
+            if (p->w->runner->met)
+                p->w->runner->run->hooks->outside(p->w, p->i, p->lane, at[k], level->size[k], !image->host);
             return;
+        }
     }
     read_inside(p, level, at, p->layer, out);
 }

@@ -275,8 +275,8 @@ CUresult sim_cuStreamBeginCaptureToGraph(CUstream stream, CUgraph handle, const 
     return sim_end(result);
 }
 
-/* True if at the end the origin waits for all work in the capture. */
-static bool joined(const sim_context *context, const sim_capture *capture, CUresult *error)
+/* True if the origin waits for all work in the capture; of one stream, unless `only` is NULL. */
+static bool joined(const sim_context *context, const sim_capture *capture, const sim_stream *only, CUresult *error)
 {
     size_t top = 0;
     sim_node **open = kiln__calloc(sim_memory(), capture->graph->count + 1, sizeof *open);
@@ -301,7 +301,9 @@ static bool joined(const sim_context *context, const sim_capture *capture, CUres
     kiln__free(sim_memory(), open);
     for (const sim_object *object = context->objects; object; object = object->next) {
         const sim_stream *stream = (const sim_stream *)object;
-        for (size_t i = 0; object->kind == SIM_STREAM && stream->capture == capture && i < stream->tip_count; i++)
+        if (object->kind != SIM_STREAM || stream->capture != capture || (only && stream != only))
+            continue;
+        for (size_t i = 0; i < stream->tip_count; i++)
             if (stream->tips[i]->number == 0) {
                 *error = CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
                 return false;
@@ -346,7 +348,7 @@ CUresult sim_cuStreamEndCapture(CUstream handle, CUgraph *out)
     else if (capture->invalid)
         result = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
     else
-        joined(context, capture, &result);
+        joined(context, capture, NULL, &result);
     sim_graph *graph = capture->graph;
     bool own = capture->own;
     end(context, capture);
@@ -363,11 +365,14 @@ void sim_capture_leave(sim_context *context, sim_stream *stream)
     sim_capture *capture = stream->capture;
     if (!capture)
         return;
-    capture->invalid = true;
-    if (capture->origin != stream) {
+    CUresult ignored;
+    if (capture->origin != stream) { /* what the origin waits for already is no loss */
+        capture->invalid = capture->invalid || !joined(context, capture, stream, &ignored);
         stream->capture = NULL;
+        stream->tip_count = 0;
         return;
     }
+    capture->invalid = true;
     sim_graph *graph = capture->own ? capture->graph : NULL;
     end(context, capture);
     if (graph)

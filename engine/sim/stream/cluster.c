@@ -16,6 +16,8 @@ static uint64_t cluster_most(const sim_function *function)
     return own && own < most ? own : most;
 }
 
+/* CUDA_ERROR_INVALID_CLUSTER_SIZE is "a kernel launch error due to cluster misconfiguration" (cuda.h); which of them the
+ * driver reports otherwise its documentation does not say. */
 CUresult sim_cluster_of(const sim_function *function, const unsigned grid[3], unsigned cluster[3])
 {
     const ptx_function *source = kernel_source(function);
@@ -42,8 +44,8 @@ CUresult sim_cluster_of(const sim_function *function, const unsigned grid[3], un
 /* ---- occupancy ---- */
 
 /* The blocks of a cluster are on one GPC. SMs come in pairs, which are spread evenly over the GPCs: of an H200's 132,
- * two GPCs have 18 and six have 16. Returns the clusters of `size` blocks that are resident at once. */
-static uint64_t resident_clusters(uint64_t per_sm, uint64_t size)
+ * two GPCs have 18 and six have 16. */
+uint64_t sim_resident_clusters(uint64_t per_sm, uint64_t size)
 {
     const uint64_t sms = (uint64_t)sim_profile_int(sim_current_profile(), CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
     const uint64_t gpcs = sms < GPC_SMS ? 1 : sms / GPC_SMS > GPCS ? GPCS : sms / GPC_SMS;
@@ -97,7 +99,7 @@ CUresult sim_cuOccupancyMaxActiveClusters(int *clusters, CUfunction handle, cons
     if (result == CUDA_SUCCESS && !cluster[0])
         result = CUDA_ERROR_INVALID_CLUSTER_SIZE;
     if (result == CUDA_SUCCESS)
-        *clusters = (int)resident_clusters(per_sm, (uint64_t)cluster[0] * cluster[1] * cluster[2]);
+        *clusters = (int)sim_resident_clusters(per_sm, (uint64_t)cluster[0] * cluster[1] * cluster[2]);
     return sim_end(result);
 }
 
@@ -112,7 +114,7 @@ CUresult sim_cuOccupancyMaxPotentialClusterSize(int *size, CUfunction handle, co
     if (!size)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     uint64_t most = cluster_most(function);
-    while (most && !resident_clusters(per_sm, most))
+    while (most && !sim_resident_clusters(per_sm, most))
         most--;
     *size = (int)most;
     return sim_end(CUDA_SUCCESS);

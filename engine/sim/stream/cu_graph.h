@@ -88,6 +88,8 @@ CUresult sim_kernel_make(sim_context *context, const CUDA_KERNEL_NODE_PARAMS *wh
 CUresult sim_kernel_run(sim_context *context, const sim_op *op);
 /* Checks the clusters of a launch. `cluster` 0 becomes what the kernel requires, or stays 0: none. */
 CUresult sim_cluster_of(const sim_function *function, const unsigned grid[3], unsigned cluster[3]);
+/* The clusters of `size` blocks that are resident at once, where an SM holds `per_sm` blocks. */
+uint64_t sim_resident_clusters(uint64_t per_sm, uint64_t size);
 CUresult sim_copy_check(sim_context *context, const sim_op *op);
 CUresult sim_copy_run(sim_context *context, const sim_op *op);
 CUresult sim_fill_check(sim_context *context, const CUDA_MEMSET_NODE_PARAMS_v2 *what);

@@ -141,7 +141,9 @@ static CUresult run(sim_context *context, const sim_function *function, const sh
     watch.checks = context->check ? &vm_check_hooks : NULL; /* before the estimate, which asks whether it is alone */
     sim_estimate estimate;
     uint64_t threads = (uint64_t)launch->block[0] * launch->block[1] * launch->block[2];
-    sim_estimate_launch(function, (uint32_t)sim_blocks_per_sm(function, threads, launch->shared), &what, &watch,
+    const uint32_t resident = (uint32_t)sim_blocks_per_sm(function, threads, launch->shared);
+    const uint64_t size = (uint64_t)what.cluster[0] * what.cluster[1] * what.cluster[2];
+    sim_estimate_launch(function, resident, size > 1 ? size * sim_resident_clusters(resident, size) : 0, &what, &watch,
                         &estimate);
     what.watch = watch.profile || watch.trace || watch.checks ? &watch : NULL;
     what.hooks = what.watch ? &vm_watch_hooks : NULL;

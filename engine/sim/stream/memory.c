@@ -87,9 +87,15 @@ CUresult sim_cuMemAllocPitch(CUdeviceptr *pointer, size_t *pitch, size_t width, 
         return CUDA_ERROR_INVALID_VALUE;
     size_t row = (width + ALIGN - 1) / ALIGN * ALIGN;
     CUresult result = sim_cuMemAlloc(pointer, __builtin_mul_overflow(row, height, &bytes) ? SIZE_MAX : bytes);
-    if (result == CUDA_SUCCESS)
-        *pitch = row;
-    return result;
+    if (result != CUDA_SUCCESS)
+        return result;
+    *pitch = row;
+    sim_context *context;
+    if (sim_begin(&context) == CUDA_SUCCESS) {
+        vm_check_rows(context->device, *pointer, width, row);
+        sim_end(CUDA_SUCCESS);
+    }
+    return CUDA_SUCCESS;
 }
 
 CUresult sim_cuMemGetAddressRange(CUdeviceptr *base, size_t *bytes, CUdeviceptr pointer)

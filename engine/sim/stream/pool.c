@@ -74,7 +74,7 @@ CUresult sim_cuMemSetMemPool(CUmemLocation *location, CUmemAllocationType type, 
 CUresult sim_cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *props)
 {
     sim_context *context;
-    CUresult result = sim_begin(&context);
+    CUresult result = sim_begin_pool(&context);
     if (result != CUDA_SUCCESS)
         return result;
     if (!pool || !props || props->allocType != CU_MEM_ALLOCATION_TYPE_PINNED || props->usage != 0)
@@ -97,7 +97,7 @@ CUresult sim_cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *props)
 CUresult sim_cuMemPoolDestroy(CUmemoryPool handle)
 {
     sim_context *context;
-    CUresult result = sim_begin(&context);
+    CUresult result = sim_begin_pool(&context);
     if (result != CUDA_SUCCESS)
         return result;
     sim_pool *pool = sim_object_find(context, handle, SIM_POOL);
@@ -112,7 +112,7 @@ CUresult sim_cuMemPoolDestroy(CUmemoryPool handle)
 CUresult sim_cuMemPoolSetAccess(CUmemoryPool handle, const CUmemAccessDesc *map, size_t count)
 {
     sim_context *context;
-    CUresult result = sim_begin(&context);
+    CUresult result = sim_begin_pool(&context);
     if (result != CUDA_SUCCESS)
         return result;
     if (!pool_of(context, handle) || (count > 0 && !map))
@@ -131,7 +131,7 @@ CUresult sim_cuMemPoolSetAccess(CUmemoryPool handle, const CUmemAccessDesc *map,
 CUresult sim_cuMemPoolGetAccess(CUmemAccess_flags *flags, CUmemoryPool handle, CUmemLocation *location)
 {
     sim_context *context;
-    CUresult result = sim_begin(&context);
+    CUresult result = sim_begin_pool(&context);
     if (result != CUDA_SUCCESS)
         return result;
     if (!flags || !location || !pool_of(context, handle))
@@ -143,7 +143,7 @@ CUresult sim_cuMemPoolGetAccess(CUmemAccess_flags *flags, CUmemoryPool handle, C
 CUresult sim_cuMemPoolTrimTo(CUmemoryPool handle, size_t keep)
 {
     sim_context *context;
-    CUresult result = sim_begin(&context);
+    CUresult result = sim_begin_pool(&context);
     (void)keep;
     if (result != CUDA_SUCCESS)
         return result;
@@ -153,7 +153,7 @@ CUresult sim_cuMemPoolTrimTo(CUmemoryPool handle, size_t keep)
 CUresult sim_cuMemPoolGetAttribute(CUmemoryPool handle, CUmemPool_attribute attribute, void *value)
 {
     sim_context *context;
-    CUresult result = sim_begin(&context);
+    CUresult result = sim_begin_pool(&context);
     if (result != CUDA_SUCCESS)
         return result;
     const sim_pool *pool = pool_of(context, handle);
@@ -180,7 +180,7 @@ CUresult sim_cuMemPoolGetAttribute(CUmemoryPool handle, CUmemPool_attribute attr
 CUresult sim_cuMemPoolSetAttribute(CUmemoryPool handle, CUmemPool_attribute attribute, void *value)
 {
     sim_context *context;
-    CUresult result = sim_begin(&context);
+    CUresult result = sim_begin_pool(&context);
     if (result != CUDA_SUCCESS)
         return result;
     sim_pool *pool = pool_of(context, handle);

@@ -22,6 +22,14 @@ static unsigned char *bad(vm_warp *w, const vm_code *i, uint32_t lane, vm_fault_
     return NULL;
 }
 
+void vm_describe_shared(const vm_run_state *run, uint64_t address, char *text, size_t size)
+{
+    if (address < run->shared_low)
+        snprintf(text, size, "the first %" PRIu64 " bytes are the system's", run->shared_low);
+    else
+        snprintf(text, size, "the block has %" PRIu64 " bytes of shared memory", vm_shared_bytes(run));
+}
+
 unsigned char *vm_reach(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t space, uint64_t address, uint32_t bytes,
                         bool write)
 {
@@ -45,12 +53,10 @@ unsigned char *vm_reach(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t sp
     case PTX_SPACE_SHARED: {
         window = "shared";
         const vm_block *block = vm_block_at(w, &address, where, sizeof where);
-        inside = block && (address + bytes <= run->shared_gap ||
-                           (address >= run->shared_dynamic && address + bytes <= run->shared_end));
+        inside = block && address >= run->shared_low && address + bytes <= run->shared_reach;
         host = inside ? block->shared + address : NULL;
         if (block && !inside)
-            snprintf(where, sizeof where, "the block has %" PRIu64 " bytes of shared memory",
-                     run->shared_gap + (run->shared_end - run->shared_dynamic));
+            vm_describe_shared(run, address, where, sizeof where);
         break;
     }
     case PTX_SPACE_LOCAL:
@@ -142,6 +148,7 @@ void vm_load_slow(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const uint32_t *slots = i->extra;
     unsigned half = i->size == 16 ? 2 : 1, size = i->size / half;
+    uint64_t seen = 0;
     note_spin(w, i);
     VM_EACH(lane, m) {
         uint64_t address = vm_lane_address(w, i, i->a, lane);
@@ -151,12 +158,16 @@ void vm_load_slow(vm_warp *w, const vm_code *i, uint32_t m)
         for (uint32_t k = 0; k < i->count * half; k++) {
             uint32_t slot = (i->count == 1 ? i->d : slots[k / half]) + (k % half) * 8 * VM_LANES;
             uint64_t value = extend(get(p + k * size, size, i->flags & VM_STRONG), size, i->flags);
+            if (i->flags & VM_STRONG)
+                seen = vm_poll_mix(vm_poll_mix(seen, address), value);
             if (i->flags & VM_REG64)
                 vm_r64(w, slot)[lane] = value;
             else
                 vm_r32(w, slot)[lane] = (uint32_t)value;
         }
     }
+    if (i->flags & VM_STRONG)
+        vm_poll(w, i, m, seen, false);
 }
 
 void vm_store_slow(vm_warp *w, const vm_code *i, uint32_t m)

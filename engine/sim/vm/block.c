@@ -25,8 +25,7 @@ vm_block *vm_block_new(vm_cluster *cluster, uint32_t rank)
     block->held = local;
     block->warp_count = run->warps_per_block;
     block->warps = kiln__calloc(mem, block->warp_count, sizeof *block->warps);
-    uint64_t shared = run->shared_end > run->shared_gap ? run->shared_end : run->shared_gap;
-    block->shared_raw = kiln__alloc(mem, (size_t)shared + 128);
+    block->shared_raw = kiln__alloc(mem, (size_t)run->shared_reach + 128);
     block->local = kiln__alloc(mem, (size_t)local + 128);
     if (!block->warps || !block->shared_raw || !block->local || (run->hooks && !run->hooks->block_new(block))) {
         vm_block_free(block);
@@ -104,7 +103,7 @@ bool vm_block_start(vm_block *block, uint64_t number)
     block->next_warp = 0;
     vm_children_reset(block);
     memset(block->barriers, 0, sizeof block->barriers);
-    memset(block->shared, VM_POISON, (size_t)(run->shared_end > run->shared_gap ? run->shared_end : run->shared_gap));
+    memset(block->shared, VM_POISON, (size_t)run->shared_reach);
     memset(block->local, VM_POISON, (size_t)run->local_bytes * run->warps_per_block * VM_LANES);
     for (uint32_t k = 0; k < block->warp_count; k++) {
         vm_warp *w = &block->warps[k];
@@ -115,7 +114,9 @@ bool vm_block_start(vm_block *block, uint64_t number)
         w->index = k;
         w->dead = ~mask;
         w->event = 0;
-        w->cc = w->cluster_arrived = w->path_count = w->sync_used = w->spins = w->yields = 0;
+        w->cc = w->cluster_arrived = w->path_count = w->sync_used = w->spins = w->yields = w->vain_yields = 0;
+        w->waits = w->moved = w->gave_way = w->in_vain = false;
+        memset(w->polls, 0, sizeof w->polls);
         w->current = VM_PATHS;
         w->issued = w->lanes = w->idle = w->charge = 0;
         w->root = vm_frame_new(w, run->kernel, NULL);
@@ -257,11 +258,13 @@ vm_turn vm_block_run(vm_block *block, uint64_t quantum)
     const struct vm_hooks *hooks = run->hooks;
     const bool alone = run->cluster_size == 1; /* else others may wait for it: it runs to its end */
     uint64_t spent = 0, budget = vm_budget(run->device);
-    uint32_t blocked = 0;
-    while (block->live && spent < quantum) {
+    uint32_t blocked = 0, still = 0; /* warps in a row that cannot continue; that cannot, or waited in vain */
+    block->moved = false;
+    while (block->live && spent < quantum && still < block->warp_count) {
         vm_warp *w = &block->warps[block->next_warp];
         block->next_warp = block->next_warp + 1 == block->warp_count ? 0 : block->next_warp + 1;
         if (!vm_warp_ready(w)) {
+            still += still > 0;
             if (++blocked < block->warp_count || vm_block_ready(block))
                 continue;
             if (vm_cluster_ready(block->cluster))
@@ -284,8 +287,10 @@ vm_turn vm_block_run(vm_block *block, uint64_t quantum)
             break;
         if (hooks && alone && hooks->enough(block))
             break;
-        if (w->gave_way) /* it spins on another warp or block */
+        if (w->gave_way && !w->in_vain) /* it may spin on another warp or block */
             spent += SLICE;
+        still = w->in_vain ? still + 1 : 0;
+        block->moved = block->moved || !w->in_vain;
     }
     if (block->live && !atomic_load(&run->family->stop) && !(hooks && alone && hooks->enough(block)))
         return VM_TURN_OVER;
@@ -299,6 +304,6 @@ vm_turn vm_block_run(vm_block *block, uint64_t quantum)
     runner->counters.warps += block->warp_count;
     vm_limit_count(block);
     drop_frames(block);
-    block->ended = true;
+    block->ended = block->moved = true;
     return VM_TURN_ENDED;
 }

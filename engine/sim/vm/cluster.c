@@ -50,10 +50,11 @@ bool vm_cluster_start(vm_cluster *cluster, uint64_t number)
     return true;
 }
 
-bool vm_cluster_run(vm_cluster *cluster, uint64_t quantum)
+bool vm_cluster_run(vm_cluster *cluster, uint64_t quantum, bool *moved)
 {
     const vm_family *family = cluster->runner->run->family;
     bool waits = true, ended = false;
+    *moved = false;
     while (waits && !ended && !atomic_load_explicit(&family->stop, memory_order_relaxed)) {
         ended = true;
         for (uint32_t k = 0; k < cluster->size; k++) {
@@ -62,6 +63,7 @@ bool vm_cluster_run(vm_cluster *cluster, uint64_t quantum)
                 continue;
             vm_turn turn = vm_block_run(block, quantum / cluster->size);
             waits = waits && turn != VM_TURN_OVER;
+            *moved = *moved || block->moved;
             if (turn == VM_TURN_ENDED)
                 vm_children_run(block);
             else

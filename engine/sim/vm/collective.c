@@ -5,7 +5,9 @@
 #include "vm_math.h"
 
 /* The member mask is an operand of each lane. Lanes with different masks form groups; the operation runs when each
- * group is complete. Returns the lanes that take part now, with `members` filled for them. */
+ * group is complete. A limit: groups of one path wait for each other, so where lanes went different ways, one group can
+ * wait for lanes that wait for another; a GPU lets each group go on alone. Returns the lanes that take part now, with
+ * `members` filled for them. */
 static uint32_t take_part(vm_warp *w, const vm_code *i, uint32_t m, uint32_t slot, const vm_u32 **members)
 {
     const vm_u32 *mask = vm_r32(w, slot);

@@ -42,7 +42,7 @@ void vm_fault_raise(vm_warp *w, const vm_code *i, uint32_t lane, vm_fault_kind k
         vm_fault_at(w, w->frame, i, fault);
         for (unsigned axis = 0; axis < 3; axis++)
             fault->thread[axis] = w->tid[axis][lane % VM_LANES];
-        char what[320];
+        char what[400];
         va_list arguments;
         va_start(arguments, format);
         vsnprintf(what, sizeof what, format, arguments);

@@ -118,9 +118,13 @@ static void describe_wait(vm_warp *w, const vm_path *path, const vm_loop *loop, 
     bool mbarrier;
     uint32_t at = loop->function == function ? find_wait(function->ptx, loop, &mbarrier) : UINT32_MAX;
     text[0] = '\0';
-    if (at == UINT32_MAX || function->start[at + 1] - function->start[at] != 1)
+    if (at == UINT32_MAX)
         return;
-    const vm_code *code = &function->code[function->start[at]];
+    const vm_code *code = &function->code[function->start[at]], *end = &function->code[function->start[at + 1]];
+    while (code < end && code->guard & 2) /* steps before it */
+        code++;
+    if (code == end)
+        return;
     uint64_t address = vm_lane_address(w, code, code->a, (uint32_t)__builtin_ctz(path->mask));
     unsigned space = function->ptx->insns[at].space;
     if (space == PTX_SPACE_GENERIC && address - VM_SHARED_BASE < VM_CLUSTER_WINDOW)
@@ -133,6 +137,35 @@ static void describe_wait(vm_warp *w, const vm_path *path, const vm_loop *loop, 
     char where[200];
     vm_describe(w->runner->run->device, address, where, sizeof where);
     snprintf(text, size, ", which reads memory %s", where);
+}
+
+/* The branch back of a loop, as a place in the source. */
+static void place_of(const vm_loop *loop, char *place, size_t size)
+{
+    const ptx_module *ptx = loop->function->module->ptx;
+    const ptx_insn *back = &loop->function->ptx->insns[loop->last];
+    snprintf(place, size, "PTX line %u", back->line);
+    if (back->loc && back->loc < ptx->loc_count && ptx->locs[back->loc].line) {
+        const ptx_loc *loc = &ptx->locs[back->loc];
+        const char *file = loc->file < ptx->file_count ? ptx->files[loc->file] : NULL;
+        const char *name = file ? strrchr(file, '/') : NULL;
+        snprintf(place, size, "%.100s%s%u", name ? name + 1 : file ? file : "line ", file ? ":" : "", loc->line);
+    }
+}
+
+void vm_wait_describe(vm_warp *w, const vm_path *path, char *where, size_t size, char *what, size_t room)
+{
+    vm_loop loop;
+    char place[160];
+    what[0] = '\0';
+    w->frame = path->frame;
+    if (!find_loop(path, &loop)) {
+        snprintf(where, size, "in '%.60s'", path->frame->function->ptx->name);
+        return;
+    }
+    place_of(&loop, place, sizeof place);
+    snprintf(where, size, "in the loop at %.100s of '%.60s'", place, loop.function->ptx->name);
+    describe_wait(w, path, &loop, what, room);
 }
 
 void vm_limit_raise(vm_warp *w, vm_fault_kind kind)
@@ -196,20 +229,8 @@ void vm_limit_explain(vm_run_state *run)
         snprintf(fault->message + used, left, "; %u running warp%s, not in a loop", running, running == 1 ? "" : "s");
         return;
     }
-    const ptx_module *ptx = family->loop.function->module->ptx;
-    const ptx_insn *back = &family->loop.function->ptx->insns[family->loop.last];
     char place[160];
-    snprintf(place, sizeof place, "PTX line %u", back->line);
-    if (back->loc && back->loc < ptx->loc_count && ptx->locs[back->loc].line) {
-        const ptx_loc *loc = &ptx->locs[back->loc];
-        const char *file = loc->file < ptx->file_count ? ptx->files[loc->file] : NULL;
-        const char *name = file ? strrchr(file, '/') : NULL;
-        snprintf(place, sizeof place, "%.100s%s%u",
-                 name   ? name + 1
-                 : file ? file
-                        : "line ",
-                 file ? ":" : "", loc->line);
-    }
+    place_of(&family->loop, place, sizeof place);
     snprintf(fault->message + used, left, "; %u of the %u running warps were in the loop at %s%s", inside, running,
              place, family->waits);
 }

@@ -10,7 +10,8 @@
 #define RED_ZONE 512u
 #define CHECKED_ZONE (1u << 26) /* addresses only: a wrong index, even a large one, does not reach a neighbour */
 #define ADDRESS_ALIGN 512u
-#define PAGE 4096u /* alignment of memory shared with the host: a page of the operating system */
+#define GRANULE 512u /* kernels can access all of the last one, as on a GPU; below the red zone's size */
+#define PAGE 4096u   /* alignment of memory shared with the host: a page of the operating system */
 #define LARGE_BYTES (2u << 20)
 
 vm_device *vm_device_new(const kiln_allocator *mem, const vm_limits *limits)
@@ -159,9 +160,10 @@ static vm_allocation *allocate(vm_device *device, placing how, uint64_t address,
     if (!made)
         return NULL;
     uint64_t host_align = how == PLACE_HOST ? PAGE : HOST_ALIGN;
+    const uint64_t reach = how == PLACE_NEW ? (bytes + GRANULE - 1) / GRANULE * GRANULE : bytes;
     pthread_rwlock_wrlock(&device->lock);
     if (!counts || bytes <= device->limits.memory - device->used)
-        made->raw = kiln__alloc(device->mem, (size_t)(bytes + host_align));
+        made->raw = kiln__alloc(device->mem, (size_t)(reach + host_align));
     bool placed = made->raw != NULL;
     if (placed) {
         made->host = (unsigned char *)(((uintptr_t)made->raw + host_align - 1) & ~(uintptr_t)(host_align - 1));
@@ -169,6 +171,7 @@ static vm_allocation *allocate(vm_device *device, placing how, uint64_t address,
                      : how == PLACE_AT ? address
                                        : (uintptr_t)made->host;
         made->bytes = bytes;
+        made->reach = reach;
         made->counted = counts ? bytes : 0;
         made->shared = how == PLACE_HOST;
         made->name = name;
@@ -183,7 +186,7 @@ static vm_allocation *allocate(vm_device *device, placing how, uint64_t address,
         release(device, made);
         return NULL;
     }
-    memset(made->host, how == PLACE_HOST ? 0 : VM_POISON, (size_t)bytes);
+    memset(made->host, how == PLACE_HOST ? 0 : VM_POISON, (size_t)reach);
     return made;
 }
 
@@ -257,8 +260,12 @@ bool vm_adopt(vm_device *device, uint64_t address, void *host, uint64_t bytes, b
     vm_allocation *made = kiln__calloc(device->mem, 1, sizeof *made);
     if (!made)
         return false;
-    *made = (vm_allocation){
-        .base = address, .bytes = bytes, .host = host, .read_only = read_only, .shared = address == (uintptr_t)host};
+    *made = (vm_allocation){.base = address,
+                            .bytes = bytes,
+                            .reach = bytes,
+                            .host = host,
+                            .read_only = read_only,
+                            .shared = address == (uintptr_t)host};
     pthread_rwlock_wrlock(&device->lock);
     if (device->hooks) /* its contents were written by others */
         made->shadow = device->hooks->shadow_new(device, bytes, true);
@@ -478,9 +485,12 @@ void vm_storage_free(vm_device *device, void *storage, uint64_t bytes)
 bool vm_find(vm_device *device, uint64_t address, vm_span *span, bool *constant, bool *read_only)
 {
     pthread_rwlock_rdlock(&device->lock);
-    vm_allocation *found = lookup(device, address, 1);
+    const size_t at = search(device, address);
+    const vm_allocation *found = at && address - device->live[at - 1]->base < device->live[at - 1]->reach
+                                     ? device->live[at - 1]
+                                     : NULL;
     if (found) {
-        *span = (vm_span){found->base, found->base + found->bytes, found->host};
+        *span = (vm_span){found->base, found->base + found->reach, found->host};
         *constant = found->constant;
         *read_only = found->constant || found->read_only;
     }

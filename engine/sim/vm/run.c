@@ -1,12 +1,15 @@
 /* run.c - a launch: clusters (without them, blocks) in order of start over host threads, several resident on each. */
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "vm_hooks.h"
 
 #define QUANTUM (1u << 20) /* warp instructions of a cluster before the next resident one's turn */
-#define RESIDENT 8u        /* blocks that take turns on one host thread; more only where all must be resident */
-#define CLUSTERS_LEAST 2u  /* the same in clusters, where they are large */
+#define SHARED_GRANULE 128u
+#define RESIDENT 8u       /* blocks that take turns on one host thread; more only where all must be resident */
+#define CLUSTERS_LEAST 2u /* the same in clusters, where they are large */
 
 static bool runner_init(vm_runner *runner, vm_run_state *run)
 {
@@ -132,11 +135,72 @@ static bool admit(vm_runner *runner)
     return true;
 }
 
+/* Warps continue without the lanes that they wait for at reconvergence points. False: none waits so. */
+static bool part_all(vm_runner *runner)
+{
+    bool any = false;
+    for (size_t c = 0; c < runner->cluster_count; c++)
+        for (uint32_t b = 0; b < runner->clusters[c]->size; b++) {
+            vm_block *block = runner->clusters[c]->blocks[b];
+            for (uint32_t k = 0; !block->ended && k < block->warp_count; k++)
+                any |= vm_warp_part(&block->warps[k]);
+        }
+    return any;
+}
+
+/* Clusters that a device can hold at once, for each host thread. */
+static size_t room_of(const vm_run_state *run)
+{
+    enum { BLOCKS_A_MULTIPROCESSOR = 32 };
+    const vm_limits *limits = &run->device->limits;
+    const size_t multiprocessors = (size_t)(limits->sm_count > 0 ? limits->sm_count : 1);
+    size_t blocks = BLOCKS_A_MULTIPROCESSOR * multiprocessors;
+    vm_resources needs;
+    int fit;
+    vm_kernel_resources(run->launch->module, run->launch->kernel, &needs);
+    if (limits->occupancy &&
+        limits->occupancy(limits->user, &needs, (int)run->block_threads, run->launch->dynamic_shared, &fit))
+        blocks = (size_t)(fit > 0 ? fit : 1) * multiprocessors;
+    const size_t share = run->cluster_size * (size_t)atomic_load(&run->working);
+    return (blocks + share - 1) / share;
+}
+
+/* For a whole round all clusters of the runner have waited in vain. What they wait for is done by other runners, or
+ * else by blocks that have not started, or by lanes at a reconvergence point, or never. */
+static void wait_round(vm_runner *runner, size_t *most)
+{
+    enum { PROVE = 64, PROVE_CHECKED = 4096, BUSY = 16, PAUSE_NS = 20000 };
+    vm_run_state *run = runner->run;
+    if (!runner->rounds++)
+        runner->prove_at = run->hooks ? PROVE_CHECKED : PROVE; /* the checks have more to say of an mbarrier */
+    if (atomic_load(&run->working) > 1 && runner->rounds < BUSY)
+        sched_yield();
+    else if (atomic_load(&run->working) > 1)
+        nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
+    if (!vm_poll_all_wait(runner))
+        return;
+    if (atomic_load(&run->next_cluster) < run->cluster_count) {
+        const size_t room = room_of(run);
+        if (*most < room) {
+            *most = 2 * *most < room ? 2 * *most : room;
+            return;
+        }
+    }
+    /* Not at the first look: a loop that ends by itself reads the same a few times too, and lanes that go on alone are
+     * not brought together again. */
+    if ((runner->rounds >= PROVE || (!run->hooks && vm_poll_repeats(runner))) && part_all(runner)) {
+        vm_poll_moved(runner);
+        return;
+    }
+    if (runner->rounds >= runner->prove_at && !vm_poll_endless(runner))
+        runner->prove_at *= 2;
+}
+
 static void *work(void *argument)
 {
     vm_runner *runner = argument;
     vm_run_state *run = runner->run;
-    size_t most = run->resident, target = run->cooperative ? most : 1, at = 0;
+    size_t most = run->resident, target = run->cooperative ? most : 1, at = 0, still = 0;
     bool more = true;
     while (!atomic_load(&run->family->stop)) {
         while (more && runner->cluster_count < target)
@@ -146,16 +210,26 @@ static void *work(void *argument)
             break;
         at %= runner->cluster_count;
         vm_cluster *cluster = runner->clusters[at];
-        if (!vm_cluster_run(cluster, QUANTUM)) {
+        bool moved, ended = vm_cluster_run(cluster, QUANTUM, &moved);
+        still = moved ? 0 : still + 1;
+        if (moved)
+            vm_poll_moved(runner);
+        if (!ended) {
             at++;
-            if (target < most && target == runner->cluster_count)
+            if (target < most && target == runner->cluster_count) {
                 target++; /* it may wait for one that has not started */
+            } else if (still >= runner->cluster_count) {
+                wait_round(runner, &most);
+                still = 0;
+            }
             continue;
         }
         memmove(runner->clusters + at, runner->clusters + at + 1,
                 (--runner->cluster_count - at) * sizeof *runner->clusters);
         put_back(runner, cluster);
     }
+    atomic_fetch_sub(&run->working, 1);
+    vm_poll_moved(runner);
     atomic_store(&runner->generation, UINT64_MAX);
     return NULL;
 }
@@ -221,14 +295,17 @@ vm_fault_kind vm_launch_prepare(vm_run_state *run, vm_fault *fault)
     run->block_count = blocks * launch->grid[2];
     if (prepare_clusters(run, fault) != VM_OK)
         return fault->kind;
-    run->shared_gap = run->kernel->static_shared;
+    run->shared_low = vm_shared_low(run->device);
+    run->shared_gap = run->shared_low + run->kernel->static_shared;
     run->shared_dynamic = run->kernel->uses_dynamic ? module->dynamic_base : run->shared_gap;
     run->shared_end = run->shared_dynamic + launch->dynamic_shared;
+    run->shared_reach = run->shared_end > run->shared_gap ? run->shared_end : run->shared_gap;
+    run->shared_reach = (run->shared_reach + SHARED_GRANULE - 1) / SHARED_GRANULE * SHARED_GRANULE;
     if (launch->dynamic_shared > VM_SHARED_WINDOW || run->shared_end > VM_SHARED_WINDOW ||
-        run->shared_gap + launch->dynamic_shared > run->device->limits.shared_per_block)
+        run->kernel->static_shared + launch->dynamic_shared > run->device->limits.shared_per_block)
         return refuse(fault, VM_FAULT_INSTRUCTION,
                       "kernel '%.80s' needs %llu bytes of shared memory; %llu are available", name,
-                      (unsigned long long)run->shared_gap + launch->dynamic_shared,
+                      (unsigned long long)run->kernel->static_shared + launch->dynamic_shared,
                       (unsigned long long)run->device->limits.shared_per_block);
     if (run->kernel->closure_local > vm_local_most(run->device))
         return refuse(fault, VM_FAULT_STACK,
@@ -296,6 +373,8 @@ static void run_blocks(vm_run_state *run)
     run->resident = run->resident < CLUSTERS_LEAST ? CLUSTERS_LEAST : run->resident;
     if (run->cooperative)
         run->resident = (size_t)((run->cluster_count + threads - 1) / threads);
+    run->waiting = run->repeating = (vm_ballot){.moves = UINT64_MAX};
+    atomic_init(&run->moves, 0);
     atomic_init(&run->next_cluster, 0);
     atomic_init(&run->holders, 0);
     run->grid_id = atomic_fetch_add(&run->family->grids, 1) + 1;
@@ -308,9 +387,11 @@ static void run_blocks(vm_run_state *run)
     if (ready == 0) {
         out_of_memory(run);
     } else {
+        atomic_init(&run->working, ready);
         while (started + 1 < ready && pthread_create(&helpers[started], NULL, help, &runners[started + 1]) == 0)
             started++;
         atomic_fetch_add(&run->family->spare, (int)(helping - started));
+        atomic_fetch_sub(&run->working, ready - 1 - started);
         work(&runners[0]);
         for (unsigned k = 0; k < started; k++)
             pthread_join(helpers[k], NULL);

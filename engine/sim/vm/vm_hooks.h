@@ -38,6 +38,8 @@ struct vm_hooks {
     uint32_t (*insn)(vm_warp *w, const vm_code *i, uint32_t m);
     void (*unseen)(vm_warp *w, const vm_code *i, uint32_t m);
     void (*met)(vm_warp *w, const vm_code *i, uint32_t lanes); /* all lanes of a warp operation have arrived */
+    /* A texture is fetched by whole numbers, of which `at` is outside of `size` texels. */
+    void (*outside)(vm_warp *w, const vm_code *i, uint32_t lane, int64_t at, uint32_t size, bool linear);
     void (*malloced)(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t address);
 
     /* ---- memory (vm_device.hooks), under the device's lock ---- */

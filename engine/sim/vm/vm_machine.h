@@ -137,7 +137,15 @@ typedef struct vm_path {
     uint8_t state, barrier;
 } vm_path;
 
-enum { VM_EVENT_SWITCH = 1, VM_EVENT_YIELD = 2, VM_EVENT_FAULT = 4 };
+/* IN_VAIN: the lanes have read again what they had read before, and wait for a change. */
+enum { VM_EVENT_SWITCH = 1, VM_EVENT_YIELD = 2, VM_EVENT_FAULT = 4, VM_EVENT_IN_VAIN = 8 };
+
+/* What an instruction with which lanes may wait for others saw last: poll.c. */
+typedef struct vm_polling {
+    const vm_code *at;
+    uint64_t seen; /* a hash of addresses and values */
+    uint32_t mask, same;
+} vm_polling;
 
 struct vm_warp {
     /* the path that runs */
@@ -153,8 +161,13 @@ struct vm_warp {
     vm_runner *runner;
     uint64_t issued, lanes, idle; /* counters; idle: instructions since lanes last reconverged */
     uint64_t charge;              /* extra work of instructions, in steps: see vm_charge() */
-    uint32_t index, current, path_count, sync_used, spins, yields;
-    bool gave_way; /* its last turn ended waiting for other warps */
+    uint32_t index, current, path_count, sync_used, spins, yields, vain_yields;
+    bool gave_way; /* its last turn ended waiting for other warps, */
+    bool in_vain;  /* and it has done nothing but wait */
+    bool waits;    /* it reads the same value again and again */
+    bool moved;    /* it has seen a new one, or changed one, since the turn of its path began */
+    uint32_t poll_next;
+    vm_polling polls[VM_LANES][2]; /* by the path's first lane */
     vm_path paths[VM_PATHS];
     vm_sync syncs[VM_LANES];
     uint32_t tid[3][VM_LANES];
@@ -184,6 +197,7 @@ struct vm_block {
     const vm_function *left_in;
     vm_warp *warps;
     unsigned char *shared, *local, *shared_raw, *local_raw;
+    bool moved;    /* a warp did more than wait in vain in its last turn */
     uint64_t held; /* host memory taken of the launch's limit */
     uint64_t number;
     uint32_t next_warp;
@@ -231,13 +245,20 @@ typedef struct vm_family {
     vm_counters counters;
 } vm_family;
 
+/* Runners that agree on something since the last move of any of them. */
+typedef struct vm_ballot {
+    uint64_t moves;
+    unsigned votes;
+} vm_ballot;
+
 /* One grid, shared by its runners. */
 typedef struct vm_run_state {
     vm_device *device;
     vm_family *family;
     const vm_launch *launch;
     const vm_function *kernel;
-    uint64_t shared_gap, shared_dynamic, shared_end; /* valid: [0, gap) and [dynamic, end) */
+    uint64_t shared_low, shared_gap, shared_dynamic, shared_end; /* valid: [low, gap) and [dynamic, end) */
+    uint64_t shared_reach;                                       /* what can be accessed: [low, reach), as on a GPU */
     uint32_t local_bytes;
     uint32_t block_threads, warps_per_block;
     uint64_t block_count;
@@ -245,8 +266,11 @@ typedef struct vm_run_state {
     bool clustered;                    /* clusters were asked for, if only of one block */
     uint64_t cluster_count;            /* that run */
     atomic_ullong next_cluster;
-    size_t resident;     /* clusters that a host thread may hold */
-    atomic_uint holders; /* host threads that have a cluster, or are getting their first */
+    size_t resident;              /* clusters that a host thread may hold; more once all of them wait */
+    atomic_ullong moves;          /* turns of clusters that did more than wait in vain */
+    atomic_uint working;          /* runners that have not ended */
+    vm_ballot waiting, repeating; /* poll.c; under the family's lock */
+    atomic_uint holders;          /* host threads that have a cluster, or are getting their first */
     bool cooperative;
     uint32_t grid_id, depth; /* depth: 0 if the host launched it */
     const char *launcher;    /* the kernel that launched it, or NULL */
@@ -269,11 +293,13 @@ struct vm_runner {
     vm_cluster **clusters;
     size_t cluster_count, cluster_capacity;
     vm_cluster *spare;
-    bool holds; /* it has had a cluster */
+    bool holds;                          /* it has had a cluster */
+    uint64_t rounds, prove_at;           /* in which all its clusters waited in vain; when to see whether for ever */
+    uint64_t waits_since, repeats_since; /* its votes: the number of moves then, + 1 */
     uint64_t clock;
     uint64_t unlooked; /* instructions since it last checked the time */
     vm_counters counters;
-    bool met; /* hooks->met() and malloced() are called */
+    bool met; /* hooks->met(), malloced() and outside() are called */
     /* Of the observers. */
     struct vm_tally *tally; /* its own counts, summed when the launch ends; NULL: not counted */
     kiln_counters *sites;   /* the same for accesses and branches */
@@ -283,6 +309,7 @@ struct vm_runner {
 
 typedef struct vm_allocation {
     uint64_t base, bytes;
+    uint64_t reach; /* bytes that kernels can access: with the rest of its last granule */
     unsigned char *host;
     void *raw;
     const char *name;           /* of a module variable, in the module's arena; NULL: vm_alloc() */
@@ -354,7 +381,7 @@ struct vm_function {
     uint32_t local_bytes;
     bool has_homes;         /* it has parameters in local memory, because their address is taken */
     uint64_t closure_local; /* local bytes including all functions that it may call */
-    uint64_t static_shared; /* kernels: end of the shared memory that they may use */
+    uint64_t static_shared; /* kernels: bytes, from vm_shared_low() on */
     bool uses_dynamic, recursive;
     size_t first_tally; /* index of its first instruction among the module's */
 };
@@ -385,6 +412,15 @@ static inline void vm_set_pred(const vm_warp *w, uint32_t slot, uint32_t value, 
 {
     uint32_t *p = vm_pred(w, slot);
     *p = (*p & ~mask) | (value & mask);
+}
+/* Most masks are full, and compilers call a function for the others unless they may use the instruction. */
+static inline uint32_t vm_lanes_of(uint32_t mask)
+{
+    if (VM_LIKELY(mask == VM_ALL))
+        return VM_LANES;
+    mask -= mask >> 1 & 0x55555555u;
+    mask = (mask & 0x33333333u) + (mask >> 2 & 0x33333333u);
+    return ((mask + (mask >> 4)) & 0x0f0f0f0fu) * 0x01010101u >> 24;
 }
 #define VM_EACH(lane, mask)                                                                                            \
     for (uint32_t lane##_left = (mask), lane = 0; lane##_left && (lane = (uint32_t)__builtin_ctz(lane##_left), true);  \
@@ -433,6 +469,8 @@ const vm_texture *vm_texture_find(const vm_device *device, uint64_t handle);
 /* Host pointer for `bytes` at `address` of one lane, or NULL with a fault recorded. */
 unsigned char *vm_reach(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t space, uint64_t address, uint32_t bytes,
                         bool write);
+/* Says what is wrong with a shared address that the block may not use. */
+void vm_describe_shared(const vm_run_state *run, uint64_t address, char *text, size_t size);
 uint64_t vm_lane_address(const vm_warp *w, const vm_code *i, uint32_t slot, uint32_t lane);
 void vm_load_slow(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_store_slow(vm_warp *w, const vm_code *i, uint32_t m);
@@ -454,6 +492,7 @@ void vm_leave(vm_warp *w, vm_sync *sync, vm_sync *until, uint32_t lanes);
 /* Waits in a warp operation until the lanes `need` have arrived. Returns 0, or the lanes that take part now. */
 uint32_t vm_gather(vm_warp *w, const vm_code *i, uint32_t m, uint32_t need);
 void vm_warp_run(vm_warp *w, uint64_t quantum);
+void vm_warp_step(vm_warp *w); /* one instruction of the path that is selected */
 bool vm_warp_ready(const vm_warp *w);
 bool vm_warp_part(vm_warp *w);
 /* The lanes of the running path diverge until `meet` (NULL: permanently). vm_send() sends some of them to `target`. */
@@ -491,8 +530,9 @@ vm_turn vm_block_run(vm_block *block, uint64_t quantum);
 vm_cluster *vm_cluster_new(vm_runner *runner);
 bool vm_cluster_start(vm_cluster *cluster, uint64_t number);
 void vm_cluster_free(vm_cluster *cluster);
-bool vm_cluster_run(vm_cluster *cluster, uint64_t quantum); /* true: all its blocks have ended */
-void vm_cluster_check(vm_cluster *cluster);                 /* opens its barrier if all threads have arrived */
+/* true: all its blocks have ended. *moved: it did more than wait in vain. */
+bool vm_cluster_run(vm_cluster *cluster, uint64_t quantum, bool *moved);
+void vm_cluster_check(vm_cluster *cluster); /* opens its barrier if all threads have arrived */
 bool vm_cluster_ready(const vm_cluster *cluster);
 bool vm_cluster_part(vm_cluster *cluster);
 void vm_cluster_deadlock(vm_cluster *cluster); /* raises a fault that says where each warp waits */
@@ -506,6 +546,25 @@ static inline uint64_t vm_rank_address(uint64_t address, uint32_t rank)
 }
 /* The block that has a shared address, which becomes its own; NULL: none, as `why` says. */
 vm_block *vm_block_at(const vm_warp *w, uint64_t *address, char *why, size_t size);
+
+/* ---- poll.c: warps that wait in a loop ---- */
+/* An instruction with which lanes may wait for others was executed: an ordered load, an atomic, a test of an mbarrier.
+ * `seen` is a hash of addresses and values; changed: it has changed memory. */
+void vm_poll(vm_warp *w, const vm_code *i, uint32_t m, uint64_t seen, bool changed);
+static inline uint64_t vm_poll_mix(uint64_t hash, uint64_t value)
+{
+    hash = (hash ^ value) * 0x9e3779b97f4a7c15ull;
+    return hash ^ hash >> 29;
+}
+void vm_op_polled(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_poll_moved(vm_runner *runner);
+/* All clusters of the runner have waited in vain for a round. True: those of all runners. */
+bool vm_poll_all_wait(vm_runner *runner);
+/* Will this runner's clusters wait for ever, as far as it goes by them? If those of all runners will, the launch ends as
+ * a deadlock. */
+bool vm_poll_endless(vm_runner *runner);
+/* Does all that the runner has left come back to where it is with the same registers, and change nothing on the way? */
+bool vm_poll_repeats(vm_runner *runner);
 
 /* ---- collective.c ---- */
 void vm_op_shfl(vm_warp *w, const vm_code *i, uint32_t m);
@@ -579,6 +638,8 @@ void vm_limit_raise(vm_warp *w, vm_fault_kind kind); /* raises that, or VM_FAULT
  * threads have ended. */
 void vm_limit_count(const vm_block *block);
 void vm_limit_explain(vm_run_state *run);
+/* The loop in which a path is, and for what it waits there, as far as that is known. May change w->frame. */
+void vm_wait_describe(vm_warp *w, const vm_path *path, char *where, size_t size, char *what, size_t room);
 static inline uint32_t vm_local_most(const vm_device *device)
 {
     uint32_t most = device->limits.local_bytes;
@@ -591,6 +652,16 @@ static inline bool vm_frame_fits(const vm_device *device, const vm_function *fun
 {
     const ptx_function *f = function->ptx;
     return f->frame_bytes <= vm_local_most(device) && (f->entry || f->param_bytes <= vm_local_most(device));
+}
+/* The first shared address that a kernel may use: since compute capability 9.0 the system has the first KiB of a
+ * block's shared memory (tests/conformance: an H200's addresses begin at 0x400). */
+static inline uint64_t vm_shared_low(const vm_device *device)
+{
+    return device->limits.cc && device->limits.cc < 90 ? 0 : 1024;
+}
+static inline uint64_t vm_shared_bytes(const vm_run_state *run)
+{
+    return run->shared_gap - run->shared_low + (run->shared_end - run->shared_dynamic);
 }
 static inline uint64_t vm_budget(const vm_device *device)
 {

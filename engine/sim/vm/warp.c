@@ -8,7 +8,8 @@
 /* Instructions of a warp after which lanes that wait at a reconvergence point continue without the others, which may
  * spin on what these do next. */
 #define PATIENCE 2000000u
-#define PATIENCE_SPINS 16u /* the same for lanes that seem to spin: how often they yielded */
+#define PATIENCE_SPINS 16u      /* the same for lanes that seem to spin: how often they yielded, */
+#define PATIENCE_IN_VAIN 65536u /* or waited in vain; mostly run.c sees sooner that nothing else can continue */
 #define TURN 4096u
 #define NOWHERE 256u /* the end of an empty span; at least the widest access */
 
@@ -86,7 +87,7 @@ static void settle(vm_warp *w, vm_sync *sync)
         vm_frame_finish(w, sync->frame, false);
         return;
     }
-    w->idle = w->yields = 0;
+    w->idle = w->yields = w->vain_yields = 0;
     if (sync->expected)
         vm_path_add(w, sync->pc, sync->waiting, sync->parent, sync->frame);
     sync_release(w, sync);
@@ -119,7 +120,7 @@ void vm_op_meet(vm_warp *w, const vm_code *i, uint32_t m)
             vm_path_drop(w);
             return;
         }
-        w->idle = w->yields = 0;
+        w->idle = w->yields = w->vain_yields = 0;
         w->mask = at->waiting;
         w->sync = at->parent;
         sync_release(w, at);
@@ -298,7 +299,7 @@ static bool next_path(vm_warp *w)
 bool vm_warp_part(vm_warp *w)
 {
     uint32_t before = w->path_count;
-    w->idle = w->yields = 0;
+    w->idle = w->yields = w->vain_yields = 0;
     for (uint32_t k = 0; k < VM_LANES; k++) {
         vm_sync *sync = &w->syncs[k];
         if (!(w->sync_used >> k & 1) || sync->waiting == 0)
@@ -323,7 +324,7 @@ static inline __attribute__((always_inline)) uint64_t run_loop(vm_warp *w, uint6
         const vm_code *i = w->pc++;
         uint32_t g = *(const uint32_t *)(const void *)(w->base[0] + (i->guard & ~3u)) ^ (0 - (i->guard & 1));
         uint32_t m = w->mask & g, step = i->guard >> 1 & 1; /* steps do not count */
-        lanes += (uint32_t)__builtin_popcount(m & (step - 1));
+        lanes += step ? 0 : vm_lanes_of(m);
         steps += step;
         left--;
         if (watched && !step)
@@ -341,6 +342,15 @@ static inline __attribute__((always_inline)) uint64_t run_loop(vm_warp *w, uint6
 static uint64_t run_path(vm_warp *w, uint64_t turn) { return run_loop(w, turn, false); }
 static uint64_t run_watched(vm_warp *w, uint64_t turn) { return run_loop(w, turn, true); }
 
+void vm_warp_step(vm_warp *w)
+{
+    const struct vm_hooks *hooks = w->runner->run->hooks;
+    if (hooks && hooks->wants(w))
+        run_watched(w, 1);
+    else
+        run_path(w, 1);
+}
+
 /* Removes memory that was freed meanwhile from the caches. */
 static void refresh(vm_runner *runner)
 {
@@ -355,31 +365,44 @@ static void refresh(vm_runner *runner)
     }
 }
 
+static uint32_t ready_paths(const vm_warp *w)
+{
+    uint32_t count = 0;
+    for (uint32_t k = 0; k < w->path_count; k++)
+        count += w->paths[k].state == VM_PATH_READY;
+    return count;
+}
+
 void vm_warp_run(vm_warp *w, uint64_t quantum)
 {
     w->event = 0;
-    w->gave_way = false;
+    w->gave_way = w->in_vain = false;
     const struct vm_hooks *hooks = w->runner->run->hooks;
     bool watched = hooks && hooks->wants(w);
     uint64_t spent = 0;
+    uint32_t in_vain = 0; /* paths in a row that only waited */
     while (spent < quantum && next_path(w)) {
         uint64_t turn = w->path_count > 1 && quantum - spent > TURN ? TURN : quantum - spent;
         uint64_t charge = w->charge;
         refresh(w->runner);
+        w->moved = false;
         spent += watched ? run_watched(w, turn) : run_path(w, turn);
         spent += w->charge - charge;
         if (w->current != VM_PATHS && w->paths[w->current].state == VM_PATH_READY)
             vm_warp_save(w);
         if (w->event & VM_EVENT_FAULT)
             break;
-        bool yield = w->event & VM_EVENT_YIELD;
+        const bool vain = w->event & VM_EVENT_IN_VAIN, yield = !vain && w->event & VM_EVENT_YIELD;
+        in_vain = vain && !w->moved ? in_vain + 1 : 0;
         w->event = 0;
         w->yields += yield;
-        if (w->idle > PATIENCE || w->yields > PATIENCE_SPINS)
+        w->vain_yields += vain;
+        if (w->idle > PATIENCE || w->yields > PATIENCE_SPINS || w->vain_yields > PATIENCE_IN_VAIN)
             vm_warp_part(w);
-        w->gave_way = yield && w->path_count <= 1;
+        w->in_vain = in_vain && in_vain >= ready_paths(w);
+        w->gave_way = w->in_vain || ((yield || vain) && w->path_count <= 1);
         if (w->gave_way)
-            break; /* alone in the warp: let other warps and blocks run */
+            break; /* let other warps and blocks run */
         if (yield)
             spent += TURN;
     }

@@ -1,5 +1,4 @@
 /* crew.c - the processes that measure for a sweep, one for each of its devices. */
-#include <string.h>
 #include <unistd.h>
 
 #include "runner.h"
@@ -11,53 +10,41 @@ struct kiln__crew {
     kiln__compiler *held; /* while a sample is retried alone, or waits for that; NULL: none is */
     size_t count;
     kiln__runner **runners;
-    char (*ids)[sizeof((kiln_device_info *)0)->id];
+    const kiln__sites *sites;
     struct pollfd *fds; /* room for all of them and one more */
 };
 
-/* ---- which devices ---- */
+/* ---- the crew ---- */
 
-static bool same_model(const kiln_device_info *a, const kiln_device_info *b)
+/* A rank that cannot measure is left out; of this machine's devices each has to. */
+static kiln_status leave_out(kiln__crew *crew, size_t index, kiln_status status, kiln_error *why, kiln_error **error)
 {
-    return strcmp(a->name, b->name) == 0 && a->cc_major == b->cc_major && a->cc_minor == b->cc_minor &&
-           a->sm_count == b->sm_count && a->memory_bus_bits == b->memory_bus_bits;
-}
-
-/* A GPU may be named once; a simulated device as often as there are cores. */
-static kiln_status check_devices(kiln__crew *crew, const kiln_tune_options *options, kiln_error **error)
-{
-    kiln_engine *engine = crew->engine;
-    memcpy(crew->ids[0], engine->info.id, sizeof crew->ids[0]);
-    for (size_t i = 0; i < options->device_count; i++) {
-        CUdevice device;
-        kiln_device_info info;
-        kiln_status status = kiln__engine_peer(engine, options->devices[i], &device, &info, error);
-        if (status != KILN_OK)
-            return status;
-        if (!same_model(&info, &engine->info))
-            return kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT,
-                              "%s is %s and %s is %s: times of different models "
-                              "do not compare, so they cannot share a sweep",
-                              info.id, info.name, engine->info.id, engine->info.name);
-        for (size_t k = 0; k < i && !info.simulated; k++)
-            if (strcmp(crew->ids[k], info.id) == 0)
-                return kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT, "the device %s is named twice", info.id);
-        memcpy(crew->ids[i], info.id, sizeof crew->ids[i]);
+    const kiln__site *site = &crew->sites->items[index];
+    if (!site->place || status == KILN_ERROR_MEMORY) {
+        if (error && !*error)
+            *error = why;
+        else
+            kiln_error_free(why);
+        return status;
     }
+    kiln__logf(&crew->engine->log, KILN_LOG_WARNING, "%s measures nothing: %s", site->label, kiln_error_message(why));
+    kiln_error_free(why);
+    kiln__crew_let_go(crew, index);
     return KILN_OK;
 }
-
-/* ---- the crew ---- */
 
 static kiln_status await_all(kiln__crew *crew, kiln_error **error)
 {
     for (size_t ready = 0; ready < crew->count;) {
         ready = 0;
         for (size_t i = 0; i < crew->count; i++) {
+            kiln_error *why = NULL;
             bool ends;
-            if (kiln__runner_step(crew->runners[i])) /* without a sample, so opening failed */
-                return kiln__runner_take(crew->runners[i], NULL, NULL, &ends, error);
-            ready += kiln__runner_is_idle(crew->runners[i]);
+            if (crew->runners[i] && kiln__runner_step(crew->runners[i])) { /* without a sample, so opening failed */
+                kiln_status status = kiln__runner_take(crew->runners[i], NULL, NULL, &ends, &why);
+                KILN__TRY(leave_out(crew, i, status, why, error));
+            }
+            ready += !crew->runners[i] || kiln__runner_is_idle(crew->runners[i]);
         }
         if (ready < crew->count)
             kiln__crew_wait(crew, false, 1);
@@ -66,21 +53,19 @@ static kiln_status await_all(kiln__crew *crew, kiln_error **error)
 }
 
 kiln_status kiln__crew_open(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *options,
-                            kiln__crew **result, kiln_error **error)
+                            const kiln__sites *sites, kiln__crew **result, kiln_error **error)
 {
     kiln__crew *crew = kiln__calloc(engine->mem, 1, sizeof *crew);
     if (!crew)
         return kiln__fail_memory(error);
     crew->engine = engine;
-    crew->count = options->device_count ? options->device_count : 1;
+    crew->sites = sites;
+    crew->count = sites->count;
     crew->runners = kiln__calloc(engine->mem, crew->count, sizeof(kiln__runner *));
     crew->fds = kiln__calloc(engine->mem, crew->count + 1, sizeof *crew->fds);
-    crew->ids = kiln__calloc(engine->mem, crew->count, sizeof *crew->ids);
-    kiln_status status = !crew->runners || !crew->fds || !crew->ids ? kiln__fail_memory(error)
-                                                                    : check_devices(crew, options, error);
+    kiln_status status = !crew->runners || !crew->fds ? kiln__fail_memory(error) : KILN_OK;
     for (size_t i = 0; i < crew->count && status == KILN_OK; i++)
-        status = kiln__runner_open(engine, spec, options, options->device_count ? options->devices[i] : NULL,
-                                   &crew->runners[i], error);
+        status = kiln__runner_open(engine, spec, options, &sites->items[i], &crew->runners[i], error);
     if (status == KILN_OK)
         status = await_all(crew, error);
     if (status != KILN_OK) {
@@ -101,13 +86,10 @@ void kiln__crew_close(kiln__crew *crew)
         kiln__compiler_release(crew->held);
     kiln__free(crew->engine->mem, crew->runners);
     kiln__free(crew->engine->mem, crew->fds);
-    kiln__free(crew->engine->mem, crew->ids);
     kiln__free(crew->engine->mem, crew);
 }
 
 size_t kiln__crew_count(const kiln__crew *crew) { return crew->count; }
-
-const char *kiln__crew_device(const kiln__crew *crew, size_t index) { return crew->ids[index]; }
 
 kiln__runner *kiln__crew_runner(const kiln__crew *crew, size_t index) { return crew->runners[index]; }
 

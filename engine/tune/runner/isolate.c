@@ -136,13 +136,14 @@ static void start(kiln__runner *r)
         post(r, OPENING, READY_SECONDS);
     else
         conclude(r,
-                 kiln__fail(r->engine->mem, &r->why, KILN_ERROR_IO, "cannot start the runner %s: %s", r->engine->worker,
+                 kiln__fail(r->engine->mem, &r->why, KILN_ERROR_IO, "cannot start the runner %s%s%s: %s",
+                            r->engine->worker, r->child.place ? " on " : "", r->child.place ? r->child.place->name : "",
                             strerror(failed)),
                  true);
 }
 
 kiln_status kiln__runner_open(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *options,
-                              const char *device, kiln__runner **runner, kiln_error **error)
+                              const kiln__site *site, kiln__runner **runner, kiln_error **error)
 {
     kiln_status status = check_possible(engine, kiln__tune_run(options), error);
     if (status != KILN_OK)
@@ -150,14 +151,12 @@ kiln_status kiln__runner_open(kiln_engine *engine, const kiln_spec *spec, const 
     kiln__runner *r = kiln__calloc(engine->mem, 1, sizeof *r);
     if (!r)
         return kiln__fail_memory(error);
-    if (!device)
-        device = engine->device_given ? engine->device_given : engine->info.id;
     *r = (kiln__runner){.engine = engine,
                         .spec = spec,
                         .options = options,
-                        .device = device,
+                        .device = site->device,
                         .shortest = -1,
-                        .child = {.socket = -1, .pidfd = -1, .wake = -1},
+                        .child = {.socket = -1, .pidfd = -1, .wake = -1, .place = site->place},
                         .opening = {.mem = engine->mem},
                         .request = {.mem = engine->mem}};
     status = make_opening(r, error);
@@ -235,7 +234,9 @@ static void lose(kiln__runner *r, kiln__io what)
         kiln__child_describe(kiln__child_end_closed(&r->child), how, sizeof how);
     else
         kiln__child_end(&r->child);
-    if (what == KILN__IO_CLOSED && r->request.length > 0 && r->worked && r->tries++ == 0) {
+    if (what == KILN__IO_CLOSED && kiln__child_place_gone(&r->child)) {
+        conclude(r, kiln__fail(r->engine->mem, &r->why, KILN_ERROR_DEVICE, "%s is gone", r->child.place->name), true);
+    } else if (what == KILN__IO_CLOSED && r->request.length > 0 && r->worked && r->tries++ == 0) {
         kiln__logf(
             &r->engine->log, KILN_LOG_WARNING,
             "the process that measured ended; retrying the configuration once, while nothing else is measured or "

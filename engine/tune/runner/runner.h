@@ -81,9 +81,9 @@ int kiln__runner_serve(int fd);
  * stepped whenever its socket is ready or its deadline has passed, until the sample has ended. */
 typedef struct kiln__runner kiln__runner;
 /* Starts the process, so that errors are found before anything is compiled; fails if another process cannot use the
- * engine. `device` as in kiln_options, NULL: the engine's own. All of them must outlive it. */
+ * engine. All of them must outlive it. */
 kiln_status kiln__runner_open(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *options,
-                              const char *device, kiln__runner **runner, kiln_error **error);
+                              const kiln__site *site, kiln__runner **runner, kiln_error **error);
 void kiln__runner_close(kiln__runner *runner);         /* NULL is allowed; ends a running sample */
 bool kiln__runner_is_idle(const kiln__runner *runner); /* a sample may be started */
 /* Starts a sample; starts another process first if the last one was ended. The code is copied. */
@@ -106,13 +106,11 @@ kiln_status kiln__runner_take(kiln__runner *runner, kiln__recorder *recorder, ki
 /* ---- the devices of a sweep (crew.c) ---- */
 
 typedef struct kiln__crew kiln__crew;
-/* A runner for each device of the options, or one for the engine's; waits until all are ready. The devices must be of
- * one model, as times of different models cannot be compared. */
+/* A runner for each site; waits until all are ready. */
 kiln_status kiln__crew_open(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *options,
-                            kiln__crew **crew, kiln_error **error);
+                            const kiln__sites *sites, kiln__crew **crew, kiln_error **error);
 void kiln__crew_close(kiln__crew *crew); /* NULL is fine */
 size_t kiln__crew_count(const kiln__crew *crew);
-const char *kiln__crew_device(const kiln__crew *crew, size_t index);   /* its id */
 kiln__runner *kiln__crew_runner(const kiln__crew *crew, size_t index); /* NULL: it is no longer used */
 void kiln__crew_let_go(kiln__crew *crew, size_t index);                /* a device that can measure no more */
 /* Waits until a runner's socket is ready, a deadline has passed, a compile has ended (if `compiles`), or `seconds` are

@@ -148,6 +148,9 @@ typedef void (*kiln_log_fn)(void *user, kiln_log_level level, const char *messag
 /* Specs may run the commands that they name as references (engine/TRUST.md). */
 #define KILN_ALLOW_COMMANDS 8u
 
+/* The processes of one job that mpirun or srun started; see kiln_ranks_open(). */
+typedef struct kiln_ranks kiln_ranks;
+
 /* Zero-initialise and set `size`; every zero member means its default. Strings are copied. */
 typedef struct kiln_options {
     size_t size;             /* sizeof(kiln_options) */
@@ -173,6 +176,8 @@ typedef struct kiln_options {
                                  waiting for another process's lock, and an import, end with
                                  KILN_ERROR_INTERRUPTED. Referenced until the engine is closed. What ends a run is
                                  `stop` of kiln_run_options */
+    kiln_ranks *ranks;        /* of rank 0: the other ranks compile and measure too. Close it after the engine; NULL:
+                                 this machine alone */
 } kiln_options;
 
 typedef struct kiln_engine kiln_engine;
@@ -183,6 +188,33 @@ typedef struct kiln_engine kiln_engine;
 KILN_API kiln_status kiln_engine_open(const kiln_options *options, kiln_engine **engine, kiln_error **error);
 /* Ends the engine's processes and frees it. Free all that was made from it before. NULL is allowed. */
 KILN_API void kiln_engine_close(kiln_engine *engine);
+
+/* ---- many machines: a job of several processes, one for each GPU --------------------------------------------- */
+
+typedef struct kiln_ranks_options {
+    size_t size;        /* sizeof(kiln_ranks_options) */
+    const char *plugin; /* the messages' plug-in; NULL: $KILN_MPI, else the installed libkiln-mpi.so */
+    int required;       /* 1: also where no launcher is seen, the plug-in is opened */
+    double lease;       /* seconds after which a rank of which nothing was heard is given up, and what it worked on is
+                           done by others; 0: 30 */
+    const kiln_allocator *allocator; /* the struct is copied; NULL: malloc */
+    kiln_log_fn log;                 /* NULL: nothing is logged. Called from a thread of its own too */
+    void *log_user;
+} kiln_ranks_options;
+
+/* Joins the job that a launcher (mpirun, srun) started this process in. *ranks stays NULL, and the answer is KILN_OK, if
+ * there is none, or if this is its only process. KILN_ERROR_NOT_FOUND: there is no plug-in. KILN_ERROR_UNSUPPORTED: the
+ * launcher and the plug-in's MPI do not know each other; the message says how to start the job. Call it once in a
+ * process, from the thread that closes it, before anything else of the process uses MPI. */
+KILN_API kiln_status kiln_ranks_open(const kiln_ranks_options *options, kiln_ranks **ranks, kiln_error **error);
+KILN_API int kiln_ranks_rank(const kiln_ranks *ranks);  /* 0 leads: it sweeps; all others call kiln_ranks_serve() */
+KILN_API int kiln_ranks_count(const kiln_ranks *ranks); /* 2 or more */
+KILN_API int kiln_ranks_local(const kiln_ranks *ranks); /* the number of this process among those of its machine */
+/* What a rank does that does not lead: it compiles and measures for rank 0 until that closes its ranks. Or, if its device is
+ * of another model, until kiln_ranks_rank() is 0: it leads those of that model, and sweeps with another engine. */
+KILN_API kiln_status kiln_ranks_serve(kiln_ranks *ranks, kiln_engine *engine, kiln_error **error);
+/* Ends the job; rank 0 tells the others. NULL is allowed. */
+KILN_API void kiln_ranks_close(kiln_ranks *ranks);
 
 /* What some devices have and others lack, as `needs` of a spec names it behind `device.`. The simulated device has what
  * it runs. X(name, value, key, text) */

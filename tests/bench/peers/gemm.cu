@@ -1,6 +1,7 @@
 // gemm.cu - cuBLAS with 16-bit floats in, sums in single precision (cublasGemmEx, CUBLAS_COMPUTE_32F), and cuBLASLt with
 // 8-bit ones (E4M3, B by columns, one scale of 1). Arguments, if there are any, are shapes to measure in place of the
-// works: NAME:TYPE:M:N:K[:columns] with TYPE bf16, f16 (to f16), f32 (f16 to f32), f8e4m3 (to bf16).
+// works: NAME:TYPE:M:N:K[:columns[:BATCH]] with TYPE bf16, f16 (to f16), f32 (f16 to f32), tf32 (f32 to f32), f8e4m3 (to
+// bf16); ":rows" is B by rows.
 // link: -lcublas -lcublasLt
 #include <cublasLt.h>
 #include <cublas_v2.h>
@@ -27,20 +28,28 @@ template <class T> T *random_elements(size_t count, uint32_t seed)
 
 template <class T, class Out>
 void measure(cublasHandle_t handle, const char *work, cudaDataType type, cudaDataType out, size_t m, size_t n, size_t k,
-             bool columns)
+             bool columns, size_t batch)
 {
-    const size_t bytes = sizeof(T) * (m * k + k * n) + sizeof(Out) * m * n;
-    T *a = random_elements<T>(m * k, 1), *b = random_elements<T>(k * n, 2);
-    Out *c = peer::allocate<Out>(m * n);
+    const size_t bytes = batch * (sizeof(T) * (m * k + k * n) + sizeof(Out) * m * n);
+    const cublasComputeType_t compute = type == CUDA_R_32F ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+    T *a = random_elements<T>(batch * m * k, 1), *b = random_elements<T>(batch * k * n, 2);
+    Out *c = peer::allocate<Out>(batch * m * n);
     const float one = 1, zero = 0;
     const int rows = static_cast<int>(m), wide = static_cast<int>(n), deep = static_cast<int>(k);
     const double seconds = peer::median_seconds(bytes, [&] {
         // Row-major C = A B is column-major C' = B' A'.
-        CHECK(cublasGemmEx(handle, columns ? CUBLAS_OP_T : CUBLAS_OP_N, CUBLAS_OP_N, wide, rows, deep, &one, b, type,
-                           columns ? deep : wide, a, type, deep, &zero, c, out, wide, CUBLAS_COMPUTE_32F,
-                           CUBLAS_GEMM_DEFAULT));
+        const cublasOperation_t turned = columns ? CUBLAS_OP_T : CUBLAS_OP_N;
+        if (batch == 1)
+            CHECK(cublasGemmEx(handle, turned, CUBLAS_OP_N, wide, rows, deep, &one, b, type, columns ? deep : wide, a,
+                               type, deep, &zero, c, out, wide, compute, CUBLAS_GEMM_DEFAULT));
+        else
+            CHECK(cublasGemmStridedBatchedEx(
+                handle, turned, CUBLAS_OP_N, wide, rows, deep, &one, b, type, columns ? deep : wide,
+                static_cast<long long>(k * n), a, type, deep, static_cast<long long>(m * k), &zero, c, out, wide,
+                static_cast<long long>(m * n), static_cast<int>(batch), compute, CUBLAS_GEMM_DEFAULT));
     });
-    peer::report("gemm", work, "cuBLAS GemmEx", seconds, static_cast<double>(bytes));
+    peer::report("gemm", work, batch == 1 ? "cuBLAS GemmEx" : "cuBLAS GemmStridedBatchedEx", seconds,
+                 static_cast<double>(bytes));
     CHECK(cudaFree(a));
     CHECK(cudaFree(b));
     CHECK(cudaFree(c));
@@ -101,22 +110,26 @@ int main(int count, char **arguments)
     if (shapes.empty())
         shapes = {"default:bf16:4096:4096:4096", "n1024:bf16:1024:1024:1024", "n2048:bf16:2048:2048:2048",
                   "n8192:bf16:8192:8192:8192", "columns:bf16:4096:4096:4096:columns",
-                  "skinny:bf16:64:4096:14336:columns", "floats:f32:4096:4096:4096", "eight:f8e4m3:4096:4096:4096:columns",
+                  "skinny:bf16:64:4096:14336:columns", "floats:f32:4096:4096:4096", "floats32:tf32:4096:4096:4096:columns",
+                  "batch:bf16:512:512:512:rows:64", "eight:f8e4m3:4096:4096:4096:columns",
                   "eight8192:f8e4m3:8192:8192:8192:columns"};
     for (const std::string &shape : shapes) {
         char work[64], type[16], order[16] = "";
-        size_t m, n, k;
-        if (std::sscanf(shape.c_str(), "%63[^:]:%15[^:]:%zu:%zu:%zu:%15s", work, type, &m, &n, &k, order) < 5) {
+        size_t m, n, k, batch = 1;
+        if (std::sscanf(shape.c_str(), "%63[^:]:%15[^:]:%zu:%zu:%zu:%15[^:]:%zu", work, type, &m, &n, &k, order,
+                        &batch) < 5) {
             std::fprintf(stderr, "not a shape: %s\n", shape.c_str());
             return 1;
         }
         const bool columns = std::strcmp(order, "columns") == 0;
         if (std::strcmp(type, "bf16") == 0)
-            measure<__nv_bfloat16, __nv_bfloat16>(handle, work, CUDA_R_16BF, CUDA_R_16BF, m, n, k, columns);
+            measure<__nv_bfloat16, __nv_bfloat16>(handle, work, CUDA_R_16BF, CUDA_R_16BF, m, n, k, columns, batch);
         else if (std::strcmp(type, "f16") == 0)
-            measure<__half, __half>(handle, work, CUDA_R_16F, CUDA_R_16F, m, n, k, columns);
+            measure<__half, __half>(handle, work, CUDA_R_16F, CUDA_R_16F, m, n, k, columns, batch);
+        else if (std::strcmp(type, "tf32") == 0)
+            measure<float, float>(handle, work, CUDA_R_32F, CUDA_R_32F, m, n, k, columns, batch);
         else if (std::strcmp(type, "f32") == 0)
-            measure<__half, float>(handle, work, CUDA_R_16F, CUDA_R_32F, m, n, k, columns);
+            measure<__half, float>(handle, work, CUDA_R_16F, CUDA_R_32F, m, n, k, columns, batch);
         else
             measure_eight(work, m, n, k, workspace, workspace_size);
     }

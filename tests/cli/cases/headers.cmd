@@ -33,7 +33,8 @@ try l "type_traits tuple utility cmath" \
 try m "vector" "std::vector<int>(3).size()"
 try h "helper_math.h" 1
 try i "cuda_profiler_api.h" 1
-echo 'int main() { return 0; }' >more
+# A function that a kernel calls, and that is the host's by what it calls.
+echo 'int f() { return getpid(); }' >more
 spec j
-{ cat more; kernel 1; } >j.cu
+{ cat more; kernel "f()"; } >j.cu
 kiln run j.yaml 2>&1 | grep '^('

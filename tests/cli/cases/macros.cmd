@@ -43,3 +43,12 @@ define: {GroupT: 3}'
 { echo '#define FIRST' && echo '#include <cooperative_groups.h>' && # behind the macros, as it is not the first line
     kernel BLOCK 'T(1)'; } >collides.cu
 kiln run collides.yaml 2>&1 | grep '^('
+# The name of a template's own parameter, and two instructions of sm_90a.
+spec template 'params: {M: [1], BLOCK: [32]}'
+{ echo 'template <int M> __device__ int f() { return M; }' && kernel BLOCK 'f<2>()'; } >template.cu
+kiln run template.yaml 2>&1 | grep '^('
+spec own 'params: {BLOCK: [32]}'
+kernel BLOCK '1; asm volatile("wgmma.fence.sync.aligned;")' >own.cu
+kiln run own.yaml --device sim:h200 2>&1 | grep '^('
+sed -i 's/^launch/verify: {z: {against: {host: none_such_thing}}}\n&/' own.yaml
+kiln run own.yaml || true

@@ -38,8 +38,13 @@ head, values = data[:-24], array.array('f', data[-24:])
 open('ran', 'a').write('%s %s %s\n' % (how, sizes, sorted(os.listdir(folder + '/in'))))
 if how == 'short':
     head = head.replace(b'(6,)', b'(5,)')
+if how in ('wide', 'whole'):
+    head = head.replace(b"'<f4'", b"'<f8'").replace(b'(6,), }  ', b'(2, 3), }')
+if how == 'whole':
+    head = head.replace(b"'<f8'", b"'<i8'")
+code = {'wide': 'd', 'whole': 'q'}.get(how, 'f')
 if how != 'silent':
-    open(folder + '/out/y.npy', 'wb').write(head + array.array('f', [2 * v for v in values]).tobytes())
+    open(folder + '/out/y.npy', 'wb').write(head + array.array(code, [2 * (int(v) if code == 'q' else v) for v in values]).tobytes())
 END
 kiln run scale.yaml
 [ -e ran ] && echo "it ran"
@@ -50,7 +55,7 @@ echo "--- once for a sweep" >&2
 rm ran
 kiln tune scale.yaml --allow-commands --no-store | grep configurations
 cat ran
-for how in fails silent short "double; touch shell" '$(touch shell)'; do
+for how in wide whole fails silent short "double; touch shell" '$(touch shell)'; do
     echo "--- $how" >&2
     sed "s/ref.py double/ref.py $how/" scale.yaml >wrong.yaml
     kiln run wrong.yaml --allow-commands | grep answer

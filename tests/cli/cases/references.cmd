@@ -34,6 +34,9 @@ verify:
 END
 kiln run product.yaml | grep answer
 kiln run product.yaml -p START=1
+echo "--- with one that it does not ask for" >&2
+sed 's/P: out/P: out, Q: right, C: 3/' product.yaml >names.yaml
+kiln run names.yaml | grep answer
 echo "--- without the names" >&2
 sed 's/, A: left, B: right, P: out//' product.yaml >names.yaml
 kiln run names.yaml

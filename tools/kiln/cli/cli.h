@@ -87,7 +87,7 @@ typedef struct cli_args {
     cli_list words; /* arguments that are not options */
     const char *variant, *arch, *device, *cache_dir, *worker, *log_level, *only, *csv;
     const char *over, *at_block, *store, *known, *export_to, *format;
-    const char *replay, *strategy, *plot;
+    const char *replay, *prior, *strategy, *plot;
     const char *report_to, *gnuplot, *charts, *compare, *vega;
     const char *capture;
     const char *kernel, *output_to, *space; /* of init */
@@ -96,11 +96,12 @@ typedef struct cli_args {
     bool no_verify, no_measure, flush_l2, keep_l2, no_cache, no_workers, read_anywhere, allow_commands, isolate,
         no_isolate;
     bool check, notes, json, quiet, help, names, metrics, all, show_source, show_ptx, page, schema, lines;
+    bool mpi, no_mpi;
     bool strict, no_store, fresh, failed, energy, no_early_stop, no_finals, png;
     uint64_t jobs, top, repetitions, max_configurations, max_size, memory_limit, seed, seeds, finalists, stagnation;
     bool has_max_size;
     double budget, precision, max_seconds, compile_timeout, sample_timeout, older, tune_seconds;
-    double max_roofline, improvement;
+    double max_roofline, improvement, lease;
 } cli_args;
 
 typedef struct cli_command cli_command;
@@ -110,6 +111,7 @@ typedef struct cli { /* one run of the command */
     const char *line;    /* the whole command, as a shell takes it */
     kiln_engine *engine; /* from cli_engine(); closed by main */
     kiln_spec *spec;     /* from cli_spec(); freed by main */
+    kiln_ranks *ranks;   /* of `kiln tune`; NULL: this process alone. Closed by main, after the engine */
 } cli;
 
 struct cli_command {
@@ -118,6 +120,7 @@ struct cli_command {
     const char *about;          /* paragraphs, an empty line between them */
     size_t min_words, max_words;
     cli_completes completes;        /* what the words are */
+    const char *passes_on;          /* after this first word and one more, nothing is an option */
     const char *words;              /* for CLI_WORDS: "list show gc"; with CLI_SPECS: the word before the spec */
     const cli_group *const *groups; /* ends with NULL; the common ones are added by cli_groups() */
     const cli_example *examples;    /* ends with a NULL line */
@@ -224,6 +227,9 @@ const char *cli_settings_text(const kiln_setting *settings, size_t count); /* "A
 /* ---- the engine ---- */
 
 /* Each returns 0, or the exit code after an error message. */
+/* The log of an engine, and its user data; it may be called from any thread. */
+void cli_log(void *user, kiln_log_level level, const char *message);
+void *cli_log_to(const cli *c);
 int cli_engine(cli *c); /* opens it by the options */
 int cli_spec(cli *c);   /* the same, and loads the spec that the first word names */
 

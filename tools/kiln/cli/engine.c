@@ -12,7 +12,7 @@ typedef struct log_to {
     bool progress; /* lines that begin with "reading " are shown as a progress line */
 } log_to;
 
-static void tell(void *user, kiln_log_level level, const char *message)
+void cli_log(void *user, kiln_log_level level, const char *message)
 {
     static const char *const prefix[] = {"kiln: debug: ", "kiln: ", "kiln: warning: "};
     const log_to *to = user;
@@ -44,14 +44,19 @@ static int least_level(const cli *c)
                                            : KILN_LOG_WARNING + 1;
 }
 
+void *cli_log_to(const cli *c)
+{
+    log_to *to = cli_alloc(sizeof *to);
+    to->least = least_level(c);
+    to->progress = progress_wanted(c) && !c->args.log_level;
+    return to;
+}
+
 int cli_engine(cli *c)
 {
     if (c->engine)
         return 0;
     const cli_args *args = &c->args;
-    log_to *to = cli_alloc(sizeof *to);
-    to->least = least_level(c);
-    to->progress = progress_wanted(c) && !c->args.log_level;
     char *path = NULL;
     for (size_t i = 0; i < args->paths.count; i++)
         path = path ? cli_printf("%s:%s", path, args->paths.items[i]) : cli_printf("%s", args->paths.items[i]);
@@ -66,9 +71,10 @@ int cli_engine(cli *c)
                  (args->no_workers ? KILN_NO_WORKERS : 0) | (args->allow_commands ? KILN_ALLOW_COMMANDS : 0),
         .compile_timeout = args->compile_timeout,
         .memory_limit = args->memory_limit,
-        .log = tell,
-        .log_user = to,
+        .log = cli_log,
+        .log_user = cli_log_to(c),
         .stop = cli_interrupt_flag(),
+        .ranks = c->ranks,
     };
     kiln_error *error = NULL;
     return kiln_engine_open(&options, &c->engine, &error) == KILN_OK ? 0 : cli_error(c, error);

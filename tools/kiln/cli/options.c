@@ -345,6 +345,9 @@ bool cli_parse(cli *c, int argc, char **argv)
     bool options = true;
     while (in.at < argc) {
         const char *text = argv[in.at++];
+        if (c->command->passes_on && c->args.words.count == 2 &&
+            strcmp(c->args.words.items[0], c->command->passes_on) == 0)
+            options = false;
         if (!options || text[0] != '-' || !text[1]) {
             cli_list_add(&c->args.words, text);
         } else if (strcmp(text, "--") == 0) {

@@ -129,6 +129,15 @@ static bool ends_in(const char *path, const char *end)
     return strlen(path) >= strlen(end) && strcmp(path + strlen(path) - strlen(end), end) == 0;
 }
 
+/* The folders that were needed here are needed there too. */
+static const char *with_paths(const cli *c)
+{
+    const char *line = "";
+    for (size_t i = 0; i < c->args.paths.count; i++)
+        line = cli_printf("%s -I %s", line, cli_shell_word(c->args.paths.items[i]));
+    return line;
+}
+
 static int init_run(cli *c)
 {
     struct stat there;
@@ -164,7 +173,7 @@ static int init_run(cli *c)
     if (to) {
         code = cli_write_file(c, to, made.text, made.length);
         if (!code && !c->args.json)
-            out_printf("%s is written. Read its comments, then: kiln tune %s\n", to, to);
+            out_printf("%s is written. Read its comments, then: kiln tune %s%s\n", to, to, with_paths(c));
     } else if (!c->args.json) {
         out_write(made.text, made.length);
     }

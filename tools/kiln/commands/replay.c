@@ -12,9 +12,16 @@ static int load(cli *c, const char *path, kiln_recording **recording)
     int code = cli_engine(c);
     if (code)
         return code;
+    kiln_recording *prior = NULL;
     if (kiln_recording_load(c->engine, path, recording, &error) != KILN_OK)
         return cli_error(c, error);
-    return 0;
+    if (!c->args.prior)
+        return 0;
+    kiln_status status = kiln_recording_load(c->engine, c->args.prior, &prior, &error);
+    if (status == KILN_OK)
+        status = kiln_recording_set_prior(*recording, prior, &error);
+    kiln_recording_free(prior);
+    return status == KILN_OK ? 0 : cli_error(c, error);
 }
 
 static json_t *info_json(const kiln_recording_info *info)
@@ -107,8 +114,10 @@ int replay_run(cli *c)
     if (args->words.count)
         return cli_usage(c, "--replay searches a recorded file: do not give a spec too");
     int code = load(c, args->replay, &recording);
-    if (code)
+    if (code) {
+        kiln_recording_free(recording);
         return code;
+    }
     const kiln_recording_info *info = kiln_recording_describe(recording);
     kiln_replay_options options = {.size = sizeof options,
                                    .strategy = args->strategy,
@@ -345,6 +354,8 @@ static int compare_run(cli *c)
     if (c->args.words.count == 0)
         return list_strategies(c);
     comparison m = {.files = c->args.words.count};
+    if (c->args.prior && c->args.words.count > 1)
+        return cli_usage(c, "--prior is of one recorded file: give only that");
     uint64_t seeds = c->args.seeds ? c->args.seeds : 100;
     if (seeds > 1000000)
         return cli_usage(c, "--seeds must be at most 1,000,000");
@@ -377,6 +388,8 @@ static const cli_option options[] = {
      "The strategies to compare, separated by commas. Default: all."},
     {"seeds", 0, CLI_WHOLE, CLI_OPTION_FIELD(seeds), "COUNT", CLI_NOTHING, NULL,
      "Repeat each search with this many seeds. Default: 100."},
+    {"prior", 0, CLI_TEXT, CLI_OPTION_FIELD(prior), "FILE", CLI_FILES, NULL,
+     "A recorded file with the same params: its times are what strategies expect at first, as estimates would be."},
     {"plot", 0, CLI_TEXT, CLI_OPTION_FIELD(plot), "FILE", CLI_FILES, NULL,
      "Draw the scores over time: a page where the file's name ends in .html (with Vega, as 'kiln report'), else a gnuplot "
      "script."},

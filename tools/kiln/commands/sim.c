@@ -1,7 +1,8 @@
-/* sim.c - kiln sim: about the simulated device itself */
+/* sim.c - kiln sim: about the simulated device itself; sim_run.c has the programs that run on it. */
 #include <string.h>
 
 #include "commands.h"
+#include "sim.h"
 
 typedef struct found {
     cli_table table;
@@ -78,10 +79,8 @@ static void page(const found *f)
     page_names(&f->register_names);
 }
 
-static int sim_run(cli *c)
+static int coverage(const cli *c)
 {
-    if (strcmp(c->args.words.items[0], "coverage") != 0)
-        return cli_usage(c, "unknown action '%s'; use: coverage", c->args.words.items[0]);
     found f = {.runs = js_array(), .refused = js_array(), .registers = js_array()};
     table_start(&f.table, "lr");
     table_cell(&f.table, "instruction");
@@ -112,26 +111,56 @@ static int sim_run(cli *c)
     return 0;
 }
 
+static int sim_run(cli *c)
+{
+    const cli_list *words = &c->args.words;
+    const char *action = words->items[0];
+    if (strcmp(action, "run") == 0)
+        return words->count > 1 ? sim_run_program(c) : cli_usage(c, "an argument is missing: run PROGRAM [arguments]");
+    if (words->count > 1)
+        return cli_usage(c, "one argument too many: '%s'", words->items[1]);
+    if (strcmp(action, "env") == 0)
+        return sim_env(c);
+    if (strcmp(action, "coverage") == 0)
+        return coverage(c);
+    return cli_usage(c, "unknown action '%s'; use: run, env, coverage", action);
+}
+
 static const cli_option options[] = {
+    {"device", 'd', CLI_TEXT, CLI_OPTION_FIELD(device), "PROFILE", CLI_DEVICES, NULL,
+     "The device that the program sees: a profile, such as `h200`, or the file of one. Default: `generic`."},
+    {"check", 0, CLI_FLAG, CLI_OPTION_FIELD(check), NULL, CLI_NOTHING, NULL,
+     "Check every launch for wrong accesses, races and barriers. Findings go to standard error."},
     {"page", 0, CLI_FLAG, CLI_OPTION_FIELD(page), NULL, CLI_NOTHING, NULL, "Print a page in Markdown, with all forms."},
 };
 static const cli_group group = {"Simulated device", options, CLI_COUNT(options)};
 
 const cli_command cli_sim_command = {
     .name = "sim",
-    .summary = "show which instructions the simulated device runs",
-    .arguments = "coverage",
-    .about = "coverage lists the PTX instructions that the simulated device runs, with the number of their forms, "
-             "and those that it refuses by name when a module is loaded. With --json "
-             "every form is shown: its suffixes (alternatives are separated by |, and ? marks optional ones) and its "
-             "operands.",
+    .summary = "run a CUDA program on the simulated device",
+    .arguments = "run PROGRAM [arguments] | env | coverage",
+    .about =
+        "run starts a program whose CUDA libraries are the simulated device's: libcuda, the CUDA runtime of CUDA 12 and "
+        "13, nvJitLink and nvcc. It reads the program's file first, and says what to do if the program cannot run. "
+        "Options of kiln stand before the program; what follows the program are its arguments. The exit code is the "
+        "program's; with --check 1 if there are findings other than notes; 125 or 127 if it was not started.\n\n"
+        "env prints what a shell needs for the same.\n\n"
+        "coverage lists the PTX instructions that the simulated device runs, with the number of their forms, "
+        "and those that it refuses by name when a module is loaded. With --json "
+        "every form is shown: its suffixes (alternatives are separated by |, and ? marks optional ones) and its "
+        "operands.",
     .min_words = 1,
-    .max_words = 1,
+    .max_words = SIZE_MAX,
+    .passes_on = "run",
     .completes = CLI_WORDS,
-    .words = "coverage",
+    .words = "run env coverage",
     .groups = (const cli_group *const[]){&group, NULL},
-    .examples = (const cli_example[]){{"kiln sim coverage", "The supported instructions."},
-                                      {"kiln sim coverage --json", "The same with every form, for programs."},
-                                      {0}},
+    .examples =
+        (const cli_example[]){{"kiln sim run ./program --size 100", "A program that nvcc built with -cudart shared."},
+                              {"kiln sim run --device a100 --check python3 test.py", "On another device, with checks."},
+                              {"eval \"$(kiln sim env)\"", "All programs of this shell."},
+                              {"kiln sim coverage", "The supported instructions."},
+                              {"kiln sim coverage --json", "The same with every form, for programs."},
+                              {0}},
     .run = sim_run,
 };

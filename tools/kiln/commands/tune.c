@@ -169,7 +169,7 @@ static void choose_sizes(cli *c, tune_view *view, const kiln_run_options *run, k
     const char *large = kiln_spec_size_set(c->spec, 0)->name;
     view->small = NULL;
     if (!view->device->simulated || view->device_named || args->sizes.count || args->isolate || run->flags ||
-        run->input_count)
+        run->input_count || c->ranks)
         return;
     for (size_t i = 1; i < kiln_spec_size_set_count(c->spec); i++)
         if (strcmp(kiln_spec_size_set(c->spec, i)->name, "tiny") == 0)
@@ -232,7 +232,10 @@ static int tune_run(cli *c)
         return CLI_USAGE;
     if (c->args.words.count == 0)
         return cli_usage(c, "needs a spec, or --replay with a recorded file");
-    int code = choose_devices(c, &devices);
+    int code;
+    if (tune_join(c, &code))
+        return code;
+    code = choose_devices(c, &devices);
     if (!code)
         code = make_options(c, &view, &run, &options);
     if (code)
@@ -334,9 +337,22 @@ static const cli_option replay_options[] = {
      "Search a recorded space instead of a spec: Kernel Tuner's cache file or T4 results, gzipped or not. No device is "
      "needed; on a simulated clock, trying a configuration takes its recorded time. Default limit: the time that `kiln "
      "compare-strategies` uses."},
+    {"prior", 0, CLI_TEXT, CLI_OPTION_FIELD(prior), "FILE", CLI_FILES, NULL,
+     "With --replay: another recorded file with the same params. Its times are what the search expects at first, as "
+     "estimates would be."},
 };
 static const cli_group replay_group = {"Replaying", replay_options, CLI_COUNT(replay_options)};
 static const cli_group group = {"What to sweep", options, CLI_COUNT(options)};
+
+static const cli_option ranks_options[] = {
+    {"mpi", 0, CLI_FLAG, CLI_OPTION_FIELD(mpi), NULL, CLI_NOTHING, NULL,
+     "Join the other processes of this job also where no launcher is seen. Default: where mpirun or srun started several."},
+    {"no-mpi", 0, CLI_FLAG, CLI_OPTION_FIELD(no_mpi), NULL, CLI_NOTHING, NULL,
+     "Sweep in this process alone, whatever started it."},
+    {"lease", 0, CLI_NUMBER, CLI_OPTION_FIELD(lease), "SECONDS", CLI_NOTHING, NULL,
+     "Give up a process of which nothing was heard for so long; others do its work. Default: 30."},
+};
+static const cli_group ranks_group = {"Many machines", ranks_options, CLI_COUNT(ranks_options)};
 
 static const cli_option run_options[] = {
     CLI_INPUT_OPTION,
@@ -368,7 +384,9 @@ const cli_command cli_tune_command = {
         "cache the next time. A configuration that fails does not stop the sweep: it is counted with its reason, and "
         "the sweep continues. Therefore a GPU's configurations are measured in a separate process, which is "
         "replaced after a fault and ended when a kernel takes too long; --isolate does the same on the simulated "
-        "device. Several GPUs of one model share a sweep with --device cuda:0,cuda:1 or --device all.\n\n"
+        "device. Several GPUs of one model share a sweep with --device cuda:0,cuda:1 or --device all. Started by mpirun or srun as "
+        "several processes, each of them compiles, and measures on a GPU of its own, for one sweep, which rank 0 leads and "
+        "stores.\n\n"
         "Without a GPU configurations are checked on the simulated device but not measured. They are ranked by the times "
         "that a model of an H200 estimates (sim:h200; --arch or --device chooses another GPU), and all that is printed says "
         "so. Without a device and sizes each configuration is verified at the sizes 'tiny', and its time estimated at a GPU's "
@@ -380,13 +398,14 @@ const cli_command cli_tune_command = {
         "determines it is unchanged; so a sweep that was stopped, or killed, continues where it was. --fresh measures "
         "all of them again.\n\n"
         "A sweep with a limit does not try the space in order but searches it, by a strategy that learns from "
-        "the measurements. A sweep that a limit ended exits with 0.\n\n"
+        "the measurements. It begins with what the store has of the spec: its samples, and as a guess those of another "
+        "device, estimates too, or of other sizes. A sweep that a limit ended exits with 0.\n\n"
         "Ctrl-C ends the sweep and shows the results so far; the exit code is then 130. If no configuration "
         "worked, the exit code is that of the first failure.",
     .min_words = 0,
     .max_words = 1,
     .completes = CLI_SPECS,
-    .groups = (const cli_group *const[]){&group, &replay_group, &run_group, &cli_engine_group, NULL},
+    .groups = (const cli_group *const[]){&group, &replay_group, &run_group, &ranks_group, &cli_engine_group, NULL},
     .examples =
         (const cli_example[]){
             {"kiln tune matmul", "All variants at the default size; without a GPU the first 60 seconds of estimates."},
@@ -394,9 +413,10 @@ const cli_command cli_tune_command = {
             {"kiln tune matmul --device sim:h200 -s n1024 --no-verify",
              "Ranked by estimated times of a GPU that is not installed."},
             {"kiln tune matmul --device cuda:0,cuda:1", "Two GPUs share the sweep."},
+            {"mpirun -n 8 kiln tune matmul", "Eight processes, each with a GPU of its own, share the sweep."},
             {"kiln tune matmul --max-seconds 60 --json > sweep.json", "The best of one minute."},
             {"kiln tune matmul --stagnation 100 --roofline 0.9", "Until it is good enough, or does not improve."},
-            {"kiln tune matmul -m 200 --objective time --objective 'BLOCK_X * BLOCK_Y'",
+            {"kiln tune matmul -v tiled --objective time --objective 'TILE_WIDTH ** 2'",
              "Fast, with few threads per block: the Pareto front of both."},
             {"kiln tune --replay gemm.json.gz --seed 3", "Search a recorded space."},
             {0}},

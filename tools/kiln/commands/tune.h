@@ -24,6 +24,8 @@ typedef struct tune_view {
     double shown; /* when the progress line was drawn last, in seconds of the sweep */
 } tune_view;
 
+/* Joins the job that this process was started in, if there is one. True: that was all, with this exit code. */
+bool tune_join(cli *c, int *code);
 double tune_seconds(const kiln_result *result); /* the time for the ranking */
 void tune_text(cli *c, const tune_view *view, const kiln_tuning *tuning);
 void tune_json(cli *c, const tune_view *view, const kiln_tuning *tuning);

@@ -1,7 +1,7 @@
-/* Waits for what never comes. */
-extern "C" __global__ void spin(volatile int *flag)
-{
+/* Waits for what never comes. It counts its looks, so it does not only repeat itself, which would be a deadlock. */
+extern "C" __global__ void spin(volatile int *flag) {
+    int looks = 1;
     while (*flag == 0)
-        ;
-    flag[1] = 1;
+        looks++;
+    flag[1] = looks;
 }

@@ -1,0 +1,120 @@
+/* words.c - CUDA source as words. No compiler is asked, and no text is refused. */
+#include "words.h"
+
+#include <string.h>
+
+enum { MOST_WORDS = 1 << 20 };
+
+typedef struct reader {
+    const char *at, *end;
+    unsigned line;
+    bool fresh, directive; /* nothing but blanks since the line began; in a directive */
+} reader;
+
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$' || (c & 0x80);
+}
+
+static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+static bool starts(const reader *in, const char *text)
+{
+    size_t length = strlen(text);
+    return (size_t)(in->end - in->at) >= length && memcmp(in->at, text, length) == 0;
+}
+
+/* Blanks, comments and joined lines. */
+static void skip(reader *in)
+{
+    while (in->at < in->end) {
+        if (starts(in, "\\\n") || starts(in, "\\\r\n")) {
+            in->at += in->at[1] == '\r' ? 3 : 2;
+            in->line++;
+        } else if (*in->at == '\n') {
+            in->at++;
+            in->line++;
+            in->fresh = true;
+            in->directive = false;
+        } else if (starts(in, "//")) {
+            while (in->at < in->end && *in->at != '\n')
+                in->at++;
+        } else if (starts(in, "/*")) {
+            in->at += 2;
+            while (in->at < in->end && !starts(in, "*/"))
+                in->line += *in->at++ == '\n';
+            in->at += in->at < in->end ? 2 : 0;
+        } else if (*in->at == ' ' || (*in->at >= '\t' && *in->at <= '\r')) {
+            in->at++;
+        } else {
+            return;
+        }
+    }
+}
+
+/* R"x( ... )x", from after the R. */
+static void skip_raw(reader *in)
+{
+    char close[20] = ")";
+    size_t length = 1;
+    for (in->at++; in->at < in->end && *in->at != '(' && length < 18; in->at++)
+        close[length++] = *in->at;
+    close[length] = '"';
+    while (in->at < in->end && !starts(in, close))
+        in->line += *in->at++ == '\n';
+    in->at += in->at < in->end ? length + 1 : 0;
+}
+
+static void skip_quoted(reader *in)
+{
+    char quote = *in->at++;
+    while (in->at < in->end && *in->at != quote && *in->at != '\n')
+        in->at += *in->at == '\\' && in->end - in->at > 1 ? 2 : 1;
+    in->at += in->at < in->end && *in->at == quote;
+}
+
+static bool next(reader *in, kiln__word *word)
+{
+    skip(in);
+    if (in->at >= in->end)
+        return false;
+    in->directive = in->directive || (in->fresh && *in->at == '#');
+    in->fresh = false;
+    *word = (kiln__word){.text = in->at, .line = in->line, .kind = *in->at, .directive = in->directive};
+    if (is_letter(*in->at)) {
+        word->kind = 'w';
+        while (in->at < in->end && (is_letter(*in->at) || is_digit(*in->at)))
+            in->at++;
+        if (in->at < in->end && *in->at == '"' && in->at[-1] == 'R') {
+            word->kind = '"';
+            skip_raw(in);
+        }
+    } else if (is_digit(*in->at)) {
+        word->kind = '0';
+        while (in->at < in->end && (is_letter(*in->at) || is_digit(*in->at) || *in->at == '.'))
+            in->at++;
+    } else if (*in->at == '"' || *in->at == '\'') {
+        word->kind = '"';
+        skip_quoted(in);
+    } else {
+        in->at++;
+    }
+    word->length = (size_t)(in->at - word->text);
+    return true;
+}
+
+kiln__word *kiln__words_read(const kiln_allocator *mem, const char *text, size_t length, size_t *count)
+{
+    reader in = {.at = text, .end = text + length, .line = 1, .fresh = true};
+    kiln__word *words = NULL, word = {.text = "", .kind = ' '};
+    size_t capacity = 0;
+    *count = 0;
+    do {
+        if (!kiln__grow(mem, &words, &capacity, *count + 1, sizeof *words)) {
+            kiln__free(mem, words);
+            return NULL;
+        }
+        words[(*count)++] = word;
+    } while (*count < MOST_WORDS && next(&in, &word));
+    return words;
+}

@@ -1,0 +1,165 @@
+/* structs.c - parameters that are structures: their fields, from the words of the source. */
+#include <string.h>
+
+#include "draft.h"
+
+static char kind(const kiln__draft *draft, size_t word)
+{
+    return word < draft->scan->count ? draft->scan->words[word].kind : '\0';
+}
+
+static bool same_word(const kiln__draft *draft, size_t a, size_t b)
+{
+    const kiln__word *words = draft->scan->words;
+    return a < draft->scan->count && b < draft->scan->count && words[a].kind == 'w' &&
+           words[a].length == words[b].length && memcmp(words[a].text, words[b].text, words[a].length) == 0;
+}
+
+/* The brace of the definition of the structure that is called as `name` is. 0: the source has none. */
+static size_t definition(const kiln__draft *draft, size_t name)
+{
+    const kiln__scan *scan = draft->scan;
+    for (size_t i = 1; i + 2 < scan->count; i++) {
+        if (!kiln__word_is(scan, i, "struct") || scan->words[i].directive)
+            continue;
+        size_t at = i + 1;
+        if (kind(draft, at) == 'w' && kind(draft, at + 1) == '(') /* __align__(16) */
+            at = kiln__word_close(scan, at + 1) + 1;
+        bool tagged = kind(draft, at) == 'w';
+        size_t open = tagged ? at + 1 : at;
+        if (kind(draft, open) != '{')
+            continue;
+        size_t close = kiln__word_close(scan, open);
+        if ((tagged && same_word(draft, at, name)) ||
+            (kiln__word_is(scan, i - 1, "typedef") && same_word(draft, close + 1, name)))
+            return open;
+    }
+    return 0;
+}
+
+/* Behind a function within a structure, whose parenthesis is at `at`. */
+static size_t skip_function(const kiln__draft *draft, size_t at, size_t end)
+{
+    at = kiln__word_close(draft->scan, at);
+    while (at < end && kind(draft, at) != ';' && kind(draft, at) != '{')
+        at++;
+    return kind(draft, at) == '{' ? kiln__word_close(draft->scan, at) + 1 : at + 1;
+}
+
+/* The extents behind a field's name: [4][SIZE]. 0: not known. */
+static uint64_t extent(const kiln__draft *draft, size_t at)
+{
+    uint64_t count = 1;
+    for (; kind(draft, at) == '['; at += 3) {
+        int64_t value = 0;
+        char *name = kind(draft, at + 1) == 'w' ? kiln__word_copy(draft->scan, at + 1) : NULL;
+        const kiln__macro *macro = name ? kiln__macro_find(draft->scan, name) : NULL;
+        const kiln__tunable *tunable = name ? kiln__tunable_find(draft, name) : NULL;
+        bool known = kiln__word_whole(draft->scan, macro && !tunable ? macro->from : at + 1, &value);
+        if (tunable || !known || value < 1 || value > 64 || count > 64 || kind(draft, at + 2) != ']')
+            return 0; /* what a param sets, a field of a spec cannot follow */
+        count *= (uint64_t)value;
+    }
+    return count;
+}
+
+/* The declaration from..to, without its ';': `const float *x, scale[2]`. */
+static bool read_declaration(kiln__draft *draft, size_t from, size_t to, size_t parent)
+{
+    size_t type_end = 0;
+    for (size_t at = from; at < to;) {
+        size_t name = 0, stars = 0, end = at;
+        for (; end < to && kind(draft, end) != ','; end++) {
+            if (kind(draft, end) == ':' || kind(draft, end) == '<')
+                return false;              /* a field of bits, a type of a namespace or a template */
+            if (kind(draft, end) == '=') { /* a default */
+                while (end < to && kind(draft, end) != ',')
+                    end++;
+                break;
+            }
+            if (kind(draft, end) == '[') {
+                end = kiln__word_close(draft->scan, end);
+                continue;
+            }
+            if (kind(draft, end) == '*') {
+                type_end = type_end ? type_end : end;
+                stars++;
+            }
+            if (kind(draft, end) == 'w' && !kiln__word_is(draft->scan, end, "__restrict__") &&
+                !kiln__word_is(draft->scan, end, "const"))
+                name = end;
+        }
+        type_end = type_end ? type_end : name;
+        uint64_t count = name ? extent(draft, name + 1) : 0;
+        if (!name || type_end <= from || count == 0 || (stars && count > 1) ||
+            !kiln__guess_field(draft, from, type_end, name, stars, count, parent))
+            return false;
+        at = end + 1;
+    }
+    return true;
+}
+
+static bool read_fields(kiln__draft *draft, size_t open, size_t parent)
+{
+    static const char *const without[] = {"static", "constexpr", "using", "typedef", "friend"};
+    const kiln__scan *scan = draft->scan;
+    size_t close = kiln__word_close(scan, open);
+    for (size_t at = open + 1; at < close;) {
+        bool function = false, counts = true;
+        size_t end = at;
+        if (kind(draft, at + 1) == ':' && kind(draft, at + 2) != ':') { /* public: */
+            at += 2;
+            continue;
+        }
+        for (; end < close && kind(draft, end) != ';' && !function; end += !function) {
+            function = kind(draft, end) == '(';
+            if (kind(draft, end) == '{' || scan->words[end].directive || kiln__word_is(scan, end, "template"))
+                return false;
+        }
+        for (size_t i = 0; i < KILN__COUNT(without); i++)
+            counts &= !kiln__word_is(scan, at, without[i]);
+        if (function)
+            end = skip_function(draft, end, close) - 1;
+        else if (end > at && counts && !read_declaration(draft, at, end, parent))
+            return false;
+        at = end + 1;
+    }
+    return draft->argument_count > 0;
+}
+
+/* Where a field stands, as a C compiler has it. The size of all is that of the kernel's parameter, or a field is not what
+ * its words seem to say. */
+static bool fits(const kiln__draft *draft, size_t first, uint64_t bytes)
+{
+    uint64_t at = 0, most = 1;
+    for (size_t i = first; i < draft->argument_count; i++) {
+        const kiln__draft_argument *field = &draft->arguments[i];
+        bool pointer = field->role == KILN__ROLE_BUFFER;
+        kiln_type type;
+        if (!pointer && (!field->type || !kiln__type_named(field->type, &type)))
+            return false;
+        uint64_t width = pointer ? 8 : (uint64_t)kiln__types[type].bytes, lanes = (uint64_t)field->lanes;
+        uint64_t align = pointer || lanes == 1 || lanes == 3 ? width : lanes * width < 16 ? lanes * width : 16;
+        at = (at + align - 1) / align * align + (pointer ? width : width * lanes * field->count);
+        most = align > most ? align : most;
+    }
+    return (at + most - 1) / most * most == bytes;
+}
+
+void kiln__guess_structs(kiln__draft *draft)
+{
+    size_t whole = draft->argument_count;
+    for (size_t i = 0; i < whole; i++) {
+        kiln__draft_argument *argument = &draft->arguments[i];
+        size_t first = draft->argument_count, open = 0;
+        if (argument->role != KILN__ROLE_STRUCT || argument->type) /* a vector, or a half, is its own only field */
+            continue;
+        for (size_t w = argument->from; w < argument->to && !open; w++)
+            open = kind(draft, w) == 'w' ? definition(draft, w) : 0;
+        if (open && read_fields(draft, open, i + 1) && draft->argument_count > first &&
+            fits(draft, first, argument->bytes))
+            continue;
+        draft->argument_count = first;
+        argument->role = KILN__ROLE_BYTES;
+    }
+}

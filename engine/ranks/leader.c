@@ -1,0 +1,479 @@
+/* leader.c - rank 0's side of the relay: programs on other ranks as children with a socket, and leases.
+ *
+ * Everything a rank does for the leader is leased: a rank of which nothing was heard for so long is given up, and stays so, and
+ * its programs have ended for those who use them. What it sends later is dropped, as is any message of a channel that has
+ * ended: numbers of channels are not used twice. */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "ranks_internal.h"
+
+#define BEATS 8           /* in the time of a lease */
+#define GATHER_LEASES 4   /* a rank may take so long to begin: it opens a device first */
+#define GOODBYE_SECONDS 5 /* at most a lease */
+
+/* ---- letters: only the thread uses the transport ---- */
+
+static void wake(const kiln_ranks *ranks)
+{
+    uint64_t one = 1;
+    if (ranks->wake >= 0 && write(ranks->wake, &one, sizeof one) != sizeof one)
+        return; /* it is full, and so readable */
+}
+
+/* With the lock held. */
+static bool post(kiln_ranks *ranks, int to, kiln__text *text)
+{
+    if (text->failed || !kiln__grow(ranks->mem, &ranks->letters, &ranks->letter_room, ranks->letter_count + 1,
+                                    sizeof *ranks->letters)) {
+        kiln__text_free(text);
+        return false;
+    }
+    ranks->letters[ranks->letter_count++] = (kiln__letter){to, *text};
+    wake(ranks);
+    return true;
+}
+
+static bool send_letters(kiln_ranks *ranks)
+{
+    size_t count = ranks->letter_count;
+    for (size_t i = 0; i < count; i++)
+        kiln__ranks_send(ranks, ranks->letters[i].to, &ranks->letters[i].text);
+    ranks->letter_count = 0;
+    return count > 0;
+}
+
+/* ---- channels ---- */
+
+/* Its user sees the end of the socket. */
+static void shut(kiln__channel *channel)
+{
+    if (channel->fd >= 0)
+        close(channel->fd);
+    channel->fd = -1;
+    channel->ended = true;
+}
+
+/* Bytes of the program, for its user. */
+static bool pass_in(kiln__channel *channel)
+{
+    bool any = false;
+    while (channel->fd >= 0 && channel->put < channel->out.length) {
+        ssize_t put = send(channel->fd, channel->out.data + channel->put, channel->out.length - channel->put,
+                           MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put < 0)
+            break; /* its user has closed it, and says so next, or it is full */
+        channel->put += (size_t)put;
+        any = true;
+    }
+    if (channel->put == channel->out.length) {
+        channel->put = channel->out.length = 0;
+        if (channel->ended)
+            shut(channel);
+    }
+    return any;
+}
+
+/* Bytes of its user, for the program. */
+static bool pass_out(kiln_ranks *ranks, kiln__channel *channel)
+{
+    if (channel->fd < 0 || channel->ended)
+        return false;
+    ssize_t got = recv(channel->fd, ranks->buffer, KILN__RELAY_CHUNK, MSG_DONTWAIT);
+    if (got <= 0)
+        return false;
+    kiln__text text = {.mem = ranks->mem};
+    kiln__relay_write_data(&text, channel->id, ranks->buffer, (size_t)got);
+    if (!kiln__ranks_send(ranks, channel->rank, &text))
+        shut(channel); /* a gap in what it gets would be worse than its end */
+    return true;
+}
+
+static void give_up(kiln_ranks *ranks, kiln__member *member, const char *why)
+{
+    member->gone = true;
+    for (size_t i = 0; i < ranks->channel_count; i++)
+        if (ranks->channels[i]->rank == member->rank)
+            shut(ranks->channels[i]);
+    if (!ranks->closing)
+        kiln__logf(&ranks->log, KILN_LOG_WARNING, "%s %s: it is given up, and what it worked on is done by others",
+                   member->place.name, why);
+    pthread_cond_broadcast(&ranks->news);
+}
+
+/* ---- what ranks say ---- */
+
+static void greet(kiln_ranks *ranks, kiln__member *member, const kiln__relayed *message, const kiln__rank_info *info)
+{
+    if (member->known)
+        return;
+    if (strcmp(message->version, KILN_VERSION) != 0) {
+        give_up(ranks, member, "is of another version of Kiln");
+        return;
+    }
+    member->info = *info;
+    member->known = true;
+    snprintf(member->place.name, sizeof member->place.name, "rank %d (%.*s, %s)", member->rank,
+             (int)strcspn(info->host, ","), info->host, info->device.id);
+    pthread_cond_broadcast(&ranks->news);
+}
+
+static void hear(kiln_ranks *ranks, int from, const char *bytes, size_t length, uint64_t now)
+{
+    kiln__relayed message;
+    kiln__rank_info info;
+    kiln__member *member = from > 0 && from < ranks->transport.size ? &ranks->members[from] : NULL;
+    if (!member)
+        return;
+    if (member->moved)
+        return;
+    bool good = kiln__relay_read(bytes, length, &message, &info);
+    if (member->gone && !(good && message.kind == KILN__RELAY_BYE)) {
+        kiln__text quit = {.mem = ranks->mem}; /* it was late, and may end */
+        kiln__relay_write(&quit, KILN__RELAY_QUIT, 0);
+        post(ranks, from, &quit);
+        ranks->late++;
+        return;
+    }
+    if (!good) {
+        give_up(ranks, member, "sent an invalid message");
+        return;
+    }
+    member->heard = now;
+    if (message.kind == KILN__RELAY_HELLO)
+        greet(ranks, member, &message, &info);
+    if (message.kind == KILN__RELAY_BYE) {
+        member->bye = true;
+        if (!ranks->closing && !member->gone)
+            give_up(ranks, member, "has ended");
+        pthread_cond_broadcast(&ranks->news);
+    }
+    if (message.kind != KILN__RELAY_DATA && message.kind != KILN__RELAY_ENDED)
+        return;
+    kiln__channel *channel = kiln__ranks_channel(ranks, message.channel);
+    if (!channel || channel->rank != from || channel->ended) {
+        ranks->late++;
+        return;
+    }
+    if (message.kind == KILN__RELAY_ENDED) {
+        channel->how = message.how;
+        channel->ended = true;
+    } else {
+        kiln__text_add(&channel->out, message.bytes, message.length);
+        if (channel->out.failed) {
+            shut(channel);
+            return;
+        }
+    }
+    pass_in(channel);
+}
+
+/* ---- time ---- */
+
+static void keep_time(kiln_ranks *ranks, uint64_t now)
+{
+    uint64_t lease = (uint64_t)(ranks->lease * 1e9);
+    for (int i = 1; i < ranks->transport.size; i++) {
+        kiln__member *member = &ranks->members[i];
+        if (!member->heard)
+            member->heard = now;
+        uint64_t silent = now - member->heard, most = member->known ? lease : GATHER_LEASES * lease;
+        char why[64];
+        snprintf(why, sizeof why, "has said nothing for %.3g s", (double)most * 1e-9);
+        if (!member->gone && silent > most)
+            give_up(ranks, member, why);
+    }
+    if (now - ranks->beaten < lease / BEATS)
+        return;
+    ranks->beaten = now;
+    for (int i = 1; i < ranks->transport.size; i++) {
+        kiln__text beat = {.mem = ranks->mem};
+        kiln__relay_write(&beat, KILN__RELAY_BEAT, 0);
+        if (!ranks->members[i].gone)
+            kiln__ranks_send(ranks, i, &beat);
+        kiln__text_free(&beat);
+    }
+}
+
+bool kiln__leader_step(kiln_ranks *ranks, uint64_t now)
+{
+    pthread_mutex_lock(&ranks->lock);
+    bool any = false;
+    int from;
+    char *bytes;
+    size_t length;
+    while (kiln__ranks_receive(ranks, &from, &bytes, &length)) {
+        hear(ranks, from, bytes, length, now);
+        kiln__free(ranks->mem, bytes);
+        any = true;
+    }
+    any = send_letters(ranks) || any; /* a program is started before it is sent anything */
+    for (size_t i = 0; i < ranks->channel_count; i++) {
+        any = pass_in(ranks->channels[i]) || any;
+        any = pass_out(ranks, ranks->channels[i]) || any;
+    }
+    keep_time(ranks, now);
+    pthread_mutex_unlock(&ranks->lock);
+    return any;
+}
+
+/* ---- the thread ---- */
+
+/* Until the next look at the transport, which has nothing to sleep on. Only the thread changes the list of what to poll. */
+static void rest(kiln_ranks *ranks, struct pollfd **fds, size_t *room, uint64_t ns)
+{
+    pthread_mutex_lock(&ranks->lock);
+    size_t count = 1, need = ranks->channel_count + 1;
+    struct pollfd alone = {.fd = ranks->wake, .events = POLLIN}, *list = &alone;
+    if (kiln__grow(ranks->mem, fds, room, need, sizeof **fds)) {
+        list = *fds;
+        list[0] = alone;
+        for (size_t i = 0; i < ranks->channel_count; i++)
+            if (ranks->channels[i]->fd >= 0 && !ranks->channels[i]->ended)
+                list[count++] = (struct pollfd){.fd = ranks->channels[i]->fd, .events = POLLIN};
+    }
+    pthread_mutex_unlock(&ranks->lock);
+    struct timespec time = {.tv_nsec = (long)ns};
+    uint64_t rung;
+    ppoll(list, count, &time, NULL);
+    if (read(ranks->wake, &rung, sizeof rung) != sizeof rung)
+        rung = 0;
+}
+
+static bool is_over(kiln_ranks *ranks)
+{
+    pthread_mutex_lock(&ranks->lock);
+    bool over = ranks->closing && ranks->letter_count == 0;
+    for (int i = 1; over && i < ranks->transport.size; i++)
+        over = ranks->members[i].bye || ranks->members[i].gone;
+    pthread_mutex_unlock(&ranks->lock);
+    return over;
+}
+
+static void *carry(void *user)
+{
+    kiln_ranks *ranks = user;
+    struct pollfd *fds = NULL;
+    size_t room = 0;
+    uint64_t pause = 0, until = 0;
+    for (;;) {
+        uint64_t now = kiln__now_ns();
+        bool worked = kiln__leader_step(ranks, now);
+        if (is_over(ranks))
+            break;
+        pthread_mutex_lock(&ranks->lock);
+        if (ranks->closing && !until)
+            until = now + (uint64_t)((ranks->lease < GOODBYE_SECONDS ? ranks->lease : GOODBYE_SECONDS) * 1e9);
+        pthread_mutex_unlock(&ranks->lock);
+        if (until && now > until)
+            break;
+        rest(ranks, &fds, &room, kiln__ranks_pause(&pause, worked));
+    }
+    kiln__free(ranks->mem, fds);
+    return NULL;
+}
+
+/* ---- places ---- */
+
+static int start(void *self, kiln__child *child, const char *const *arguments)
+{
+    kiln__member *member = self;
+    kiln_ranks *ranks = member->ranks;
+    int pair[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
+        return errno;
+    kiln__text text = {.mem = ranks->mem};
+    pthread_mutex_lock(&ranks->lock);
+    int failed = member->gone ? EHOSTDOWN : 0;
+    kiln__channel *channel = failed ? NULL : kiln__ranks_add_channel(ranks);
+    if (!failed && !channel)
+        failed = ENOMEM;
+    if (channel) {
+        channel->id = ++ranks->last_id;
+        channel->rank = member->rank;
+        channel->fd = pair[1];
+        kiln__relay_write_start(&text, channel->id, arguments);
+        if (!post(ranks, member->rank, &text)) {
+            channel->fd = -1;
+            kiln__ranks_drop_channel(ranks, channel);
+            failed = ENOMEM;
+        } else {
+            child->pid = (pid_t)channel->id;
+            child->socket = pair[0];
+            child->pidfd = -1;
+        }
+    }
+    pthread_mutex_unlock(&ranks->lock);
+    if (failed) {
+        close(pair[0]);
+        close(pair[1]);
+    }
+    return failed;
+}
+
+static int end(void *self, kiln__child *child)
+{
+    kiln__member *member = self;
+    kiln_ranks *ranks = member->ranks;
+    close(child->socket);
+    child->socket = -1;
+    int how = -1;
+    pthread_mutex_lock(&ranks->lock);
+    kiln__channel *channel = kiln__ranks_channel(ranks, (uint64_t)child->pid);
+    if (channel) {
+        how = channel->how;
+        if (!channel->ended && !member->gone) {
+            kiln__text text = {.mem = ranks->mem};
+            kiln__relay_write(&text, KILN__RELAY_END, channel->id);
+            post(ranks, member->rank, &text);
+        }
+        kiln__ranks_drop_channel(ranks, channel);
+    }
+    pthread_mutex_unlock(&ranks->lock);
+    return how;
+}
+
+static bool gone(void *self)
+{
+    const kiln__member *member = self;
+    pthread_mutex_lock(&member->ranks->lock);
+    bool is = member->gone;
+    pthread_mutex_unlock(&member->ranks->lock);
+    return is;
+}
+
+/* ---- opening and closing ---- */
+
+static kiln_status start_thread(kiln_ranks *ranks, kiln_error **error)
+{
+    ranks->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    sigset_t all, before; /* the host's signals are handled by its own threads */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int failed = ranks->wake < 0 ? errno : pthread_create(&ranks->thread, NULL, carry, ranks);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    ranks->has_thread = !failed;
+    return failed ? kiln__fail(ranks->mem, error, KILN_ERROR_IO, "cannot start a thread: %s", strerror(failed))
+                  : KILN_OK;
+}
+
+/* Nobody waits for it. */
+static void leave(kiln__member *member) { member->gone = member->bye = member->moved = true; }
+
+kiln_status kiln__leader_open(kiln_ranks *ranks, bool thread, kiln_error **error)
+{
+    int size = ranks->transport.size;
+    pthread_condattr_t attributes;
+    if (pthread_mutex_init(&ranks->lock, NULL) != 0)
+        return kiln__fail_memory(error);
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    bool good = pthread_cond_init(&ranks->news, &attributes) == 0;
+    pthread_condattr_destroy(&attributes);
+    ranks->members = good ? kiln__calloc(ranks->mem, (size_t)size, sizeof *ranks->members) : NULL;
+    if (!ranks->members) {
+        pthread_mutex_destroy(&ranks->lock);
+        if (good)
+            pthread_cond_destroy(&ranks->news);
+        return kiln__fail_memory(error);
+    }
+    for (int i = 0; i < size; i++) {
+        kiln__member *member = &ranks->members[i];
+        *member = (kiln__member){.ranks = ranks, .rank = i, .place = {.start = start, .end = end, .gone = gone}};
+        member->place.self = member;
+        snprintf(member->place.name, sizeof member->place.name, "rank %d", i);
+    }
+    leave(&ranks->members[0]); /* this one, or that which leads others */
+    leave(&ranks->members[ranks->transport.rank]);
+    return thread ? start_thread(ranks, error) : KILN_OK;
+}
+
+static bool is_in(const kiln__relayed *group, int rank)
+{
+    for (size_t i = 0; i < group->group_count; i++)
+        if (kiln__relay_group_rank(group, i) == rank)
+            return true;
+    return false;
+}
+
+kiln_status kiln__leader_take_over(kiln_ranks *ranks, const kiln__relayed *group, kiln_error **error)
+{
+    const uint64_t self = (uint64_t)ranks->transport.rank;
+    kiln_status status = kiln__leader_open(ranks, false, error);
+    for (int i = 1; i < ranks->transport.size && status == KILN_OK; i++) {
+        kiln__text text = {.mem = ranks->mem};
+        if (!is_in(group, i))
+            leave(&ranks->members[i]);
+        if (ranks->members[i].moved)
+            continue;
+        kiln__relay_write_group(&text, &self, 1);
+        if (!post(ranks, i, &text))
+            status = kiln__fail_memory(error);
+    }
+    return status == KILN_OK ? start_thread(ranks, error) : status;
+}
+
+void kiln__ranks_send_away(kiln_ranks *ranks, const uint64_t *group, size_t count)
+{
+    kiln__text text = {.mem = ranks->mem};
+    pthread_mutex_lock(&ranks->lock);
+    kiln__relay_write_group(&text, group, count);
+    if (post(ranks, (int)group[0], &text))
+        for (size_t i = 0; i < count; i++)
+            leave(&ranks->members[group[i]]);
+    pthread_mutex_unlock(&ranks->lock);
+}
+
+void kiln__leader_close(kiln_ranks *ranks)
+{
+    pthread_mutex_lock(&ranks->lock);
+    ranks->closing = true;
+    for (int i = 1; i < ranks->transport.size; i++) {
+        kiln__text quit = {.mem = ranks->mem};
+        kiln__relay_write(&quit, KILN__RELAY_QUIT, 0);
+        if (ranks->members[i].moved)
+            kiln__text_free(&quit);
+        else
+            post(ranks, i, &quit);
+    }
+    pthread_mutex_unlock(&ranks->lock);
+    if (ranks->has_thread)
+        pthread_join(ranks->thread, NULL);
+    pthread_mutex_destroy(&ranks->lock);
+    pthread_cond_destroy(&ranks->news);
+    for (size_t i = 0; i < ranks->letter_count; i++)
+        kiln__text_free(&ranks->letters[i].text);
+    ranks->letter_count = 0;
+}
+
+void kiln__ranks_gather(kiln_ranks *ranks)
+{
+    if (!ranks->members)
+        return;
+    pthread_mutex_lock(&ranks->lock);
+    for (int i = 1; i < ranks->transport.size && ranks->has_thread; i++)
+        while (!ranks->members[i].known && !ranks->members[i].gone)
+            pthread_cond_wait(&ranks->news, &ranks->lock);
+    pthread_mutex_unlock(&ranks->lock);
+}
+
+const kiln__rank_info *kiln__ranks_info(kiln_ranks *ranks, int rank)
+{
+    if (!ranks || !ranks->members || rank < 1 || rank >= ranks->transport.size)
+        return NULL;
+    pthread_mutex_lock(&ranks->lock);
+    bool known = ranks->members[rank].known && !ranks->members[rank].moved;
+    pthread_mutex_unlock(&ranks->lock);
+    return known ? &ranks->members[rank].info : NULL; /* it changes no more */
+}
+
+const kiln__place *kiln__ranks_place(kiln_ranks *ranks, int rank) { return &ranks->members[rank].place; }

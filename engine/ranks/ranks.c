@@ -1,0 +1,203 @@
+/* ranks.c - joining a job: the plug-in, what launcher and plug-in say of its size; and what both sides share. */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ranks_internal.h"
+
+enum { DEFAULT_LEASE = 30 };
+#define SHORTEST_PAUSE 20000u /* ns */
+#define LONGEST_PAUSE 1000000u
+
+/* ---- the plug-in ---- */
+
+static kiln_status load(kiln_ranks *ranks, const char *plugin, kiln_error **error)
+{
+    char why[512] = "";
+    kiln__transport_open_fn open = NULL;
+    /* Open MPI's own plug-ins look for its symbols among all that are loaded. */
+    ranks->library = dlopen(plugin, RTLD_NOW | RTLD_GLOBAL);
+    if (ranks->library)
+        *(void **)&open = dlsym(ranks->library, KILN__TRANSPORT_SYMBOL);
+    if (!open) {
+        const char *what = dlerror();
+        return kiln__fail(ranks->mem, error, KILN_ERROR_NOT_FOUND, "cannot load %s: %s", plugin,
+                          what ? what : "it is no plug-in of Kiln");
+    }
+    if (!open(&ranks->transport, why, sizeof why)) {
+        ranks->transport = (kiln__transport){0};
+        return kiln__fail(ranks->mem, error, KILN_ERROR_UNSUPPORTED, "%s: %s", plugin, why);
+    }
+    if (ranks->transport.version != KILN__TRANSPORT_VERSION)
+        return kiln__fail(ranks->mem, error, KILN_ERROR_UNSUPPORTED, "%s is of another version of Kiln", plugin);
+    return KILN_OK;
+}
+
+/* Under a launcher that speaks to another MPI each process is alone in a world of its own, and each would do all of the
+ * work. */
+static kiln_status check_size(const kiln_ranks *ranks, kiln_error **error)
+{
+    const kiln__launch *launch = &ranks->launch;
+    const kiln__transport *t = &ranks->transport;
+    if (!launch->launcher || launch->size == t->size || (launch->size == 0 && t->size > 1))
+        return KILN_OK;
+    char tasks[32] = "several tasks";
+    if (launch->size)
+        snprintf(tasks, sizeof tasks, "%d tasks", launch->size);
+    return kiln__fail(
+        ranks->mem, error, KILN_ERROR_UNSUPPORTED,
+        "%s started %s, but %s sees %d: the launcher is not of that MPI. Start the job with the mpirun of %s; "
+        "under Slurm choose another `srun --mpi=` (`srun --mpi=list` has them: pmi2 for MPICH, pmix for Open "
+        "MPI); or build libkiln-mpi.so with the launcher's MPI",
+        launch->launcher, tasks, t->library, t->size, t->library);
+}
+
+static kiln_status set_up(kiln_ranks *ranks, const char *plugin, kiln_error **error)
+{
+    if (!plugin && ranks->launch.size)
+        return kiln__fail(
+            ranks->mem, error, KILN_ERROR_NOT_FOUND,
+            "%s started %d tasks, but there is no libkiln-mpi.so, with which they share the work: build Kiln "
+            "where an MPI is found (mpicc), or set KILN_MPI to its path",
+            ranks->launch.launcher, ranks->launch.size);
+    if (!plugin)
+        return kiln__fail(
+            ranks->mem, error, KILN_ERROR_NOT_FOUND,
+            "there is no libkiln-mpi.so: build Kiln where an MPI is found (mpicc), or set KILN_MPI to its "
+            "path");
+    kiln_status status = load(ranks, plugin, error);
+    if (status == KILN_OK)
+        status = check_size(ranks, error);
+    if (status != KILN_OK)
+        return status;
+    ranks->buffer = kiln__alloc(ranks->mem, KILN__RELAY_CHUNK);
+    if (!ranks->buffer)
+        return kiln__fail_memory(error);
+    return ranks->transport.rank == 0 && ranks->transport.size > 1 ? kiln__leader_open(ranks, true, error) : KILN_OK;
+}
+
+kiln_status kiln__ranks_start(const kiln_ranks_options *options, const kiln__launch *launch, const char *plugin,
+                              kiln_ranks **ranks, kiln_error **error)
+{
+    kiln_ranks *made = kiln__calloc(options->allocator, 1, sizeof *made);
+    if (!made)
+        return kiln__fail_memory(error);
+    if (options->allocator) {
+        made->mem_copy = *options->allocator;
+        made->mem = &made->mem_copy;
+    }
+    made->log = (kiln__log){options->log, options->log_user};
+    made->lease = options->lease > 0 ? options->lease : DEFAULT_LEASE;
+    made->launch = *launch;
+    made->wake = -1;
+    kiln_status status = set_up(made, plugin, error);
+    if (status == KILN_OK && made->transport.size > 1) {
+        *ranks = made;
+        return KILN_OK;
+    }
+    kiln_ranks_close(made);
+    return status;
+}
+
+int kiln_ranks_rank(const kiln_ranks *ranks)
+{
+    return ranks && ranks->lead != ranks->transport.rank ? ranks->transport.rank : 0;
+}
+
+int kiln_ranks_count(const kiln_ranks *ranks) { return ranks ? ranks->transport.size : 0; }
+
+int kiln_ranks_local(const kiln_ranks *ranks) { return ranks ? ranks->launch.local : 0; }
+
+const kiln__launch *kiln__ranks_launch(const kiln_ranks *ranks) { return &ranks->launch; }
+
+void kiln_ranks_close(kiln_ranks *ranks)
+{
+    if (!ranks)
+        return;
+    bool together = !ranks->deserted;
+    if (ranks->members) {
+        kiln__leader_close(ranks);
+        for (int i = 1; i < ranks->transport.size; i++)
+            together = together && ranks->members[i].bye;
+    }
+    while (ranks->channel_count > 0)
+        kiln__ranks_drop_channel(ranks, ranks->channels[0]);
+    if (ranks->transport.self && ranks->transport.rank != ranks->lead)
+        kiln__ranks_part(ranks); /* also where it could not begin: nobody need wait for it */
+    if (ranks->transport.self)
+        ranks->transport.close(ranks->transport.self, together);
+    /* The plug-in stays loaded: an MPI has threads and handlers that outlive its end. */
+    if (ranks->wake >= 0)
+        close(ranks->wake);
+    kiln__free(ranks->mem, ranks->members);
+    kiln__free(ranks->mem, ranks->channels);
+    kiln__free(ranks->mem, ranks->letters);
+    kiln__free(ranks->mem, ranks->buffer);
+    kiln_allocator mem = ranks->mem_copy; /* a copy: it is in the block that is freed next */
+    kiln__free(ranks->mem ? &mem : NULL, ranks);
+}
+
+/* ---- what both sides share ---- */
+
+bool kiln__ranks_send(kiln_ranks *ranks, int to, kiln__text *text)
+{
+    bool sent = !text->failed && ranks->transport.send(ranks->transport.self, to, text->data, text->length);
+    kiln__text_free(text);
+    *text = (kiln__text){.mem = ranks->mem};
+    return sent;
+}
+
+bool kiln__ranks_receive(kiln_ranks *ranks, int *from, char **bytes, size_t *length)
+{
+    if (!ranks->transport.probe(ranks->transport.self, 0, from, length))
+        return false;
+    *bytes = kiln__alloc(ranks->mem, *length);
+    if (!*bytes) /* it stays where it is until there is memory */
+        return false;
+    if (ranks->transport.receive(ranks->transport.self, *bytes))
+        return true;
+    kiln__free(ranks->mem, *bytes);
+    return false;
+}
+
+kiln__channel *kiln__ranks_channel(const kiln_ranks *ranks, uint64_t id)
+{
+    for (size_t i = 0; i < ranks->channel_count; i++)
+        if (ranks->channels[i]->id == id)
+            return ranks->channels[i];
+    return NULL;
+}
+
+kiln__channel *kiln__ranks_add_channel(kiln_ranks *ranks)
+{
+    kiln__channel *made = kiln__calloc(ranks->mem, 1, sizeof *made);
+    if (!made || !kiln__grow(ranks->mem, &ranks->channels, &ranks->channel_room, ranks->channel_count + 1,
+                             sizeof *ranks->channels)) {
+        kiln__free(ranks->mem, made);
+        return NULL;
+    }
+    *made = (kiln__channel){
+        .fd = -1, .how = -1, .child = {.socket = -1, .pidfd = -1, .wake = -1}, .out = {.mem = ranks->mem}};
+    ranks->channels[ranks->channel_count++] = made;
+    return made;
+}
+
+void kiln__ranks_drop_channel(kiln_ranks *ranks, kiln__channel *channel)
+{
+    for (size_t i = 0; i < ranks->channel_count; i++)
+        if (ranks->channels[i] == channel)
+            ranks->channels[i] = ranks->channels[--ranks->channel_count];
+    if (channel->fd >= 0)
+        close(channel->fd);
+    kiln__child_end(&channel->child);
+    kiln__text_free(&channel->out);
+    kiln__free(ranks->mem, channel);
+}
+
+uint64_t kiln__ranks_pause(uint64_t *pause, bool worked)
+{
+    *pause = worked || *pause == 0 ? SHORTEST_PAUSE : *pause * 2 < LONGEST_PAUSE ? *pause * 2 : LONGEST_PAUSE;
+    return *pause;
+}

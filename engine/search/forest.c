@@ -1,0 +1,253 @@
+/* forest.c - random trees over rows of whole numbers: regrown a few at a time, so that a prediction that was made needs
+ * only those that are new. */
+#include <math.h>
+#include <string.h>
+
+#include "forest.h"
+
+enum {
+    DEEPEST = 24,
+    CUTS = 4,    /* random cuts whose gains are computed together */
+    ROUNDS = 2,  /* so many times; the best of all is used; */
+    SMALL = 20,  /* once in nodes of fewer rows */
+    LEAF = 3,    /* smaller nodes are leaves */
+    ABREAST = 8, /* points that are predicted together */
+    COUNT_BITS = 13
+};
+
+/* Goals are stored as integer multiples of this, so their sums are exact in any order, and of 4096 fit into 32 bits. */
+static const double goal_unit = 0x1p-17;
+
+typedef struct node { /* position <= cut: left, else left + 1; a leaf is its own left child */
+    uint32_t axis, cut, left;
+    float mean;
+} node;
+
+struct kiln__forest {
+    const kiln_allocator *mem;
+    bool featured;       /* the tree that grows may cut the feature, the last column */
+    size_t width, count; /* columns and rows */
+    size_t room;         /* rows that there is memory for */
+    node *nodes;         /* 2 * room of each tree */
+    uint32_t *columns;   /* positions, an axis after the other, `room` rows each */
+    int64_t *goals;      /* of each row, << COUNT_BITS, and 1: a sum of them has their number in its last bits */
+    uint32_t *order;
+    uint64_t grown;    /* trees so far; the last KILN__FOREST_TREES are there */
+    size_t node_count; /* of the tree that grows */
+    double base;       /* added to all goals of it */
+};
+
+kiln__forest *kiln__forest_new(const kiln_allocator *mem, size_t width)
+{
+    kiln__forest *f = kiln__calloc(mem, 1, sizeof *f);
+    if (!f)
+        return NULL;
+    f->mem = mem;
+    f->width = width;
+    return f;
+}
+
+void kiln__forest_free(kiln__forest *f)
+{
+    if (!f)
+        return;
+    void *const held[] = {f->nodes, f->columns, f->goals, f->order};
+    for (size_t i = 0; i < KILN__COUNT(held); i++)
+        kiln__free(f->mem, held[i]);
+    kiln__free(f->mem, f);
+}
+
+uint64_t kiln__forest_grown(const kiln__forest *f) { return f->grown; }
+
+/* Trees that have grown stay. */
+static bool make_room(kiln__forest *f, size_t count)
+{
+    size_t room = f->room ? f->room : 64;
+    while (room < count)
+        room *= 2;
+    node *nodes = kiln__calloc(f->mem, 2 * room * KILN__FOREST_TREES, sizeof *nodes);
+    uint32_t *columns = kiln__calloc(f->mem, (f->width + 1) * room, sizeof *columns);
+    int64_t *goals = kiln__calloc(f->mem, room, sizeof *goals);
+    uint32_t *order = kiln__calloc(f->mem, room, sizeof *order);
+    bool made = nodes && columns && goals && order;
+    for (size_t t = 0; made && f->room && t < KILN__FOREST_TREES; t++)
+        memcpy(nodes + 2 * room * t, f->nodes + 2 * f->room * t, 2 * f->room * sizeof *nodes);
+    void *const old[] = {f->nodes, f->columns, f->goals, f->order}, *const failed[] = {nodes, columns, goals, order};
+    for (size_t i = 0; i < KILN__COUNT(old); i++)
+        kiln__free(f->mem, made ? old[i] : failed[i]);
+    if (!made)
+        return false;
+    f->nodes = nodes;
+    f->columns = columns;
+    f->goals = goals;
+    f->order = order;
+    f->room = room;
+    return true;
+}
+
+bool kiln__forest_start(kiln__forest *f, size_t count, double base)
+{
+    f->count = count;
+    f->base = base;
+    return count <= f->room || make_room(f, count);
+}
+
+void kiln__forest_row(kiln__forest *f, size_t row, const uint32_t *point, const uint32_t *feature, double goal)
+{
+    if (feature)
+        f->columns[f->width * f->room + row] = *feature;
+    for (size_t axis = 0; axis < f->width; axis++)
+        f->columns[axis * f->room + row] = point[axis];
+    f->goals[row] = (int64_t)lrint((goal + 2) / goal_unit) << COUNT_BITS | 1;
+}
+
+/* ---- growing ---- */
+
+static uint32_t position(const kiln__forest *f, uint32_t row, uint32_t axis)
+{
+    return f->columns[(size_t)axis * f->room + row];
+}
+
+/* Below 2^32, from half of a random number: much cheaper than kiln__random_below(), and off by less than one in 2^20 for
+ * the small bounds here. */
+static uint32_t scaled(uint64_t half, uint64_t bound) { return (uint32_t)(half * bound >> 32); }
+
+typedef struct cut {
+    uint32_t axis, last;    /* position <= last: left */
+    const uint32_t *column; /* of the axis */
+} cut;
+
+static int64_t sum_of(int64_t goals) { return goals >> COUNT_BITS; }
+
+static int64_t count_of(int64_t goals) { return goals & ((1 << COUNT_BITS) - 1); }
+
+/* The reduction of the sum of squares if a part of `all` goals goes to the right; negative: a side is empty. */
+static double gain_of(int64_t all, int64_t right)
+{
+    double count = (double)count_of(right), others = (double)(count_of(all) - count_of(right));
+    double sum = (double)sum_of(right), rest = (double)(sum_of(all) - sum_of(right));
+    return count > 0 && others > 0 ? rest * rest / others + sum * sum / count : -1;
+}
+
+/* A random cut of rows order[from..to), between two of them; false: they are equal on that axis. */
+static bool draw_cut(const kiln__forest *f, kiln__random *random, size_t from, size_t to, cut *out)
+{
+    uint64_t first = kiln__random_next(random), second = kiln__random_next(random);
+    /* 0 is the part; a feature is as likely as a quarter of the axes */
+    uint32_t axis = scaled(first >> 32, f->width + (f->featured ? 1 + f->width / 4 : 0));
+    axis = axis < f->width ? axis : (uint32_t)f->width;
+    uint32_t one = position(f, f->order[from + scaled(first & UINT32_MAX, to - from)], axis);
+    uint32_t other = position(f, f->order[from + scaled(second >> 32, to - from)], axis);
+    uint32_t low = one < other ? one : other, high = one < other ? other : one;
+    *out = (cut){axis, low + scaled(second & UINT32_MAX, high - low), f->columns + (size_t)axis * f->room};
+    return one != other;
+}
+
+/* The best of some random cuts of random axes; false: all rows are equal. */
+static bool choose_cut(const kiln__forest *f, kiln__random *random, size_t from, size_t to, int64_t all, cut *chosen)
+{
+    double best = -1;
+    unsigned rounds = to - from < SMALL ? 1 : ROUNDS, tries = 3 * CUTS * rounds;
+    for (unsigned round = 0; round < rounds && tries > 0; round++) {
+        cut cuts[CUTS];
+        int64_t right[CUTS] = {0};
+        size_t got = 0;
+        for (; got < CUTS && tries > 0; tries--)
+            got += draw_cut(f, random, from, to, &cuts[got]);
+        for (size_t k = got; got && k < CUTS; k++)
+            cuts[k] = cuts[0];
+        for (size_t i = from; i < to && got; i++) { /* avoids unpredictable branches */
+            uint32_t row = f->order[i];
+            int64_t goals = f->goals[row];
+            for (size_t k = 0; k < CUTS; k++)
+                right[k] += goals & -(int64_t)(cuts[k].column[row] > cuts[k].last);
+        }
+        for (size_t k = 0; k < got; k++) {
+            double gain = gain_of(all, right[k]);
+            if (gain > best) {
+                best = gain;
+                *chosen = cuts[k];
+            }
+        }
+    }
+    return best >= 0;
+}
+
+/* As deep as DEEPEST. */
+static void grow_node(kiln__forest *f, node *nodes, kiln__random *random, size_t at, size_t from, size_t to,
+                      unsigned depth)
+{
+    int64_t all = 0;
+    cut by = {0};
+    for (size_t i = from; i < to; i++)
+        all += f->goals[f->order[i]];
+    double mean = (double)sum_of(all) / (double)(to - from) * goal_unit - 2;
+    nodes[at] = (node){0, UINT32_MAX, (uint32_t)at, (float)(mean + f->base)};
+    if (to - from < LEAF || depth == DEEPEST || !choose_cut(f, random, from, to, all, &by))
+        return;
+    size_t middle = from;
+    for (size_t i = from; i < to; i++) {
+        uint32_t row = f->order[i];
+        f->order[i] = f->order[middle];
+        f->order[middle] = row;
+        middle += by.column[row] <= by.last;
+    }
+    size_t left = f->node_count;
+    f->node_count += 2;
+    nodes[at].axis = by.axis;
+    nodes[at].cut = by.last;
+    nodes[at].left = (uint32_t)left;
+    grow_node(f, nodes, random, left, from, middle, depth + 1);
+    grow_node(f, nodes, random, left + 1, middle, to, depth + 1);
+}
+
+static node *tree_of(const kiln__forest *f, uint64_t number)
+{
+    return f->nodes + number % KILN__FOREST_TREES * 2 * f->room;
+}
+
+void kiln__forest_grow(kiln__forest *f, kiln__random *random, size_t trees, bool featured)
+{
+    f->featured = featured;
+    for (size_t i = 0; i < f->count; i++)
+        f->order[i] = (uint32_t)i;
+    for (size_t t = 0; t < trees && f->count; t++) {
+        f->node_count = 1;
+        grow_node(f, tree_of(f, f->grown++), random, 0, 0, f->count, 0);
+    }
+}
+
+/* ---- predicting ---- */
+
+/* Each step in a tree depends on the one before, so several points are interleaved. */
+static inline void predict(const node *nodes, size_t width, const uint32_t *const *points, const uint32_t *features,
+                           size_t count, float *const *means, size_t place)
+{
+    uint32_t at[ABREAST] = {0}, moved = 1;
+    while (moved) {
+        moved = 0;
+        for (size_t i = 0; i < count; i++) {
+            const node *n = &nodes[at[i]];
+            const uint32_t *position = features && n->axis == width ? &features[i] : &points[i][n->axis];
+            uint32_t next = n->left + (*position > n->cut);
+            moved |= next ^ at[i];
+            at[i] = next;
+        }
+    }
+    for (size_t i = 0; i < count; i++)
+        means[i][place] = nodes[at[i]].mean;
+}
+
+void kiln__forest_predict(const kiln__forest *f, uint64_t since, const uint32_t *const *points,
+                          const uint32_t *features, size_t count, float *const *means)
+{
+    uint64_t oldest = f->grown > KILN__FOREST_TREES ? f->grown - KILN__FOREST_TREES : 0;
+    for (size_t i = 0; i < count; i += ABREAST) {
+        size_t n = count - i < ABREAST ? count - i : ABREAST;
+        for (uint64_t t = since > oldest ? since : oldest; t < f->grown; t++)
+            if (features)
+                predict(tree_of(f, t), f->width, points + i, features + i, n, means + i, t % KILN__FOREST_TREES);
+            else
+                predict(tree_of(f, t), f->width, points + i, NULL, n, means + i, t % KILN__FOREST_TREES);
+    }
+}

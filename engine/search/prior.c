@@ -1,0 +1,140 @@
+/* prior.c - what is expected of points before anything is measured: hints of a caller, and between them a forest. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "search_internal.h"
+
+struct kiln__prior {
+    size_t count, coord_capacity, value_capacity, table_size;
+    uint32_t *coords;     /* width each */
+    double *values;       /* logarithms; once ready: above the least */
+    uint32_t *table;      /* number + 1 by hash; its size is a power of two */
+    uint32_t *order;      /* the best first; NULL: not ready */
+    kiln__forest *forest; /* NULL: all points have hints */
+};
+
+void kiln__prior_free(const kiln__search *s, kiln__prior *p)
+{
+    if (!p)
+        return;
+    void *const held[] = {p->coords, p->values, p->table, p->order};
+    for (size_t i = 0; i < KILN__COUNT(held); i++)
+        kiln__free(s->mem, held[i]);
+    kiln__forest_free(p->forest);
+    kiln__free(s->mem, p);
+}
+
+static size_t slot_of(const kiln__search *s, const kiln__prior *p, const uint32_t *point)
+{
+    size_t bytes = s->width * sizeof *point, slot = (size_t)kiln__hash(point, bytes).low & (p->table_size - 1);
+    while (p->table[slot] && memcmp(p->coords + (p->table[slot] - 1) * s->width, point, bytes) != 0)
+        slot = (slot + 1) & (p->table_size - 1);
+    return slot;
+}
+
+static bool grow_table(const kiln__search *s, kiln__prior *p)
+{
+    size_t size = p->table_size ? 2 * p->table_size : 256;
+    uint32_t *table = kiln__calloc(s->mem, size, sizeof *table);
+    if (!table)
+        return false;
+    kiln__free(s->mem, p->table);
+    p->table = table;
+    p->table_size = size;
+    for (size_t i = 0; i < p->count; i++)
+        p->table[slot_of(s, p, p->coords + i * s->width)] = (uint32_t)i + 1;
+    return true;
+}
+
+kiln_status kiln__search_hint(kiln__search *s, const uint32_t *point, double value, kiln_error **error)
+{
+    if (!s->prior && !(s->prior = kiln__calloc(s->mem, 1, sizeof *s->prior)))
+        return kiln__fail_memory(error);
+    kiln__prior *p = s->prior;
+    if (s->count > 0 || p->order || p->count >= UINT32_MAX - 1)
+        return kiln__fail(s->mem, error, KILN_ERROR_ARGUMENT, "a hint after the first configuration of a search");
+    bool holds = false;
+    KILN__TRY(kiln__search_holds(s, point, &holds, error));
+    if (!holds || !(value > 0)) /* there is no logarithm of it */
+        return KILN_OK;
+    if ((2 * (p->count + 1) > p->table_size && !grow_table(s, p)) ||
+        !kiln__grow(s->mem, &p->coords, &p->coord_capacity, p->count + 1, s->width * sizeof *p->coords) ||
+        !kiln__grow(s->mem, &p->values, &p->value_capacity, p->count + 1, sizeof *p->values))
+        return kiln__fail_memory(error);
+    size_t slot = slot_of(s, p, point);
+    if (p->table[slot]) /* the first one counts */
+        return KILN_OK;
+    memcpy(p->coords + p->count * s->width, point, s->width * sizeof *point);
+    p->values[p->count] = value < HUGE_VAL ? log(value) : HUGE_VAL;
+    p->table[slot] = (uint32_t)++p->count;
+    return KILN_OK;
+}
+
+static int by_value(const void *one, const void *other, void *user)
+{
+    const kiln__prior *p = user;
+    uint32_t a = *(const uint32_t *)one, b = *(const uint32_t *)other;
+    if (p->values[a] != p->values[b])
+        return p->values[a] < p->values[b] ? -1 : 1;
+    return (a > b) - (a < b);
+}
+
+/* Learns the best half of the hints that there is room for, and others. */
+static bool learn(kiln__search *s, kiln__prior *p)
+{
+    enum { ROWS = 1024 };
+    size_t rows = p->count < ROWS ? p->count : ROWS;
+    p->forest = kiln__forest_new(s->mem, s->width);
+    if (!p->forest || !kiln__forest_start(p->forest, rows, 0))
+        return false;
+    for (size_t i = 0; i < rows; i++) {
+        size_t at = i < ROWS / 2 || p->count <= ROWS ? i
+                                                     : ROWS / 2 + (i - ROWS / 2) * (p->count - ROWS / 2) / (ROWS / 2);
+        uint32_t hint = p->order[at];
+        kiln__forest_row(p->forest, i, p->coords + hint * s->width, NULL, p->values[hint]);
+    }
+    kiln__forest_grow(p->forest, &s->random, KILN__FOREST_TREES, false);
+    return true;
+}
+
+bool kiln__prior_open(kiln__search *s)
+{
+    kiln__prior *p = s->prior;
+    if (!p || p->order || p->count == 0)
+        return true;
+    p->order = kiln__calloc(s->mem, p->count, sizeof *p->order);
+    if (!p->order)
+        return false;
+    for (size_t i = 0; i < p->count; i++)
+        p->order[i] = (uint32_t)i;
+    qsort_r(p->order, p->count, sizeof *p->order, by_value, p);
+    double least = p->values[p->order[0]];
+    for (size_t i = 0; i < p->count; i++)
+        p->values[i] = least < HUGE_VAL ? fmin(p->values[i] - least, KILN__PRIOR_MOST) : 0;
+    return p->count >= s->points->count || learn(s, p);
+}
+
+const uint32_t *kiln__prior_ranked(const kiln__search *s, size_t rank)
+{
+    const kiln__prior *p = s->prior;
+    return p && p->order && rank < p->count ? p->coords + p->order[rank] * s->width : NULL;
+}
+
+double kiln__prior_of(const kiln__search *s, const uint32_t *point)
+{
+    const kiln__prior *p = s->prior;
+    if (!p || !p->order)
+        return 0;
+    size_t slot = slot_of(s, p, point);
+    if (p->table[slot])
+        return p->values[p->table[slot] - 1];
+    if (!p->forest)
+        return KILN__PRIOR_MOST;
+    float means[KILN__FOREST_TREES] = {0}, *const to[] = {means};
+    double sum = 0;
+    kiln__forest_predict(p->forest, 0, (const uint32_t *const[]){point}, NULL, 1, to);
+    for (size_t t = 0; t < KILN__FOREST_TREES; t++)
+        sum += (double)means[t] / KILN__FOREST_TREES;
+    return sum;
+}

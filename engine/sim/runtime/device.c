@@ -1,0 +1,132 @@
+/* device.c - what a device is: properties, attributes, names on the bus. */
+#include <string.h>
+
+#include "properties.h"
+#include "runtime.h"
+
+RT_PROPERTIES(kiln__rt_fill13, struct cudaDeviceProp)
+
+cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *to, int ordinal)
+{
+    CUdevice device;
+    RT_NEED(to);
+    cudaError_t error = kiln__rt_device(ordinal, &device);
+    if (error != cudaSuccess)
+        return kiln__rt_record(error);
+    kiln__rt_fill13(to, device);
+    to->deviceNumaConfig = kiln__rt_attribute(device, CU_DEVICE_ATTRIBUTE_NUMA_CONFIG);
+    to->deviceNumaId = kiln__rt_attribute(device, CU_DEVICE_ATTRIBUTE_NUMA_ID);
+    to->mpsEnabled = kiln__rt_attribute(device, CU_DEVICE_ATTRIBUTE_MPS_ENABLED);
+    to->hostNumaId = kiln__rt_attribute(device, CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID);
+    to->gpuPciDeviceID = (unsigned)kiln__rt_attribute(device, CU_DEVICE_ATTRIBUTE_GPU_PCI_DEVICE_ID);
+    to->gpuPciSubsystemID = (unsigned)kiln__rt_attribute(device, CU_DEVICE_ATTRIBUTE_GPU_PCI_SUBSYSTEM_ID);
+    to->hostNumaMultinodeIpcSupported = kiln__rt_attribute(device,
+                                                           CU_DEVICE_ATTRIBUTE_HOST_NUMA_MULTINODE_IPC_SUPPORTED);
+    return cudaSuccess;
+}
+
+/* The numbers of attributes are the driver's. */
+cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int ordinal)
+{
+    CUdevice device;
+    RT_NEED(value);
+    cudaError_t error = kiln__rt_device(ordinal, &device);
+    if (error != cudaSuccess)
+        return kiln__rt_record(error);
+    return kiln__rt_result(CU(cuDeviceGetAttribute)(value, (CUdevice_attribute)attribute, device));
+}
+
+/* The device with the highest compute capability that is not above the wanted one, as far as the few properties go that
+ * programs set: with one device there is no choice. */
+cudaError_t cudaChooseDevice(int *ordinal, const struct cudaDeviceProp *wanted)
+{
+    CUdevice device;
+    RT_NEED(ordinal && wanted);
+    *ordinal = 0;
+    for (int i = 0; kiln__rt_device(i, &device) == cudaSuccess; i++)
+        if (kiln__rt_attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) == wanted->major &&
+            kiln__rt_attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR) == wanted->minor) {
+            *ordinal = i;
+            break;
+        }
+    return kiln__rt_record(kiln__rt_device(*ordinal, &device));
+}
+
+cudaError_t cudaDeviceGetByPCIBusId(int *ordinal, const char *id)
+{
+    CUdevice device, other;
+    RT_NEED(ordinal && id);
+    cudaError_t error = kiln__rt_load();
+    if (error == cudaSuccess)
+        error = (cudaError_t)CU(cuDeviceGetByPCIBusId)(&device, id);
+    if (error != cudaSuccess)
+        return kiln__rt_record(error);
+    for (int i = 0; kiln__rt_device(i, &other) == cudaSuccess; i++)
+        if (other == device) {
+            *ordinal = i;
+            return cudaSuccess;
+        }
+    return kiln__rt_record(cudaErrorInvalidDevice);
+}
+
+/* Functions of one device, or of two, by ordinal. */
+#define OF_DEVICE(name, declared, function, ...)                                                                       \
+    cudaError_t name declared                                                                                          \
+    {                                                                                                                  \
+        CUdevice of;                                                                                                   \
+        cudaError_t error = kiln__rt_device(device, &of);                                                              \
+        return error != cudaSuccess ? kiln__rt_record(error) : kiln__rt_result(CU(function)(__VA_ARGS__));             \
+    }
+#define OF_TWO(name, declared, function, ...)                                                                          \
+    cudaError_t name declared                                                                                          \
+    {                                                                                                                  \
+        CUdevice of, to;                                                                                               \
+        cudaError_t error = kiln__rt_device(device, &of);                                                              \
+        if (error == cudaSuccess)                                                                                      \
+            error = kiln__rt_device(peer, &to);                                                                        \
+        return error != cudaSuccess ? kiln__rt_record(error) : kiln__rt_result(CU(function)(__VA_ARGS__));             \
+    }
+OF_DEVICE(cudaDeviceGetPCIBusId, (char *id, int length, int device), cuDeviceGetPCIBusId, id, length, of)
+OF_DEVICE(cudaDeviceGetDefaultMemPool, (cudaMemPool_t * pool, int device), cuDeviceGetDefaultMemPool, pool, of)
+OF_DEVICE(cudaDeviceGetMemPool, (cudaMemPool_t * pool, int device), cuDeviceGetMemPool, pool, of)
+OF_DEVICE(cudaDeviceSetMemPool, (int device, cudaMemPool_t pool), cuDeviceSetMemPool, of, pool)
+OF_DEVICE(cudaDeviceGraphMemTrim, (int device), cuDeviceGraphMemTrim, of)
+OF_DEVICE(cudaDeviceGetGraphMemAttribute, (int device, enum cudaGraphMemAttributeType attribute, void *value),
+          cuDeviceGetGraphMemAttribute, of, (CUgraphMem_attribute)attribute, value)
+OF_DEVICE(cudaDeviceSetGraphMemAttribute, (int device, enum cudaGraphMemAttributeType attribute, void *value),
+          cuDeviceSetGraphMemAttribute, of, (CUgraphMem_attribute)attribute, value)
+OF_DEVICE(cudaDeviceGetNvSciSyncAttributes, (void *list, int device, int flags), cuDeviceGetNvSciSyncAttributes, list,
+          of, flags)
+OF_TWO(cudaDeviceCanAccessPeer, (int *can, int device, int peer), cuDeviceCanAccessPeer, can, of, to)
+OF_TWO(cudaDeviceGetP2PAttribute, (int *value, enum cudaDeviceP2PAttr attribute, int device, int peer),
+       cuDeviceGetP2PAttribute, value, (CUdevice_P2PAttribute)attribute, of, to)
+
+cudaError_t cudaDeviceGetTexture1DLinearMaxWidth(size_t *width, const struct cudaChannelFormatDesc *desc, int ordinal)
+{
+    CUdevice device;
+    CUarray_format format;
+    unsigned channels;
+    RT_NEED(width && desc);
+    cudaError_t error = kiln__rt_device(ordinal, &device);
+    if (error == cudaSuccess)
+        error = kiln__rt_format(desc, &format, &channels);
+    if (error != cudaSuccess)
+        return kiln__rt_record(error);
+    return kiln__rt_result(CU(cuDeviceGetTexture1DLinearMaxWidth)(width, format, channels, device));
+}
+
+cudaError_t cudaDriverGetVersion(int *version)
+{
+    RT_NEED(version);
+    *version = 0; /* without a driver it is no error */
+    if (kiln__rt_load() == cudaErrorInsufficientDriver)
+        return cudaSuccess;
+    return kiln__rt_result(CU(cuDriverGetVersion)(version));
+}
+
+cudaError_t cudaRuntimeGetVersion(int *version)
+{
+    RT_NEED(version);
+    *version = RT_VERSION == 12 ? 12090 : CUDART_VERSION;
+    return cudaSuccess;
+}

@@ -1,0 +1,71 @@
+/* error.c - the thread's last error, and names and texts of errors. An error of the driver has the same number here. */
+#include "runtime.h"
+
+static _Thread_local cudaError_t last;
+
+/* Errors after which the context is of no more use: they are reported until the device is reset. */
+static bool lasts(cudaError_t error)
+{
+    switch ((int)error) {
+    case cudaErrorECCUncorrectable:
+    case cudaErrorIllegalAddress:
+    case cudaErrorLaunchTimeout:
+    case cudaErrorAssert:
+    case cudaErrorHardwareStackError:
+    case cudaErrorIllegalInstruction:
+    case cudaErrorMisalignedAddress:
+    case cudaErrorInvalidAddressSpace:
+    case cudaErrorInvalidPc:
+    case cudaErrorLaunchFailure: return true;
+    default: return false;
+    }
+}
+
+cudaError_t kiln__rt_record(cudaError_t error)
+{
+    if (error != cudaSuccess && !lasts(last))
+        last = error;
+    return error;
+}
+
+cudaError_t kiln__rt_result(CUresult result) { return kiln__rt_record((cudaError_t)result); }
+
+int kiln__rt_absent(void); /* what absent.c calls, which cannot include the header */
+int kiln__rt_absent(void) { return (int)kiln__rt_record(cudaErrorNotSupported); }
+
+void kiln__rt_forget(void) { last = cudaSuccess; }
+
+cudaError_t cudaPeekAtLastError(void) { return last; }
+
+cudaError_t cudaGetLastError(void)
+{
+    cudaError_t error = last;
+    if (!lasts(error))
+        last = cudaSuccess;
+    return error;
+}
+
+static const struct {
+    int error;
+    const char *name, *text;
+} errors[] = {
+#define E(name, text) {name, #name, text},
+#include "errors.def"
+#undef E
+};
+
+const char *cudaGetErrorName(cudaError_t error)
+{
+    for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++)
+        if (errors[i].error == (int)error)
+            return errors[i].name;
+    return "unrecognized error code";
+}
+
+const char *cudaGetErrorString(cudaError_t error)
+{
+    for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++)
+        if (errors[i].error == (int)error)
+            return errors[i].text;
+    return "unrecognized error code";
+}

@@ -1,0 +1,81 @@
+/* runtime.h - what the files of the CUDA runtime share. The runtime is written from CUDA's public headers and calls the
+ * driver API alone (driver.c), so it works on the simulated device's libcuda and on any other. */
+#ifndef KILN_SIM_RUNTIME_H
+#define KILN_SIM_RUNTIME_H
+#include <cuda.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Version 12 has the functions of version 13 whose arguments changed under names of their own. */
+#if RT_VERSION == 12
+#include "rename12.h"
+#endif
+#include <cuda_runtime_api.h>
+
+/* Deprecated functions are a part of what a program may call. */
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+
+/* These are in headers of another package. */
+CUresult cuProfilerStart(void);
+CUresult cuProfilerStop(void);
+cudaError_t cudaProfilerStart(void);
+cudaError_t cudaProfilerStop(void);
+
+/* ---- the driver ---- */
+
+typedef struct rt_driver {
+#define RT_X(name) __typeof__(name) *name;
+#include "driver.inc"
+#undef RT_X
+} rt_driver;
+extern rt_driver kiln__rt_driver;
+#define CU(name) (kiln__rt_driver.name)
+
+cudaError_t kiln__rt_load(void);         /* the driver, initialised; once a process */
+void *kiln__rt_symbol(const char *name); /* of the driver's library, or NULL */
+
+/* ---- errors ---- */
+
+cudaError_t kiln__rt_record(cudaError_t error); /* as the thread's last error; returns it */
+cudaError_t kiln__rt_result(CUresult result);   /* the same for a result of the driver */
+void kiln__rt_forget(void);                     /* after a reset: errors that last do so no longer */
+
+/* ---- contexts ---- */
+
+/* Loads the driver and makes the primary context of the thread's device current, if none is. */
+cudaError_t kiln__rt_enter(void);
+cudaError_t kiln__rt_ordinal(int *device);                             /* of the current context, else of the thread */
+cudaError_t kiln__rt_device(int ordinal, CUdevice *device);            /* checks the ordinal */
+int kiln__rt_attribute(CUdevice device, CUdevice_attribute attribute); /* 0: unknown */
+
+#define RT_ENTER()                                                                                                     \
+    do {                                                                                                               \
+        cudaError_t entered = kiln__rt_enter();                                                                        \
+        if (entered != cudaSuccess)                                                                                    \
+            return kiln__rt_record(entered);                                                                           \
+    } while (0)
+#define RT_NEED(condition)                                                                                             \
+    do {                                                                                                               \
+        if (!(condition))                                                                                              \
+            return kiln__rt_record(cudaErrorInvalidValue);                                                             \
+    } while (0)
+
+/* ---- what the program registered ---- */
+
+cudaError_t kiln__rt_function(const void *symbol, CUfunction *function); /* in the current context */
+cudaError_t kiln__rt_kernel(const void *symbol, CUkernel *kernel);
+cudaError_t kiln__rt_variable(const void *symbol, CUdeviceptr *address, size_t *size);
+const void *kiln__rt_symbol_of(CUfunction function); /* what the program calls it, or the handle itself */
+cudaError_t kiln__rt_known(CUkernel kernel);         /* a handle that may be used where a symbol is expected */
+void kiln__rt_unload(CUcontext context);             /* what was loaded into it */
+
+/* ---- copies, arrays ---- */
+
+size_t kiln__rt_element(CUarray array); /* its size in bytes; 0: error */
+cudaError_t kiln__rt_copy3d(const struct cudaMemcpy3DParms *from, CUDA_MEMCPY3D *copy);
+void kiln__rt_params3d(const CUDA_MEMCPY3D *copy, struct cudaMemcpy3DParms *to);
+cudaError_t kiln__rt_copy1d(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind, CUDA_MEMCPY3D *copy);
+cudaError_t kiln__rt_format(const struct cudaChannelFormatDesc *desc, CUarray_format *format, unsigned *channels);
+
+static inline CUdeviceptr rt_address(const void *p) { return (CUdeviceptr)p; }
+#endif

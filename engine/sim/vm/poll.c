@@ -1,0 +1,268 @@
+/* poll.c - warps that wait for others in a loop: they are recognised, give way, and if all that is left of a launch
+ * waits so and nothing can change any more, the launch ends with a message that says who waits where. */
+#include <stdio.h>
+#include <string.h>
+
+#include "vm_hooks.h"
+
+#define SAME 4u          /* reads of the same value by one instruction, after which lanes count as waiting */
+#define LOOP_MOST 4096u  /* instructions of a round of a loop that waits, as far as a proof follows it */
+#define WAITERS_LISTED 3 /* in a message */
+
+void vm_poll(vm_warp *w, const vm_code *i, uint32_t m, uint64_t seen, bool changed)
+{
+    vm_polling *ways = w->polls[__builtin_ctz(m)];
+    vm_polling *p = ways[0].at == i ? &ways[0] : ways[1].at == i ? &ways[1] : NULL;
+    if (!p) {
+        p = &ways[ways[0].at && (ways[1].at == NULL || w->poll_next++ & 1)];
+        p->at = i;
+        p->same = 0;
+        changed = true;
+    }
+    if (changed || p->mask != m || p->seen != seen) {
+        p->mask = m;
+        p->seen = seen;
+        p->same = 0;
+        w->moved = true;
+        w->waits = false;
+        return;
+    }
+    if (++p->same < SAME)
+        return;
+    p->same = SAME;
+    w->waits = true;
+    w->event |= VM_EVENT_IN_VAIN;
+}
+
+/* After an ordered load of shared memory, which has the handler of other loads. a: the value, b: the address. */
+void vm_op_polled(vm_warp *w, const vm_code *i, uint32_t m)
+{
+    uint64_t seen = 0;
+    VM_EACH(lane, m) {
+        const uint64_t value = i->flags & VM_REG64 ? vm_r64(w, i->a)[lane] : vm_r32(w, i->a)[lane];
+        seen = vm_poll_mix(vm_poll_mix(seen, value), vm_r32(w, i->b)[lane]);
+    }
+    vm_poll(w, i, m, seen, false);
+}
+
+/* ---- is there anybody who can still change something? ---- */
+
+void vm_poll_moved(vm_runner *runner)
+{
+    runner->rounds = 0;
+    atomic_fetch_add(&runner->run->moves, 1);
+}
+
+/* Votes that this runner's warps only wait. True: all runners have, since the last move of any of them. */
+static bool all_agree(vm_run_state *run, vm_ballot *ballot, uint64_t *mine, uint64_t moves)
+{
+    pthread_mutex_lock(&run->family->lock);
+    if (ballot->moves != moves) {
+        ballot->moves = moves;
+        ballot->votes = 0;
+    }
+    if (*mine != moves + 1) {
+        *mine = moves + 1;
+        ballot->votes++;
+    }
+    const bool all = ballot->votes == atomic_load(&run->working) && atomic_load(&run->moves) == moves;
+    pthread_mutex_unlock(&run->family->lock);
+    return all;
+}
+
+bool vm_poll_all_wait(vm_runner *runner)
+{
+    vm_run_state *run = runner->run;
+    return all_agree(run, &run->waiting, &runner->waits_since, atomic_load(&run->moves));
+}
+
+/* Memory that the host may write meanwhile. */
+static bool reads_host(vm_warp *w, const vm_code *i, uint32_t m)
+{
+    if (i->space != PTX_SPACE_GLOBAL && i->space != PTX_SPACE_GENERIC)
+        return false;
+    VM_EACH(lane, m) {
+        const vm_allocation *a = vm_allocation_of(w->runner->run->device, vm_lane_address(w, i, i->a, lane));
+        if (a && a->shared)
+            return true;
+    }
+    return false;
+}
+
+static bool reads_time(const ptx_insn *insn)
+{
+    for (unsigned k = 0; k < insn->operand_count; k++) {
+        const ptx_operand *o = &insn->operands[k];
+        if (o->kind == PTX_OPERAND_SREG && (o->index == PTX_SREG_CLOCK || o->index == PTX_SREG_CLOCK64 ||
+                                            o->index == PTX_SREG_CLOCK_HI || o->index == PTX_SREG_GLOBALTIMER ||
+                                            o->index == PTX_SREG_GLOBALTIMER_LO || o->index == PTX_SREG_GLOBALTIMER_HI))
+            return true;
+    }
+    return false;
+}
+
+/* Does the next instruction, whose lanes are m, leave everything but registers as it is, and read only what this
+ * launch can change? An atomic one does where memory stays the same, which shows afterwards: *atomic. */
+static bool is_harmless(vm_warp *w, const vm_code *i, uint32_t m, bool *atomic)
+{
+    const ptx_insn *insn = &w->frame->function->ptx->insns[i->insn];
+    *atomic = false;
+    if (i->insn >= w->frame->function->ptx->insn_count || reads_time(insn))
+        return false;
+    if (i->guard & 2) /* a step of it */
+        return true;
+    switch (ptx_effect_of(insn)) {
+    case PTX_EFFECT_NONE:
+    case PTX_EFFECT_HINT:
+    case PTX_EFFECT_FENCE:
+    case PTX_EFFECT_PROXY_FENCE:
+    case PTX_EFFECT_BRANCH: return true;
+    case PTX_EFFECT_LOAD: return !reads_host(w, i, m);
+    case PTX_EFFECT_ATOMIC: *atomic = true; return i->count == 1 && i->size <= 8 && !reads_host(w, i, m);
+    case PTX_EFFECT_MBARRIER: return insn->op == PTX_OP_MBARRIER_TEST_WAIT || insn->op == PTX_OP_MBARRIER_TRY_WAIT;
+    default: return false;
+    }
+}
+
+static void read_lanes(vm_warp *w, const vm_code *i, uint32_t m, uint64_t values[VM_LANES])
+{
+    VM_EACH(lane, m) {
+        const unsigned char *p = vm_reach(w, i, lane, i->space, vm_lane_address(w, i, i->a, lane), i->size, false);
+        if (p)
+            memcpy(&values[lane], p, i->size);
+    }
+}
+
+/* Runs one instruction of the path that is selected. False: it changed something, or may have. */
+static bool step(vm_warp *w)
+{
+    const vm_code *i = w->pc;
+    const uint32_t m = w->mask & (*vm_pred(w, i->guard & ~3u) ^ (0 - (i->guard & 1)));
+    uint64_t before[VM_LANES] = {0}, after[VM_LANES] = {0};
+    bool atomic;
+    if (!is_harmless(w, i, m, &atomic))
+        return false;
+    if (atomic)
+        read_lanes(w, i, m, before);
+    w->event = 0;
+    vm_warp_step(w);
+    if (w->event & ~(VM_EVENT_YIELD | VM_EVENT_IN_VAIN) || w->current == VM_PATHS)
+        return false;
+    if (atomic)
+        read_lanes(w, i, m, after);
+    return memcmp(before, after, sizeof before) == 0;
+}
+
+/* Does the path come back to where it is with the same registers, and has it changed nothing on the way? */
+static bool path_repeats(vm_warp *w, uint32_t at)
+{
+    const vm_code *from = w->paths[at].pc;
+    const uint32_t mask = w->paths[at].mask;
+    vm_frame *frame = w->paths[at].frame;
+    const kiln_allocator *mem = w->runner->run->device->mem;
+    const size_t bytes = frame->function->reg_bytes;
+    unsigned char *regs = kiln__alloc(mem, bytes ? bytes : 1);
+    bool same = false, good = regs != NULL;
+    if (regs)
+        memcpy(regs, frame->regs, bytes);
+    vm_warp_select(w, &w->paths[at]);
+    for (uint32_t n = 0; good && !same && n < LOOP_MOST; n++) {
+        good = step(w) && w->frame == frame && w->mask == mask;
+        same = good && w->pc == from;
+    }
+    same = same && memcmp(regs, frame->regs, bytes) == 0;
+    if (!(w->event & VM_EVENT_FAULT) && w->current != VM_PATHS && w->paths[w->current].state == VM_PATH_READY)
+        vm_warp_save(w);
+    kiln__free(mem, regs);
+    return same;
+}
+
+static bool warp_repeats(vm_warp *w)
+{
+    for (uint32_t p = 0; p < w->path_count; p++) {
+        const uint32_t count = w->path_count;
+        if (w->paths[p].state == VM_PATH_READY && (!path_repeats(w, p) || w->path_count != count))
+            return false;
+    }
+    return true;
+}
+
+bool vm_poll_repeats(vm_runner *runner)
+{
+    for (size_t c = 0; c < runner->cluster_count; c++)
+        for (uint32_t b = 0; b < runner->clusters[c]->size; b++) {
+            vm_block *block = runner->clusters[c]->blocks[b];
+            for (uint32_t k = 0; !block->ended && k < block->warp_count; k++)
+                if (!warp_repeats(&block->warps[k]))
+                    return false;
+        }
+    return true;
+}
+
+/* ---- the message ---- */
+
+typedef struct waiters {
+    vm_warp *warp; /* the first */
+    const vm_path *path;
+    unsigned polling, stopped;
+    char text[280];
+    size_t used;
+} waiters;
+
+static void list(waiters *all, vm_warp *w)
+{
+    const vm_path *path = NULL;
+    for (uint32_t p = 0; p < w->path_count && !path; p++)
+        path = w->paths[p].state == VM_PATH_READY ? &w->paths[p] : NULL;
+    all->stopped += !path && w->path_count;
+    if (!path)
+        return;
+    if (!all->warp)
+        all->warp = w, all->path = path;
+    if (all->polling++ >= WAITERS_LISTED)
+        return;
+    char where[160], what[240];
+    vm_frame *frame = w->frame;
+    vm_wait_describe(w, path, where, sizeof where, what, sizeof what);
+    w->frame = frame;
+    const int wrote = snprintf(all->text + all->used, sizeof all->text - all->used, "%sblock (%u,%u,%u) warp %u %s%s",
+                               all->used ? "; " : "", w->block->id[0], w->block->id[1], w->block->id[2], w->index,
+                               where, what);
+    all->used += wrote > 0 && (size_t)wrote < sizeof all->text - all->used ? (size_t)wrote : 0;
+    all->text[all->used] = '\0'; /* one that does not fit is left out */
+}
+
+static void raise_endless(vm_runner *runner)
+{
+    waiters all = {0};
+    for (size_t c = 0; c < runner->cluster_count; c++)
+        for (uint32_t b = 0; b < runner->clusters[c]->size; b++) {
+            vm_block *block = runner->clusters[c]->blocks[b];
+            for (uint32_t k = 0; !block->ended && k < block->warp_count; k++)
+                list(&all, &block->warps[k]);
+        }
+    if (!all.warp)
+        return;
+    all.warp->frame = all.path->frame;
+    char stopped[40] = "";
+    if (all.stopped)
+        snprintf(stopped, sizeof stopped, " and %u are at barriers", all.stopped);
+    vm_fault_raise(all.warp, all.path->pc, (uint32_t)__builtin_ctz(all.path->mask), VM_FAULT_DEADLOCK, 0, 0,
+                   "deadlock: nothing can change what is waited for; %u warp%s poll%s%s: %s", all.polling,
+                   all.polling == 1 ? "" : "s", all.polling == 1 ? "s" : "", stopped, all.text);
+}
+
+bool vm_poll_endless(vm_runner *runner)
+{
+    vm_run_state *run = runner->run;
+    const uint64_t moves = atomic_load(&run->moves);
+    /* Grids that others of the same launch wait for, or that run beside it, may change memory. */
+    if (run->depth || run->chosen)
+        return false;
+    if (runner->repeats_since != moves + 1 && !vm_poll_repeats(runner))
+        return false;
+    if (!all_agree(run, &run->repeating, &runner->repeats_since, moves))
+        return true;
+    raise_endless(runner);
+    return true;
+}

@@ -1,0 +1,68 @@
+// split.cuh - single precision on tensor cores: a float as the sum of three bf16 parts, and the six products of parts
+// that make a product of floats (TENSOR.md).
+
+#ifndef SPLIT_CUH
+#define SPLIT_CUH
+
+#include "common.cuh"
+#include "tensor.cuh"
+
+// Whether a number can be split: zero, or a magnitude in [2^-102, 2^127).
+__device__ __forceinline__ bool is_carried(float x)
+{
+    unsigned magnitude = __float_as_uint(x) & 0x7fffffff;
+    return magnitude == 0 || magnitude - 0x0c800000 < 0x7f000000 - 0x0c800000;
+}
+
+// Splits a matrix into its three bf16 parts, each rows x stride, the stride a multiple of 8. A block of 128 threads has
+// a piece of a row, a thread four numbers. What cannot be split becomes NaN, so that every product with it does.
+__device__ __forceinline__ void split_matrix(const float *__restrict__ matrix, uint2 *__restrict__ parts, unsigned rows,
+                                             unsigned cols, unsigned stride)
+{
+    unsigned row = blockIdx.x, col = (blockIdx.y * 128 + threadIdx.x) * 4;
+    if (col >= stride)
+        return;
+    const float *from = matrix + (offset)row * cols + col;
+    float x[4];
+    if (cols % 4 == 0 && is_aligned<16>(matrix) && col < cols)
+        unpack(x, load_quad(from));
+    else
+#pragma unroll
+        for (unsigned i = 0; i < 4; ++i)
+            x[i] = col + i < cols ? from[i] : 0.0f;
+#pragma unroll
+    for (unsigned i = 0; i < 4; ++i)
+        x[i] = is_carried(x[i]) ? x[i] : __uint_as_float(0x7fffffff);
+#pragma unroll
+    for (unsigned part = 0; part < 3; ++part) {
+        unsigned pair[2] = {pack_pair(bf16(), x[0], x[1]), pack_pair(bf16(), x[2], x[3])};
+        parts[((offset)part * rows + row) * (stride / 4) + col / 4] = {pair[0], pair[1]};
+#pragma unroll
+        for (unsigned i = 0; i < 4; ++i) // what is left, exactly
+            x[i] -= __uint_as_float(i % 2 ? pair[i / 2] & 0xffff0000 : pair[i / 2] << 16);
+    }
+}
+
+// A warp group's 64 x n: sum = the product of `steps` x 16 of K, of which shared memory has the parts of A one after the
+// other, `part_a` bytes apart, and those of B; the next 16 of K lie step_a and step_b bytes further on. The six products,
+// the smaller ones first. With b_rows, B lies by rows.
+template <bool b_rows, unsigned n>
+__device__ __forceinline__ void multiply_parts(float (&sum)[n / 2], offset a, unsigned part_a, unsigned step_a, offset b,
+                                               unsigned part_b, unsigned step_b, unsigned steps)
+{
+    const unsigned of_a[6] = {2, 0, 1, 1, 0, 0}, of_b[6] = {0, 2, 1, 0, 1, 0};
+    wgmma_keep(sum);
+    wgmma_fence();
+#pragma unroll
+    for (unsigned product = 0; product < 6; ++product)
+#pragma unroll
+        for (unsigned k = 0; k < steps; ++k)
+            wgmma<bf16, n>::template multiply<b_rows>(sum, descriptor_after(a, of_a[product] * part_a + k * step_a),
+                                                      descriptor_after(b, of_b[product] * part_b + k * step_b),
+                                                      product + k != 0);
+    wgmma_commit();
+    wgmma_wait<0>();
+    wgmma_keep(sum);
+}
+
+#endif

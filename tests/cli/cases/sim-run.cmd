@@ -1,0 +1,9 @@
+# exit 3
+kiln sim run nothing-there; echo "exit $?"
+printf '\177ELF\2\1' >broken; kiln sim run ./broken; echo "exit $?"
+kiln sim run; echo "exit $?"
+kiln sim env more; echo "exit $?"
+kiln sim env --device a100 | sed 's/=.*kiln/=...kiln/; s/:.*/:.../'
+(kiln sim env; echo 'case $PATH in */kiln/bin:*) echo the shell has it ;; esac') | sh
+printf '#!/bin/sh\necho "a script: $1"\n' >script; chmod +x script; kiln sim run ./script --help
+kiln sim run --quiet --device h200 --check sh -c 'echo "$KILN_SIM_DEVICE $KILN_SIM_CHECK $KILN_SIM_CHECK_EXIT $0"; exit 3' --json

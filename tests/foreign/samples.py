@@ -1,0 +1,162 @@
+#!/usr/bin/env python3
+"""NVIDIA's CUDA samples on the simulated device, with Kiln's CUDA runtime: builds every sample that needs neither graphics
+nor another library, runs it at its defaults, and prints a table.
+
+    tests/foreign/samples.py BUILD SAMPLES FOLDER [--timeout S] [--jobs N] [--only TEXT] [--runtime shared|static]
+
+BUILD is Kiln's build tree, SAMPLES a checkout of github.com/NVIDIA/cuda-samples (or of one with the same layout), FOLDER
+keeps what is built. Needs nvcc. A sample passes if it ends with 0, and verified itself if it also printed that it did.
+"""
+import argparse
+import concurrent.futures
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+ROOMS = ("0_Introduction", "1_Utilities", "2_Concepts_and_Techniques", "3_CUDA_Features", "5_Domain_Specific",
+         "6_Performance")
+LIBRARIES = {"CUDA::cuda_driver": "-lcuda", "CUDA::nvrtc": "-lnvrtc", "CUDA::cudart": "", "CUDA::nvJitLink": "-lnvJitLink",
+             "CUDA::cudart_static": "", "CUDA::cudadevrt": "-lcudadevrt", "Threads::Threads": "-lpthread",
+             "OpenMP::OpenMP_CXX": "-Xcompiler=-fopenmp", "rt": "-lrt", "dl": "-ldl", "pthread": "-lpthread",
+             "CUDA::cuda_driver)": "-lcuda"}
+FOREIGN = re.compile(r"OpenGL|GLUT|GLEW|FreeImage|Vulkan|VULKAN|glfw|EGL|NVSCI|nvsci|MPI|X11|D3D|DirectX|NvBuf|nvjpeg|"
+                     r"OpenGLES|GLES|freeimage", re.I)
+VERIFIED = re.compile(r"pass|success|verif|Result = PASS|\bOK\b|correct|match|SUCCEED|no error|L1-?norm|PSNR|Shutdown", re.I)
+
+
+def commands(text):
+    """The commands of a CMakeLists.txt, without comments, each with its words; variables of the file are put in."""
+    text = re.sub(r"#.*", "", text)
+    variables = {}
+    for name, body in re.findall(r"(\w+)\s*\(((?:[^()]|\([^()]*\))*)\)", text):
+        for key, value in variables.items():
+            body = body.replace("${%s}" % key, value)
+        words = re.findall(r'"[^"]*"|[^\s"]+', body)
+        words = [w.strip('"') for w in words]
+        if name == "set" and len(words) >= 2:
+            variables[words[0]] = " ".join(words[1:])
+        yield name, words
+
+
+class Sample:
+    def __init__(self, folder, text):
+        self.folder, self.skip = folder, ""
+        self.name, self.sources, self.links, self.flags, self.images = folder.name, [], [], [], []
+        kernel = ""
+        for name, words in commands(text):
+            if name == "find_package" and words and FOREIGN.search(words[0]):
+                self.skip = "needs " + words[0]
+            elif name == "add_executable" and not self.sources:
+                self.name = words[0]
+                self.sources = [w for w in " ".join(words[1:]).split() if w.endswith((".cu", ".cpp", ".c", ".cc"))]
+            elif name == "target_link_libraries":
+                self.links += [w for w in words[1:] if w not in ("PRIVATE", "PUBLIC", "INTERFACE")]
+            elif name == "set_target_properties" and "CUDA_SEPARABLE_COMPILATION" in words:
+                self.flags.append("-rdc=true")
+            elif name == "target_compile_features" and any("cxx_std_17" in w or "cuda_std_17" in w for w in words):
+                self.flags.append("-std=c++17")
+            elif name == "set" and words and words[0] == "CUDA_KERNEL_SOURCE":
+                kernel = words[1]
+            elif name == "set" and words and words[0] in ("CUDA_FATBIN_FILE", "CUDA_PTX_FILE"):
+                self.images.append(words[1])
+        self.images = [(pathlib.PurePath(i).name, pathlib.PurePath(kernel).name) for i in self.images if kernel]
+        for link in self.links:
+            if link in LIBRARIES or link.startswith("$<") or link == self.name:
+                continue
+            if FOREIGN.search(link) or link.startswith("CUDA::"):
+                self.skip = self.skip or "needs " + link
+        if FOREIGN.search(text) and re.search(r"OpenGL_FOUND|GLUT", text):
+            self.skip = self.skip or "needs OpenGL"
+        if not self.sources:
+            self.skip = self.skip or "no program"
+
+    def run(self, command, seconds, environment):
+        try:
+            done = subprocess.run(command, cwd=self.folder, env=environment, timeout=seconds, stdin=subprocess.DEVNULL,
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            return done.returncode, done.stdout.decode(errors="replace")
+        except subprocess.TimeoutExpired as late:
+            return None, (late.stdout or b"").decode(errors="replace")
+
+    def build(self, options, environment):
+        architecture = ["-gencode", "arch=compute_80,code=compute_80", "-Wno-deprecated-gpu-targets"]
+        common = ["-I" + str(options.samples / "Common"), "-I.", "-Iinc", "-Isrc"]
+        for image, kernel in self.images:
+            kind = "-ptx" if image.endswith(".ptx") else "-fatbin"
+            rc, out = self.run(["nvcc", *architecture, *common, kind, kernel, "-o", image], 600, environment)
+            if rc != 0:
+                return "build: " + last(out)
+        if (self.folder / ("run." + self.name)).exists() and not options.rebuild:
+            return ""
+        links = [LIBRARIES.get(link, "") for link in self.links]
+        program = self.folder / ("run." + self.name)
+        rc, out = self.run(["nvcc", *architecture, *common, *dict.fromkeys(self.flags), "-cudart", options.runtime,
+                            "-L" + str(options.build / "lib/kiln"), *self.sources, "-o", str(program),
+                            *[link for link in links if link]], 600, environment)
+        return "" if rc == 0 else "build: " + last(out)
+
+    def trial(self, options, environment):
+        if self.skip:
+            return self.name, "skipped", self.skip, 0
+        reason = self.build(options, environment)
+        if reason:
+            return self.name, "not built", reason, 0
+        begin = time.time()
+        rc, out = self.run([str(self.folder / ("run." + self.name))], options.timeout, environment)
+        (self.folder / "output.txt").write_text(out)
+        seconds = time.time() - begin
+        if rc is None:
+            return self.name, "late", "not done after %d s" % options.timeout, seconds
+        if rc == 2:
+            return self.name, "waived", last(out), seconds
+        if rc != 0:
+            return self.name, "failed", "exit %d: %s" % (rc, last(out)), seconds
+        return self.name, "verified" if VERIFIED.search(out) else "ran", "", seconds
+
+
+def last(text):
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    errors = [line for line in lines if re.search(r"error|fail|kiln", line, re.I)]
+    return (errors or lines or ["no output"])[-1 if not errors else 0][:160]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build", type=pathlib.Path)
+    parser.add_argument("samples", type=pathlib.Path)
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("--timeout", type=int, default=120)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--rebuild", action="store_true", help="build again what is built")
+    parser.add_argument("--runtime", choices=("shared", "static"), default="shared")
+    options = parser.parse_args()
+    options.build, options.samples = options.build.resolve(), options.samples.resolve()
+    environment = dict(os.environ, LD_LIBRARY_PATH=str(options.build / "lib/kiln"))
+    samples = []
+    common = options.folder.resolve() / "Common"
+    if not common.exists():
+        shutil.copytree(options.samples / "Common", common)
+    for path in sorted(options.samples.glob("Samples/*/*/CMakeLists.txt")):
+        if path.parent.parent.name in ROOMS and options.only in path.parent.name:
+            copy = options.folder.resolve() / "Samples" / path.parent.parent.name / path.parent.name
+            if not copy.exists():
+                shutil.copytree(path.parent, copy)
+            samples.append(Sample(copy, path.read_text(errors="replace")))
+    counts = {}
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        for name, state, reason, seconds in pool.map(lambda s: s.trial(options, environment), samples):
+            counts[state] = counts.get(state, 0) + 1
+            print("| %s | %s | %.1f s | %s |" % (name, state, seconds, reason.replace("|", "/")), flush=True)
+    tried = sum(n for state, n in counts.items() if state != "skipped")
+    good = counts.get("verified", 0) + counts.get("ran", 0)
+    print("%d of %d pass (%s)" % (good, tried, ", ".join("%d %s" % (n, s) for s, n in sorted(counts.items()))))
+    return 0 if tried else 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,17 @@
+/* What `kiln sim run` reads from a program's file. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "program.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    program p;
+    program_read(&p, data, size);
+    if ((p.kind == PROGRAM_DAMAGED || p.kind == PROGRAM_FOREIGN) != (p.wrong != NULL) ||
+        memchr(p.runtime, 0, sizeof p.runtime) == NULL)
+        abort();
+    return 0;
+}

@@ -1,0 +1,267 @@
+#!/usr/bin/env python3
+"""Sweeps of several processes without an MPI: the ranks are started here, and talk by socket_plugin.c.
+
+    job.py BUILD SOURCE                  the test: a few rounds of each kind
+    job.py BUILD SOURCE --rounds N [--seed S] [--size N]   N rounds in which ranks are killed, stopped and delayed
+    job.py BUILD SOURCE --pace RANKS... [--ms 500]   how near to linear RANKS ranks are, where each sample takes --ms of sleep
+
+What is held in every round: the samples are those of one process, each once, in the answer and in the store, whatever
+happened to the ranks; and where the leader was killed the same command goes on from the store."""
+import argparse
+import collections
+import json
+import os
+import pathlib
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+SPEC = """kiln: 1
+name: job
+source: job.cu
+sizes: {tiny: {N: 64}}
+buffers: {z: {type: i32, shape: [N], out: true}}
+verify: {z: {against: {variant: one}, exact: true}}
+variants:
+  plain:
+    params: {A: [1, 2, 3, 4, 5, 6], B: [1, 2, 3]}
+    launch: {kernel: job, grid: [1], block: [64], args: [z]}
+  one:
+    params: {A: [0], B: [0]}
+    launch: {kernel: job, grid: [1], block: [64], args: [z]}
+"""
+SOURCE = """extern "C" __global__ void job(int *z)
+{
+    int i = (int)threadIdx.x;
+    z[i] = 3 * i + (A - A) * B;
+}
+"""
+CONFIGURATIONS = {(0, 0)} | {(a, b) for a in range(1, 7) for b in range(1, 4)}
+
+
+def slow(build, ms):
+    """The environment in which each sample takes so much longer."""
+    return {"KILN_WORKER": str(build / "tests/planted_worker"), "KILN_PLANTED_WORKER": str(build / "tools/kiln-worker"),
+            "KILN_PLANTED_MS": str(ms)}
+
+
+class Job:
+    """The processes of one sweep, in a folder of its own."""
+
+    def __init__(self, build, folder, size, options=(), lease=20, environment=None, ranks_environment=None,
+                 device=("-d", "sim")):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="job-", dir=folder))
+        self.processes = []
+        for rank in range(size):
+            env = dict(os.environ, KILN_MPI=str(build / "tests/libkiln-test-ranks.so"), KILN_TEST_RANKS=str(self.folder),
+                       PMI_RANK=str(rank), PMI_SIZE=str(size), MPI_LOCALRANKID=str(rank), MPI_LOCALNRANKS=str(size),
+                       KILN_CACHE_DIR=str(folder / "cache"), KILN_STORE=str(folder / "samples.db"), **(environment or {}))
+            env.update({"KILN_DEVICE": "sim"}, **(ranks_environment(rank) if ranks_environment else {}))
+            out = open(self.folder / f"out{rank}", "wb")
+            err = open(self.folder / f"err{rank}", "wb")
+            command = [build / "tools/kiln", "tune", folder / "job.yaml", *device, "--json", "--jobs", "1",
+                       "--lease", str(lease), *options]
+            self.processes.append(subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=err,
+                                                   start_new_session=True))
+
+    def wait(self):
+        """The leader's exit code; all others have ended too, or are killed."""
+        code = self.processes[0].wait()
+        for process in self.processes[1:]:
+            if code != 0:
+                signal_to(process, signal.SIGKILL)
+            signal_to(process, signal.SIGCONT)
+            process.wait()
+        return code
+
+    def answer(self):
+        return json.loads((self.folder / "out0").read_text())
+
+    def errors(self, rank=0):
+        lines = (self.folder / f"err{rank}").read_text().splitlines(True)
+        return "".join(line for line in lines if "compile workers are not confined" not in line)
+
+
+def signal_to(process, number):
+    if process.poll() is None:
+        process.send_signal(number)
+
+
+def check(holds, what, job=None):
+    if not holds:
+        print("job:", what, file=sys.stderr)
+        for rank in range(len(job.processes) if job else 0):
+            print(f"--- rank {rank}, {job.processes[rank].returncode}:", job.errors(rank), sep="\n", file=sys.stderr)
+        if job:
+            print((job.folder / "out0").read_text()[-2000:], file=sys.stderr)
+        sys.exit(1)
+
+
+def stored(build, folder):
+    env = dict(os.environ, KILN_STORE=str(folder / "samples.db"))
+    lines = subprocess.run([build / "tools/kiln", "results", "job", "--json"], env=env, check=True, capture_output=True)
+    return json.loads(lines.stdout)["samples"]
+
+
+def params_of(sample):
+    return sample["params"]["A"], sample["params"]["B"]
+
+
+def check_samples(build, folder, job):
+    """Every configuration once, and right, in the answer and in the store."""
+    samples = job.answer()["samples"]
+    got = collections.Counter(params_of(s) for s in samples)
+    check(set(got) == CONFIGURATIONS and max(got.values()) == 1, f"samples: {sorted(got.items())}", job)
+    bad = [s for s in samples if s["status"] != "KILN_OK"]
+    check(not bad, f"not all worked: {bad[:1]}", job)
+    kept = collections.Counter(params_of(s) for s in stored(build, folder))
+    check(kept == got, f"in the store: {sorted(kept.items())}", job)
+    return samples
+
+
+def prepare(folder):
+    for name in ("cache", "samples.db", "samples.db-wal", "samples.db-shm"):
+        path = folder / name
+        shutil.rmtree(path, ignore_errors=True) if name == "cache" else path.unlink(missing_ok=True)
+    (folder / "job.yaml").write_text(SPEC)
+    (folder / "job.cu").write_text(SOURCE)
+
+
+def forget_samples(folder):
+    for path in folder.glob("samples.db*"):
+        path.unlink()
+
+
+# ---- rounds ----
+
+def plain(build, folder):
+    """Nothing happens; all ranks measure, and nothing is said."""
+    job = Job(build, folder, 3)
+    check(job.wait() == 0, "the sweep failed", job)
+    check_samples(build, folder, job)
+    check(all(p.returncode == 0 for p in job.processes), "a rank failed", job)
+    check(not any(job.errors(r) for r in range(3)), "something was said", job)
+
+
+def wrong_world(build, folder):
+    """Each process is alone in the MPI's world, though the launcher started two."""
+    job = Job(build, folder, 2, environment={"KILN_TEST_WORLD": "1"})
+    check(job.wait() != 0, "a mis-launch was not noticed", job)
+    check("MPICH's mpiexec started 2 tasks, but a test's sockets sees 1" in job.answer()["error"]["message"],
+          "the mis-launch is not named", job)
+
+
+def no_worker(build, folder):
+    """Ranks that cannot work say so, and nobody waits for them."""
+    forget_samples(folder)
+    job = Job(build, folder, 3, ranks_environment=lambda rank: {"KILN_DEVICE": "sim:nothing"} if rank else {}, device=())
+    check(job.wait() == 0, "the sweep failed", job)
+    check_samples(build, folder, job)
+    check("rank 1 has ended" in job.errors() and job.processes[1].returncode > 0, "the ranks' end is not said", job)
+
+
+def unlike(build, folder):
+    """Two models of devices: two sweeps, and one store."""
+    forget_samples(folder)
+    job = Job(build, folder, 5, ranks_environment=lambda rank: {"KILN_DEVICE": "sim:ampere"} if rank in (2, 4) else {},
+              device=(), options=["--log-level", "info"])
+    check(job.wait() == 0 and job.processes[2].returncode == 0, "a sweep failed", job)
+    for lead, model, others in ((0, "sim:generic", (1, 3)), (2, "sim:ampere", (4,))):
+        samples = json.loads((job.folder / f"out{lead}").read_text())["samples"]
+        check({params_of(s) for s in samples} == CONFIGURATIONS and len(samples) == len(CONFIGURATIONS),
+              f"not all were tried on {model}", job)
+        names = {model} | {f"rank {rank} ({os.uname().nodename}, {model})" for rank in others}
+        check({s["device"] for s in samples} <= names, f"devices of {model}: {sorted(s['device'] for s in samples)}", job)
+    check(len(stored(build, folder)) == 2 * len(CONFIGURATIONS), "the store does not have all", job)
+    check("rank 2 leads a sweep of its own, of 2 ranks" in job.errors(), "it is not said", job)
+
+
+def disturbed(build, folder, seed, size):
+    """Ranks are killed, and stopped for a while or for longer than their lease; now and then the leader is killed and the
+    command is given again. What is done, and when, comes from the seed; what it hits does not matter for what is held."""
+    dice = random.Random(seed)
+    forget_samples(folder)
+    if dice.random() < 0.3:
+        shutil.rmtree(folder / "cache", ignore_errors=True)
+    lease = dice.choice([1, 4])
+    environment = slow(build, dice.choice([0, 10, 40]))
+    done = collections.Counter()
+    for attempt in range(20):
+        job = Job(build, folder, size, lease=lease, environment=environment)
+        leader = attempt < 3 and dice.random() < 0.15
+        for _ in range(dice.randint(1, 3)):
+            time.sleep(dice.random() * 0.5)
+            victim = job.processes[dice.randrange(1, size)]
+            kind = dice.choice(["kill", "stop", "delay"])
+            done[kind] += victim.poll() is None
+            signal_to(victim, signal.SIGKILL if kind == "kill" else signal.SIGSTOP)
+            if kind == "delay":
+                time.sleep(dice.random() * 0.3)
+                signal_to(victim, signal.SIGCONT)
+        if leader:
+            done["leader"] += job.processes[0].poll() is None
+            signal_to(job.processes[0], signal.SIGKILL)
+        if lease > 1: # one that is stopped would hold the sweep for so long
+            time.sleep(0.2)
+            for process in job.processes:
+                signal_to(process, signal.SIGCONT)
+        code = job.wait()
+        if code == 0:
+            break
+        check(leader and code == -signal.SIGKILL, f"round {seed}: the leader ended with {code}", job)
+    check_samples(build, folder, job)
+    shutil.rmtree(job.folder)
+    return done
+
+
+def pace(build, folder, counts, ms):
+    """How near so many ranks come to a device's own pace, where it takes so long for each sample; the code is in the cache.
+    Linear: as if nothing but the device took time."""
+    for count in counts:
+        spec = SPEC.replace("A: [1, 2, 3, 4, 5, 6]", f"A: [{', '.join(map(str, range(1, count * 10 + 1)))}]")
+        (folder / "job.yaml").write_text(spec)
+        for slowly in (0, ms): # the first compiles
+            forget_samples(folder)
+            job = Job(build, folder, count if slowly else 2, options=["--no-verify", "-v", "plain", "--isolate"],
+                      environment=slow(build, ms) if slowly else None)
+            check(job.wait() == 0, "the sweep failed", job)
+        answer = job.answer()
+        seconds, made = answer["totals"]["seconds"], len(answer["samples"])
+        print(f"{count} ranks: {made} samples in {seconds:.2f} s, {made * ms / 1000 / count / seconds:.3f} of linear", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("build", type=pathlib.Path)
+    parser.add_argument("source", type=pathlib.Path)
+    parser.add_argument("--rounds", type=int)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--size", type=int, default=4)
+    parser.add_argument("--pace", type=int, nargs="+")
+    parser.add_argument("--ms", type=int, default=500)
+    given = parser.parse_args()
+    build = given.build.resolve()
+    # sockets have short names
+    with tempfile.TemporaryDirectory(prefix="kiln-job-", dir="/tmp") as name:
+        folder = pathlib.Path(name)
+        prepare(folder)
+        if given.pace:
+            pace(build, folder, given.pace, given.ms)
+            return
+        if not given.rounds:
+            plain(build, folder)
+            wrong_world(build, folder)
+            no_worker(build, folder)
+            unlike(build, folder)
+        done = collections.Counter()
+        for i in range(given.rounds or 3):
+            done += disturbed(build, folder, given.seed + i, given.size if given.rounds else 3)
+        print(f"{given.rounds or 3} rounds; ranks killed {done['kill']}, stopped {done['stop']}, delayed {done['delay']}; "
+              f"leaders killed {done['leader']}")
+
+
+main()

@@ -1,0 +1,455 @@
+/* The leader of a job against ranks that are a list of messages: programs on other machines, leases, ranks that are late or
+ * gone; all by the order of messages and a clock that the test sets. And how a launcher is recognised. */
+#include <errno.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "ranks_internal.h"
+
+#define SECOND 1000000000ull
+
+/* ---- a transport in memory ---- */
+
+typedef struct parcel {
+    int from, to;
+    size_t length;
+    char bytes[4096];
+} parcel;
+typedef struct post {
+    parcel in[64], out[256]; /* for the leader, and of it */
+    size_t in_count, in_taken, out_count, out_read;
+} post;
+
+static bool send_one(void *self, int to, const void *bytes, size_t length)
+{
+    post *p = self;
+    if (p->out_count == KILN__COUNT(p->out) || length > sizeof p->out->bytes)
+        return false;
+    parcel *made = &p->out[p->out_count++];
+    *made = (parcel){.from = 0, .to = to, .length = length};
+    memcpy(made->bytes, bytes, length);
+    return true;
+}
+
+static bool probe_one(void *self, double seconds, int *from, size_t *length)
+{
+    post *p = self;
+    (void)seconds;
+    if (p->in_taken == p->in_count)
+        return false;
+    *from = p->in[p->in_taken].from;
+    *length = p->in[p->in_taken].length;
+    return true;
+}
+
+static bool receive_one(void *self, void *bytes)
+{
+    post *p = self;
+    memcpy(bytes, p->in[p->in_taken].bytes, p->in[p->in_taken].length);
+    p->in_taken++;
+    return true;
+}
+
+static void close_all(void *self, bool together)
+{
+    (void)self;
+    (void)together;
+}
+
+/* ---- a leader of two ranks ---- */
+
+typedef struct job {
+    post post;
+    kiln_ranks *ranks;
+    char log[4096];
+} job;
+
+static void note(void *user, kiln_log_level level, const char *message)
+{
+    job *j = user;
+    (void)level;
+    size_t at = strlen(j->log);
+    snprintf(j->log + at, sizeof j->log - at, "%s\n", message);
+}
+
+static void open_job(job *j)
+{
+    kiln_error *error = NULL;
+    memset(j, 0, sizeof *j);
+    j->ranks = calloc(1, sizeof *j->ranks);
+    *j->ranks = (kiln_ranks){.lease = 10,
+                             .wake = -1,
+                             .log = {note, j},
+                             .buffer = malloc(KILN__RELAY_CHUNK),
+                             .transport = {.version = KILN__TRANSPORT_VERSION,
+                                           .size = 3,
+                                           .self = &j->post,
+                                           .send = send_one,
+                                           .probe = probe_one,
+                                           .receive = receive_one,
+                                           .close = close_all}};
+    CHECK_OK(kiln__leader_open(j->ranks, false, &error), error);
+}
+
+/* A rank says this. */
+static void say(job *j, int rank, kiln__text *text)
+{
+    parcel *made = &j->post.in[j->post.in_count++];
+    *made = (parcel){.from = rank, .length = text->length};
+    memcpy(made->bytes, text->data, text->length);
+    kiln__text_free(text);
+    *text = (kiln__text){0};
+}
+
+static void hello(job *j, int rank)
+{
+    kiln__text text = {0};
+    kiln__rank_info info;
+    memset(&info, 0, sizeof info);
+    snprintf(info.host, sizeof info.host, "node%d, Linux", rank);
+    snprintf(info.device.id, sizeof info.device.id, "cuda:%d", rank);
+    info.jobs = 4;
+    kiln__relay_write_hello(&text, &info);
+    say(j, rank, &text);
+}
+
+static void beat(job *j, int rank)
+{
+    kiln__text text = {0};
+    kiln__relay_write(&text, KILN__RELAY_BEAT, 0);
+    say(j, rank, &text);
+}
+
+static void say_data(job *j, int rank, uint64_t channel, const char *bytes)
+{
+    kiln__text text = {0};
+    kiln__relay_write_data(&text, channel, bytes, strlen(bytes));
+    say(j, rank, &text);
+}
+
+/* The next message of the leader that is no beat; its bytes stay where they are. False: there is none. */
+static bool next(job *j, int *to, kiln__relayed *message)
+{
+    kiln__rank_info info;
+    while (j->post.out_read < j->post.out_count) {
+        const parcel *at = &j->post.out[j->post.out_read++];
+        *to = at->to;
+        CHECK(kiln__relay_read(at->bytes, at->length, message, &info));
+        if (message->kind != KILN__RELAY_BEAT)
+            return true;
+    }
+    return false;
+}
+
+static void step(job *j, uint64_t now)
+{
+    while (kiln__leader_step(j->ranks, now))
+        continue;
+}
+
+static kiln__child child_of(job *j, int rank)
+{
+    return (kiln__child){.socket = -1, .pidfd = -1, .wake = -1, .place = kiln__ranks_place(j->ranks, rank)};
+}
+
+static const char *const program[] = {"kiln-worker", "--parent", "7", "--run", "1", NULL};
+
+/* ---- tests ---- */
+
+static void test_program(void)
+{
+    job j;
+    int to;
+    char got[64] = "";
+    kiln__relayed message;
+    open_job(&j);
+    hello(&j, 1);
+    hello(&j, 2);
+    step(&j, SECOND);
+    CHECK(kiln__ranks_info(j.ranks, 1) && kiln__ranks_info(j.ranks, 2) && !kiln__ranks_info(j.ranks, 0) &&
+          !kiln__ranks_info(j.ranks, 3));
+    CHECK_TEXT(kiln__ranks_place(j.ranks, 2)->name, "rank 2 (node2, cuda:2)");
+    kiln__child child = child_of(&j, 2);
+    CHECK(kiln__child_start(&child, program) == 0 && child.socket >= 0);
+    CHECK(send(child.socket, "question", 8, 0) == 8);
+    step(&j, SECOND);
+    CHECK(next(&j, &to, &message) && to == 2 && message.kind == KILN__RELAY_START);
+    uint64_t channel = message.channel;
+    CHECK_TEXT(message.arguments[0], "kiln-worker");
+    CHECK_TEXT(message.arguments[4], "1");
+    CHECK(!message.arguments[5]);
+    CHECK(next(&j, &to, &message) && to == 2 && message.kind == KILN__RELAY_DATA && message.channel == channel);
+    CHECK(message.length == 8 && memcmp(message.bytes, "question", 8) == 0);
+    CHECK(!next(&j, &to, &message));
+
+    say_data(&j, 2, channel, "ans");
+    say_data(&j, 1, channel, "not its"); /* of another rank */
+    say_data(&j, 2, channel, "wer");
+    kiln__text text = {0};
+    kiln__relay_write_ended(&text, channel, 9); /* killed */
+    say(&j, 2, &text);
+    step(&j, 2 * SECOND);
+    CHECK(recv(child.socket, got, sizeof got, 0) == 6);
+    CHECK_TEXT(got, "answer");
+    CHECK(recv(child.socket, got, sizeof got, 0) == 0); /* all that it said comes before its end */
+    CHECK(kiln__child_end_closed(&child) == 9 && child.socket == -1);
+    CHECK(!kiln__child_place_gone(&child));
+    step(&j, 2 * SECOND);
+    CHECK(!next(&j, &to, &message)); /* it has ended: nobody need end it */
+    CHECK(j.ranks->late == 1);
+    kiln_ranks_close(j.ranks);
+}
+
+static void test_ended_here(void)
+{
+    job j;
+    int to;
+    kiln__relayed message;
+    open_job(&j);
+    hello(&j, 1);
+    step(&j, SECOND);
+    kiln__child child = child_of(&j, 1), other = child_of(&j, 1);
+    CHECK(kiln__child_start(&child, program) == 0);
+    CHECK(kiln__child_end(&child) == -1);
+    CHECK(kiln__child_start(&other, program) == 0);
+    step(&j, SECOND);
+    CHECK(next(&j, &to, &message) && message.kind == KILN__RELAY_START);
+    uint64_t first = message.channel;
+    CHECK(next(&j, &to, &message) && message.kind == KILN__RELAY_END && message.channel == first);
+    CHECK(next(&j, &to, &message) && message.kind == KILN__RELAY_START && message.channel != first);
+    say_data(&j, 1, first, "late"); /* an answer to what was given up: not for the one that came after it */
+    step(&j, SECOND);
+    CHECK(kiln__child_is_gone(&other) == false);
+    CHECK(j.ranks->late == 1);
+    kiln__child_end(&other);
+    kiln_ranks_close(j.ranks);
+}
+
+static void test_lost(void)
+{
+    job j;
+    int to;
+    char byte;
+    kiln__relayed message;
+    open_job(&j);
+    hello(&j, 1);
+    hello(&j, 2);
+    step(&j, SECOND);
+    kiln__child lost = child_of(&j, 1), kept = child_of(&j, 2);
+    CHECK(kiln__child_start(&lost, program) == 0 && kiln__child_start(&kept, program) == 0);
+    step(&j, SECOND);
+    CHECK(next(&j, &to, &message) && to == 1);
+    uint64_t channel = message.channel;
+    CHECK(next(&j, &to, &message) && to == 2);
+    step(&j, 6 * SECOND);
+    beat(&j, 2);
+    step(&j, 10 * SECOND);
+    CHECK(!kiln__child_place_gone(&lost)); /* 9 of 10 seconds */
+    CHECK_TEXT(j.log, "");
+    step(&j, 12 * SECOND);
+    CHECK(kiln__child_place_gone(&lost) && !kiln__child_place_gone(&kept));
+    CHECK(recv(lost.socket, &byte, 1, MSG_DONTWAIT) == 0);
+    CHECK(recv(kept.socket, &byte, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN);
+    CHECK_TEXT(j.log,
+               "rank 1 (node1, cuda:1) has said nothing for 10 s: it is given up, and what it worked on is done by "
+               "others\n");
+    CHECK(kiln__child_start(&(kiln__child){.socket = -1, .place = lost.place}, program) == EHOSTDOWN);
+    CHECK(!next(&j, &to, &message));
+
+    say_data(&j, 1, channel, "late"); /* it was only stopped for a while: it may end, and its answer is dropped */
+    step(&j, 13 * SECOND);
+    CHECK(next(&j, &to, &message) && to == 1 && message.kind == KILN__RELAY_QUIT);
+    CHECK(recv(lost.socket, &byte, 1, MSG_DONTWAIT) == 0);
+    CHECK(kiln__child_place_gone(&lost) && j.ranks->late == 1);
+    CHECK(kiln__child_end(&lost) == -1);
+    kiln__child_end(&kept);
+    kiln_ranks_close(j.ranks);
+}
+
+static void test_never_came(void)
+{
+    job j;
+    open_job(&j);
+    hello(&j, 2);
+    step(&j, SECOND);
+    for (unsigned i = 2; i < 41; i++) { /* it may open a device for four leases */
+        beat(&j, 2);
+        step(&j, i * SECOND);
+    }
+    CHECK_TEXT(j.log, "");
+    beat(&j, 2);
+    step(&j, 42 * SECOND);
+    CHECK_TEXT(j.log, "rank 1 has said nothing for 40 s: it is given up, and what it worked on is done by others\n");
+    CHECK(!kiln__ranks_info(j.ranks, 1) && kiln__ranks_info(j.ranks, 2));
+    kiln_ranks_close(j.ranks);
+}
+
+/* Ranks of another model are led by another rank: nothing is said to them, and they are not listened to. */
+static void test_group(void)
+{
+    job j;
+    int to;
+    kiln__relayed message;
+    const uint64_t group[] = {2};
+    open_job(&j);
+    hello(&j, 1);
+    hello(&j, 2);
+    step(&j, SECOND);
+    kiln__ranks_send_away(j.ranks, group, 1);
+    step(&j, SECOND);
+    CHECK(next(&j, &to, &message) && to == 2 && message.kind == KILN__RELAY_GROUP);
+    CHECK(message.group_count == 1 && kiln__relay_group_rank(&message, 0) == 2 &&
+          kiln__relay_group_rank(&message, 1) == -1);
+    CHECK(kiln__ranks_info(j.ranks, 1) && !kiln__ranks_info(j.ranks, 2));
+    say_data(&j, 2, 1, "to its own leader");
+    beat(&j, 1);
+    step(&j, 9 * SECOND);
+    beat(&j, 1);
+    step(&j, 18 * SECOND);
+    CHECK(!next(&j, &to, &message));
+    CHECK(j.ranks->late == 0);
+    CHECK_TEXT(j.log, ""); /* its silence is no loss */
+    kiln__child child = child_of(&j, 2);
+    CHECK(kiln__child_start(&child, program) == EHOSTDOWN);
+    kiln_ranks_close(j.ranks);
+}
+
+static void test_leaves(void)
+{
+    job j;
+    kiln__text text = {0};
+    char byte;
+    open_job(&j);
+    hello(&j, 1);
+    hello(&j, 2);
+    step(&j, SECOND);
+    kiln__child child = child_of(&j, 1);
+    CHECK(kiln__child_start(&child, program) == 0);
+    kiln__relay_write(&text, KILN__RELAY_BYE, 0);
+    say(&j, 1, &text);
+    kiln__text_add(&text, "garbage of a rank", 17);
+    say(&j, 2, &text);
+    step(&j, SECOND);
+    CHECK_TEXT(j.log,
+               "rank 1 (node1, cuda:1) has ended: it is given up, and what it worked on is done by others\n"
+               "rank 2 (node2, cuda:2) sent an invalid message: it is given up, and what it worked on is done by "
+               "others\n");
+    CHECK(recv(child.socket, &byte, 1, MSG_DONTWAIT) == 0 && kiln__child_place_gone(&child));
+    kiln__child_end(&child);
+    kiln_ranks_close(j.ranks);
+}
+
+/* Every message, cut short and with each byte changed: read, or refused. */
+static void test_bytes(void)
+{
+    kiln__rank_info info, *sent = calloc(1, sizeof *sent);
+    kiln__relayed message;
+    kiln__text texts[5] = {{0}};
+    kiln__relay_write_hello(&texts[0], sent);
+    kiln__relay_write_start(&texts[1], 5, program);
+    kiln__relay_write_data(&texts[2], 6, "bytes", 5);
+    kiln__relay_write_ended(&texts[3], 7, -1);
+    kiln__relay_write_group(&texts[4], (const uint64_t[]){1, 2}, 2);
+    for (size_t i = 0; i < KILN__COUNT(texts); i++) {
+        kiln__text *text = &texts[i];
+        CHECK(kiln__relay_read(text->data, text->length, &message, &info));
+        for (size_t length = 0; length < text->length; length++) {
+            char *part = malloc(length ? length : 1);
+            memcpy(part, text->data, length);
+            CHECK(!kiln__relay_read(part, length, &message, &info));
+            free(part);
+        }
+        for (size_t at = 0; at < text->length && at < 200; at++) {
+            text->data[at] = (char)(text->data[at] ^ 0x81);
+            kiln__relay_read(text->data, text->length, &message, &info);
+            text->data[at] = (char)(text->data[at] ^ 0x81);
+        }
+        kiln__text_free(text);
+    }
+    free(sent);
+}
+
+static void forget_launchers(void)
+{
+    static const char *const names[] = {"OMPI_COMM_WORLD_RANK",
+                                        "OMPI_COMM_WORLD_SIZE",
+                                        "OMPI_COMM_WORLD_LOCAL_RANK",
+                                        "OMPI_COMM_WORLD_LOCAL_SIZE",
+                                        "PMI_RANK",
+                                        "PMI_SIZE",
+                                        "MPI_LOCALRANKID",
+                                        "MPI_LOCALNRANKS",
+                                        "SLURM_PROCID",
+                                        "SLURM_STEP_NUM_TASKS",
+                                        "SLURM_LOCALID",
+                                        "SLURM_NTASKS_PER_NODE",
+                                        "PMIX_RANK",
+                                        "PMIX_SIZE",
+                                        "PMIX_LOCAL_RANK",
+                                        "PMIX_LOCAL_SIZE"};
+    for (size_t i = 0; i < KILN__COUNT(names); i++)
+        unsetenv(names[i]);
+}
+
+static void test_launchers(void)
+{
+    kiln__launch launch;
+    forget_launchers();
+    kiln__launch_find(&launch);
+    CHECK(!launch.launcher);
+    setenv("SLURM_PROCID", "0", 1); /* a batch script, which is no step */
+    kiln__launch_find(&launch);
+    CHECK(!launch.launcher);
+    setenv("SLURM_STEP_NUM_TASKS", "1", 1);
+    kiln__launch_find(&launch);
+    CHECK(!launch.launcher);
+    setenv("SLURM_STEP_NUM_TASKS", "4", 1);
+    setenv("SLURM_PROCID", "3", 1);
+    setenv("SLURM_LOCALID", "1", 1);
+    kiln__launch_find(&launch);
+    CHECK_TEXT(launch.launcher, "Slurm's srun");
+    CHECK(launch.rank == 3 && launch.size == 4 && launch.local == 1);
+    setenv("PMI_RANK", "2", 1); /* mpiexec, whose helpers srun started */
+    setenv("PMI_SIZE", "8", 1);
+    setenv("MPI_LOCALRANKID", "0", 1);
+    kiln__launch_find(&launch);
+    CHECK_TEXT(launch.launcher, "MPICH's mpiexec");
+    CHECK(launch.rank == 2 && launch.size == 8 && launch.local == 0);
+    forget_launchers();
+    setenv("PMIX_RANK", "1", 1);
+    kiln__launch_find(&launch);
+    CHECK(launch.launcher && launch.size == 0);
+    setenv("PMIX_RANK", "x", 1);
+    kiln__launch_find(&launch);
+    CHECK(!launch.launcher);
+    forget_launchers();
+}
+
+static void test_no_plugin(void)
+{
+    kiln_ranks *ranks = NULL;
+    kiln_error *error = NULL;
+    forget_launchers();
+    kiln_ranks_options options = {.size = sizeof options, .plugin = "/nowhere/libkiln-mpi.so"};
+    CHECK(kiln_ranks_open(&options, &ranks, &error) == KILN_OK && !ranks); /* nobody started several */
+    options.required = 1;
+    CHECK(kiln_ranks_open(&options, &ranks, &error) == KILN_ERROR_NOT_FOUND && !ranks);
+    CHECK(strstr(kiln_error_message(error), "/nowhere/libkiln-mpi.so") != NULL);
+    kiln_error_free(error);
+    CHECK(kiln_ranks_count(NULL) == 0 && kiln_ranks_rank(NULL) == 0 && kiln_ranks_local(NULL) == 0);
+    kiln_ranks_close(NULL);
+}
+
+static const check_case tests[] = {
+    {"a program on another rank, its messages and its end", test_program},
+    {"a program that is ended: a late answer is dropped by its number", test_ended_here},
+    {"a rank of which nothing is heard, and which comes back", test_lost},
+    {"a rank that never comes", test_never_came},
+    {"ranks of another leader", test_group},
+    {"a rank that leaves, and one that sends garbage", test_leaves},
+    {"the bytes of a message", test_bytes},
+    {"launchers by their variables", test_launchers},
+    {"no plug-in", test_no_plugin},
+};
+KILN_SUITE("ranks", tests)

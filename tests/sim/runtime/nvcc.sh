@@ -1,0 +1,35 @@
+#!/bin/sh
+# Programs built by the stand-in for nvcc and run by `kiln sim run`: nvcc.sh KILN-FOLDER KILN. 77: there is no nvcc.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+nvcc=$1/bin/nvcc kiln=$2
+"$nvcc" --version > /dev/null 2>&1 || { echo "skipped: no nvcc of a toolkit"; exit 77; }
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder"
+
+# In two parts, which the driver links; with Kiln's static runtime inside, then with the shared one, one stream a thread.
+"$nvcc" -arch=sm_80 -rdc=true -c "$here/language.cu" -o language.o
+"$nvcc" -arch=sm_80 -rdc=true -c "$here/part.cu" -o part.o
+"$nvcc" -arch=sm_80 language.o part.o -o inside
+"$kiln" sim run --quiet ./inside > output || { cat output; exit 1; }
+grep -q '^thread 1 says hello$' output
+"$nvcc" -arch=sm_80 -cudart shared language.o part.o -o shared
+"$kiln" sim run --device h200 ./shared > output 2> errors || { cat output errors; exit 1; }
+grep -q 'CUDA runtime, libcudart.so.13, kernels with PTX; device h200' errors
+
+# Machine code alone is refused, by kiln and by the runtime, both of which say what to do.
+real=${KILN_NVCC:-$(PATH=$(printf '%s' "$PATH" | sed "s|$1/bin:||") command -v nvcc || echo /usr/local/cuda/bin/nvcc)}
+printf '__global__ void k() {} \nint main() { k<<<1, 1>>>(); return cudaGetLastError() == cudaErrorNoKernelImageForDevice; }\n' > m.cu
+if "$real" -gencode arch=compute_80,code=sm_80 -cudart shared m.cu -o machine 2> /dev/null; then
+    if "$kiln" sim run ./machine 2> errors; then exit 1; fi
+    grep -q 'machine code alone.*Compile it with PTX inside' errors
+    if LD_LIBRARY_PATH=$1 ./machine 2> errors; then exit 1; fi
+    grep -q 'no PTX, machine code only' errors
+fi
+# NVIDIA's static runtime is refused.
+if "$real" -arch=sm_80 -cudart static m.cu -o nvidia 2> /dev/null; then
+    if "$kiln" sim run ./nvidia 2> errors; then exit 1; fi
+    grep -q "NVIDIA's static CUDA runtime is inside" errors
+fi
+echo "nothing wrong"

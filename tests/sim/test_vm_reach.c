@@ -1,0 +1,111 @@
+/* What kernels can access beyond what was allocated: the rest of a granule, as on a GPU. Checks report it. */
+#include "check_bench.h"
+
+#define HEAD ".version 8.0\n.target sm_90\n.address_size 64\n"
+#define KERNEL(body)                                                                                                   \
+    HEAD ".visible .entry k(.param .u64 p)\n{\n.reg .pred %p<4>;\n.reg .b32 %r<16>;\n.reg .b64 %rd<8>;\n"              \
+         ".shared .align 16 .b8 s[100];\nld.param.u64 %rd1, [p];\nmov.u32 %r1, 7;\n" body "ret;\n}\n"
+
+/* One thread, and an allocation of 100 bytes, which holds 0, 1, 2, ... as words. */
+static vm_fault_kind reach(const char *text, uint32_t word[25])
+{
+    vm_bench b = vm_bench_text(text, strlen(text), (vm_limits){.threads = 1});
+    uint64_t data = vm_alloc(b.device, 100);
+    uint32_t *host = vm_pointer(b.device, data, 100);
+    for (uint32_t k = 0; k < 25; k++)
+        host[k] = k;
+    vm_fault_kind kind = vm_bench_try(&b, "k", 1, 1, &data, 0);
+    memcpy(word, host, 100);
+    vm_bench_end(&b);
+    return kind;
+}
+
+static void granules(void)
+{
+    static const struct {
+        const char *text;
+        vm_fault_kind kind;
+    } cases[] = {
+        {KERNEL("st.global.u32 [%rd1+508], %r1;\n"), VM_OK},
+        {KERNEL("ld.global.v4.u32 {%r2,%r3,%r4,%r5}, [%rd1+96];\nst.global.u32 [%rd1], %r2;\n"), VM_OK},
+        {KERNEL("atom.global.add.u32 %r2, [%rd1+508], %r1;\n"), VM_OK},
+        {KERNEL("ld.u32 %r2, [%rd1+104];\n"), VM_OK},
+        {KERNEL("ld.global.u32 %r2, [%rd1+512];\n"), VM_FAULT_ADDRESS},
+        {KERNEL("atom.global.add.u32 %r2, [%rd1+512], %r1;\n"), VM_FAULT_ADDRESS},
+        {KERNEL("ld.global.u32 %r2, [%rd1+-4];\n"), VM_FAULT_ADDRESS},
+        {KERNEL("st.shared.u32 [s+124], %r1;\nld.shared.u32 %r2, [s+124];\nst.global.u32 [%rd1], %r2;\n"), VM_OK},
+        {KERNEL("st.shared.u32 [s+128], %r1;\n"), VM_FAULT_ADDRESS},
+        {KERNEL("atom.shared.add.u32 %r2, [s+128], %r1;\n"), VM_FAULT_ADDRESS},
+    };
+    for (size_t k = 0; k < KILN__COUNT(cases); k++) {
+        uint32_t word[25];
+        vm_fault_kind kind = reach(cases[k].text, word);
+        CU_ASSERT_EQUAL(kind, cases[k].kind);
+        if (kind != cases[k].kind)
+            fprintf(stderr, "%s", cases[k].text);
+        CU_ASSERT_EQUAL(word[0], k == 1 ? 24 : k == 7 ? 7 : 0);
+    }
+}
+
+/* Under checks each is a finding; a load gets the bytes that are there, and the kernel goes on. */
+static void checked(void)
+{
+    static const char text[] = HEAD
+        ".visible .entry k(.param .u64 in, .param .u64 out, .param .u64 raw, .param .u32 n)\n{\n.reg .b32 %r<8>;\n"
+        ".reg .b64 %rd<8>;\nld.param.u64 %rd1, [raw];\nld.param.u64 %rd2, [out];\n"
+        "ld.global.v4.u32 {%r2,%r3,%r4,%r5}, [%rd1+96];\nst.global.u32 [%rd1+100], %r2;\n"
+        "st.global.v2.u32 [%rd2], {%r2,%r3};\nret;\n}\n";
+    check_bench b = check_bench_new(text, sizeof text - 1);
+    b.params.raw = vm_alloc(b.device, 100);
+    uint32_t *host = vm_pointer(b.device, b.params.raw, 100);
+    for (uint32_t k = 0; k < 25; k++)
+        host[k] = k + 1;
+    CU_ASSERT_EQUAL(check_bench_run(&b, "k", 1, 1, 0), VM_OK);
+    CU_ASSERT_EQUAL(vm_check_count(b.check), 2);
+    for (size_t k = 0; k < vm_check_count(b.check); k++)
+        CU_ASSERT_EQUAL(vm_check_at(b.check, k)->kind, KILN_CHECK_BOUNDS);
+    const uint32_t *out = vm_pointer(b.device, b.params.out, 8);
+    CU_ASSERT_EQUAL(out[0], 25);
+    CU_ASSERT_EQUAL(out[1], 0xa5a5a5a5);
+    CU_ASSERT_EQUAL(check_bench_run(&b, "k", 1, 1, 0), VM_OK);
+    check_bench_end(&b);
+}
+
+/* A texture of 8 texels of 4 bytes in linear memory, fetched by `threads` threads. */
+static void fetched(uint32_t threads, size_t findings)
+{
+    static const char text[] = HEAD
+        ".visible .entry k(.param .u64 in, .param .u64 out, .param .u64 raw, .param .u32 n)\n{\n.reg .b32 %r<8>;\n"
+        ".reg .b64 %rd<8>;\nld.param.u64 %rd1, [raw];\nld.param.u64 %rd2, [out];\nmov.u32 %r1, %tid.x;\n"
+        "tex.1d.v4.u32.s32 {%r2,%r3,%r4,%r5}, [%rd1, {%r1}];\nmul.wide.u32 %rd3, %r1, 4;\nadd.u64 %rd2, %rd2, %rd3;\n"
+        "st.global.u32 [%rd2], %r2;\nret;\n}\n";
+    check_bench b = check_bench_new(text, sizeof text - 1);
+    const vm_texture linear = {.image = {.address = b.params.in,
+                                         .format = VM_U32,
+                                         .channels = 1,
+                                         .dims = 1,
+                                         .level_count = 1,
+                                         .levels = {{.size = {8, 1, 1}, .pitch = 32, .slice = 32}}},
+                               .integer = true};
+    b.params.raw = 1u << 8 | 1;
+    CU_ASSERT_TRUE(vm_texture_add(b.device, b.params.raw, &linear));
+    CU_ASSERT_EQUAL(check_bench_run(&b, "k", 1, threads, 0), VM_OK);
+    const uint32_t *out = vm_pointer(b.device, b.params.out, 48);
+    for (uint32_t k = 0; k < 12; k++)
+        CU_ASSERT_EQUAL(out[k], k < 8 && k < threads ? k : 0);
+    CU_ASSERT_EQUAL(vm_check_count(b.check), findings);
+    for (size_t k = 0; k < vm_check_count(b.check); k++) {
+        const kiln_check_finding *f = vm_check_at(b.check, k);
+        CU_ASSERT(f->kind == KILN_CHECK_BOUNDS && !f->note && f->at.thread[0] == 8 && f->count == threads - 8);
+    }
+    check_bench_end(&b);
+}
+
+static void textures(void)
+{
+    fetched(8, 0);
+    fetched(12, 1);
+}
+
+static const check_case cases[] = {{"granules", granules}, {"checked", checked}, {"textures", textures}};
+KILN_SUITE("vm reach", cases)

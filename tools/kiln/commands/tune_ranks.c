@@ -1,0 +1,77 @@
+/* tune_ranks.c - kiln tune as one process of a job that mpirun or srun started: rank 0 sweeps, the others work for it. */
+#include <signal.h>
+#include <string.h>
+
+#include "tune.h"
+
+/* The process's own GPU: the first for the first process of a machine, and so on. Where the launcher shows each process one
+ * GPU alone, it is that. */
+static int choose_device(cli *c)
+{
+    if (c->args.device || cli_usual_device())
+        return 0;
+    kiln_error *error = NULL;
+    kiln_engine *engine = c->engine;
+    cli_devices list;
+    size_t gpus = 0;
+    c->engine = NULL;
+    int code = cli_engine(c);
+    if (!code && cli_list_devices(c, &list, &error) != KILN_OK)
+        code = cli_error(c, error);
+    for (size_t i = 0; !code && i < list.count; i++)
+        gpus += !list.items[i].simulated;
+    kiln_engine_close(c->engine);
+    c->engine = engine;
+    if (gpus)
+        c->args.device = cli_printf("cuda:%zu", (size_t)kiln_ranks_local(c->ranks) % gpus);
+    return code;
+}
+
+/* Until the sweep is over, or this rank leads one. */
+static int serve(cli *c)
+{
+    kiln_error *error = NULL;
+    signal(SIGINT, SIG_IGN); /* a terminal sends it to all; rank 0 ends the job */
+    int code = cli_engine(c);
+    if (!code && kiln_ranks_serve(c->ranks, c->engine, &error) != KILN_OK)
+        code = cli_error(c, error);
+    signal(SIGINT, SIG_DFL);
+    kiln_engine_close(c->engine); /* a leader's is another one */
+    c->engine = NULL;
+    return code;
+}
+
+bool tune_join(cli *c, int *code)
+{
+    kiln_error *error = NULL;
+    const kiln_ranks_options options = {.size = sizeof options,
+                                        .required = c->args.mpi,
+                                        .lease = c->args.lease,
+                                        .log = cli_log,
+                                        .log_user = cli_log_to(c)};
+    *code = 0;
+    if (c->args.mpi && c->args.no_mpi) {
+        *code = cli_usage(c, "--mpi and --no-mpi exclude each other");
+        return true;
+    }
+    if (c->args.no_mpi)
+        return false;
+    if (kiln_ranks_open(&options, &c->ranks, &error) != KILN_OK) {
+        *code = cli_exit_code(kiln_error_status(error));
+        cli_fail(c, kiln_error_status(error), "%s; --no-mpi sweeps in each process alone", kiln_error_message(error));
+        kiln_error_free(error);
+        return true;
+    }
+    if (!c->ranks)
+        return false;
+    const char *device = c->args.device;
+    if (device && (strcmp(device, "all") == 0 || strchr(device, ',')))
+        *code = cli_usage(c, "each of several processes measures on one device: leave out --device, or name one");
+    else if (c->args.no_isolate)
+        *code = cli_usage(c, "several processes measure in further ones: --no-isolate is not possible");
+    else
+        *code = choose_device(c);
+    if (!*code && kiln_ranks_rank(c->ranks) > 0)
+        *code = serve(c);
+    return *code || kiln_ranks_rank(c->ranks) > 0;
+}
