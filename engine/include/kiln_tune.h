@@ -93,6 +93,9 @@ typedef struct kiln_store kiln_store;
  * `stop_early_above` of `run` itself. */
 #define KILN_TUNE_NO_STOP_EARLY 2u
 #define KILN_TUNE_NO_FINALS 4u /* do not measure the fastest again */
+/* With `ranks` of kiln_options: only the other ranks measure, on devices of the same model as the engine's.
+ * KILN_ERROR_ARGUMENT without ranks or with `devices`; KILN_ERROR_DEVICE: no other rank has such a device. */
+#define KILN_TUNE_LEAD_ONLY 8u
 
 typedef struct kiln_tune_options {
     size_t size;                 /* sizeof(kiln_tune_options) */

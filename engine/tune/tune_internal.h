@@ -59,8 +59,8 @@ typedef struct kiln__sites {
     size_t count;
     const char *here; /* this machine */
 } kiln__sites;
-/* Those of the options, or the engine's; then those of the other ranks, which it waits for. All are of one model, as times
- * of different models cannot be compared. In the arena, which with engine and options outlives it. */
+/* Those of the options, or the engine's unless it only leads; then those of the other ranks, which it waits for. All are of
+ * one model, as times of different models cannot be compared. In the arena, which with engine and options outlives it. */
 kiln_status kiln__sites_find(kiln_engine *engine, const kiln_tune_options *options, kiln__arena *arena,
                              kiln__sites *sites, kiln_error **error);
 /* Compiles at once, of all machines. */

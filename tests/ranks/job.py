@@ -189,6 +189,19 @@ def unlike(build, folder):
     check("rank 2 leads a sweep of its own, of 2 ranks" in job.errors(), "it is not said", job)
 
 
+def lead_only(build, folder):
+    """Rank 0 measures nothing; without another rank that can, it says so."""
+    forget_samples(folder)
+    job = Job(build, folder, 3, options=["--lead-only"])
+    check(job.wait() == 0, "the sweep failed", job)
+    names = {s["device"].split(" (")[0] for s in check_samples(build, folder, job)}
+    check(names <= {"rank 1", "rank 2"}, f"measured on {names}", job)
+    job = Job(build, folder, 2, ranks_environment=lambda rank: {"KILN_DEVICE": "sim:ampere"} if rank else {}, device=(),
+              options=["--lead-only"])
+    check(job.wait() != 0, "nobody was there to measure, and nothing was said", job)
+    check("no other rank has a device of its model" in job.answer()["error"]["message"], "it is not said why", job)
+
+
 def disturbed(build, folder, seed, size):
     """Ranks are killed, and stopped for a while or for longer than their lease; now and then the leader is killed and the
     command is given again. What is done, and when, comes from the seed; what it hits does not matter for what is held."""
@@ -267,6 +280,7 @@ def main():
             no_worker(build, folder, leader_last=False)
             no_worker(build, folder, leader_last=True)
             unlike(build, folder)
+            lead_only(build, folder)
         done = collections.Counter()
         for i in range(given.rounds or 3):
             done += disturbed(build, folder, given.seed + i, given.size if given.rounds else 3)

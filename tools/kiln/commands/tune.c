@@ -71,7 +71,7 @@ static int make_options(cli *c, tune_view *view, kiln_run_options *run, kiln_tun
         .callback = on_progress,
         .user = view,
         .flags = (args->fresh ? KILN_TUNE_FRESH : 0) | (args->no_early_stop ? KILN_TUNE_NO_STOP_EARLY : 0) |
-                 (args->no_finals ? KILN_TUNE_NO_FINALS : 0),
+                 (args->no_finals ? KILN_TUNE_NO_FINALS : 0) | (args->lead_only ? KILN_TUNE_LEAD_ONLY : 0),
         .finalists = args->finalists < UINT32_MAX ? (unsigned)args->finalists : UINT32_MAX,
         .strategy = args->strategy,
         .seed = args->seed,
@@ -351,6 +351,8 @@ static const cli_option ranks_options[] = {
      "Sweep in this process alone, whatever started it."},
     {"lease", 0, CLI_NUMBER, CLI_OPTION_FIELD(lease), "SECONDS", CLI_NOTHING, NULL,
      "Give up a process of which nothing was heard for so long; others do its work. Default: 30."},
+    {"lead-only", 0, CLI_FLAG, CLI_OPTION_FIELD(lead_only), NULL, CLI_NOTHING, NULL,
+     "Rank 0 searches, compiles and keeps the samples, and leaves all measuring to the other ranks: start one more of them."},
 };
 static const cli_group ranks_group = {"Many machines", ranks_options, CLI_COUNT(ranks_options)};
 
