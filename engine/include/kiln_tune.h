@@ -133,8 +133,8 @@ typedef struct kiln_tune_options {
     const char *const *objectives; /* what to optimise; NULL: "time". Each is an expression (engine/expr/README.md) over
                                       what was measured (time and compile in seconds, gflops, gbs, roofline; energy in
                                       joules and power in watts, which imply KILN_RUN_ENERGY; error, the answer's
-                                      largest, in units of the tolerance), the spec's metrics, params, lets, sizes and
-                                      device.*. "min:" or "max:" stands before it; without, gflops, gbs and roofline are
+                                      largest, in units of the tolerance; median_error and p999_error), the spec's
+                                      metrics, params, lets, sizes and device.*. "min:" or "max:" stands before it; without, gflops, gbs and roofline are
                                       maximised and all others minimised. The ranking goes by the first. A strategy
                                       minimises their geometric mean, with 1 / value for those that are maximised */
     size_t objective_count;

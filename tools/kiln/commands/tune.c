@@ -312,7 +312,7 @@ static const cli_option options[] = {
      "For --stagnation: better means by more than this share of the best. Default: 0.01."},
     {"objective", 0, CLI_LIST, CLI_OPTION_FIELD(objectives), "EXPR", CLI_NOTHING, NULL,
      "What to optimise: time, gflops, gbs, roofline, energy, power, compile, error (the answer's largest, in units of the "
-     "tolerance), a metric of the spec, or an expression of these, params and sizes, with min: or max: before it. Repeatable: then the Pareto front is shown, "
+     "tolerance), median_error, p999_error (of 99.9 % of its elements), a metric of the spec, or an expression of these, params and sizes, with min: or max: before it. Repeatable: then the Pareto front is shown, "
      "ranked by the first. Default: time."},
     {"strategy", 0, CLI_TEXT, CLI_OPTION_FIELD(strategy), "NAME", CLI_NOTHING, NULL,
      "How to search; `kiln compare-strategies` lists all. Default: surrogate if there is a limit, else exhaustive, "
