@@ -204,6 +204,7 @@ bool vm_check_begin(vm_run_state *run)
         check->time = 1;
     }
     check->launch = check->time;
+    vm_check_known(check);
     check->launch_flight = check->flight;
     check->told = false;
     vm_check_tick(check);

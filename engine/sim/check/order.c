@@ -81,7 +81,7 @@ void vm_check_block_start(vm_block *block)
         if (c->lanes)
             memset(c->lanes, 0, VM_LANES * VM_LANES * sizeof *c->lanes);
         /* A launched kernel knows everything before its launch, and never runs at the same time as its launcher. */
-        *c = (vm_clock){.horizon = block->runner->run->launcher ? b->base : check->launch,
+        *c = (vm_clock){.horizon = block->runner->run->launcher ? b->base : check->known,
                         .full = b->base,
                         .synced = b->base,
                         .lanes = c->lanes,
@@ -132,6 +132,8 @@ bool vm_check_before(const vm_warp *w, const vm_mark *s, uint32_t lane, bool sha
         return vm_flight_before(w, s->insn, s->who % VM_LANES, lane, false);
     if (s->stamp <= c->horizon)
         return true;
+    if (!shared && s->stamp <= check_of(w)->launch)
+        return !vm_check_is_concurrent(check_of(w), s->stamp);
     if (s->block != (uint32_t)w->block->number) {
         const vm_cluster *cluster = w->block->cluster;
         uint32_t rank = cluster->size > 1 ? rank_of(cluster, s->block) : cluster->size;

@@ -128,7 +128,9 @@ struct sim_context {
     struct sim_context *next;      /* list of the contexts from cuCtxCreate */
     struct sim_counting *counting; /* count.c; NULL: launches are not counted */
     struct vm_check *check;        /* check.c; NULL: nothing is checked */
-    bool check_shown;              /* findings go to standard error: requested by the environment */
+    struct sim_order *order;       /* of its streams' work (stream/order.c); NULL until there is checked work */
+    void (*order_end)(sim_context *context); /* frees it */
+    bool check_shown;                        /* findings go to standard error: requested by the environment */
     uint64_t id;
     unsigned flags, attached;    /* attached: by cuCtxAttach, beyond the first use */
     size_t limits[CU_LIMIT_MAX]; /* stored and reported; only those of the heap of malloc() and of pending
@@ -168,6 +170,7 @@ typedef struct sim_stream {
     sim_object object;
     unsigned flags;
     int priority;
+    uint32_t lane;               /* in sim_order; 0: none yet */
     struct sim_capture *capture; /* the capture in which it takes part */
     struct sim_node **tips;      /* what the next captured node will depend on */
     size_t tip_count, tip_capacity;
@@ -213,6 +216,7 @@ typedef struct sim_event {
     uint64_t capture; /* in which it was last recorded; 0: none */
     uint64_t *tips;   /* and the nodes that it marks */
     size_t tip_count, tip_capacity;
+    uint32_t *known; /* sim_order: the work that it marks; NULL: none */
 } sim_event;
 
 /* A new object of `size` bytes in `context`, with a handle; NULL: out of memory. Under the state lock. */

@@ -510,6 +510,8 @@ static void context_close(sim_context *context)
             sim_object_free(context, object);
         object = context->objects;
     }
+    if (context->order)
+        context->order_end(context);
     vm_device_free(context->device);
     vm_check_free(context->check);
     *context = (sim_context){0};

@@ -238,8 +238,11 @@ CUresult sim_cuGraphLaunch(CUgraphExec handle, CUstream stream)
     if (result != CUDA_SUCCESS)
         return sim_end_work(context, result);
     exec->busy = true;
+    sim_order_begin(context, stream);
     result = run_steps(&context, exec);
     if (context) {
+        sim_order_end(context);
+        sim_order_guard(context);
         exec->busy = false;
         if (exec->doomed)
             exec_close(context, exec);

@@ -66,6 +66,8 @@ CUresult sim_cuMemFree(CUdeviceptr pointer)
         vm_check_host_free(context->device, pointer);
         result = CUDA_ERROR_INVALID_VALUE;
     }
+    if (result == CUDA_SUCCESS)
+        sim_order_waited_all(context);
     return sim_end_work(context, result);
 }
 
@@ -186,6 +188,7 @@ CUresult sim_fill_run(sim_context *context, const CUDA_MEMSET_NODE_PARAMS_v2 *to
     uint32_t value = to->value;
     for (size_t y = 0; y < to->height; y++) {
         unsigned char *line = target + y * (to->height > 1 ? to->pitch : 0);
+        sim_order_touch(context, "the host's fill", to->dst + (uint64_t)(line - target), row, true);
         if (size == 1)
             memset(line, (int)(value & 0xff), row);
         else

@@ -69,6 +69,14 @@ static CUresult find_corner(corner *at, const box *size, unsigned char **first)
     return *first ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
+/* Tells the checks of one row of the box. */
+static void touch(const corner *at, const box *size, size_t z, size_t y)
+{
+    if (at->side.type != CU_MEMORYTYPE_ARRAY)
+        sim_order_touch(at->side.context, "the host's copy", at->side.address + (z * at->rows + y) * at->pitch,
+                        size->width, at->side.write);
+}
+
 static CUresult move(corner *to, corner *from, const box *size)
 {
     if (size->width == 0 || size->height == 0 || size->depth == 0)
@@ -80,8 +88,11 @@ static CUresult move(corner *to, corner *from, const box *size)
     if (result != CUDA_SUCCESS)
         return result;
     for (size_t z = 0; z < size->depth; z++)
-        for (size_t y = 0; y < size->height; y++)
+        for (size_t y = 0; y < size->height; y++) {
+            touch(to, size, z, y);
+            touch(from, size, z, y);
             memmove(target + (z * to->rows + y) * to->pitch, source + (z * from->rows + y) * from->pitch, size->width);
+        }
     if (size->height == 1 && size->depth == 1)
         sim_side_copied(&to->side, &from->side, size->width);
     return CUDA_SUCCESS;
@@ -138,6 +149,14 @@ CUresult sim_copy_run(sim_context *context, const sim_op *op)
         what->dstMemoryType != CU_MEMORYTYPE_HOST)
         sim_estimate_bytes((uint64_t)what->WidthInBytes * what->Height * what->Depth * 2);
     return result;
+}
+
+bool sim_copy_waits(const sim_context *context, CUstream stream, const sim_op *op)
+{
+    const CUDA_MEMCPY3D *what = &op->what.memcpy.copyParams;
+    return sim_is_legacy(stream) ||
+           (what->srcMemoryType == CU_MEMORYTYPE_HOST && !sim_host_at(context, (uintptr_t)what->srcHost)) ||
+           (what->dstMemoryType == CU_MEMORYTYPE_HOST && !sim_host_at(context, (uintptr_t)what->dstHost));
 }
 
 /* Whether the memory of that side exists, or will be allocated by a graph. */

@@ -161,9 +161,10 @@ static vm_allocation *allocate(vm_device *device, placing how, uint64_t address,
         return NULL;
     uint64_t host_align = how == PLACE_HOST ? PAGE : HOST_ALIGN;
     const uint64_t reach = how == PLACE_NEW ? (bytes + GRANULE - 1) / GRANULE * GRANULE : bytes;
+    const uint64_t room = how == PLACE_HOST ? (bytes + PAGE - 1) / PAGE * PAGE : reach; /* its pages are its own */
     pthread_rwlock_wrlock(&device->lock);
     if (!counts || bytes <= device->limits.memory - device->used)
-        made->raw = kiln__alloc(device->mem, (size_t)(reach + host_align));
+        made->raw = kiln__alloc(device->mem, (size_t)(room + host_align));
     bool placed = made->raw != NULL;
     if (placed) {
         made->host = (unsigned char *)(((uintptr_t)made->raw + host_align - 1) & ~(uintptr_t)(host_align - 1));
