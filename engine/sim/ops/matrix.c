@@ -82,7 +82,7 @@ void vm_op_ldmatrix(vm_warp *w, const vm_code *i, uint32_t m)
     bool tall = i->c & BYTES && i->c & TRANSPOSED; /* m16n16: sixteen rows and two registers a matrix */
     unsigned rows_each = tall ? 16 : 8, rows = rows_each * i->count;
     unsigned char tile[32][16];
-    uint32_t have = vm_gather(w, i, m, VM_ALL);
+    uint32_t have = vm_gather(w, i, m);
     if (!have)
         return;
     for (uint32_t lane = 0; lane < rows; lane++) {
@@ -119,7 +119,7 @@ void vm_op_stmatrix(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const uint32_t *slots = i->extra;
     bool bytes = i->c & BYTES; /* m16n8: sixteen bytes a row of the transposed matrix, one register a matrix */
-    uint32_t have = vm_gather(w, i, m, VM_ALL);
+    uint32_t have = vm_gather(w, i, m);
     if (!have)
         return;
     for (unsigned row = 0; row < 8u * i->count; row++) {
@@ -141,7 +141,7 @@ void vm_op_stmatrix(vm_warp *w, const vm_code *i, uint32_t m)
 
 void vm_op_movmatrix(vm_warp *w, const vm_code *i, uint32_t m)
 {
-    uint32_t have = vm_gather(w, i, m, VM_ALL), from[VM_LANES];
+    uint32_t have = vm_gather(w, i, m), from[VM_LANES];
     if (!have)
         return;
     memcpy(from, vm_r32(w, i->a), sizeof from);
@@ -208,7 +208,7 @@ static void wmma_move(vm_warp *w, const vm_code *i, uint32_t m, bool write)
 {
     const vm_matrix *x = i->extra;
     const vm_fragment *f = &x->d;
-    uint32_t have = vm_gather(w, i, m, VM_ALL);
+    uint32_t have = vm_gather(w, i, m);
     if (!have)
         return;
     const vm_tile t = vm_tile_of(w, i, (uint32_t)__builtin_ctz(have));
