@@ -220,11 +220,11 @@ void vm_check_block_start(vm_block *block);
 void vm_check_block_free(vm_block *block);
 /* Before an instruction executes: the lanes that may execute it. The others get poison. */
 uint32_t vm_check_insn(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_check_met(vm_warp *w, const vm_code *i, uint32_t lanes); /* all lanes of a warp operation have arrived */
-void vm_check_open(vm_block *block, uint32_t barrier);           /* it is complete; the paths still wait */
-void vm_check_stuck(vm_block *block);                            /* lanes wait at reconvergence points */
-void vm_check_deadlock(vm_block *block);                         /* no warp will ever continue */
-void vm_check_children(vm_block *block);                         /* the work that it launched has run */
+void vm_check_met(vm_warp *w, const vm_code *i, uint32_t m, const vm_meeting *meeting); /* vm_hooks.met */
+void vm_check_open(vm_block *block, uint32_t barrier); /* it is complete; the paths still wait */
+void vm_check_stuck(vm_block *block);                  /* lanes wait at reconvergence points */
+void vm_check_deadlock(vm_block *block);               /* no warp will ever continue */
+void vm_check_children(vm_block *block);               /* the work that it launched has run */
 void vm_check_outside(vm_warp *w, const vm_code *i, uint32_t lane, int64_t at, uint32_t size, bool linear);
 void vm_check_malloced(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t address);
 vm_shadow *vm_shadow_new(vm_check *check, uint64_t bytes, bool written);
