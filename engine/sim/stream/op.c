@@ -286,11 +286,13 @@ static CUresult run_record(sim_context *context, CUevent handle)
     event->recorded = true;
     event->capture = 0;
     event->clock_ns = sim_clock(context);
+    sim_program_record(context, event);
     return CUDA_SUCCESS;
 }
 
-CUresult sim_op_run(sim_context **context, const sim_op *op)
+CUresult sim_op_run(sim_context **context, CUstream stream, const sim_op *op)
 {
+    sim_program_stream(sim_stream_noted(*context, stream), stream == SIM_WAITS);
     switch (op->what.type) {
     case CU_GRAPH_NODE_TYPE_KERNEL: return sim_kernel_run(*context, op);
     case CU_GRAPH_NODE_TYPE_MEMCPY: return sim_copy_run(*context, op);
@@ -316,7 +318,7 @@ CUresult sim_submit(sim_context **context, CUstream stream, sim_op *op, sim_node
     if (result != CUDA_SUCCESS)
         return result;
     if (!capturing)
-        return sim_op_run(context, op);
+        return sim_op_run(context, stream, op);
     result = sim_op_check(*context, op);
     return result == CUDA_SUCCESS ? sim_capture_op(*context, capturing, op, captured) : result;
 }
