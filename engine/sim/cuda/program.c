@@ -341,8 +341,10 @@ static unsigned track_of(const sim_context *context, sim_stream *stream)
     kiln__text_printf(&text,
                       "{\"name\": \"thread_name\", \"ph\": \"M\", \"pid\": %ld, \"tid\": %u, \"args\": {\"name\": ",
                       (long)program.process, track);
-    if (stream)
-        kiln__text_printf(&text, "\"stream %u%s\"}}", track, context->next ? " (of another context)" : "");
+    if (stream && context->id == 1)
+        kiln__text_printf(&text, "\"stream %u\"}}", track);
+    else if (stream)
+        kiln__text_printf(&text, "\"stream %u of context %llu\"}}", track, (unsigned long long)context->id);
     else
         kiln__text_puts(&text, "\"default stream\"}}");
     sim_journal_add(&program.trace, &text);
