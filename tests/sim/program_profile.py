@@ -63,6 +63,14 @@ for way, code in ("_exit", 3), ("abort", -signal.SIGABRT), ("kill", -signal.SIGK
     done, report = profile(way, "5")
     check(f"{way}: {done}", done.returncode == code and report["processes"][0]["kernels"][0]["calls"] == 5)
     check(f"{way}: {report}", report["signal"] == (-code if code < 0 else None))
+# A signal that reaches kiln alone is the program's too.
+waiting = subprocess.Popen([KILN, "sim", "run", "--quiet", "--profile", "--json", PROGRAM, "wait", "4"], env=os.environ,
+                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+first = waiting.stdout.readline()
+waiting.send_signal(signal.SIGTERM)
+_, text = waiting.communicate()
+check(f"SIGTERM: {first} {text}", first == "the answer is right\n" and waiting.returncode == -signal.SIGTERM and
+      json.loads(text)["processes"][0]["kernels"][0]["calls"] == 4)
 done = run("abort", options=("--profile",))
 check(f"text: {done.stderr}", done.returncode == -signal.SIGABRT and "ended with signal 6" in done.stderr and
       "twice" in done.stderr and "NVIDIA H200 (simulated)" in done.stderr)
