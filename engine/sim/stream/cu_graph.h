@@ -81,7 +81,10 @@ void sim_op_free(sim_context *context, sim_op *op);
 /* Puts `op` into the stream: runs it, or captures it, then the graph takes ownership of its memory. Under both locks;
  * *context is NULL afterwards if it ended while a host function was running. */
 CUresult sim_submit(sim_context **context, CUstream stream, sim_op *op, sim_node **captured);
-CUresult sim_op_run(sim_context **context, const sim_op *op);
+CUresult sim_op_run(sim_context **context, CUstream stream, const sim_op *op);
+
+/* The stream for the profile of a program (program.c): NULL also if nobody asks for one. */
+sim_stream *sim_stream_noted(sim_context *context, CUstream stream);
 
 /* The parts of it, in the files for each kind. */
 CUresult sim_kernel_make(sim_context *context, const CUDA_KERNEL_NODE_PARAMS *what, sim_op *op);

@@ -143,8 +143,11 @@ static CUresult run(sim_context *context, const sim_function *function, const sh
     uint64_t threads = (uint64_t)launch->block[0] * launch->block[1] * launch->block[2];
     const uint32_t resident = (uint32_t)sim_blocks_per_sm(function, threads, launch->shared);
     const uint64_t size = (uint64_t)what.cluster[0] * what.cluster[1] * what.cluster[2];
-    sim_estimate_launch(function, resident, size > 1 ? size * sim_resident_clusters(resident, size) : 0, &what, &watch,
-                        &estimate);
+    sim_noted noted;
+    sim_timed timed;
+    sim_program_launch(function, resident, &what, &watch, &noted);
+    sim_estimate_launch(function, resident, size > 1 ? size * sim_resident_clusters(resident, size) : 0, &what,
+                        noted.estimated, &watch, &estimate);
     what.watch = watch.profile || watch.trace || watch.checks ? &watch : NULL;
     what.hooks = what.watch ? &vm_watch_hooks : NULL;
     vm_counters counters = {0};
@@ -153,7 +156,8 @@ static CUresult run(sim_context *context, const sim_function *function, const sh
     sim_pause(); /* `work` stays held, so nothing that the kernel uses can be freed */
     vm_fault_kind kind = vm_run(context->device, &what, &counters, &fault);
     sim_resume();
-    sim_estimate_ran(context, &estimate, kind == VM_OK);
+    sim_estimate_ran(context, &estimate, kind == VM_OK, &timed);
+    sim_program_ran(context, &noted, kind == VM_OK, &timed);
     sim_count_ran(context, function, &counters);
     sim_count_work(kiln__now_ns() - start, counters.warp_instructions);
     if (kind == VM_OK)

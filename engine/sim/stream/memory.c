@@ -195,7 +195,7 @@ CUresult sim_fill_run(sim_context *context, const CUDA_MEMSET_NODE_PARAMS_v2 *to
             for (size_t i = 0; i < row; i += size)
                 memcpy(line + i, &value, size); /* its low bytes: the host is little-endian, as the device is */
     }
-    sim_estimate_bytes((uint64_t)row * to->height);
+    sim_estimate_bytes(context, SIM_LANE_ON_DEVICE, "fill", (uint64_t)row * to->height);
     return CUDA_SUCCESS;
 }
 

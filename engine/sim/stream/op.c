@@ -287,11 +287,13 @@ static CUresult run_record(sim_context *context, CUevent handle)
     event->capture = 0;
     event->clock_ns = sim_clock(context);
     sim_order_record(context, NULL, event); /* of a graph's node: nothing less is known */
+    sim_program_record(context, event);
     return CUDA_SUCCESS;
 }
 
-CUresult sim_op_run(sim_context **context, const sim_op *op)
+CUresult sim_op_run(sim_context **context, CUstream stream, const sim_op *op)
 {
+    sim_program_stream(sim_stream_noted(*context, stream), stream == SIM_WAITS);
     switch (op->what.type) {
     case CU_GRAPH_NODE_TYPE_KERNEL: return sim_kernel_run(*context, op);
     case CU_GRAPH_NODE_TYPE_MEMCPY: return sim_copy_run(*context, op);
@@ -326,7 +328,7 @@ static void note_order(sim_context *context, CUstream stream, const sim_op *op)
 static CUresult run_in_order(sim_context **context, CUstream stream, const sim_op *op)
 {
     sim_order_begin(*context, stream);
-    CUresult result = sim_op_run(context, op);
+    CUresult result = sim_op_run(context, stream, op);
     if (!*context)
         return result;
     sim_order_end(*context);

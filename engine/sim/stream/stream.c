@@ -47,6 +47,11 @@ sim_stream *sim_stream_at(sim_context *context, CUstream stream, bool make)
     return own;
 }
 
+sim_stream *sim_stream_noted(sim_context *context, CUstream stream)
+{
+    return sim_program_on() ? sim_stream_at(context, stream, true) : NULL;
+}
+
 /* Priorities are stored and reported, clamped to the range as the driver does; they have no effect here. */
 CUresult sim_cuStreamCreateWithPriority(CUstream *stream, unsigned flags, int priority)
 {
@@ -83,6 +88,13 @@ CUresult sim_cuStreamDestroy(CUstream stream)
     return sim_end_work(context, CUDA_SUCCESS);
 }
 
+/* The host has waited for the stream: the checks and the profile follow what it knows. */
+static void waited(sim_context *context, CUstream stream)
+{
+    sim_order_waited(context, stream);
+    sim_program_wait(sim_stream_noted(context, stream));
+}
+
 CUresult sim_cuStreamSynchronize(CUstream stream)
 {
     sim_context *context;
@@ -92,7 +104,7 @@ CUresult sim_cuStreamSynchronize(CUstream stream)
         return result;
     result = sim_stream_known(context, stream) ? sim_capture_wait(context, stream) : CUDA_ERROR_INVALID_HANDLE;
     if (result == CUDA_SUCCESS)
-        sim_order_waited(context, stream);
+        waited(context, stream);
     return sim_end_work(context, result);
 }
 
@@ -104,7 +116,7 @@ CUresult sim_cuStreamQuery(CUstream stream)
         return result;
     result = sim_stream_known(context, stream) ? sim_capture_wait(context, stream) : CUDA_ERROR_INVALID_HANDLE;
     if (result == CUDA_SUCCESS)
-        sim_order_waited(context, stream);
+        waited(context, stream);
     return sim_end(result);
 }
 
@@ -387,6 +399,7 @@ CUresult sim_cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags)
     if (flags & ~(unsigned)CU_EVENT_WAIT_EXTERNAL)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     if (!(flags & CU_EVENT_WAIT_EXTERNAL)) {
+        sim_program_after(sim_stream_noted(context, stream), found);
         result = sim_capture_wait_event(context, stream, found);
         if (result == CUDA_SUCCESS && found->recorded)
             sim_order_stream_waits(context, stream, found);
@@ -475,8 +488,10 @@ CUresult sim_cuEventQuery(CUevent event)
         return result;
     const sim_event *found = sim_object_find(context, event, SIM_EVENT);
     result = found ? sim_capture_look_event(context, found) : CUDA_ERROR_INVALID_HANDLE;
-    if (result == CUDA_SUCCESS)
+    if (result == CUDA_SUCCESS) {
         sim_order_waited_event(context, found);
+        sim_program_wait_event(found);
+    }
     return sim_end(result);
 }
 
@@ -509,8 +524,10 @@ CUresult sim_cuCtxSynchronize(void)
     if (result != CUDA_SUCCESS)
         return result;
     result = sim_forbid_any(context);
-    if (result == CUDA_SUCCESS)
+    if (result == CUDA_SUCCESS) {
         sim_order_waited_all(context);
+        sim_program_wait_all();
+    }
     return sim_end_work(context, result);
 }
 

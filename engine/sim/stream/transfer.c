@@ -138,6 +138,29 @@ static CUresult sides(sim_context *context, const sim_op *op, corner *to, corner
     return to->side.context && from->side.context ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
 }
 
+/* That side is memory of the host: not the device's, nor managed. */
+static bool is_host(const sim_side *side)
+{
+    uint64_t base, bytes;
+    if (side->type != CU_MEMORYTYPE_UNIFIED)
+        return side->type == CU_MEMORYTYPE_HOST;
+    const sim_host *shared = sim_host_at(side->context, side->address);
+    return shared ? shared->sharing != SIM_MANAGED : !vm_range(side->context->device, side->address, &base, &bytes);
+}
+
+static void estimate_copy(sim_context *context, const corner *to, const corner *from, uint64_t bytes)
+{
+    const bool up = is_host(&from->side), down = is_host(&to->side);
+    if (up && down)
+        return;
+    if (up)
+        sim_estimate_bytes(context, SIM_LANE_TO_DEVICE, "copy to the device", bytes);
+    else if (down)
+        sim_estimate_bytes(context, SIM_LANE_FROM_DEVICE, "copy from the device", bytes);
+    else
+        sim_estimate_bytes(context, SIM_LANE_ON_DEVICE, "copy on the device", 2 * bytes);
+}
+
 CUresult sim_copy_run(sim_context *context, const sim_op *op)
 {
     const CUDA_MEMCPY3D *what = &op->what.memcpy.copyParams;
@@ -145,9 +168,8 @@ CUresult sim_copy_run(sim_context *context, const sim_op *op)
     CUresult result = sides(context, op, &to, &from);
     if (result == CUDA_SUCCESS)
         result = move(&to, &from, &(box){what->WidthInBytes, what->Height, what->Depth});
-    if (result == CUDA_SUCCESS && what->srcMemoryType != CU_MEMORYTYPE_HOST &&
-        what->dstMemoryType != CU_MEMORYTYPE_HOST)
-        sim_estimate_bytes((uint64_t)what->WidthInBytes * what->Height * what->Depth * 2);
+    if (result == CUDA_SUCCESS)
+        estimate_copy(context, &to, &from, (uint64_t)what->WidthInBytes * what->Height * what->Depth);
     return result;
 }
 
