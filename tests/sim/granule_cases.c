@@ -1,9 +1,7 @@
 /* What a device does with accesses beyond what was allocated: each in a process of its own, because a fault ends the
  * context. A line "case: result" each. Memory of 100 bytes, shared memory of 100 bytes; a block of one thread.
- * granule_cases.txt is what the simulated device prints: nothing is a fault in the granule (512 bytes of global, 128 of
- * shared memory). 0: all ran; 77: no device. An H200 (driver 580) printed the same, but let all of global memory at -4, 512
- * and 1048576 pass, since it faults on pages of 2 MiB alone; only the case at 268435456 is one there. 128 bytes of shared
- * memory are its granule too.
+ * granule_cases.txt is what the simulated device prints, and an H200 (driver 580) did: global memory is a fault on pages of
+ * 2 MiB alone, so that only the case at 268435456 is one; 128 bytes are shared memory's granule. 0: all ran; 77: no device.
  *
  *     gcc -o granule_cases tests/sim/granule_cases.c -I<cuda>/include -L<build>/lib/kiln -lcuda
  *     LD_LIBRARY_PATH=<build>/lib/kiln ./granule_cases   (simulated)         ./granule_cases   (GPU) */

@@ -47,6 +47,55 @@ static void granules(void)
     }
 }
 
+/* Where pages count (programs on libcuda.so.1), what is around an allocation in its page is there, too, and keeps what is
+ * written; other pages and what was freed are faults. */
+static void pages(void)
+{
+    static const char text[] = HEAD
+        ".visible .entry k(.param .u64 p, .param .u64 q)\n{\n.reg .b32 %r<8>;\n.reg .b64 %rd<8>;\nld.param.u64 %rd1, [p];\n"
+        "ld.param.u64 %rd2, [q];\nld.global.u32 %r1, [%rd2];\nst.global.u32 [%rd1], %r1;\nmov.u32 %r2, 7;\n"
+        "st.global.u32 [%rd2], %r2;\nret;\n}\n";
+    enum { PAGE = 2 << 20 };
+    vm_bench b = vm_bench_text(text, sizeof text - 1, (vm_limits){.threads = 1, .page = PAGE});
+    const uint64_t gone = vm_alloc(b.device, 1024), data = vm_alloc(b.device, 1024), next = vm_alloc(b.device, 1024);
+    const uint64_t reserved = vm_reserve(b.device, 4096, 512), first = data & ~(uint64_t)(PAGE - 1);
+    CU_ASSERT_TRUE(vm_free(b.device, gone));
+    const struct {
+        uint64_t at;
+        vm_fault_kind kind;
+        uint32_t value;
+    } cases[] = {
+        {data + 1024, VM_OK, 0},
+        {data + 1024, VM_OK, 7},
+        {data - 4, VM_OK, 0},
+        {next + 8192, VM_OK, 0},
+        {reserved, VM_OK, 0},
+        {first + PAGE - 4, VM_OK, 0},
+        {first + PAGE, VM_FAULT_ADDRESS, 1},
+        {first - 4, VM_FAULT_ADDRESS, 1},
+        {gone, VM_FAULT_ADDRESS, 1},
+        {gone + 1020, VM_FAULT_ADDRESS, 1},
+        {8, VM_FAULT_ADDRESS, 1},
+    };
+    for (size_t k = 0; k < KILN__COUNT(cases); k++) {
+        *(uint32_t *)vm_pointer(b.device, data, 4) = 1;
+        const uint64_t params[] = {data, cases[k].at};
+        CU_ASSERT_EQUAL(vm_bench_try(&b, "k", 1, 1, params, 0), cases[k].kind);
+        CU_ASSERT_EQUAL(*(const uint32_t *)vm_pointer(b.device, data, 4), cases[k].value);
+    }
+    /* The host does not have it; allocations take its place, and it goes with them. */
+    uint64_t base, bytes;
+    CU_ASSERT_PTR_NULL(vm_pointer(b.device, data + 1024, 4));
+    CU_ASSERT_FALSE(vm_range(b.device, data + 1024, &base, &bytes));
+    CU_ASSERT_FALSE(vm_free(b.device, data + 1024));
+    CU_ASSERT_TRUE(vm_alloc_at(b.device, reserved, 4096));
+    CU_ASSERT_PTR_NOT_NULL(vm_pointer(b.device, reserved, 4096));
+    CU_ASSERT_TRUE(vm_free(b.device, next) && vm_free(b.device, reserved) && vm_free(b.device, data));
+    const uint64_t own = vm_alloc(b.device, PAGE), params[] = {own, data + 1024};
+    CU_ASSERT_EQUAL(vm_bench_try(&b, "k", 1, 1, params, 0), VM_FAULT_ADDRESS);
+    vm_bench_end(&b);
+}
+
 /* Under checks each is a finding; a load gets the bytes that are there, and the kernel goes on. */
 static void checked(void)
 {
@@ -107,5 +156,6 @@ static void textures(void)
     fetched(12, 1);
 }
 
-static const check_case cases[] = {{"granules", granules}, {"checked", checked}, {"textures", textures}};
+static const check_case cases[] = {
+    {"granules", granules}, {"pages", pages}, {"checked", checked}, {"textures", textures}};
 KILN_SUITE("vm reach", cases)

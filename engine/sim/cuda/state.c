@@ -461,6 +461,7 @@ static CUresult context_open(sim_context *made, uint64_t handle, unsigned flags)
         .shared_per_block = optin,
         .threads = threads < UINT_MAX ? (unsigned)threads : UINT_MAX,
         .step_budget = steps,
+        .page = SIM_PAGE,
         .sm_count = sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT),
         .cc = sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) * 10 +
               sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR),

@@ -74,9 +74,12 @@ CUresult sim_cuGetProcAddress_v1(const char *name, void **function, int version,
     return sim_cuGetProcAddress(name, function, version, flags, NULL);
 }
 
-/* Tables of undocumented functions: not supported. */
+/* Tables of undocumented functions: not supported. NVIDIA's runtime needs them; libcuda.so.1 says who asked. */
 CUresult sim_cuGetExportTable(const void **table, const CUuuid *id)
 {
+#ifdef SIM_NVIDIA
+    SIM_NVIDIA(__builtin_return_address(0));
+#endif
     if (!table || !id)
         return CUDA_ERROR_INVALID_VALUE;
     *table = NULL;

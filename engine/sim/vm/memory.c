@@ -13,6 +13,7 @@
 #define GRANULE 512u /* kernels can access all of the last one, as on a GPU; below the red zone's size */
 #define PAGE 4096u   /* alignment of memory shared with the host: a page of the operating system */
 #define LARGE_BYTES (2u << 20)
+#define FILLER 65536u /* bytes of a page that come at once when kernels access them */
 
 vm_device *vm_device_new(const kiln_allocator *mem, const vm_limits *limits)
 {
@@ -24,7 +25,7 @@ vm_device *vm_device_new(const kiln_allocator *mem, const vm_limits *limits)
         device->mem = &device->mem_copy;
     }
     device->limits = *limits;
-    device->next_address = VM_GLOBAL_BASE;
+    device->next_address = VM_GLOBAL_BASE + (limits->page ? ADDRESS_ALIGN : 0); /* no page begins with the first */
     atomic_init(&device->generation, 1);
     if (pthread_rwlock_init(&device->lock, NULL) != 0) {
         kiln__free(mem, device);
@@ -99,7 +100,8 @@ static vm_allocation *lookup(const vm_device *device, uint64_t address, uint64_t
         return NULL;
     vm_allocation *found = device->live[at - 1];
     uint64_t offset = address - found->base;
-    return offset <= found->bytes && bytes <= found->bytes - offset && offset + bytes > 0 ? found : NULL;
+    return !found->filler && offset <= found->bytes && bytes <= found->bytes - offset && offset + bytes > 0 ? found
+                                                                                                            : NULL;
 }
 
 /* Address space that was never used before; 0 if none is left. Under the lock. */
@@ -148,6 +150,68 @@ static bool insert(vm_device *device, vm_allocation *made)
     return true;
 }
 
+/* Takes live[at] out; running kernels may still use it until they see the new generation. Under the lock. */
+static void take_out(vm_device *device, size_t at)
+{
+    vm_allocation *gone = device->live[at];
+    memmove(device->live + at, device->live + at + 1, (device->live_count - at - 1) * sizeof *device->live);
+    device->live_count--;
+    gone->freed = atomic_fetch_add(&device->generation, 1) + 1;
+    gone->next = device->graveyard;
+    device->graveyard = gone;
+}
+
+/* Takes the fillers out that touch [base, base + bytes), and those next to them. Under the lock. */
+static void drop_fillers(vm_device *device, uint64_t base, uint64_t bytes)
+{
+    size_t at = search(device, base + bytes);
+    while (at > 0 && (device->live[at - 1]->filler || device->live[at - 1]->base >= base))
+        if (device->live[--at]->filler)
+            take_out(device, at);
+    while (at < device->live_count && device->live[at]->filler)
+        take_out(device, at);
+}
+
+/* Memory for a kernel's access between the allocations of a page, which is no fault on a GPU. Fresh pages are zero there.
+ * False: no allocation is in the page, or that address was freed. */
+static bool fill(vm_device *device, uint64_t address)
+{
+    const uint64_t page = device->limits.page, first = page ? address & ~(page - 1) : 0;
+    if (page == 0 || device->hooks || address < VM_GLOBAL_BASE || address >= VM_GLOBAL_END ||
+        vm_was_freed(device, address))
+        return false;
+    pthread_rwlock_wrlock(&device->lock);
+    size_t at = search(device, address), before = at, after = at;
+    while (before > 0 && device->live[before - 1]->filler)
+        before--;
+    while (after < device->live_count && device->live[after]->filler)
+        after++;
+    bool there = (before > 0 && device->live[before - 1]->base + device->live[before - 1]->bytes > first) ||
+                 (after < device->live_count && device->live[after]->base < first + page);
+    uint64_t low = address & ~(uint64_t)(FILLER - 1), high = low + FILLER;
+    uint64_t past = at > 0 ? device->live[at - 1]->base + device->live[at - 1]->reach : 0;
+    vm_allocation *made = there && past <= address ? kiln__calloc(device->mem, 1, sizeof *made) : NULL;
+    bool done = there && past > address; /* another thread was first */
+    if (made) {
+        low = past > low ? past : low;
+        high = at < device->live_count && device->live[at]->base < high ? device->live[at]->base : high;
+        for (size_t k = 0; k < KILN__COUNT(device->freed); k++) { /* which stays a fault */
+            const uint64_t base = device->freed[k].base, end = base + device->freed[k].bytes;
+            low = end <= address && end > low ? end : low;
+            high = base > address && base < high ? base : high;
+        }
+        *made =
+            (vm_allocation){.base = low, .bytes = high - low, .reach = high - low, .internal = true, .filler = true};
+        made->raw = kiln__calloc(device->mem, 1, (size_t)(high - low) + HOST_ALIGN);
+        made->host = (unsigned char *)(((uintptr_t)made->raw + HOST_ALIGN - 1) & ~(uintptr_t)(HOST_ALIGN - 1));
+        done = made->raw && insert(device, made);
+        if (!done)
+            release(device, made);
+    }
+    pthread_rwlock_unlock(&device->lock);
+    return done;
+}
+
 /* How an allocation gets its address. */
 typedef enum placing { PLACE_NEW, PLACE_AT, PLACE_HOST } placing;
 
@@ -160,9 +224,12 @@ static vm_allocation *allocate(vm_device *device, placing how, uint64_t address,
     if (!made)
         return NULL;
     uint64_t host_align = how == PLACE_HOST ? PAGE : HOST_ALIGN;
-    const uint64_t reach = how == PLACE_NEW ? (bytes + GRANULE - 1) / GRANULE * GRANULE : bytes;
+    const uint64_t unit = how == PLACE_NEW ? GRANULE : how == PLACE_HOST && device->limits.page ? PAGE : 1;
+    const uint64_t reach = (bytes + unit - 1) / unit * unit;
     const uint64_t room = how == PLACE_HOST ? (bytes + PAGE - 1) / PAGE * PAGE : reach; /* its pages are its own */
     pthread_rwlock_wrlock(&device->lock);
+    if (how == PLACE_AT)
+        drop_fillers(device, address, bytes);
     if (!counts || bytes <= device->limits.memory - device->used)
         made->raw = kiln__alloc(device->mem, (size_t)(room + host_align));
     bool placed = made->raw != NULL;
@@ -272,6 +339,8 @@ bool vm_adopt(vm_device *device, uint64_t address, void *host, uint64_t bytes, b
         made->shadow = device->hooks->shadow_new(device, bytes, true);
     /* Addresses in the device's own range must have been reserved; host pointers must be outside it. */
     bool clear = !made->shared || address >= device->next_address || address < VM_GLOBAL_BASE;
+    if (clear && !made->shared)
+        drop_fillers(device, address, bytes);
     bool done = clear && (made->shadow || !device->hooks) && is_free(device, address, bytes) && insert(device, made);
     pthread_rwlock_unlock(&device->lock);
     if (!done)
@@ -301,15 +370,11 @@ bool vm_free(vm_device *device, uint64_t address)
     vm_allocation *found = lookup(device, address, 1);
     bool right = found && found->base == address;
     if (right) {
-        size_t at = search(device, address);
-        memmove(device->live + at - 1, device->live + at, (device->live_count - at) * sizeof *device->live);
-        device->live_count--;
         device->heap -= found->heap;
         device->freed[device->freed_next % KILN__COUNT(device->freed)].base = found->base;
         device->freed[device->freed_next++ % KILN__COUNT(device->freed)].bytes = found->bytes;
-        found->freed = atomic_fetch_add(&device->generation, 1) + 1;
-        found->next = device->graveyard; /* a running kernel may still use it until it sees the new generation */
-        device->graveyard = found;
+        take_out(device, search(device, address) - 1);
+        drop_fillers(device, found->base, found->bytes);
         vm_bury(device);
     }
     pthread_rwlock_unlock(&device->lock);
@@ -352,7 +417,7 @@ static bool covers(const vm_device *device, const vm_allocation *first, uint64_t
     size_t at = search(device, first->base);
     uint64_t end = first->base + first->bytes;
     while (bytes > end - address && at < device->live_count && device->live[at]->base == end &&
-           device->live[at]->host == first->host + (end - first->base))
+           !device->live[at]->filler && device->live[at]->host == first->host + (end - first->base))
         end += device->live[at++]->bytes;
     return bytes <= end - address;
 }
@@ -509,8 +574,10 @@ bool vm_refill(vm_warp *w, const vm_code *i, uint64_t low, uint64_t high)
         }
     vm_span span;
     bool constant, read_only;
-    if (!vm_find(runner->run->device, low, &span, &constant, &read_only) || high > span.end || high < low ||
-        (read_only && i->flags & VM_WRITES))
+    vm_device *device = runner->run->device;
+    bool found = vm_find(device, low, &span, &constant, &read_only) ||
+                 (fill(device, low) && vm_find(device, low, &span, &constant, &read_only));
+    if (!found || high > span.end || high < low || (read_only && i->flags & VM_WRITES))
         return false;
     runner->cache[i->e] = span;
     if (!read_only) /* the cached span is used for stores too */
@@ -545,9 +612,13 @@ bool vm_set_label(vm_device *device, uint64_t address, uint64_t bytes, const cha
 static const vm_allocation *nearest(const vm_device *device, uint64_t address)
 {
     enum { FAR = 1 << 20 };
-    size_t at = search(device, address);
+    size_t at = search(device, address), past_fillers = at;
+    while (at > 0 && device->live[at - 1]->filler)
+        at--;
+    while (past_fillers < device->live_count && device->live[past_fillers]->filler)
+        past_fillers++;
     const vm_allocation *before = at ? device->live[at - 1] : NULL;
-    const vm_allocation *after = at < device->live_count ? device->live[at] : NULL;
+    const vm_allocation *after = past_fillers < device->live_count ? device->live[past_fillers] : NULL;
     if (before && address - before->base < before->bytes)
         return before;
     uint64_t past = before ? address - before->base - before->bytes : FAR;

@@ -29,7 +29,9 @@ typedef struct vm_limits {
     unsigned threads;          /* host threads that a launch may use; 0: one per core */
     uint64_t step_budget;      /* warp instructions a launch may execute; 0: 2^40 */
     uint32_t local_bytes;      /* local memory of a thread; 0: 512 KiB, as on a GPU */
-    int sm_count, cc;          /* %nsmid; 90 */
+    uint64_t page;    /* kernels can access all of a page that holds an allocation, as on a GPU; a power of two,
+                                  0: the rest of an allocation's last granule alone. Not where checks shadow memory */
+    int sm_count, cc; /* %nsmid; 90 */
     /* Answers queries of kernels (cudaDeviceGetAttribute, cudaOccupancyMaxActiveBlocksPerMultiprocessor) with the
      * driver's data. NULL: none. */
     bool (*attribute)(const void *user, int attribute, int *value);

@@ -322,6 +322,7 @@ typedef struct vm_allocation {
     uint64_t heap;              /* bytes that count in the heap of kernels' malloc() */
     uint64_t owner;             /* for the driver, see vm_info */
     bool internal;              /* the simulator's own: never reported as leaked */
+    bool filler;                /* no allocation: what kernels accessed between those of a page (vm_limits.page) */
     struct vm_shadow *shadow;   /* made by the device's hooks; NULL: none */
     uint64_t freed;             /* the generation since which it is freed */
     struct vm_allocation *next; /* in the graveyard */

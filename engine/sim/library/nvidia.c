@@ -1,0 +1,31 @@
+/* nvidia.c - says which library or program holds NVIDIA's CUDA runtime, which does not work on the simulated device.
+ * Such a library (cuBLAS, cuSPARSE, cuFFT) returns an error that does not name the cause. */
+#include "choose.h"
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MOST = 16 };
+
+void sim_library_nvidia(const void *caller)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static const void *said[MOST];
+    Dl_info from;
+    if (!dladdr(caller, &from) || !from.dli_fname)
+        return;
+    size_t i = 0;
+    pthread_mutex_lock(&lock);
+    while (i < MOST && said[i] && said[i] != from.dli_fbase)
+        i++;
+    if (i < MOST && !said[i]) {
+        const char *slash = strrchr(from.dli_fname, '/');
+        said[i] = from.dli_fbase;
+        fprintf(stderr,
+                "kiln: %s holds NVIDIA's CUDA runtime, which runs on NVIDIA's driver alone: its calls fail on the "
+                "simulated device\n",
+                slash ? slash + 1 : from.dli_fname);
+    }
+    pthread_mutex_unlock(&lock);
+}
