@@ -1,4 +1,4 @@
-/* Streams that wait for each other or do not, under KILN_SIM_CHECK: order_program NAME runs a case, and without a name all
+/* What the host does wrong, above all streams that do not wait for each other, and the same done right, under KILN_SIM_CHECK: order_program NAME runs a case, and without a name all
  * are printed, with a part of the finding that is expected after a bar, or nothing. order_program.sh compares. */
 #include <cuda.h>
 #include <stdio.h>
@@ -302,6 +302,34 @@ static void device_uses_pinned(void) /* not the host */
     TRY(cuStreamSynchronize(w.a));
 }
 
+/* ---- what the driver refuses: the program need not look at the result ---- */
+
+static void copy_past_end(void) { cuMemcpyDtoH(w.plain, w.x, BYTES + 4); }
+static void rows_past_end(void)
+{
+    const CUDA_MEMCPY2D rows = {.srcMemoryType = CU_MEMORYTYPE_HOST,
+                                .srcHost = w.plain,
+                                .srcPitch = 64,
+                                .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+                                .dstDevice = w.z,
+                                .dstPitch = BYTES / 2,
+                                .WidthInBytes = 64,
+                                .Height = 3};
+    cuMemcpy2D(&rows);
+}
+static void copy_to_freed(void)
+{
+    TRY(cuMemFree(w.z));
+    cuMemcpyHtoD(w.z, w.plain, BYTES);
+}
+static void fill_past_end(void) { cuMemsetD32(w.x, 0, N + 1); }
+static void large_block(void) { cuLaunchKernel(w.put, 1, 1, 1, 2048, 1, 1, 0, NULL, (void *[]){&w.x}, NULL); }
+static void stream_gone(void)
+{
+    TRY(cuStreamDestroy(w.c));
+    cuLaunchKernel(w.put, 1, 1, 1, N, 1, 1, 0, w.c, (void *[]){&w.x}, NULL);
+}
+
 static const struct {
     const char *name;
     void (*run)(void);
@@ -312,7 +340,7 @@ static const struct {
     {                                                                                                                  \
 #name, name, finding                                                                                           \
     }
-    X(apart, "read of 4 bytes at global address 0x7000000000 and a write" LATER),
+    X(apart, " and a write" LATER),
     X(read_then_written, "and a read" LATER),
     X(same_stream, ""),
     X(by_event, ""),
@@ -341,7 +369,7 @@ static const struct {
     X(copy_to_waited, ""),
     X(copy_from_apart, "read by the host's copy at"),
     X(copy_from_legacy, "read by the host's copy at"),
-    X(copy_overwrites, "write by the host's copy at global address 0x7000000000 and a read by a launch"),
+    X(copy_overwrites, " and a read by a launch"),
     X(both_copy_from, ""),
     X(both_copy_to, "the host's copy and the host's copy, in streams that do not wait"),
     X(half_each, ""),
@@ -356,6 +384,12 @@ static const struct {
     X(host_waits, ""),
     X(host_next_page, ""),
     X(device_uses_pinned, ""),
+    X(copy_past_end, "out of bounds: read by the host's copy of 4100 bytes"),
+    X(rows_past_end, "out of bounds: write by the host's copy of 4160 bytes"),
+    X(copy_to_freed, "use after free: write by the host's copy of 4096 bytes"),
+    X(fill_past_end, "out of bounds: write by the host's fill of 4100 bytes"),
+    X(large_block, "fault: the launch was refused: CUDA_ERROR_INVALID_VALUE, grid (1,1,1), block (2048,1,1)"),
+    X(stream_gone, "fault: the launch was refused: CUDA_ERROR_INVALID_HANDLE"),
 };
 
 static void set_up(void)

@@ -33,6 +33,10 @@ typedef struct vm_period {
 /* Of all launches from now on; earliest first, and the caller keeps them. */
 void vm_check_concurrent(vm_check *check, const vm_period *spans, size_t count);
 uint32_t vm_check_tick_host(vm_check *check); /* the time; it advances. It begins anew after 2^31 or so */
+/* A copy or a fill by the host that the driver refuses: not all of that memory is there. `what`: "the host's copy". */
+void vm_check_host_bounds(vm_device *device, const char *what, uint64_t address, uint64_t bytes, bool write);
+/* A launch that the driver refuses, which a program sees only if it asks. `why` is kept. */
+void vm_check_host_launch(vm_device *device, const char *kernel, const char *why);
 /* A copy or a fill by the host touches memory, and nothing orders it and what kernels did in that span. */
 void vm_check_host_race(vm_device *device, const char *what, uint64_t address, uint64_t bytes, bool write,
                         vm_period span);

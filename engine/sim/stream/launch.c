@@ -246,14 +246,34 @@ CUresult sim_kernel_run(sim_context *context, const sim_op *op)
                : result;
 }
 
+/* The checks say why a launch was refused: a program with <<<>>> may never ask. */
+static void note_refused(sim_context *context, CUfunction handle, const shape *launch, CUresult why)
+{
+    const sim_function *function = context->check ? sim_object_find(context, handle, SIM_FUNCTION) : NULL;
+    if (!function)
+        return;
+    char text[256];
+    const char *name = NULL;
+    sim_cuGetErrorName(why, &name);
+    snprintf(
+        text, sizeof text,
+        "%s, grid (%u,%u,%u), block (%u,%u,%u), %u bytes of dynamic shared memory; the kernel may have up to %u threads "
+        "in a block and %d bytes",
+        name ? name : "an error", launch->grid[0], launch->grid[1], launch->grid[2], launch->block[0], launch->block[1],
+        launch->block[2], launch->shared, (unsigned)function->resources.max_threads, function->dynamic_limit);
+    vm_check_host_launch(context->device, vm_module_ptx(function->module->vm)->functions[function->kernel].name, text);
+}
+
 static CUresult launch_kernel(CUfunction handle, const shape *launch, CUstream stream, void **arguments, void **extra)
 {
     sim_context *context;
     CUresult result = sim_begin_work(&context);
     if (result != CUDA_SUCCESS)
         return result;
-    if (!sim_stream_known(context, stream))
+    if (!sim_stream_known(context, stream)) {
+        note_refused(context, handle, launch, CUDA_ERROR_INVALID_HANDLE);
         return sim_end_work(context, CUDA_ERROR_INVALID_HANDLE);
+    }
     CUDA_KERNEL_NODE_PARAMS what = {.func = handle,
                                     .gridDimX = launch->grid[0],
                                     .gridDimY = launch->grid[1],
@@ -269,6 +289,8 @@ static CUresult launch_kernel(CUfunction handle, const shape *launch, CUstream s
     result = sim_kernel_make(context, &what, &op);
     if (result == CUDA_SUCCESS)
         result = sim_submit(&context, stream, &op, NULL);
+    else if (result != CUDA_ERROR_OUT_OF_MEMORY)
+        note_refused(context, handle, launch, result);
     kiln__free(sim_memory(), op.owned);
     return sim_end_work(context, result);
 }

@@ -182,9 +182,13 @@ CUresult sim_fill_run(sim_context *context, const CUDA_MEMSET_NODE_PARAMS_v2 *to
     size_t bytes, size = to->elementSize, row = to->width * size;
     if (to->width == 0 || to->height == 0)
         return CUDA_SUCCESS;
-    unsigned char *target = fill_extent(to, &bytes) ? vm_pointer(context->device, to->dst, bytes) : NULL;
-    if (!target)
+    if (!fill_extent(to, &bytes))
         return CUDA_ERROR_INVALID_VALUE;
+    unsigned char *target = vm_pointer(context->device, to->dst, bytes);
+    if (!target) {
+        vm_check_host_bounds(context->device, "the host's fill", to->dst, bytes, true);
+        return CUDA_ERROR_INVALID_VALUE;
+    }
     uint32_t value = to->value;
     for (size_t y = 0; y < to->height; y++) {
         unsigned char *line = target + y * (to->height > 1 ? to->pitch : 0);

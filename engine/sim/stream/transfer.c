@@ -3,11 +3,13 @@
 #include <string.h>
 
 #include "cu_graph.h"
+#include "vm_checks.h"
 
 /* One side of a box: its memory, and where the box starts in it. */
 typedef struct corner {
     sim_side side;
     size_t x, y, z, pitch, rows; /* rows: of a slice; x and pitch in bytes */
+    size_t missing;              /* bytes from the first to the last, if not all of them are in memory */
 } corner;
 
 typedef struct box {
@@ -38,7 +40,9 @@ static unsigned char *locate(corner *at, const box *size)
         __builtin_mul_overflow(size->height - 1, at->pitch, &line) || __builtin_add_overflow(extent, line, &extent) ||
         __builtin_add_overflow(extent, size->width, &extent))
         return NULL;
-    return sim_side_resolve(&at->side, extent);
+    unsigned char *first = sim_side_resolve(&at->side, extent);
+    at->missing = first ? 0 : extent;
+    return first;
 }
 
 /* The same in an array, whose handle is the side's address. */
@@ -85,6 +89,10 @@ static CUresult move(corner *to, corner *from, const box *size)
     CUresult result = find_corner(to, size, &target);
     if (result == CUDA_SUCCESS)
         result = find_corner(from, size, &source);
+    const corner *wrong = to->missing ? to : from;
+    if (result != CUDA_SUCCESS && wrong->missing)
+        vm_check_host_bounds(wrong->side.context->device, "the host's copy", wrong->side.address, wrong->missing,
+                             wrong->side.write);
     if (result != CUDA_SUCCESS)
         return result;
     for (size_t z = 0; z < size->depth; z++)
@@ -125,13 +133,15 @@ static CUresult sides(sim_context *context, const sim_op *op, corner *to, corner
                    what->dstY,
                    what->dstZ,
                    what->dstPitch,
-                   what->dstHeight};
+                   what->dstHeight,
+                   0};
     *from = (corner){side_of(what->srcMemoryType, what->srcHost, what->srcDevice, what->srcArray),
                      what->srcXInBytes,
                      what->srcY,
                      what->srcZ,
                      what->srcPitch,
-                     what->srcHeight};
+                     what->srcHeight,
+                     0};
     to->side.write = true;
     to->side.context = op->to ? sim_context_find(op->to) : context;
     from->side.context = op->from ? sim_context_find(op->from) : context;
