@@ -8,7 +8,7 @@
 
 enum {
     LEARN_MOST = 400, /* samples for fitting: the best, and the rest at random */
-    GROW_ROWS = 700,  /* rows that trees are grown from for each proposal: at least one tree */
+    GROW_ROWS = 400,  /* rows that trees are grown from for each proposal: at least one tree */
     POOL_MOST = 384,  /* random points that are looked at */
     POOL_START = 256, /* drawn at first, */
     POOL_STEP = 16,   /* and replaced at each proposal, */
@@ -18,6 +18,7 @@ enum {
     HUGE_EACH = 8,    /* and one in each so many proposals */
     NEAR_MOST = 48,   /* values of an axis that are tried around a good point: all, */
     NEAR_SOME = 12,   /* or so many, others each time */
+    NEAR_TOP = 2,     /* of the best, neighbours of better ones */
     STUCK = 20,       /* answers without a better one: then the forest proposes */
     HINTED = 64,      /* of the best expected */
     FIRST = 4,        /* points before the first fit: random ones, */
@@ -46,7 +47,7 @@ typedef struct surrogate {
     size_t rank;      /* of the hint after those of `hinted` */
     size_t pool_next; /* the oldest of the pool, if that is full */
     uint64_t pool_drawn;
-    uint32_t top[KILN__TOP]; /* the best entries, the best first */
+    uint32_t top[KILN__TOP]; /* of the best entries, the best first */
     size_t top_count;
     uint32_t first[KILN__GAUSSIAN_MOST]; /* the first entries with an answer */
     size_t first_count;
@@ -460,6 +461,38 @@ static kiln_status surrogate_propose(kiln__search *s, void *state, uint32_t *tag
     return KILN_OK;
 }
 
+/* Whether two points differ in one axis at most. */
+static bool are_near(const kiln__search *s, uint32_t one, uint32_t other)
+{
+    const uint32_t *a = kiln__search_point(s, one), *b = kiln__search_point(s, other);
+    size_t differ = 0;
+    for (size_t i = 1; i < s->width; i++)
+        differ += a[i] != b[i];
+    return a[0] == b[0] && differ < 2;
+}
+
+/* The best, of which at most NEAR_TOP are neighbours of better ones: else all might be around one local optimum. */
+static void take_top(const kiln__search *s, surrogate *f, uint32_t entry)
+{
+    uint32_t ordered[KILN__TOP + 1];
+    size_t count = f->top_count, at = count, near_ones = 0;
+    while (at > 0 && by_value_before(s, entry, f->top[at - 1]))
+        at--;
+    memcpy(ordered, f->top, at * sizeof *ordered);
+    ordered[at] = entry;
+    memcpy(ordered + at + 1, f->top + at, (count - at) * sizeof *ordered);
+    f->top_count = 0;
+    for (size_t i = 0; i <= count && f->top_count < KILN__TOP; i++) {
+        bool near = false;
+        for (size_t k = 0; k < f->top_count; k++)
+            near |= are_near(s, ordered[i], f->top[k]);
+        if (near && near_ones == NEAR_TOP)
+            continue;
+        near_ones += near;
+        f->top[f->top_count++] = ordered[i];
+    }
+}
+
 static kiln_status surrogate_told(kiln__search *s, void *state, size_t entry, kiln_error **error)
 {
     (void)error;
@@ -470,14 +503,7 @@ static kiln_status surrogate_told(kiln__search *s, void *state, size_t entry, ki
         return KILN_OK;
     if (s->best == entry)
         f->best_at = s->told_count;
-    size_t at = f->top_count;
-    while (at > 0 && by_value_before(s, (uint32_t)entry, f->top[at - 1]))
-        at--;
-    if (at == KILN__TOP)
-        return KILN_OK;
-    size_t last = f->top_count < KILN__TOP ? f->top_count++ : KILN__TOP - 1;
-    memmove(&f->top[at + 1], &f->top[at], (last - at) * sizeof *f->top);
-    f->top[at] = (uint32_t)entry;
+    take_top(s, f, (uint32_t)entry);
     return KILN_OK;
 }
 
