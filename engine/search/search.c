@@ -180,6 +180,8 @@ kiln_status kiln__search_open(const kiln__points *points, const kiln__strategy *
     return KILN_OK;
 }
 
+void kiln__search_budget(kiln__search *search, uint64_t points) { search->budget = points; }
+
 void kiln__search_free(kiln__search *s)
 {
     if (!s)

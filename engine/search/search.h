@@ -29,6 +29,8 @@ typedef struct kiln__search kiln__search;
 kiln_status kiln__search_open(const kiln__points *points, const kiln__strategy *strategy, uint64_t seed,
                               kiln__search **search, kiln_error **error);
 void kiln__search_free(kiln__search *search); /* NULL is fine */
+/* So many points will be asked for; 0, and until it is called: not known. */
+void kiln__search_budget(kiln__search *search, uint64_t points);
 /* What a point is expected to take, in any unit: an estimate, or what it took elsewhere; HUGE_VAL: it should fail.
  * Before the first point; of any number of points, in any order; one that is not valid is left out, the first of
  * several counts. Strategies may do without it, and learn how far it can be trusted. */

@@ -30,6 +30,7 @@ struct kiln__search {
     const kiln_allocator *mem;
     const kiln__strategy *strategy;
     size_t width;
+    uint64_t budget; /* points; 0: not known */
     kiln__random random;
     kiln__shuffle shuffle;
     uint64_t drawn; /* numbers drawn so far, shuffled or in order */

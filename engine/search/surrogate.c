@@ -222,11 +222,12 @@ static bool hints_agree(const kiln__search *s)
 }
 
 /* The best that is expected. The first of all is random, and every second one: hints that are wrong then cost one point,
- * of which most was expected, and another is there already to compare it with. */
+ * of which most was expected, and another is there already to compare it with. If there is to be one point alone, it is the
+ * best expected. */
 static bool by_hint(kiln__search *s)
 {
     const uint32_t *point = NULL;
-    if (!s->prior || s->count % 2 == 0 || !hints_agree(s))
+    if (!s->prior || (s->count % 2 == 0 && s->budget != 1) || !hints_agree(s))
         return false;
     for (size_t rank = 0;; rank++)
         if (!(point = kiln__prior_ranked(s, rank)) || kiln__search_find(s, point) == KILN__NO_ENTRY)

@@ -303,7 +303,10 @@ static kiln_status open_search(kiln__tune_source *s, kiln_error **error)
                    "equally likely",
                    s->spec->name,
                    s->total == UINT64_MAX ? "too many to count in a short time" : "slow to find by their numbers");
-    return s->total ? kiln__search_open(points, s->strategy, s->options->seed, &s->search, error) : KILN_OK;
+    status = s->total ? kiln__search_open(points, s->strategy, s->options->seed, &s->search, error) : KILN_OK;
+    if (s->search)
+        kiln__search_budget(s->search, s->options->max_configurations);
+    return status;
 }
 
 static void close_search(kiln__tune_source *s)
