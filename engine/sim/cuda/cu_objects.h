@@ -425,9 +425,10 @@ bool sim_kernel_occupancy(const void *profile, const vm_resources *kernel, int t
 #ifndef SIM_CHOOSE
 #define SIM_CHOOSE() CUDA_SUCCESS
 #endif
-/* In libcuda: vm_limits.page. */
+/* In libcuda: vm_limits.page and .zeroed. */
 #ifndef SIM_PAGE
 #define SIM_PAGE 0
+#define SIM_ZEROED false
 #endif
 
 #endif

@@ -462,6 +462,7 @@ static CUresult context_open(sim_context *made, uint64_t handle, unsigned flags)
         .threads = threads < UINT_MAX ? (unsigned)threads : UINT_MAX,
         .step_budget = steps,
         .page = SIM_PAGE,
+        .zeroed = SIM_ZEROED,
         .sm_count = sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT),
         .cc = sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) * 10 +
               sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR),

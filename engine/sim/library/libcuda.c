@@ -4,6 +4,7 @@
 #define SIM_MARK 0x53u /* of contexts: those of the device in libkiln, which may be in the process too, have another */
 #define SIM_CHOOSE sim_library_choose
 #define SIM_PAGE (2u << 20) /* on which a GPU faults: what runs there runs here */
+#define SIM_ZEROED true
 #define SIM_NVIDIA sim_library_nvidia
 #include "choose.h"
 

@@ -227,11 +227,13 @@ static vm_allocation *allocate(vm_device *device, placing how, uint64_t address,
     const uint64_t unit = how == PLACE_NEW ? GRANULE : how == PLACE_HOST && device->limits.page ? PAGE : 1;
     const uint64_t reach = (bytes + unit - 1) / unit * unit;
     const uint64_t room = how == PLACE_HOST ? (bytes + PAGE - 1) / PAGE * PAGE : reach; /* its pages are its own */
+    const bool zeroed = how == PLACE_HOST || device->limits.zeroed;
     pthread_rwlock_wrlock(&device->lock);
     if (how == PLACE_AT)
         drop_fillers(device, address, bytes);
     if (!counts || bytes <= device->limits.memory - device->used)
-        made->raw = kiln__alloc(device->mem, (size_t)(room + host_align));
+        made->raw = zeroed ? kiln__calloc(device->mem, 1, (size_t)(room + host_align))
+                           : kiln__alloc(device->mem, (size_t)(room + host_align));
     bool placed = made->raw != NULL;
     if (placed) {
         made->host = (unsigned char *)(((uintptr_t)made->raw + host_align - 1) & ~(uintptr_t)(host_align - 1));
@@ -254,7 +256,8 @@ static vm_allocation *allocate(vm_device *device, placing how, uint64_t address,
         release(device, made);
         return NULL;
     }
-    memset(made->host, how == PLACE_HOST ? 0 : VM_POISON, (size_t)reach);
+    if (!zeroed)
+        memset(made->host, VM_POISON, (size_t)reach);
     return made;
 }
 
@@ -531,11 +534,14 @@ void *vm_storage_new(vm_device *device, uint64_t bytes)
         return NULL;
     pthread_rwlock_wrlock(&device->lock);
     bool room = bytes <= device->limits.memory && device->used <= device->limits.memory - bytes;
-    void *made = room ? kiln__alloc(device->mem, (size_t)bytes) : NULL;
+    const bool zeroed = device->limits.zeroed;
+    void *made = !room    ? NULL
+                 : zeroed ? kiln__calloc(device->mem, 1, (size_t)bytes)
+                          : kiln__alloc(device->mem, (size_t)bytes);
     if (made)
         device->used += bytes;
     pthread_rwlock_unlock(&device->lock);
-    if (made)
+    if (made && !zeroed)
         memset(made, VM_POISON, (size_t)bytes);
     return made;
 }

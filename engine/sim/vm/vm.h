@@ -31,6 +31,7 @@ typedef struct vm_limits {
     uint32_t local_bytes;      /* local memory of a thread; 0: 512 KiB, as on a GPU */
     uint64_t page;    /* kernels can access all of a page that holds an allocation, as on a GPU; a power of two,
                                   0: the rest of an allocation's last granule alone. Not where checks shadow memory */
+    bool zeroed;      /* new global memory is zero, as in a fresh process on a GPU */
     int sm_count, cc; /* %nsmid; 90 */
     /* Answers queries of kernels (cudaDeviceGetAttribute, cudaOccupancyMaxActiveBlocksPerMultiprocessor) with the
      * driver's data. NULL: none. */
@@ -43,7 +44,7 @@ vm_device *vm_device_new(const kiln_allocator *mem, const vm_limits *limits);
 void vm_device_free(vm_device *device);
 
 /* Global memory. Addresses are 512-byte aligned (more for large ones), with a red zone between allocations. New memory
- * is filled with a poison pattern (0xA5...), never with zeros. 0 on failure. */
+ * is filled with a poison pattern (0xA5...), never with zeros (but see vm_limits.zeroed). 0 on failure. */
 uint64_t vm_alloc(vm_device *device, uint64_t bytes);
 bool vm_free(vm_device *device, uint64_t address); /* false: not the start of a live allocation */
 /* Memory that kernels access by the host's own pointer; it is zeroed. counts: it counts as device memory. NULL on

@@ -188,6 +188,12 @@ static void memory(void)
     OK(cudaFreeHost(pinned));
     OK(cudaMalloc(&flat, 0)); /* nothing */
     CHECK(flat == NULL);
+    unsigned char fresh[1000]; /* zero, as in a fresh process on a GPU */
+    memset(fresh, 1, sizeof fresh);
+    OK(cudaMalloc(&flat, sizeof fresh));
+    OK(cudaMemcpy(fresh, flat, sizeof fresh, cudaMemcpyDeviceToHost));
+    CHECK(fresh[0] == 0 && memcmp(fresh, fresh + 1, sizeof fresh - 1) == 0);
+    OK(cudaFree(flat));
     OK(cudaFree(NULL));
 
     for (int i = 0; i < (int)sizeof rows; i++)
