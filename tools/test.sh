@@ -1,47 +1,91 @@
 #!/bin/sh
-# Sets up, builds and runs every test: static checks; the suites in a release build, again under the address and
-# undefined behaviour sanitizers, the threaded ones under the thread sanitizer; each fuzz target for some seconds.
+# Sets up, builds and runs every test: the suites in a release build, again under the address and undefined behaviour
+# sanitizers, the threaded ones under the thread sanitizer; static checks; each fuzz target for some seconds.
 #
-#   tools/test.sh                  all of it (some 20 minutes on two cores; release alone some 9, and 5 when run again)
-#   tools/test.sh release          only that part: lint, release, asan, tsan or fuzz
+#   tools/test.sh                  all of it (some 15 minutes on two cores; release alone some 8, and 5 when run again)
+#   tools/test.sh release          only that part: release, asan, tsan, lint or fuzz
 #   KILN_FUZZ_SECONDS=900 tools/test.sh fuzz
+#
+# Many tests wait, for processes and time limits: while they do, the parts behind are built and the static checks run, at a
+# low priority. What that says comes at its part's turn (build/ahead.log has it before).
 set -eu
 cd "$(dirname "$0")/.."
-parts=${*:-lint release asan tsan fuzz}
-tools/setup.sh --test
+all='release asan tsan lint fuzz'
 cores=$(nproc)
-tests=$((cores * 2 + 2)) # at a time: some wait for processes and clocks most of the time
+tests=$((cores * 2 + 2)) # at a time
 # The tests of the catalogue compile the same kernels, in each part again: all take them from one cache. It is kept for the
 # next run: its keys are the contents of all that a compile depends on, and CI begins in a fresh clone, so with none.
 export KILN_TEST_CACHE="$PWD/build/test-cache"
 
-for part in $parts; do
-    case $part in
-    lint)
-        echo "== lint"
-        case " $parts " in *" release "*) ;; *) tests/style/format.sh ;; esac # it is one of release's tests
-        tools/lint.py quick
-        ;;
-    release | asan | tsan)
+build() {
+    case $1 in
+    release) KILN_CMAKE_ARGS='-DKILN_WERROR=ON -DKILN_DEBUG_INFO=ON' tools/build.sh release ;; # for the test abi
+    asan) KILN_CMAKE_ARGS=-DKILN_WERROR=ON tools/build.sh asan ;;
+    tsan) KILN_CMAKE_ARGS=-DKILN_WERROR=ON tools/build.sh tsan threads ;;
+    fuzz) tools/build.sh fuzz fuzzers ;;
+    esac
+}
+
+# The work ahead: the builds, where each fails again in its turn, and then the static checks.
+if [ "${1:-}" = --ahead ]; then
+    shift
+    for part; do [ "$part" = lint ] || build "$part" || :; done
+    case " $* " in *" lint "*) tools/lint.py quick ;; esac
+    exit
+fi
+
+[ $# != 0 ] || set -- $all
+given=" $* "
+for part; do
+    case " $all " in
+    *" $part "*) ;;
+    *) echo "test.sh: no part '$part': release, asan, tsan, lint or fuzz" >&2; exit 2 ;;
+    esac
+done
+tools/setup.sh --test
+mkdir -p build
+ahead=
+trap '[ -z "$ahead" ] || kill "$ahead" 2>/dev/null || :' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+while [ $# != 0 ]; do
+    part=$1
+    shift
+    if [ "$part" != lint ]; then
         echo "== $part: build"
-        only='' targets='' options=-DKILN_WERROR=ON
-        [ "$part" != release ] || options="$options -DKILN_DEBUG_INFO=ON" # for the test abi
-        [ "$part" != tsan ] || only='-L threads' targets=threads
-        # shellcheck disable=SC2086  # a list of words
-        KILN_CMAKE_ARGS=$options tools/build.sh "$part" $targets
+        build "$part"
+    fi
+    if [ -z "$ahead" ] && [ $# != 0 ]; then
+        timeout 7200 nice tools/test.sh --ahead "$@" >build/ahead.log 2>&1 & # timeout ends with all that it started
+        ahead=$!
+    fi
+    case $part in
+    release | asan | tsan)
         echo "== $part: tests"
+        only=
+        [ "$part" != tsan ] || only='-L threads'
         # shellcheck disable=SC2086  # a list of words
         ctest --test-dir "build/$part" --output-on-failure --no-tests=error -j "$tests" $only
         ;;
+    lint)
+        echo "== lint"
+        case $given in *" release "*) ;; *) tests/style/format.sh ;; esac # it is one of release's tests
+        case $given in
+        " lint "*) tools/lint.py quick ;;
+        *)
+            failed=0
+            wait "$ahead" || failed=1
+            ahead=
+            cat build/ahead.log
+            [ $failed = 0 ] || exit 1
+            ;;
+        esac
+        ;;
     fuzz)
-        echo "== fuzz: build"
-        tools/build.sh fuzz fuzzers
+        [ -z "$ahead" ] || wait "$ahead" || : # seconds of a target are its own
         find build/fuzz/tests/fuzz -maxdepth 1 -type f -perm -u+x -name 'fuzz_*' | sort |
             xargs -n 1 -P "$cores" tests/fuzz/run.sh
-        ;;
-    *)
-        echo "test.sh: no part '$part': lint, release, asan, tsan or fuzz" >&2
-        exit 2
         ;;
     esac
 done
