@@ -115,6 +115,9 @@ static int sim_run(cli *c)
 {
     const cli_list *words = &c->args.words;
     const char *action = words->items[0];
+    enum { DEVICES_MOST = 16 };
+    if (c->args.devices > DEVICES_MOST)
+        return cli_usage(c, "--devices takes 1 to %d", DEVICES_MOST);
     if (strcmp(action, "run") == 0)
         return words->count > 1 ? sim_run_program(c) : cli_usage(c, "an argument is missing: run PROGRAM [arguments]");
     if (words->count > 1)
@@ -129,6 +132,8 @@ static int sim_run(cli *c)
 static const cli_option options[] = {
     {"device", 'd', CLI_TEXT, CLI_OPTION_FIELD(device), "PROFILE", CLI_DEVICES, NULL,
      "The device that the program sees: a profile, such as `h200`, or the file of one. Default: `generic`."},
+    {"devices", 0, CLI_WHOLE, CLI_OPTION_FIELD(devices), "N", CLI_NOTHING, NULL,
+     "How many of them there are, 1 to 16. CUDA_VISIBLE_DEVICES picks some of them. Default: 1."},
     {"check", 0, CLI_FLAG, CLI_OPTION_FIELD(check), NULL, CLI_NOTHING, NULL,
      "Check every launch for wrong accesses, races and barriers. Findings go to standard error."},
     {"page", 0, CLI_FLAG, CLI_OPTION_FIELD(page), NULL, CLI_NOTHING, NULL, "Print a page in Markdown, with all forms."},
@@ -158,6 +163,7 @@ const cli_command cli_sim_command = {
     .examples =
         (const cli_example[]){{"kiln sim run ./program --size 100", "A program that nvcc built with -cudart shared."},
                               {"kiln sim run --device a100 --check python3 test.py", "On another device, with checks."},
+                              {"kiln sim run --devices 4 ./program", "On four devices."},
                               {"eval \"$(kiln sim env)\"", "All programs of this shell."},
                               {"kiln sim coverage", "The supported instructions."},
                               {"kiln sim coverage --json", "The same with every form, for programs."},

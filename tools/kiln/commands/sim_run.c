@@ -45,7 +45,7 @@ static const char *in_front(const char *folder, const char *variable)
 typedef struct setting {
     const char *name, *value;
 } setting;
-enum { SETTINGS_MOST = 5 };
+enum { SETTINGS_MOST = 6 };
 
 static size_t settings(const cli *c, const char *folder, setting *to)
 {
@@ -54,6 +54,8 @@ static size_t settings(const cli *c, const char *folder, setting *to)
     to[count++] = (setting){"PATH", in_front(cli_printf("%s/bin", folder), "PATH")};
     if (c->args.device)
         to[count++] = (setting){"KILN_SIM_DEVICE", c->args.device};
+    if (c->args.devices)
+        to[count++] = (setting){"KILN_SIM_DEVICES", cli_printf("%u", (unsigned)c->args.devices)};
     if (c->args.check)
         to[count++] = (setting){"KILN_SIM_CHECK", "1"};
     if (c->args.check && !getenv("KILN_SIM_CHECK_EXIT")) /* as of `kiln check` */
