@@ -106,7 +106,8 @@ typedef enum sim_kind {
     SIM_USER,
     SIM_POOL,
     SIM_RANGE,
-    SIM_PHYSICAL
+    SIM_PHYSICAL,
+    SIM_IMPORT
 } sim_kind; /* fits into five bits of a handle */
 
 typedef struct sim_context sim_context;

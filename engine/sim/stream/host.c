@@ -285,7 +285,7 @@ CUresult sim_cuStreamAttachMemAsync(CUstream stream, CUdeviceptr pointer, size_t
 /* ---- queries of pointers ---- */
 
 typedef struct place {
-    bool known, managed, vmm;
+    bool known, managed, vmm, ipc; /* ipc: cuIpcGetMemHandle takes it */
     uint64_t base, bytes, pool;
     CUdeviceptr device;
     void *host;
@@ -307,7 +307,9 @@ static place look(sim_context **in, CUdeviceptr pointer)
                 .device = pointer,
                 .type = CU_MEMORYTYPE_DEVICE};
     at.vmm = info.owner == SIM_OWNER_RANGE;
-    at.pool = !host && info.owner > SIM_OWNER_RANGE ? info.owner : 0;
+    at.ipc = info.owner == 0 && !info.variable && !info.shared;
+    const void *owner = (const void *)(uintptr_t)info.owner;
+    at.pool = !host && info.owner > SIM_OWNER_RANGE && !sim_object_find(context, owner, SIM_IMPORT) ? info.owner : 0;
     if (info.shared)
         at.host = (void *)(uintptr_t)pointer;
     if (host && host->sharing != SIM_MANAGED)
@@ -359,8 +361,11 @@ static CUresult answer(const sim_context *context, const place *at, CUpointer_at
         is = at->managed;
         memcpy(data, &is, sizeof is);
         return CUDA_SUCCESS;
-    case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
     case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
+        is = at->ipc;
+        memcpy(data, &is, sizeof is);
+        return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
     case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE: memcpy(data, &is, sizeof is); return CUDA_SUCCESS;
     default: return CUDA_ERROR_INVALID_VALUE;
     }

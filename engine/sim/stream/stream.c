@@ -408,8 +408,6 @@ CUresult sim_cuEventCreate(CUevent *event, unsigned flags)
     const unsigned known = CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS;
     if (!event || (flags & ~known) || ((flags & CU_EVENT_INTERPROCESS) && !(flags & CU_EVENT_DISABLE_TIMING)))
         return sim_end(CUDA_ERROR_INVALID_VALUE);
-    if (flags & CU_EVENT_INTERPROCESS) /* the device belongs to this process only */
-        return sim_end(CUDA_ERROR_NOT_SUPPORTED);
     sim_event *made = sim_object_new(context, SIM_EVENT, sizeof *made);
     if (!made)
         return sim_end(CUDA_ERROR_OUT_OF_MEMORY);

@@ -1,13 +1,17 @@
 /* vmm.c - virtual memory management: ranges of addresses, physical memory, and mappings between them. A range reserves
  * the same number of host addresses. Physical memory is a file without a name, so that it can be mapped at several
  * places; mappings that are contiguous on the device are contiguous on the host too, and are copied together. */
+#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cu_graph.h"
 
 enum { GRANULARITY = 2 << 20 };
+#define FILE_NAME "kiln-device-memory-" /* and the place of its device */
 #define RANGE_MOST ((uint64_t)1 << 44)
 
 typedef struct sim_physical {
@@ -16,6 +20,7 @@ typedef struct sim_physical {
     uint64_t bytes;
     CUmemAllocationProp prop;
     unsigned handles, maps; /* its references; without handles its number is invalid */
+    bool counted;           /* as memory of this process; not if another one made it */
 } sim_physical;
 
 typedef struct mapping {
@@ -38,7 +43,8 @@ static CUresult right_prop(const CUmemAllocationProp *prop)
 {
     if (!prop || prop->type != CU_MEM_ALLOCATION_TYPE_PINNED)
         return CUDA_ERROR_INVALID_VALUE;
-    if (prop->location.type != CU_MEM_LOCATION_TYPE_DEVICE || prop->requestedHandleTypes != CU_MEM_HANDLE_TYPE_NONE)
+    if (prop->location.type != CU_MEM_LOCATION_TYPE_DEVICE ||
+        (prop->requestedHandleTypes & ~(unsigned)CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) != 0)
         return CUDA_ERROR_NOT_SUPPORTED;
     return sim_device_ordinal(prop->location.id) >= 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
 }
@@ -71,7 +77,8 @@ static void physical_release(sim_physical *physical)
     sim_context *context = physical->object.context;
     if (physical->handles > 0 || physical->maps > 0)
         return;
-    vm_give(context->device, physical->bytes);
+    if (physical->counted)
+        vm_give(context->device, physical->bytes);
     sim_object_free(context, physical);
 }
 
@@ -88,7 +95,9 @@ CUresult sim_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes, con
     context = context_for(context, prop->location.id);
     if (!context || !vm_take(context->device, bytes))
         return sim_end(context ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_CONTEXT);
-    int file = memfd_create("kiln-device-memory", MFD_CLOEXEC);
+    char name[64];
+    snprintf(name, sizeof name, FILE_NAME "%u", sim_device_place(prop->location.id));
+    int file = memfd_create(name, MFD_CLOEXEC);
     sim_physical *made = file >= 0 && ftruncate(file, (off_t)bytes) == 0
                              ? sim_object_new(context, SIM_PHYSICAL, sizeof *made)
                              : NULL;
@@ -103,6 +112,7 @@ CUresult sim_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes, con
     made->bytes = bytes;
     made->prop = *prop;
     made->handles = 1;
+    made->counted = true;
     *handle = made->object.handle;
     return sim_end(CUDA_SUCCESS);
 }
@@ -138,6 +148,71 @@ CUresult sim_cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *prop, C
     if (!physical || !prop)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     *prop = physical->prop;
+    return sim_end(CUDA_SUCCESS);
+}
+
+/* ---- sharing with other processes: by a file descriptor, that the program passes on ---- */
+
+CUresult sim_cuMemExportToShareableHandle(void *out, CUmemGenericAllocationHandle handle,
+                                          CUmemAllocationHandleType type, unsigned long long flags)
+{
+    sim_context *context;
+    CUresult result = sim_begin(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    const sim_physical *physical = physical_of(context, handle);
+    if (!out || !physical || flags != 0 || type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR ||
+        !(physical->prop.requestedHandleTypes & CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR))
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    const int file = fcntl(physical->file, F_DUPFD_CLOEXEC, 0);
+    if (file >= 0)
+        memcpy(out, &file, sizeof file);
+    return sim_end(file >= 0 ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY);
+}
+
+/* The place of the device whose memory the file is; -1: it is no device memory. */
+static int place_of_file(int file)
+{
+    char path[64], name[128];
+    unsigned number;
+    snprintf(path, sizeof path, "/proc/self/fd/%d", file);
+    const ssize_t length = readlink(path, name, sizeof name - 1);
+    name[length > 0 ? length : 0] = '\0';
+    return sscanf(name, "/memfd:" FILE_NAME "%u", &number) == 1 && number < SIM_DEVICES_MOST ? (int)number : -1;
+}
+
+/* The caller keeps its descriptor. */
+CUresult sim_cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle, void *from,
+                                            CUmemAllocationHandleType type)
+{
+    sim_context *context;
+    struct stat info;
+    CUresult result = sim_begin(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    const int given = (int)(intptr_t)from, number = place_of_file(given);
+    if (!handle || type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR || number < 0 || fstat(given, &info) != 0 ||
+        info.st_size <= 0 || info.st_size % GRANULARITY != 0)
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    for (unsigned i = 0; i < sim_device_count(); i++) /* the device may be hidden: then it is the current one's */
+        if (sim_device_place(sim_device_at(i)) == (unsigned)number && sim_context_on(i))
+            context = context_for(context, sim_device_at(i));
+    const int file = fcntl(given, F_DUPFD_CLOEXEC, 0);
+    sim_physical *made = file >= 0 ? sim_object_new(context, SIM_PHYSICAL, sizeof *made) : NULL;
+    if (!made) {
+        if (file >= 0)
+            close(file);
+        return sim_end(CUDA_ERROR_OUT_OF_MEMORY);
+    }
+    made->object.drop = physical_drop;
+    made->file = file;
+    made->bytes = (uint64_t)info.st_size;
+    made->prop =
+        (CUmemAllocationProp){.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                              .requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+                              .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = sim_device_at(context->ordinal)}};
+    made->handles = 1;
+    *handle = made->object.handle;
     return sim_end(CUDA_SUCCESS);
 }
 
@@ -340,6 +415,8 @@ static CUresult give_access(sim_context *context, const sim_range *range, mappin
                   access == CU_MEM_ACCESS_FLAGS_PROT_READ))
         return CUDA_ERROR_OUT_OF_MEMORY;
     vm_set_owner(context->device, map->base, SIM_OWNER_RANGE);
+    if (map->physical->prop.requestedHandleTypes != CU_MEM_HANDLE_TYPE_NONE)
+        vm_set_outside(context->device, map->base);
     map->access[context->ordinal] = access;
     return CUDA_SUCCESS;
 }

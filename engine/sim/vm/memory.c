@@ -3,6 +3,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "vm_hooks.h"
 
@@ -44,6 +46,10 @@ static void release(vm_device *device, vm_allocation *allocation)
         device->hooks->shadow_free(device, allocation->shadow, allocation->bytes);
     kiln__free(device->mem, allocation->label);
     kiln__free(device->mem, allocation->raw);
+    if (allocation->mapped) {
+        munmap(allocation->host, (size_t)allocation->mapped);
+        close(allocation->file);
+    }
     kiln__free(device->mem, allocation);
 }
 
@@ -310,6 +316,49 @@ bool vm_hand_over(vm_allocation *allocation, vm_device *to)
     allocation->home = to;
     vm_group_freed(to);
     return true;
+}
+
+int vm_share(vm_device *device, uint64_t address)
+{
+    int file = -1;
+    pthread_rwlock_wrlock(&device->lock);
+    vm_allocation *a = lookup(device, address, 1);
+    if (a && a->mapped) {
+        file = a->file;
+    } else if (a && a->raw && !a->shared && !a->heap) {
+        const uint64_t bytes = (a->reach + PAGE - 1) / PAGE * PAGE;
+        file = memfd_create("kiln-device-memory", MFD_CLOEXEC);
+        void *host = file >= 0 && ftruncate(file, (off_t)bytes) == 0
+                         ? mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0)
+                         : MAP_FAILED;
+        if (host != MAP_FAILED) {
+            memcpy(host, a->host, (size_t)a->reach);
+            kiln__free(device->mem, a->raw);
+            a->raw = NULL;
+            a->host = host;
+            a->file = file;
+            a->mapped = bytes;
+            a->outside = true;
+            if (a->shadow)
+                device->hooks->shadow_write(a->shadow, 0, a->bytes);
+            atomic_fetch_add(&device->generation, 1); /* spans that were found before are wrong */
+        } else if (file >= 0) {
+            close(file);
+            file = -1;
+        }
+    }
+    pthread_rwlock_unlock(&device->lock);
+    vm_group_freed(device);
+    return file;
+}
+
+void vm_set_outside(vm_device *device, uint64_t address)
+{
+    pthread_rwlock_wrlock(&device->lock);
+    vm_allocation *found = lookup(device, address, 1);
+    if (found)
+        found->outside = true;
+    pthread_rwlock_unlock(&device->lock);
 }
 
 bool vm_take(vm_device *device, uint64_t bytes)

@@ -73,6 +73,11 @@ bool vm_adopt(vm_device *device, uint64_t address, void *host, uint64_t bytes, b
 /* Reserves addresses for vm_alloc_at() and vm_adopt(); no other allocation gets them. 0 on failure. */
 uint64_t vm_reserve(vm_device *device, uint64_t bytes, uint64_t align);
 bool vm_alloc_at(vm_device *device, uint64_t address, uint64_t bytes);
+/* Puts the memory of an allocation into a file without a name, and returns the file, which is closed with the allocation.
+ * -1: this cannot be done, or there is no memory. Nothing runs on the device. */
+int vm_share(vm_device *device, uint64_t address);
+/* Another process may write the allocation at any time. */
+void vm_set_outside(vm_device *device, uint64_t address);
 /* Counts device memory that the caller has allocated itself, until it is given back. False: not enough is left. */
 bool vm_take(vm_device *device, uint64_t bytes);
 void vm_give(vm_device *device, uint64_t bytes);

@@ -313,12 +313,15 @@ typedef struct vm_allocation {
     uint64_t reach; /* bytes that kernels can access: with the rest of its last granule */
     unsigned char *host;
     void *raw;
-    const char *name;           /* of a module variable, in the module's arena; NULL: vm_alloc() */
-    char *label;                /* what the host calls it, for messages; NULL: nothing */
-    const char *role;           /* "an input", with a label and in its memory */
-    bool constant;              /* a .const variable, which kernels must not write */
-    bool read_only;             /* also not writable, but in global memory */
-    bool shared;                /* with the host, which may write it at any time; base is its pointer */
+    const char *name; /* of a module variable, in the module's arena; NULL: vm_alloc() */
+    char *label;      /* what the host calls it, for messages; NULL: nothing */
+    const char *role; /* "an input", with a label and in its memory */
+    bool constant;    /* a .const variable, which kernels must not write */
+    bool read_only;   /* also not writable, but in global memory */
+    bool shared;      /* with the host, which may write it at any time; base is its pointer */
+    bool outside;     /* another process may write it */
+    uint64_t mapped;  /* bytes of `file`, which are mapped at `host`; 0: there is none */
+    int file;
     uint64_t counted;           /* bytes that count as device memory */
     uint64_t heap;              /* bytes that count in the heap of kernels' malloc() */
     uint64_t owner;             /* for the driver, see vm_info */
