@@ -220,6 +220,11 @@ static void see_global(vm_look *k, vm_allocation *a)
     bool reads = k->a->kind & VM_READS;
     if (!shadow || a->constant)
         return;
+    if (VM_UNLIKELY(a->home != k->w->runner->run->device)) { /* its order is not known to this device's check */
+        for (uint32_t n = 0; k->write && n < p->count; n++)
+            vm_shadow_write(shadow, base + (uint64_t)p->at[n], k->a->bytes);
+        return;
+    }
     for (uint32_t n = 0; n < p->count; n++) {
         uint64_t offset = base + (uint64_t)p->at[n];
         k->told = false;
@@ -531,7 +536,7 @@ uint32_t vm_check_free_call(vm_warp *w, const vm_code *i, uint32_t m)
     VM_EACH(lane, m) {
         uint64_t address = vm_argument(w, call, lane, 0);
         const vm_allocation *a = address ? vm_allocation_of(device, address) : NULL;
-        bool right = a && a->base == address && !a->name && (!a->shadow || a->shadow->by_kernel);
+        bool right = a && a->home == device && a->base == address && !a->name && (!a->shadow || a->shadow->by_kernel);
         for (uint32_t other = 0; other < lane && right; other++)
             right = freed[other] != address;
         freed[lane] = address;

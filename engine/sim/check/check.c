@@ -275,7 +275,7 @@ void vm_check_host_reads(vm_device *device, uint64_t address, uint64_t bytes)
 {
     vm_check *check = device->check;
     const vm_allocation *a = check ? vm_allocation_of(device, address) : NULL;
-    if (!a || !a->shadow || a->shadow->unwritten == 0 || address - a->base >= a->bytes)
+    if (!a || a->home != device || !a->shadow || a->shadow->unwritten == 0 || address - a->base >= a->bytes)
         return;
     uint64_t at = address - a->base, end = at + bytes < a->bytes ? at + bytes : a->bytes, missing = 0, first = 0;
     for (; at < end; at++) {

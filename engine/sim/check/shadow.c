@@ -74,7 +74,7 @@ static bool open_bits(vm_check *check, vm_shadow *shadow, uint64_t bytes)
 static vm_shadow *shadow_at(vm_device *device, uint64_t address, uint64_t *offset, uint64_t *bytes)
 {
     const vm_allocation *a = device->check ? vm_allocation_of(device, address) : NULL;
-    if (!a || !a->shadow)
+    if (!a || !a->shadow || a->home != device)
         return NULL;
     *offset = address - a->base;
     *bytes = *bytes < a->bytes - *offset ? *bytes : a->bytes - *offset;

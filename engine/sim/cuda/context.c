@@ -47,7 +47,7 @@ CUresult sim_cuCtxGetDevice_v2(CUdevice *device, CUcontext handle)
         return result;
     if (!device)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
-    *device = (CUdevice)(sim_current_profile() - sim_profiles);
+    *device = sim_device_at(context->ordinal);
     return sim_end(CUDA_SUCCESS);
 }
 
@@ -224,26 +224,36 @@ CUresult sim_cuCtxResetPersistingL2Cache(void)
     return result == CUDA_SUCCESS ? sim_end(CUDA_SUCCESS) : result;
 }
 
+/* Both wait for running kernels, which may use the memory. */
+static CUresult peer_access(CUcontext handle, bool enable)
+{
+    sim_context *context;
+    CUresult result = sim_begin_work(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    const sim_context *peer = sim_context_find(handle);
+    if (!peer || (enable && peer == context))
+        return sim_end_work(context, CUDA_ERROR_INVALID_CONTEXT);
+    if (enable && peer->ordinal == context->ordinal)
+        return sim_end_work(context, CUDA_ERROR_PEER_ACCESS_UNSUPPORTED);
+    if (vm_allowed(context->device, peer->device) == enable)
+        return sim_end_work(context,
+                            enable ? CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED : CUDA_ERROR_PEER_ACCESS_NOT_ENABLED);
+    vm_allow(context->device, peer->device, enable);
+    return sim_end_work(context, CUDA_SUCCESS);
+}
+
 CUresult sim_cuCtxEnablePeerAccess(CUcontext peer, unsigned flags)
 {
     sim_context *context;
     CUresult result = sim_begin(&context);
     if (result != CUDA_SUCCESS)
         return result;
-    if (flags != 0)
-        return sim_end(CUDA_ERROR_INVALID_VALUE);
-    return sim_end(sim_context_find(peer) && sim_context_find(peer) != context ? CUDA_ERROR_PEER_ACCESS_UNSUPPORTED
-                                                                               : CUDA_ERROR_INVALID_CONTEXT);
+    sim_end(CUDA_SUCCESS);
+    return flags != 0 ? CUDA_ERROR_INVALID_VALUE : peer_access(peer, true);
 }
 
-CUresult sim_cuCtxDisablePeerAccess(CUcontext peer)
-{
-    sim_context *context;
-    CUresult result = sim_begin(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
-    return sim_end(sim_context_find(peer) ? CUDA_ERROR_PEER_ACCESS_NOT_ENABLED : CUDA_ERROR_INVALID_CONTEXT);
-}
+CUresult sim_cuCtxDisablePeerAccess(CUcontext peer) { return peer_access(peer, false); }
 
 /* These two control a profiler that is attached from outside; there is none here. */
 CUresult sim_cuProfilerStart(void)

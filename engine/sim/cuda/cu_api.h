@@ -80,7 +80,14 @@
     X(cuMemAddressFree, 10020)                                                                                         \
     X(cuMemAddressReserve, 10020)                                                                                      \
     X(cuMemAdvise, 12020)                                                                                              \
+    X(cuIpcCloseMemHandle, 4010)                                                                                       \
+    X(cuIpcGetEventHandle, 4010)                                                                                       \
+    X(cuIpcGetMemHandle, 4010)                                                                                         \
+    X(cuIpcOpenEventHandle, 4010)                                                                                      \
+    X(cuIpcOpenMemHandle, 11000)                                                                                       \
     X(cuMemCreate, 10020)                                                                                              \
+    X(cuMemExportToShareableHandle, 10020)                                                                             \
+    X(cuMemImportFromShareableHandle, 10020)                                                                           \
     X(cuMemGetAccess, 10020)                                                                                           \
     X(cuMemGetAllocationGranularity, 10020)                                                                            \
     X(cuMemGetAllocationPropertiesFromHandle, 10020)                                                                   \
@@ -342,6 +349,7 @@
  * version for it, and the function: an older form, or the one above if both are called in the same way. */
 #define SIM_FORM_MAP(X)                                                                                                \
     X("cuCtxCreate", "cuCtxCreate", 2000, sim_cuCtxCreate_v2)                                                          \
+    X("cuIpcOpenMemHandle", "cuIpcOpenMemHandle", 4010, sim_cuIpcOpenMemHandle)                                        \
     X("cuCtxCreate_v2", "cuCtxCreate", 3020, sim_cuCtxCreate_v2)                                                       \
     X("cuCtxCreate_v3", "cuCtxCreate", 11040, sim_cuCtxCreate_v3)                                                      \
     X("cuCtxGetDevice_v2", "cuCtxGetDevice", 13000, sim_cuCtxGetDevice_v2)                                             \

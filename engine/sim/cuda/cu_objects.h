@@ -70,6 +70,21 @@ typedef struct sim_profile {
 #define SIM_PROFILES_MOST 64
 extern sim_profile sim_profiles[SIM_PROFILES_MOST]; /* built-in profiles, then those that were read; never removed */
 extern size_t sim_profile_count;                    /* grows under the state lock */
+enum { SIM_DEVICES_MOST = VM_DEVICES_MOST };
+/* The devices of the process. In libcuda there are as many as the environment says, all of one profile, and a CUdevice
+ * is its number. In the engine there is one: the selected profile's, and a CUdevice is the index of a profile, which can
+ * be queried without being selected. All under the state lock. */
+unsigned sim_device_count(void);
+int sim_device_ordinal(CUdevice device);                /* -1: not a device of the process */
+CUdevice sim_device_at(unsigned ordinal);               /* its CUdevice */
+const sim_profile *sim_device_profile(CUdevice device); /* NULL: there is no such device */
+unsigned sim_device_place(CUdevice device);             /* its number among those of the machine, hidden ones too */
+unsigned sim_machine_devices(void);                     /* how many it has, hidden ones too */
+/* For libcuda: the devices, by their places on the machine, which has `all`. False: there is a context already, or count
+ * is 0. */
+bool sim_set_devices(const unsigned *places, unsigned count, unsigned all);
+/* The UUID of the device at that place. */
+void sim_device_uuid(const sim_profile *profile, unsigned place, CUuuid *uuid);
 bool sim_profile_attribute(const sim_profile *profile, CUdevice_attribute attribute, int *value);
 int sim_profile_int(const sim_profile *profile, CUdevice_attribute attribute); /* 0: it has none */
 
@@ -93,7 +108,8 @@ typedef enum sim_kind {
     SIM_USER,
     SIM_POOL,
     SIM_RANGE,
-    SIM_PHYSICAL
+    SIM_PHYSICAL,
+    SIM_IMPORT
 } sim_kind; /* fits into five bits of a handle */
 
 typedef struct sim_context sim_context;
@@ -115,10 +131,12 @@ typedef struct sim_pool {
     uint64_t threshold, used, most;
     uint64_t limit; /* 0: none */
     int reuse[3];   /* stored and reported only */
+    uint32_t open;  /* devices besides its own that may use its memory, as bits */
 } sim_pool;
 
 struct sim_context {
     sim_object object;
+    unsigned ordinal;  /* of its device */
     unsigned retained; /* 0: not active; its handle is the same for the whole process */
     CUresult sticky;   /* the fault that ended it; CUDA_SUCCESS: none */
     vm_device *device;
@@ -149,6 +167,7 @@ typedef struct sim_module {
     vm_module *vm;
     struct sim_function *functions;
     struct sim_library *library; /* to which it belongs, or NULL */
+    const void *image; /* of a library, if the caller keeps it as it is (CU_LIBRARY_BINARY_IS_PRESERVED), or NULL */
 } sim_module;
 typedef struct sim_function {
     sim_object object;
@@ -230,6 +249,11 @@ void sim_object_free(sim_context *context, void *object);
 /* The live object of that handle and kind in `context`, or NULL. Under the state lock. */
 void *sim_object_find(const sim_context *context, const void *handle, sim_kind kind);
 sim_context *sim_context_find(CUcontext handle); /* a live one, or NULL */
+sim_context *sim_context_on(unsigned ordinal);   /* the device's primary one, or else another; NULL: there is none */
+/* With several devices: the context of another device that has the address, or the object; `context` itself where none
+ * has it. With one device: `context`. Under the state lock. */
+sim_context *sim_home(sim_context *context, uint64_t address);
+sim_context *sim_follow(sim_context *context, const void *handle, sim_kind kind);
 /* CUstream and similar types are pointers to incomplete types: a handle's number is stored in the pointer. */
 #define SIM_HANDLE(type, object_) ((type)(uintptr_t)(object_)->object.handle)
 /* True for the default streams and for a live one. */
@@ -302,12 +326,14 @@ bool sim_is_builtin(const char *function); /* a function that the device provide
 int sim_device_cc(void);                   /* 90: 9.0; under the state lock */
 
 /* Loads `image` into the current context under its JIT options; *module only on success. `length` is SIZE_MAX: not
- * known. Under both locks. */
+ * known. `twin`: the same on another device, with which it has managed variables in common, or NULL. Under both locks. */
 CUresult sim_module_load(sim_context *context, const void *image, size_t length, unsigned count,
-                         const CUjit_option *options, void **values, sim_module **module);
+                         const CUjit_option *options, void **values, const sim_module *twin, sim_module **module);
 sim_function *sim_function_of(sim_context *context, sim_module *module, int kernel); /* NULL: out of memory */
 CUresult sim_file_read(const char *path, char **data, size_t *length);
-void sim_link_drop(sim_object *link);                            /* frees its contents, not the object */
+void sim_link_drop(sim_object *link); /* frees its contents, not the object */
+/* The module of a library of that image in a context of another device; NULL: none. Under the state lock. */
+const sim_module *sim_module_twin(const sim_context *context, const void *image);
 void sim_module_close(sim_context *context, sim_module *module); /* with its functions; under both locks */
 /* An error if a capture forbids a call that may wait for the device (it also ends the capture);
  * cuThreadExchangeStreamCaptureMode has the rules. Under the state lock. */
@@ -322,8 +348,8 @@ bool sim_memory_free(sim_context *context, CUdeviceptr pointer);
 /* Owners of allocations (vm_info) that are not handles. */
 enum { SIM_OWNER_GRAPH = 1, SIM_OWNER_RANGE = 2 };
 void sim_pool_freed(sim_context *context, uint64_t pool, uint64_t bytes);
-/* the default pool: not in the table */
-#define SIM_POOL_HANDLE ((uint64_t)0x52u << 56 | 0x10)
+/* the default pool of a device: not in the table */
+#define SIM_POOL_HANDLE(ordinal) ((uint64_t)0x52u << 56 | (uint64_t)(ordinal) << 8 | 0x10)
 sim_context *sim_current(void); /* the thread's current context, usable or not; NULL: none. Under the state lock */
 /* A destructor of the host, to be called without locks. */
 typedef struct sim_end_of {
@@ -339,6 +365,10 @@ void sim_user_retain(struct sim_user *user, unsigned count);
 /* The value of a variable of the environment, 0 if it is not set; false, with a line on stderr, if it is not a
  * number. */
 bool sim_environment(const char *name, uint64_t *value);
+bool sim_right_isa(void); /* $KILN_SIM_ISA; false, with a line on stderr: it is no instruction set */
+/* Addresses from VM_GLOBAL_BASE to here Linux gives to no process: one of them in no allocation is a wrong device
+ * address. */
+#define SIM_DEVICE_ONLY_END 0x400000000000ull
 /* One side of a copy: a host pointer, an address of `context`, or either of them (CU_MEMORYTYPE_UNIFIED). */
 typedef struct sim_side {
     CUmemorytype type;

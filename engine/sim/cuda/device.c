@@ -60,6 +60,8 @@ static const sim_attribute common[] = {
     A(COOPERATIVE_LAUNCH, 1),
     A(MEMORY_POOLS_SUPPORTED, 1),
     A(VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, 1),
+    A(HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED, 1),
+    A(IPC_EVENT_SUPPORTED, 1),
     A(MAX_PERSISTING_L2_CACHE_SIZE, 0),
     A(MAX_ACCESS_POLICY_WINDOW_SIZE, 0),
     A(HOST_REGISTER_SUPPORTED, 1),
@@ -204,14 +206,14 @@ double kiln__sim_unit_rate(size_t index, unsigned unit)
     }
 }
 
-/* The size of device memory: half of the host's memory, at most that of the profile; or $KILN_SIM_MEMORY bytes. Device
+/* The size of device memory: half of the host's memory for all devices of the machine, at most that of the profile; or $KILN_SIM_MEMORY bytes. Device
  * memory is host memory here, and all of it is filled with a pattern when it is allocated. */
 bool sim_device_memory(const sim_profile *profile, uint64_t *bytes)
 {
     uint64_t wanted;
     if (!sim_environment("KILN_SIM_MEMORY", &wanted))
         return false;
-    uint64_t most = wanted ? wanted : kiln__host_memory() / 2;
+    uint64_t most = wanted ? wanted : kiln__host_memory() / 2 / sim_machine_devices();
     *bytes = most < profile->memory ? most : profile->memory;
     return true;
 }
@@ -257,7 +259,7 @@ CUresult sim_cuDeviceGetCount(int *count)
         return result;
     if (!count)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
-    *count = 1;
+    *count = (int)sim_device_count();
     return sim_end(CUDA_SUCCESS);
 }
 
@@ -268,20 +270,18 @@ CUresult sim_cuDeviceGet(CUdevice *device, int ordinal)
         return result;
     if (!device)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
-    if (ordinal != 0)
+    if (ordinal < 0 || (unsigned)ordinal >= sim_device_count())
         return sim_end(CUDA_ERROR_INVALID_DEVICE);
-    *device = (CUdevice)(sim_current_profile() - sim_profiles);
+    *device = sim_device_at((unsigned)ordinal);
     return sim_end(CUDA_SUCCESS);
 }
 
-/* A CUdevice is the index of a profile:
- * there is one device, the selected profile's, but every profile can be queried. */
 CUresult sim_begin_device(CUdevice device, const void *out)
 {
     CUresult result = sim_begin_bare();
     if (result != CUDA_SUCCESS)
         return result;
-    if (device < 0 || (size_t)device >= sim_profile_count)
+    if (!sim_device_profile(device))
         return sim_end(CUDA_ERROR_INVALID_DEVICE);
     return out ? CUDA_SUCCESS : sim_end(CUDA_ERROR_INVALID_VALUE);
 }
@@ -293,7 +293,7 @@ CUresult sim_cuDeviceGetName(char *name, int length, CUdevice device)
         return result;
     if (length <= 0)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
-    const char *title = sim_profiles[device].title;
+    const char *title = sim_device_profile(device)->title;
     size_t room = (size_t)length - 1, used = strlen(title);
     if (used > room)
         used = room;
@@ -311,9 +311,11 @@ CUresult sim_cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUde
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     int found = 0; /* a feature that no table lists is missing */
     if (attribute == CU_DEVICE_ATTRIBUTE_TENSOR_MAP_ACCESS_SUPPORTED)
-        found = has_tensor_maps(&sim_profiles[device]);
+        found = has_tensor_maps(sim_device_profile(device));
+    else if (attribute == CU_DEVICE_ATTRIBUTE_PCI_BUS_ID)
+        found = (int)sim_device_place(device);
     else
-        sim_profile_attribute(&sim_profiles[device], attribute, &found);
+        sim_profile_attribute(sim_device_profile(device), attribute, &found);
     *value = found;
     return sim_end(CUDA_SUCCESS);
 }
@@ -324,9 +326,18 @@ CUresult sim_cuDeviceTotalMem(size_t *bytes, CUdevice device)
     if (result != CUDA_SUCCESS)
         return result;
     uint64_t memory = 0;
-    bool right = sim_device_memory(&sim_profiles[device], &memory);
+    bool right = sim_device_memory(sim_device_profile(device), &memory);
     *bytes = (size_t)memory;
     return sim_end(right ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
+}
+
+void sim_device_uuid(const sim_profile *profile, unsigned place, CUuuid *uuid)
+{
+    char text[300];
+    snprintf(text, sizeof text, place ? "%s %u" : "%s", profile->title, place);
+    kiln__hash128 hash = kiln__hash(text, strlen(text));
+    _Static_assert(sizeof uuid->bytes == sizeof hash, "a UUID has 128 bits");
+    memcpy(uuid->bytes, &hash, sizeof hash);
 }
 
 CUresult sim_cuDeviceGetUuid(CUuuid *uuid, CUdevice device)
@@ -334,10 +345,7 @@ CUresult sim_cuDeviceGetUuid(CUuuid *uuid, CUdevice device)
     CUresult result = sim_begin_device(device, uuid);
     if (result != CUDA_SUCCESS)
         return result;
-    const char *title = sim_profiles[device].title;
-    kiln__hash128 hash = kiln__hash(title, strlen(title));
-    _Static_assert(sizeof uuid->bytes == sizeof hash, "a UUID has 128 bits");
-    memcpy(uuid->bytes, &hash, sizeof hash);
+    sim_device_uuid(sim_device_profile(device), sim_device_place(device), uuid);
     return sim_end(CUDA_SUCCESS);
 }
 
@@ -346,8 +354,8 @@ CUresult sim_cuDeviceComputeCapability(int *major, int *minor, CUdevice device)
     CUresult result = sim_begin_device(device, major && minor ? major : NULL);
     if (result != CUDA_SUCCESS)
         return result;
-    *major = sim_profile_int(&sim_profiles[device], CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
-    *minor = sim_profile_int(&sim_profiles[device], CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+    *major = sim_profile_int(sim_device_profile(device), CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
+    *minor = sim_profile_int(sim_device_profile(device), CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
     return sim_end(CUDA_SUCCESS);
 }
 
@@ -356,7 +364,7 @@ CUresult sim_cuDeviceGetProperties(CUdevprop *properties, CUdevice device)
     CUresult result = sim_begin_device(device, properties);
     if (result != CUDA_SUCCESS)
         return result;
-    const sim_profile *of = &sim_profiles[device];
+    const sim_profile *of = sim_device_profile(device);
     *properties = (CUdevprop){
         .maxThreadsPerBlock = sim_profile_int(of, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK),
         .maxThreadsDim = {sim_profile_int(of, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X),
@@ -384,7 +392,7 @@ CUresult sim_cuDeviceGetPCIBusId(char *id, int length, CUdevice device)
         return result;
     if (length <= 0)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
-    snprintf(id, (size_t)length, "0000:00:00.0");
+    snprintf(id, (size_t)length, "0000:%02x:00.0", sim_device_place(device));
     return sim_end(CUDA_SUCCESS);
 }
 
@@ -398,7 +406,15 @@ CUresult sim_cuDeviceGetByPCIBusId(CUdevice *device, const char *id)
         if (sscanf(id, "%x:%x", &bus, &unit) != 2)
             return CUDA_ERROR_INVALID_VALUE;
     }
-    return domain || bus || unit ? CUDA_ERROR_INVALID_DEVICE : sim_cuDeviceGet(device, 0);
+    CUresult result = sim_begin_bare();
+    if (result != CUDA_SUCCESS)
+        return result;
+    for (unsigned i = 0; i < sim_device_count() && !domain && !unit; i++)
+        if (sim_device_place(sim_device_at(i)) == bus) {
+            *device = sim_device_at(i);
+            return sim_end(CUDA_SUCCESS);
+        }
+    return sim_end(CUDA_ERROR_INVALID_DEVICE);
 }
 
 /* Only on Windows. */
@@ -408,14 +424,20 @@ CUresult sim_cuDeviceGetLuid(char *luid, unsigned *mask, CUdevice device)
     return result == CUDA_SUCCESS ? sim_end(CUDA_ERROR_NOT_SUPPORTED) : result;
 }
 
+/* Two devices of the process. Each can use the memory of all others. */
+static bool are_two(CUdevice device, CUdevice peer)
+{
+    return device != peer && sim_device_ordinal(device) >= 0 && sim_device_ordinal(peer) >= 0;
+}
+
 CUresult sim_cuDeviceCanAccessPeer(int *can, CUdevice device, CUdevice peer)
 {
     CUresult result = sim_begin_device(device, can);
     if (result != CUDA_SUCCESS)
         return result;
-    if (peer < 0 || (size_t)peer >= sim_profile_count)
+    if (!sim_device_profile(peer))
         return sim_end(CUDA_ERROR_INVALID_DEVICE);
-    *can = 0; /* a device is not its own peer, and there is no other */
+    *can = are_two(device, peer); /* a device is not its own peer */
     return sim_end(CUDA_SUCCESS);
 }
 
@@ -424,9 +446,16 @@ CUresult sim_cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attribute
     CUresult result = sim_begin_device(device, value);
     if (result != CUDA_SUCCESS)
         return result;
-    (void)attribute;
-    (void)peer;
-    return sim_end(CUDA_ERROR_INVALID_DEVICE); /* needs two devices */
+    if (!are_two(device, peer))
+        return sim_end(CUDA_ERROR_INVALID_DEVICE);
+    switch (attribute) {
+    case CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED:
+    case CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED: *value = 1; break;
+    case CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK: /* all are alike */
+    case CU_DEVICE_P2P_ATTRIBUTE_CUDA_ARRAY_ACCESS_SUPPORTED: *value = 0; break;
+    default: return sim_end(CUDA_ERROR_INVALID_VALUE);
+    }
+    return sim_end(CUDA_SUCCESS);
 }
 
 CUresult sim_cuDeviceGetExecAffinitySupport(int *supported, CUexecAffinityType type, CUdevice device)

@@ -29,7 +29,7 @@ CUresult sim_cuModuleLoad(CUmodule *module, const char *path)
     sim_module *made = NULL;
     result = module ? sim_file_read(path, &image, &length) : CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS)
-        result = sim_module_load(context, image, length, 0, NULL, NULL, &made);
+        result = sim_module_load(context, image, length, 0, NULL, NULL, NULL, &made);
     if (result == CUDA_SUCCESS)
         *module = SIM_HANDLE(CUmodule, made);
     kiln__free(sim_memory(), image);
@@ -37,6 +37,18 @@ CUresult sim_cuModuleLoad(CUmodule *module, const char *path)
 }
 
 /* ---- libraries ---- */
+
+/* A library of the same image on another device: a managed variable is one for all devices. */
+const sim_module *sim_module_twin(const sim_context *context, const void *image)
+{
+    for (unsigned i = 0; i < sim_device_count(); i++) {
+        const sim_context *other = i != context->ordinal ? sim_context_on(i) : NULL;
+        for (const sim_object *object = other ? other->objects : NULL; object; object = object->next)
+            if (object->kind == SIM_MODULE && ((const sim_module *)object)->image == image)
+                return (const sim_module *)object;
+    }
+    return NULL;
+}
 
 static CUresult load_library(CUlibrary *library, const void *image, size_t length, CUjit_option *options, void **values,
                              unsigned count, CUlibraryOption *library_options, void **library_values,
@@ -48,8 +60,12 @@ static CUresult load_library(CUlibrary *library, const void *image, size_t lengt
         return result;
     if (!library || (library_count > 0 && (!library_options || !library_values)))
         return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
+    bool kept = false;
+    for (unsigned i = 0; i < library_count; i++)
+        kept |= library_options[i] == CU_LIBRARY_BINARY_IS_PRESERVED && library_values[i];
+    const sim_module *twin = kept ? sim_module_twin(context, image) : NULL;
     sim_module *module = NULL;
-    result = sim_module_load(context, image, length, count, options, values, &module);
+    result = sim_module_load(context, image, length, count, options, values, twin, &module);
     if (result != CUDA_SUCCESS)
         return sim_end_work(context, result);
     sim_library *made = sim_object_new(context, SIM_LIBRARY, sizeof *made);
@@ -58,6 +74,7 @@ static CUresult load_library(CUlibrary *library, const void *image, size_t lengt
         return sim_end_work(context, CUDA_ERROR_OUT_OF_MEMORY);
     }
     made->module = module;
+    module->image = kept ? image : NULL;
     module->library = made;
     *library = SIM_HANDLE(CUlibrary, made);
     return sim_end_work(context, CUDA_SUCCESS);
@@ -360,7 +377,7 @@ CUresult sim_cuKernelGetParamInfo(CUkernel kernel, size_t index, size_t *offset,
     return sim_cuFuncGetParamInfo(function_of(kernel), index, offset, size);
 }
 
-static bool other_device(CUdevice device) { return device < 0 || (size_t)device >= sim_profile_count; }
+static bool other_device(CUdevice device) { return !sim_device_profile(device); }
 
 CUresult sim_cuKernelGetAttribute(int *value, CUfunction_attribute attribute, CUkernel kernel, CUdevice device)
 {

@@ -167,7 +167,8 @@ static CUresult parse_all(const sim_texts *texts, ptx_module **ptx, kiln__text *
     return result;
 }
 
-static CUresult load(sim_context *context, const void *image, size_t length, sim_module **module, kiln__text *log)
+static CUresult load(sim_context *context, const void *image, size_t length, const sim_module *twin,
+                     sim_module **module, kiln__text *log)
 {
     sim_texts texts = {.mem = sim_memory()};
     ptx_module *ptx = NULL;
@@ -180,7 +181,8 @@ static CUresult load(sim_context *context, const void *image, size_t length, sim
     if (result != CUDA_SUCCESS)
         return result;
     vm_module *vm = NULL;
-    result = sim_ptx_result(vm_module_load(context->device, ptx, &vm, log)); /* takes ownership of ptx */
+    result =
+        sim_ptx_result(vm_module_load_beside(context->device, ptx, twin ? twin->vm : NULL, &vm, log)); /* owns ptx */
     if (result != CUDA_SUCCESS)
         return result;
     sim_module *made = sim_object_new(context, SIM_MODULE, sizeof *made);
@@ -201,7 +203,7 @@ void sim_jit_time_put(const sim_jit *jit, uint64_t nanoseconds)
 }
 
 CUresult sim_module_load(sim_context *context, const void *image, size_t length, unsigned count,
-                         const CUjit_option *options, void **values, sim_module **module)
+                         const CUjit_option *options, void **values, const sim_module *twin, sim_module **module)
 {
     sim_jit jit;
     CUresult result = image ? sim_jit_read(count, options, values, &jit) : CUDA_ERROR_INVALID_VALUE;
@@ -209,7 +211,7 @@ CUresult sim_module_load(sim_context *context, const void *image, size_t length,
         return result;
     uint64_t start = kiln__now_ns();
     kiln__text log = {.mem = sim_memory()};
-    result = load(context, image, length, module, &log);
+    result = load(context, image, length, twin, module, &log);
     sim_jit_log_put(&jit.error, result == CUDA_SUCCESS ? "" : kiln__text_get(&log));
     sim_jit_log_put(&jit.info, result == CUDA_SUCCESS ? kiln__text_get(&log) : "");
     kiln__text_free(&log);
@@ -225,7 +227,7 @@ CUresult sim_cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned co
     if (result != CUDA_SUCCESS)
         return result;
     sim_module *made = NULL;
-    result = module ? sim_module_load(context, image, SIZE_MAX, count, options, values, &made)
+    result = module ? sim_module_load(context, image, SIZE_MAX, count, options, values, NULL, &made)
                     : CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS)
         *module = SIM_HANDLE(CUmodule, made);
@@ -251,6 +253,9 @@ void sim_module_close(sim_context *context, sim_module *module)
         kiln__free(sim_memory(), function->old_params);
         sim_object_free(context, function);
     }
+    const sim_module *heir = module->image ? sim_module_twin(context, module->image) : NULL;
+    if (heir)
+        vm_module_give(module->vm, heir->vm);
     vm_module_unload(context->device, module->vm);
     sim_object_free(context, module);
 }

@@ -29,17 +29,22 @@ static struct {
     slot *slots;
     size_t slot_capacity;
     uint32_t slot_count, free_slot;
-    uint32_t generation; /* never reused, so that a stale handle cannot match a newer object */
-    sim_context primary;
-    sim_context *made; /* by cuCtxCreate */
-    uint64_t serial;   /* of contexts */
-    unsigned primary_flags;
+    uint32_t generation;               /* never reused, so that a stale handle cannot match a newer object */
+    unsigned count;                    /* of devices; 0: one, and a CUdevice is the index of a profile */
+    unsigned all;                      /* on the machine; 0: one */
+    unsigned places[SIM_DEVICES_MOST]; /* of the devices on the machine */
+    sim_context primary[SIM_DEVICES_MOST];
+    unsigned primary_flags[SIM_DEVICES_MOST];
+    vm_group group;      /* if there are several devices */
+    sim_context *made;   /* by cuCtxCreate */
+    uint64_t serial;     /* of contexts */
     uint64_t work_start; /* under `work` */
     unsigned outside;    /* threads that are in a host function */
     pthread_cond_t idle; /* with `state`: one of them has returned */
 } sim = {.work = PTHREAD_MUTEX_INITIALIZER,
          .state = PTHREAD_MUTEX_INITIALIZER,
          .free_slot = NO_SLOT,
+         .group = {.lock = PTHREAD_RWLOCK_INITIALIZER},
          .idle = PTHREAD_COND_INITIALIZER};
 
 static atomic_ullong total_ns, total_instructions;
@@ -57,7 +62,7 @@ static _Thread_local bool called_out; /* the thread is in a host function that a
 #define SIM_MARK 0x51u
 #endif
 #define CONTEXT_MARK ((uint64_t)SIM_MARK << 56)
-#define PRIMARY_HANDLE (CONTEXT_MARK | 0x10)
+#define PRIMARY_HANDLE(ordinal) (CONTEXT_MARK | (uint64_t)(ordinal) << 48 | 0x10)
 
 const kiln_allocator *sim_memory(void) { return sim.mem; }
 
@@ -154,14 +159,66 @@ CUresult(sim_end)(CUresult result)
     return result;
 }
 
+/* The device whose primary context has the handle; -1: none. */
+static int primary_of(CUcontext handle)
+{
+    for (unsigned i = 0; i < sim_device_count(); i++)
+        if ((uintptr_t)handle == PRIMARY_HANDLE(i))
+            return (int)i;
+    return -1;
+}
+
+static bool any_context(void)
+{
+    bool any = sim.made != NULL;
+    for (unsigned i = 0; i < SIM_DEVICES_MOST; i++)
+        any |= sim.primary[i].retained > 0;
+    return any;
+}
+
 sim_context *sim_context_find(CUcontext handle)
 {
-    if ((uintptr_t)handle == PRIMARY_HANDLE)
-        return sim.primary.retained ? &sim.primary : NULL;
+    const int ordinal = primary_of(handle);
+    if (ordinal >= 0)
+        return sim.primary[ordinal].retained ? &sim.primary[ordinal] : NULL;
     sim_context *context = sim.made;
     while (context && context->object.handle != (uintptr_t)handle)
         context = context->next;
     return context;
+}
+
+sim_context *sim_context_on(unsigned ordinal)
+{
+    if (ordinal < SIM_DEVICES_MOST && sim.primary[ordinal].retained)
+        return &sim.primary[ordinal];
+    sim_context *context = sim.made;
+    while (context && context->ordinal != ordinal)
+        context = context->next;
+    return context;
+}
+
+sim_context *sim_home(sim_context *context, uint64_t address)
+{
+    uint64_t base, bytes;
+    if (sim_device_count() == 1 || !address || vm_range(context->device, address, &base, &bytes))
+        return context;
+    for (unsigned i = 0; i < sim_device_count(); i++)
+        if (i != context->ordinal && sim.primary[i].retained && vm_range(sim.primary[i].device, address, &base, &bytes))
+            return &sim.primary[i];
+    for (sim_context *other = sim.made; other; other = other->next)
+        if (other->ordinal != context->ordinal && vm_range(other->device, address, &base, &bytes))
+            return other;
+    return context;
+}
+
+sim_context *sim_follow(sim_context *context, const void *handle, sim_kind kind)
+{
+    const uint64_t number = (uintptr_t)handle;
+    const uint32_t index = (uint32_t)(number >> 8) & ((1u << SLOT_BITS) - 1);
+    const sim_object *object = index < sim.slot_count ? sim.slots[index].object : NULL;
+    return object && object->handle == number && object->kind == kind && object->context->ordinal != context->ordinal
+               ? object->context
+               : context;
 }
 
 /* Under the state lock: the current context of the thread, if it can be used. */
@@ -187,10 +244,12 @@ static CUresult begin_with(sim_context **context, bool pool)
 {
     pthread_mutex_lock(&sim.state);
     CUresult result = current(context);
-    if (pool && result == CUDA_ERROR_INVALID_CONTEXT && sim.primary.retained) {
-        *context = &sim.primary;
-        result = sim.primary.sticky;
-    }
+    for (unsigned i = 0; pool && result == CUDA_ERROR_INVALID_CONTEXT && i < sim_device_count(); i++)
+        if (sim.primary[i].retained) {
+            *context = &sim.primary[i];
+            result = sim.primary[i].sticky;
+            pool = false;
+        }
     return result == CUDA_SUCCESS ? CUDA_SUCCESS : sim_end(result);
 }
 
@@ -298,7 +357,7 @@ bool kiln__sim_profile(const char *name)
     for (size_t i = 0; i < sim_profile_count && !done; i++) {
         if (strcmp(sim_profiles[i].name, name ? name : "generic") != 0)
             continue;
-        if ((sim.primary.retained || sim.made) && sim_current_profile() != &sim_profiles[i])
+        if (any_context() && sim_current_profile() != &sim_profiles[i])
             break;
         sim.profile = &sim_profiles[i];
         done = true;
@@ -307,62 +366,46 @@ bool kiln__sim_profile(const char *name)
     return done;
 }
 
-/* A profile that was read stays until the process ends, since contexts may use it. */
-typedef struct read_profile {
-    sim_profile_data data;
-    char name[256];
-} read_profile;
+unsigned sim_device_count(void) { return sim.count ? sim.count : 1; }
 
-kiln__sim_added kiln__sim_profile_add(const char *name, const char *text, size_t length, kiln__text *log)
+int sim_device_ordinal(CUdevice device)
 {
-    read_profile *made = strlen(name) < sizeof made->name ? kiln__calloc(NULL, 1, sizeof *made) : NULL;
-    if (!made)
-        return strlen(name) < sizeof made->name ? KILN__SIM_NO_ROOM : KILN__SIM_BAD_PROFILE;
-    snprintf(made->name, sizeof made->name, "%s", name);
-    kiln__sim_added result = sim_profile_read(text, length, name, &made->data, log) ? KILN__SIM_ADDED
-                                                                                    : KILN__SIM_BAD_PROFILE;
-    pthread_mutex_lock(&sim.state);
-    for (size_t i = 0; i < sim_profile_count && result == KILN__SIM_ADDED; i++) {
-        if (strcmp(sim_profiles[i].name, name) != 0)
-            continue;
-        result = KILN__SIM_KNOWN;
-    }
-    if (result == KILN__SIM_ADDED && sim_profile_count == SIM_PROFILES_MOST)
-        result = KILN__SIM_NO_ROOM;
-    if (result == KILN__SIM_ADDED) {
-        sim_profiles[sim_profile_count] = (sim_profile){
-            made->name,       made->data.title, made->data.memory, made->data.attributes, SIM_PROFILE_ATTRIBUTES,
-            &made->data.model};
-        __atomic_store_n(&sim_profile_count, sim_profile_count + 1, __ATOMIC_RELEASE);
-    } else {
-        kiln__free(NULL, made);
-    }
-    pthread_mutex_unlock(&sim.state);
-    return result;
+    if (sim.count)
+        return device >= 0 && device < (int)sim.count ? device : -1;
+    return device >= 0 && (size_t)device < sim_profile_count && &sim_profiles[device] == sim_current_profile() ? 0 : -1;
 }
 
-bool kiln__sim_has_model(void)
+CUdevice sim_device_at(unsigned ordinal)
 {
-    pthread_mutex_lock(&sim.state);
-    bool has = sim_current_profile()->model != NULL;
-    pthread_mutex_unlock(&sim.state);
-    return has;
+    return sim.count ? (CUdevice)ordinal : (CUdevice)(sim_current_profile() - sim_profiles);
 }
 
-void kiln__sim_model_print(kiln__text *out)
+const sim_profile *sim_device_profile(CUdevice device)
+{
+    if (sim.count)
+        return sim_device_ordinal(device) >= 0 ? sim_current_profile() : NULL;
+    return device >= 0 && (size_t)device < sim_profile_count ? &sim_profiles[device] : NULL;
+}
+
+unsigned sim_device_place(CUdevice device)
+{
+    const int ordinal = sim_device_ordinal(device);
+    return sim.count && ordinal >= 0 ? sim.places[ordinal] : 0;
+}
+
+unsigned sim_machine_devices(void) { return sim.all ? sim.all : 1; }
+
+bool sim_set_devices(const unsigned *places, unsigned count, unsigned all)
 {
     pthread_mutex_lock(&sim.state);
-    const sim_model *model = sim_current_profile()->model;
+    const bool can = count > 0 && count <= SIM_DEVICES_MOST && !any_context();
+    sim.all = all;
+    if (can) {
+        memcpy(sim.places, places, count * sizeof *places);
+        sim.count = count;
+    }
     pthread_mutex_unlock(&sim.state);
-    if (!model)
-        return;
-    kiln__text_printf(out, "model %d:", SIM_MODEL_VERSION);
-#define SIM_X(member, key, least, most) kiln__text_printf(out, "%a,", model->member);
-    SIM_MODEL_MAP(SIM_X)
-#undef SIM_X
-    kiln__text_printf(out, "%a,%a,%a", model->clock, model->l2_size, model->sm_count);
-    for (unsigned i = 0; i < model->carveout_count; i++)
-        kiln__text_printf(out, ",%a", model->carveouts[i]);
+    return can;
 }
 
 bool kiln__sim_kernel_registers(const void *handle, int registers)
@@ -377,22 +420,9 @@ bool kiln__sim_kernel_registers(const void *handle, int registers)
     return function != NULL;
 }
 
-const char *kiln__sim_profile_name(void)
-{
-    pthread_mutex_lock(&sim.state);
-    const char *name = sim_current_profile()->name;
-    pthread_mutex_unlock(&sim.state);
-    return name;
-}
-
-const char *kiln__sim_profile_at(size_t index)
-{
-    return index < __atomic_load_n(&sim_profile_count, __ATOMIC_ACQUIRE) ? sim_profiles[index].name : NULL;
-}
-
 const char *kiln__sim_last_fault(void)
 {
-    static _Thread_local char copy[sizeof sim.primary.fault];
+    static _Thread_local char copy[sizeof sim.made->fault];
     pthread_mutex_lock(&sim.state);
     const sim_context *context = stack.depth > 0 ? sim_context_find(stack.contexts[stack.depth - 1]) : NULL;
     memcpy(copy, context ? context->fault : "", context ? sizeof copy : 1);
@@ -414,47 +444,31 @@ void sim_count_work(uint64_t nanoseconds, uint64_t warp_instructions)
 
 /* ---- creating and ending contexts ---- */
 
-bool sim_environment(const char *name, uint64_t *value)
+static void pool_init(sim_context *context)
 {
-    const char *text = getenv(name);
-    char *end = NULL;
-    *value = 0;
-    if (!text || !*text)
-        return true;
-    errno = 0;
-    *value = strtoull(text, &end, 10);
-    if (errno == 0 && *end == '\0' && *text >= '0' && *text <= '9')
-        return true;
-    fprintf(stderr, "kiln: %s=%s is not a number\n", name, text);
-    return false;
+    context->pool = (sim_pool){.reuse = {1, 1, 1}};
+    context->pool.object.handle = SIM_POOL_HANDLE(context->ordinal);
+    context->pool.object.context = context;
 }
 
-/* The interpreter ignores an unknown value (vm_table), so a misspelt one must be reported here. */
-static bool right_isa(void)
+/* The addresses of one of several devices: the same part for all its contexts. */
+static void divide_addresses(unsigned ordinal, vm_limits *limits)
 {
-    static const char *const known[] = {"base", "avx2", "avx512"};
-    const char *text = getenv("KILN_SIM_ISA");
-    for (size_t i = 0; text && *text && i < KILN__COUNT(known); i++)
-        if (strcmp(text, known[i]) == 0)
-            return true;
-    if (text && *text)
-        fprintf(stderr, "kiln: KILN_SIM_ISA=%s must be base, avx2 or avx512\n", text);
-    return !text || !*text;
+    enum { GRAIN = 1 << 30 };
+    const uint64_t part = (SIM_DEVICE_ONLY_END - VM_GLOBAL_BASE) / sim.count / GRAIN * GRAIN;
+    limits->group = &sim.group;
+    limits->number = ordinal;
+    limits->first_address = VM_GLOBAL_BASE + part * ordinal;
+    limits->end_address = limits->first_address + part;
 }
 
-static void pool_init(sim_pool *pool)
-{
-    *pool = (sim_pool){.reuse = {1, 1, 1}};
-    pool->object.handle = SIM_POOL_HANDLE;
-}
-
-static CUresult context_open(sim_context *made, uint64_t handle, unsigned flags)
+static CUresult context_open(sim_context *made, unsigned ordinal, uint64_t handle, unsigned flags)
 {
     const sim_profile *profile = sim_current_profile();
     uint64_t optin = (uint64_t)sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
     uint64_t memory, threads, steps;
     if (!sim_device_memory(profile, &memory) || !sim_environment("KILN_SIM_THREADS", &threads) ||
-        !sim_environment("KILN_SIM_STEPS", &steps) || !right_isa() || !sim_program_open())
+        !sim_environment("KILN_SIM_STEPS", &steps) || !sim_right_isa() || !sim_program_open())
         return CUDA_ERROR_INVALID_VALUE;
     vm_limits limits = {
         .memory = memory,
@@ -470,10 +484,13 @@ static CUresult context_open(sim_context *made, uint64_t handle, unsigned flags)
         .occupancy = sim_kernel_occupancy,
         .user = profile,
     };
+    if (sim.count > 1)
+        divide_addresses(ordinal, &limits);
     vm_device *device = vm_device_new(sim.mem, &limits);
     if (!device)
         return CUDA_ERROR_OUT_OF_MEMORY;
     *made = (sim_context){.object = {.kind = SIM_CONTEXT, .handle = handle},
+                          .ordinal = ordinal,
                           .device = device,
                           .memory = limits.memory,
                           .steps = limits.step_budget,
@@ -485,7 +502,7 @@ static CUresult context_open(sim_context *made, uint64_t handle, unsigned flags)
                                      [CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH] = 2,
                                      [CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT] = 2048,
                                      [CU_LIMIT_MAX_L2_FETCH_GRANULARITY] = 64}};
-    pool_init(&made->pool);
+    pool_init(made);
     made->check_shown = sim_check_wanted() && sim_check_open(made);
     return CUDA_SUCCESS;
 }
@@ -517,7 +534,7 @@ static void context_close(sim_context *context)
     vm_device_free(context->device);
     vm_check_free(context->check);
     *context = (sim_context){0};
-    if (sim.primary.retained || sim.made)
+    if (any_context())
         return;
     kiln__free(sim.mem, sim.slots);
     sim.slots = NULL;
@@ -529,16 +546,12 @@ static void context_close(sim_context *context)
 /* A program may end without destroying its contexts. */
 static void __attribute__((destructor)) show_checks(void)
 {
-    if (sim.primary.retained)
-        sim_check_show(&sim.primary, false);
+    for (unsigned i = 0; i < SIM_DEVICES_MOST; i++)
+        if (sim.primary[i].retained)
+            sim_check_show(&sim.primary[i], false);
     for (sim_context *context = sim.made; context; context = context->next)
         sim_check_show(context, false);
     sim_report_end();
-}
-
-static bool is_selected(CUdevice device)
-{
-    return device >= 0 && (size_t)device < sim_profile_count && &sim_profiles[device] == sim_current_profile();
 }
 
 CUresult sim_cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
@@ -546,30 +559,37 @@ CUresult sim_cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
     CUresult result = sim_begin_bare();
     if (result != CUDA_SUCCESS)
         return result;
-    if (!is_selected(device))
+    const int ordinal = sim_device_ordinal(device);
+    if (ordinal < 0)
         return sim_end(CUDA_ERROR_INVALID_DEVICE);
     if (!context)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
-    if (!sim.primary.retained)
-        result = context_open(&sim.primary, PRIMARY_HANDLE, sim.primary_flags);
+    sim_context *primary = &sim.primary[ordinal];
+    if (!primary->retained)
+        result = context_open(primary, (unsigned)ordinal, PRIMARY_HANDLE(ordinal), sim.primary_flags[ordinal]);
     if (result != CUDA_SUCCESS)
         return sim_end(result);
-    sim.primary.retained++;
-    *context = (CUcontext)(uintptr_t)PRIMARY_HANDLE;
+    primary->retained++;
+    *context = (CUcontext)(uintptr_t)PRIMARY_HANDLE(ordinal);
     return sim_end(CUDA_SUCCESS);
 }
 
-CUresult sim_cuDevicePrimaryCtxRelease(CUdevice device)
+static CUresult release(CUdevice device, bool all)
 {
     pthread_mutex_lock(&sim.work); /* the last release waits for running work */
     CUresult result = sim_begin_bare();
     if (result == CUDA_SUCCESS) {
-        if (!is_selected(device))
+        const int ordinal = sim_device_ordinal(device);
+        sim_context *primary = ordinal >= 0 ? &sim.primary[ordinal] : NULL;
+        if (!primary)
             result = CUDA_ERROR_INVALID_DEVICE;
-        else if (!sim.primary.retained)
-            result = CUDA_ERROR_INVALID_CONTEXT;
-        else if (--sim.primary.retained == 0)
-            context_close(&sim.primary);
+        else if (!primary->retained)
+            result = all ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+        else if (all || primary->retained == 1) {
+            primary->retained = 0;
+            context_close(primary);
+        } else
+            primary->retained--;
         sim_end(result);
     }
     pthread_mutex_unlock(&sim.work);
@@ -577,23 +597,9 @@ CUresult sim_cuDevicePrimaryCtxRelease(CUdevice device)
     return result;
 }
 
-CUresult sim_cuDevicePrimaryCtxReset(CUdevice device)
-{
-    pthread_mutex_lock(&sim.work);
-    CUresult result = sim_begin_bare();
-    if (result == CUDA_SUCCESS) {
-        if (!is_selected(device))
-            result = CUDA_ERROR_INVALID_DEVICE;
-        else if (sim.primary.retained) {
-            sim.primary.retained = 0;
-            context_close(&sim.primary);
-        }
-        sim_end(result);
-    }
-    pthread_mutex_unlock(&sim.work);
-    sim_bury_users();
-    return result;
-}
+CUresult sim_cuDevicePrimaryCtxRelease(CUdevice device) { return release(device, false); }
+
+CUresult sim_cuDevicePrimaryCtxReset(CUdevice device) { return release(device, true); }
 
 /* How a thread waits, and similar flags. Only checks that at most one scheduling bit is set. */
 static bool right_flags(unsigned flags)
@@ -607,12 +613,13 @@ CUresult sim_cuDevicePrimaryCtxSetFlags(CUdevice device, unsigned flags)
     CUresult result = sim_begin_bare();
     if (result != CUDA_SUCCESS)
         return result;
-    if (!is_selected(device))
+    const int ordinal = sim_device_ordinal(device);
+    if (ordinal < 0)
         return sim_end(CUDA_ERROR_INVALID_DEVICE);
     if (!right_flags(flags))
         return sim_end(CUDA_ERROR_INVALID_VALUE);
-    sim.primary_flags = flags;
-    sim.primary.flags = flags;
+    sim.primary_flags[ordinal] = flags;
+    sim.primary[ordinal].flags = flags;
     return sim_end(CUDA_SUCCESS);
 }
 
@@ -621,12 +628,13 @@ CUresult sim_cuDevicePrimaryCtxGetState(CUdevice device, unsigned *flags, int *a
     CUresult result = sim_begin_bare();
     if (result != CUDA_SUCCESS)
         return result;
-    if (!is_selected(device))
+    const int ordinal = sim_device_ordinal(device);
+    if (ordinal < 0)
         return sim_end(CUDA_ERROR_INVALID_DEVICE);
     if (!flags || !active)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
-    *flags = sim.primary_flags;
-    *active = sim.primary.retained > 0;
+    *flags = sim.primary_flags[ordinal];
+    *active = sim.primary[ordinal].retained > 0;
     return sim_end(CUDA_SUCCESS);
 }
 
@@ -635,7 +643,8 @@ CUresult sim_cuCtxCreate_v2(CUcontext *handle, unsigned flags, CUdevice device)
     CUresult result = sim_begin_bare();
     if (result != CUDA_SUCCESS)
         return result;
-    if (!is_selected(device))
+    const int ordinal = sim_device_ordinal(device);
+    if (ordinal < 0)
         return sim_end(CUDA_ERROR_INVALID_DEVICE);
     if (!handle || !right_flags(flags))
         return sim_end(CUDA_ERROR_INVALID_VALUE);
@@ -644,7 +653,7 @@ CUresult sim_cuCtxCreate_v2(CUcontext *handle, unsigned flags, CUdevice device)
     sim_context *made = kiln__calloc(sim.mem, 1, sizeof *made);
     if (!made)
         return sim_end(CUDA_ERROR_OUT_OF_MEMORY);
-    result = context_open(made, CONTEXT_MARK | (sim.serial + 1) << 8 | 0x10, flags);
+    result = context_open(made, (unsigned)ordinal, CONTEXT_MARK | (sim.serial + 1) << 8 | 0x10, flags);
     if (result != CUDA_SUCCESS) {
         kiln__free(sim.mem, made);
         return sim_end(result);
@@ -701,7 +710,7 @@ CUresult sim_cuCtxDestroy(CUcontext handle)
 /* ---- the thread's current context ---- */
 
 /* The primary context may be made current while it is not retained, as with libcuda. */
-static bool is_context(CUcontext context) { return (uintptr_t)context == PRIMARY_HANDLE || sim_context_find(context); }
+static bool is_context(CUcontext context) { return primary_of(context) >= 0 || sim_context_find(context); }
 
 bool kiln__sim_has_context(const void *context) { return ((uintptr_t)context & (uint64_t)0xff << 56) == CONTEXT_MARK; }
 
@@ -769,33 +778,8 @@ CUresult sim_cuCtxGetDevice(CUdevice *device)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     if (stack.depth == 0)
         return sim_end(CUDA_ERROR_INVALID_CONTEXT);
-    *device = (CUdevice)(sim_current_profile() - sim_profiles);
+    const int primary = primary_of(stack.contexts[stack.depth - 1]);
+    const sim_context *context = sim_context_find(stack.contexts[stack.depth - 1]);
+    *device = sim_device_at(primary >= 0 ? (unsigned)primary : context ? context->ordinal : 0);
     return sim_end(CUDA_SUCCESS);
-}
-
-/* ---- destructors of user objects ---- */
-
-static pthread_mutex_t dead_lock = PTHREAD_MUTEX_INITIALIZER;
-static sim_end_of *dead; /* their destructors must still be called */
-
-void sim_bury(sim_end_of *end)
-{
-    pthread_mutex_lock(&dead_lock);
-    end->next = dead;
-    dead = end;
-    pthread_mutex_unlock(&dead_lock);
-}
-
-void sim_bury_users(void)
-{
-    for (;;) {
-        pthread_mutex_lock(&dead_lock);
-        sim_end_of *end = dead;
-        dead = end ? end->next : NULL;
-        pthread_mutex_unlock(&dead_lock);
-        if (!end)
-            return;
-        end->destroy(end->pointer);
-        kiln__free(sim_memory(), end);
-    }
 }

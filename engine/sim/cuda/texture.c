@@ -286,6 +286,6 @@ CUresult sim_cuDeviceGetTexture1DLinearMaxWidth(size_t *width, CUarray_format fo
         return result;
     if ((channels != 1 && channels != 2 && channels != 4) || !sim_format(format, &known))
         return sim_end(CUDA_ERROR_INVALID_VALUE);
-    *width = (size_t)sim_profile_int(&sim_profiles[device], CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LINEAR_WIDTH);
+    *width = (size_t)sim_profile_int(sim_device_profile(device), CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LINEAR_WIDTH);
     return sim_end(CUDA_SUCCESS);
 }

@@ -234,12 +234,29 @@ static bool place_local(vm_module *module)
     return true;
 }
 
-static bool place_globals(vm_module *module)
+/* Uses the managed variable of that name in `twin`. */
+static bool borrow(vm_module *module, uint32_t s, const vm_module *twin)
+{
+    const ptx_symbol *symbol = &module->ptx->symbols[s];
+    for (uint32_t k = 0; twin && symbol->managed && k < twin->ptx->symbol_count; k++) {
+        const ptx_symbol *same = &twin->ptx->symbols[k];
+        if (!same->managed || !twin->storage[k] || same->bytes != symbol->bytes ||
+            strcmp(same->name, symbol->name) != 0)
+            continue;
+        module->storage[s] = twin->storage[k];
+        module->address[s] = twin->address[k];
+        return true;
+    }
+    return false;
+}
+
+static bool place_globals(vm_module *module, const vm_module *twin)
 {
     const ptx_module *ptx = module->ptx;
     for (uint32_t s = 0; s < ptx->symbol_count; s++) {
         const ptx_symbol *symbol = &ptx->symbols[s];
-        if ((symbol->space != PTX_SPACE_GLOBAL && symbol->space != PTX_SPACE_CONST) || symbol->linkage == PTX_EXTERN)
+        if ((symbol->space != PTX_SPACE_GLOBAL && symbol->space != PTX_SPACE_CONST) || symbol->linkage == PTX_EXTERN ||
+            borrow(module, s, twin))
             continue;
         const char *name = kiln__arena_strdup(&module->arena, symbol->name);
         vm_allocation *made = !name ? NULL
@@ -260,7 +277,8 @@ static bool place_globals(vm_module *module)
     }
     for (uint32_t s = 0; s < ptx->symbol_count; s++) { /* after all have addresses */
         const ptx_symbol *symbol = &ptx->symbols[s];
-        for (size_t k = 0; module->storage[s] && k < symbol->reloc_count; k++) {
+        const bool own = module->storage[s] && module->storage[s]->home == module->device;
+        for (size_t k = 0; own && k < symbol->reloc_count; k++) {
             const ptx_reloc *r = &symbol->relocs[k];
             uint64_t value;
             if (r->function) {
@@ -284,6 +302,12 @@ static bool place_globals(vm_module *module)
 /* ---- load ---- */
 
 ptx_result vm_module_load(vm_device *device, ptx_module *ptx, vm_module **out, kiln__text *log)
+{
+    return vm_module_load_beside(device, ptx, NULL, out, log);
+}
+
+ptx_result vm_module_load_beside(vm_device *device, ptx_module *ptx, const vm_module *twin, vm_module **out,
+                                 kiln__text *log)
 {
     *out = NULL;
     vm_module *module = kiln__calloc(device->mem, 1, sizeof *module);
@@ -309,7 +333,7 @@ ptx_result vm_module_load(vm_device *device, ptx_module *ptx, vm_module **out, k
         tallies += ptx->functions[f].insn_count + 1u; /* the end is an instruction too: a ret */
     }
     module->tally_count = tallies;
-    ok = ok && place_local(module) && place_shared(module, log) && place_globals(module);
+    ok = ok && place_local(module) && place_shared(module, log) && place_globals(module, twin);
     const vm_handlers *table = vm_table();
     for (uint32_t f = 0; ok && f < ptx->function_count; f++)
         if (ptx->functions[f].defined)

@@ -69,12 +69,6 @@ enum { NOT_SUPPORTED = 801 };
     X(cuGreenCtxWaitEvent)                                                                                             \
     X(cuImportExternalMemory)                                                                                          \
     X(cuImportExternalSemaphore)                                                                                       \
-    X(cuIpcCloseMemHandle)                                                                                             \
-    X(cuIpcGetEventHandle)                                                                                             \
-    X(cuIpcGetMemHandle)                                                                                               \
-    X(cuIpcOpenEventHandle)                                                                                            \
-    X(cuIpcOpenMemHandle)                                                                                              \
-    X(cuIpcOpenMemHandle_v2)                                                                                           \
     X(cuLaunchCooperativeKernelMultiDevice)                                                                            \
     X(cuLogsCurrent)                                                                                                   \
     X(cuLogsDumpToFile)                                                                                                \
@@ -90,13 +84,11 @@ enum { NOT_SUPPORTED = 801 };
     X(cuMemDiscardAndPrefetchBatchAsync_ptsz)                                                                          \
     X(cuMemDiscardBatchAsync)                                                                                          \
     X(cuMemDiscardBatchAsync_ptsz)                                                                                     \
-    X(cuMemExportToShareableHandle)                                                                                    \
     X(cuMemFree)                                                                                                       \
     X(cuMemGetAddressRange)                                                                                            \
     X(cuMemGetHandleForAddressRange)                                                                                   \
     X(cuMemGetInfo)                                                                                                    \
     X(cuMemHostGetDevicePointer)                                                                                       \
-    X(cuMemImportFromShareableHandle)                                                                                  \
     X(cuMemMapArrayAsync)                                                                                              \
     X(cuMemMapArrayAsync_ptsz)                                                                                         \
     X(cuMemPoolExportPointer)                                                                                          \

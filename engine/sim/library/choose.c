@@ -1,11 +1,13 @@
-/* choose.c - the device that $KILN_SIM_DEVICE names, for libcuda: `h200`, the name of a profile that is known or lies in
- * specs/devices, or the path of a profile. Without it the device is `generic`. */
+/* choose.c - the devices of libcuda. $KILN_SIM_DEVICE names what they are: `h200`, the name of a profile that is known or
+ * lies in specs/devices, or the path of a profile; without it `generic`. $KILN_SIM_DEVICES says how many there are, and
+ * $CUDA_VISIBLE_DEVICES which of them the process has, as for a GPU's driver. */
 #include <dlfcn.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "choose.h"
@@ -49,7 +51,7 @@ static bool add(const char *path, const char *name)
     return result == KILN__SIM_ADDED || result == KILN__SIM_KNOWN;
 }
 
-static void choose(void)
+static void choose_profile(void)
 {
     const char *wanted = getenv("KILN_SIM_DEVICE");
     char path[PATH_MAX], name[64];
@@ -80,6 +82,106 @@ static void choose(void)
     }
     if (add(path, name) && kiln__sim_profile(name))
         chosen = CUDA_SUCCESS;
+}
+
+/* ---- how many, and which ---- */
+
+static unsigned all = 1; /* on the machine */
+
+static bool count_all(void)
+{
+    uint64_t wanted;
+    if (!sim_environment("KILN_SIM_DEVICES", &wanted))
+        return false;
+    const char *text = getenv("KILN_SIM_DEVICES");
+    if (wanted > SIM_DEVICES_MOST || (wanted == 0 && text && *text)) {
+        fprintf(stderr, "kiln: KILN_SIM_DEVICES=%s: there can be 1 to %d devices\n", text, SIM_DEVICES_MOST);
+        return false;
+    }
+    all = wanted ? (unsigned)wanted : 1;
+    return true;
+}
+
+/* "GPU-8932f937-d72c-...", or only its start. -1: none has it, or more than one. */
+static int place_by_uuid(const char *text, size_t length)
+{
+    int found = -1;
+    for (unsigned place = 0; place < all; place++) {
+        CUuuid uuid;
+        char name[48];
+        sim_device_uuid(sim_current_profile(), place, &uuid);
+        int used = snprintf(name, sizeof name, "GPU");
+        for (int i = 0; i < 16; i++)
+            used += snprintf(name + used, sizeof name - (size_t)used, "%s%02x",
+                             i == 0 || i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", (unsigned char)uuid.bytes[i]);
+        if (length <= strlen("GPU-") || length > (size_t)used || strncasecmp(name, text, length) != 0)
+            continue;
+        if (found >= 0) /* of two */
+            return -1;
+        found = (int)place;
+    }
+    return found;
+}
+
+/* As NVIDIA's driver reads $CUDA_VISIBLE_DEVICES: up to the first entry that is no device. A device that is named twice
+ * leaves none. */
+static unsigned read_visible(unsigned places[SIM_DEVICES_MOST])
+{
+    const char *at = getenv("CUDA_VISIBLE_DEVICES");
+    unsigned count = 0;
+    if (!at) {
+        for (; count < all; count++)
+            places[count] = count;
+        return count;
+    }
+    for (;;) {
+        at += strspn(at, " \t");
+        const size_t length = strcspn(at, ", \t");
+        int place = -1;
+        if (*at >= '0' && *at <= '9') {
+            const unsigned long number = strtoul(at, NULL, 10); /* the rest of the entry is not read */
+            place = number < all ? (int)number : -1;
+        } else if (strncasecmp(at, "GPU-", 4) == 0) {
+            place = place_by_uuid(at, length);
+        }
+        if (place < 0)
+            return count;
+        for (unsigned i = 0; i < count; i++)
+            if (places[i] == (unsigned)place)
+                return 0;
+        places[count++] = (unsigned)place;
+        at += length;
+        at += strspn(at, " \t");
+        if (*at != ',')
+            return count;
+        at++;
+    }
+}
+
+static void choose(void)
+{
+    unsigned places[SIM_DEVICES_MOST];
+    choose_profile();
+    if (chosen == CUDA_SUCCESS && !count_all())
+        chosen = CUDA_ERROR_INVALID_VALUE;
+    if (chosen != CUDA_SUCCESS)
+        return;
+    const unsigned count = read_visible(places);
+    if (!sim_set_devices(places, count, all))
+        chosen = CUDA_ERROR_NO_DEVICE;
+}
+
+bool kiln_sim_device_at(unsigned place, kiln_sim_device *device)
+{
+    const CUresult result = sim_library_choose();
+    if ((result != CUDA_SUCCESS && result != CUDA_ERROR_NO_DEVICE) || place >= all)
+        return false;
+    const sim_profile *profile = sim_current_profile();
+    *device = (kiln_sim_device){.major = sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
+                                .minor = sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)};
+    snprintf(device->name, sizeof device->name, "%s", profile->title);
+    sim_device_uuid(profile, place, &device->uuid);
+    return sim_device_memory(profile, &device->memory);
 }
 
 CUresult sim_library_choose(void)

@@ -2,8 +2,9 @@
 #ifndef KILN_SIM_LIBRARY_CHOOSE_H
 #define KILN_SIM_LIBRARY_CHOOSE_H
 #include "cu_objects.h"
+#include "device.h"
 
-/* At cuInit: reads the environment once. An error was printed. */
+/* At cuInit: reads the environment once. An error was printed. CUDA_ERROR_NO_DEVICE: all devices are hidden. */
 CUresult sim_library_choose(void);
 
 /* At cuGetExportTable, which NVIDIA's runtime calls first: `caller` is an address in the object that holds it. Prints one

@@ -20,6 +20,7 @@
 #include "../stream/graph_node.c"
 #include "../stream/graph_print.c"
 #include "../stream/host.c"
+#include "../stream/ipc.c"
 #include "../stream/launch.c"
 #include "../cuda/library.c"
 #include "../cuda/link.c"

@@ -8,6 +8,7 @@
 typedef struct device {
     unsigned index;
     char name[96], uuid[80], driver[32];
+    nvml_pci pci;
     int major, minor;
     nvml_memory memory;
 } device;
@@ -20,6 +21,7 @@ static bool read_device(unsigned index, device *to)
            nvmlDeviceGetName(handle, to->name, sizeof to->name) == NVML_SUCCESS &&
            nvmlDeviceGetUUID(handle, to->uuid, sizeof to->uuid) == NVML_SUCCESS &&
            nvmlDeviceGetMemoryInfo(handle, &to->memory) == NVML_SUCCESS &&
+           nvmlDeviceGetPciInfo_v3(handle, &to->pci) == NVML_SUCCESS &&
            nvmlDeviceGetCudaComputeCapability(handle, &to->major, &to->minor) == NVML_SUCCESS &&
            nvmlSystemGetDriverVersion(to->driver, sizeof to->driver) == NVML_SUCCESS;
 }
@@ -27,9 +29,9 @@ static bool read_device(unsigned index, device *to)
 /* One value of --query-gpu; false: it is not known. */
 static bool put_field(const device *of, const char *field, size_t length, unsigned count, const char *unit)
 {
-    static const char *const names[] = {"index",        "name",           "gpu_name",   "uuid",
-                                        "gpu_uuid",     "driver_version", "count",      "compute_cap",
-                                        "memory.total", "memory.free",    "memory.used"};
+    static const char *const names[] = {"index",          "name",       "gpu_name",    "uuid",         "gpu_uuid",
+                                        "driver_version", "count",      "compute_cap", "memory.total", "memory.free",
+                                        "memory.used",    "pci.bus_id", "gpu_bus_id"};
     size_t k = 0;
     while (k < sizeof names / sizeof names[0] && (strlen(names[k]) != length || strncmp(names[k], field, length) != 0))
         k++;
@@ -45,6 +47,8 @@ static bool put_field(const device *of, const char *field, size_t length, unsign
     case 8: printf("%llu%s", of->memory.total >> 20, unit); break;
     case 9: printf("%llu%s", of->memory.free >> 20, unit); break;
     case 10: printf("%llu%s", of->memory.used >> 20, unit); break;
+    case 11:
+    case 12: printf("%s", of->pci.id); break;
     default: return false;
     }
     return true;

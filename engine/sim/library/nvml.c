@@ -1,71 +1,52 @@
-/* nvml.c - libnvidia-ml.so.1 for programs that look for devices by it: count, names, memory, versions, of the libcuda.so.1
- * that the loader finds. Nothing is measured: clocks, power and processes are not there. */
+/* nvml.c - libnvidia-ml.so.1 for programs that look for devices by it: count, names, memory, versions, of the simulated
+ * libcuda.so.1. As NVIDIA's it shows also the devices that $CUDA_VISIBLE_DEVICES hides. Nothing is measured: clocks, power
+ * and processes are not there. */
 #include "nvml.h"
 
-#include <cuda.h>
 #include <dlfcn.h>
 #include <pthread.h>
-#include <stdbool.h>
-#include <stdint.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "device.h"
 
 #define PUBLIC __attribute__((visibility("default")))
 #define TEXT_OF(name) #name
 #define TEXT(name) TEXT_OF(name)
 static const char nvml_version[] = "13.580.00", driver_version[] = "580.00"; /* as of CUDA 13.0 */
 
-#define DRIVER(X)                                                                                                      \
-    X(cuInit)                                                                                                          \
-    X(cuDriverGetVersion)                                                                                              \
-    X(cuDeviceGetCount)                                                                                                \
-    X(cuDeviceGet)                                                                                                     \
-    X(cuDeviceGetName)                                                                                                 \
-    X(cuDeviceGetUuid)                                                                                                 \
-    X(cuDeviceTotalMem)                                                                                                \
-    X(cuDeviceGetAttribute)
-
-static struct {
-#define X(name) __typeof__(name) *name;
-    DRIVER(X)
-#undef X
-} driver;
-static bool loaded;
+static __typeof__(kiln_sim_device_at) *device_at;
+static __typeof__(cuDriverGetVersion) *get_version;
 
 static void load(void)
 {
     void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL), *found;
-    loaded = library != NULL;
     if (!library)
         return;
-#define X(name)                                                                                                        \
-    found = dlsym(library, TEXT(name));                                                                                \
-    loaded = loaded && found;                                                                                          \
-    memcpy(&driver.name, &found, sizeof found);
-    DRIVER(X)
-#undef X
-    loaded = loaded && driver.cuInit(0) == CUDA_SUCCESS;
+    found = dlsym(library, TEXT(cuDriverGetVersion));
+    memcpy(&get_version, &found, sizeof found);
+    found = dlsym(library, TEXT(kiln_sim_device_at));
+    memcpy(&device_at, &found, sizeof found);
 }
 
 static nvml_result ready(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
+    kiln_sim_device first;
     pthread_once(&once, load);
-    return loaded ? NVML_SUCCESS : NVML_DRIVER_NOT_LOADED;
+    return device_at && get_version && device_at(0, &first) ? NVML_SUCCESS : NVML_DRIVER_NOT_LOADED;
 }
 
 /* A handle is 1 more than the device's number. */
-static nvml_result find(const nvml_device *device, CUdevice *to)
+static nvml_result find(const nvml_device *device, kiln_sim_device *to)
 {
-    int count = 0;
     uintptr_t number = (uintptr_t)device;
     nvml_result result = ready();
     if (result != NVML_SUCCESS)
         return result;
-    if (driver.cuDeviceGetCount(&count) != CUDA_SUCCESS || number == 0 || number > (uintptr_t)count ||
-        driver.cuDeviceGet(to, (int)number - 1) != CUDA_SUCCESS)
-        return NVML_INVALID_ARGUMENT;
-    return NVML_SUCCESS;
+    return number > 0 && number <= UINT_MAX && device_at((unsigned)number - 1, to) ? NVML_SUCCESS
+                                                                                   : NVML_INVALID_ARGUMENT;
 }
 
 static nvml_result put(char *to, unsigned length, const char *text)
@@ -111,23 +92,23 @@ PUBLIC nvml_result nvmlSystemGetCudaDriverVersion_v2(int *version)
     nvml_result result = ready();
     if (result != NVML_SUCCESS || !version)
         return result != NVML_SUCCESS ? result : NVML_INVALID_ARGUMENT;
-    return driver.cuDriverGetVersion(version) == CUDA_SUCCESS ? NVML_SUCCESS : NVML_NOT_FOUND;
+    return get_version(version) == CUDA_SUCCESS ? NVML_SUCCESS : NVML_NOT_FOUND;
 }
 
 PUBLIC nvml_result nvmlDeviceGetCount_v2(unsigned *count)
 {
-    int found = 0;
+    kiln_sim_device found;
     nvml_result result = ready();
     if (result != NVML_SUCCESS || !count)
         return result != NVML_SUCCESS ? result : NVML_INVALID_ARGUMENT;
-    driver.cuDeviceGetCount(&found);
-    *count = (unsigned)found;
+    for (*count = 0; device_at(*count, &found);)
+        ++*count;
     return NVML_SUCCESS;
 }
 
 PUBLIC nvml_result nvmlDeviceGetHandleByIndex_v2(unsigned index, nvml_device **device)
 {
-    CUdevice found;
+    kiln_sim_device found;
     nvml_device *handle = (nvml_device *)((uintptr_t)index + 1); /* NOLINT(performance-no-int-to-ptr) */
     nvml_result result = device ? find(handle, &found) : NVML_INVALID_ARGUMENT;
     if (result == NVML_SUCCESS)
@@ -137,7 +118,7 @@ PUBLIC nvml_result nvmlDeviceGetHandleByIndex_v2(unsigned index, nvml_device **d
 
 PUBLIC nvml_result nvmlDeviceGetIndex(nvml_device *device, unsigned *index)
 {
-    CUdevice found;
+    kiln_sim_device found;
     nvml_result result = index ? find(device, &found) : NVML_INVALID_ARGUMENT;
     if (result == NVML_SUCCESS)
         *index = (unsigned)(uintptr_t)device - 1;
@@ -151,28 +132,23 @@ PUBLIC nvml_result nvmlDeviceGetMinorNumber(nvml_device *device, unsigned *numbe
 
 PUBLIC nvml_result nvmlDeviceGetName(nvml_device *device, char *to, unsigned length)
 {
-    CUdevice found;
-    char name[256];
+    kiln_sim_device found;
     nvml_result result = find(device, &found);
-    if (result != NVML_SUCCESS)
-        return result;
-    return driver.cuDeviceGetName(name, sizeof name, found) == CUDA_SUCCESS ? put(to, length, name) : NVML_NOT_FOUND;
+    return result == NVML_SUCCESS ? put(to, length, found.name) : result;
 }
 
 PUBLIC nvml_result nvmlDeviceGetUUID(nvml_device *device, char *to, unsigned length)
 {
-    CUdevice found;
-    CUuuid uuid;
+    kiln_sim_device found;
     char text[48];
     nvml_result result = find(device, &found);
     if (result != NVML_SUCCESS)
         return result;
-    if (driver.cuDeviceGetUuid(&uuid, found) != CUDA_SUCCESS)
-        return NVML_NOT_FOUND;
     int used = snprintf(text, sizeof text, "GPU");
     for (int i = 0; i < 16; i++)
         used += snprintf(text + used, sizeof text - (size_t)used, "%s%02x",
-                         i == 0 || i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", (unsigned char)uuid.bytes[i]);
+                         i == 0 || i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "",
+                         (unsigned char)found.uuid.bytes[i]);
     return put(to, length, text);
 }
 
@@ -191,13 +167,10 @@ PUBLIC nvml_result nvmlDeviceGetHandleByUUID(const char *uuid, nvml_device **dev
 /* All is free: what processes have is theirs alone. */
 PUBLIC nvml_result nvmlDeviceGetMemoryInfo(nvml_device *device, nvml_memory *memory)
 {
-    CUdevice found;
-    size_t bytes = 0;
+    kiln_sim_device found;
     nvml_result result = memory ? find(device, &found) : NVML_INVALID_ARGUMENT;
-    if (result == NVML_SUCCESS && driver.cuDeviceTotalMem(&bytes, found) != CUDA_SUCCESS)
-        result = NVML_NOT_FOUND;
     if (result == NVML_SUCCESS)
-        *memory = (nvml_memory){.total = bytes, .free = bytes};
+        *memory = (nvml_memory){.total = found.memory, .free = found.memory};
     return result;
 }
 
@@ -214,18 +187,44 @@ PUBLIC nvml_result nvmlDeviceGetMemoryInfo_v2(nvml_device *device, nvml_memory_v
 
 PUBLIC nvml_result nvmlDeviceGetCudaComputeCapability(nvml_device *device, int *major, int *minor)
 {
-    CUdevice found;
+    kiln_sim_device found;
     nvml_result result = major && minor ? find(device, &found) : NVML_INVALID_ARGUMENT;
-    if (result == NVML_SUCCESS &&
-        (driver.cuDeviceGetAttribute(major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, found) != CUDA_SUCCESS ||
-         driver.cuDeviceGetAttribute(minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, found) != CUDA_SUCCESS))
-        result = NVML_NOT_FOUND;
+    if (result == NVML_SUCCESS) {
+        *major = found.major;
+        *minor = found.minor;
+    }
     return result;
+}
+
+PUBLIC nvml_result nvmlDeviceGetPciInfo_v3(nvml_device *device, nvml_pci *pci)
+{
+    kiln_sim_device found;
+    nvml_result result = pci ? find(device, &found) : NVML_INVALID_ARGUMENT;
+    if (result != NVML_SUCCESS)
+        return result;
+    *pci = (nvml_pci){.bus = (unsigned)(uintptr_t)device - 1};
+    snprintf(pci->id_short, sizeof pci->id_short, "0000:%02X:00.0", pci->bus);
+    snprintf(pci->id, sizeof pci->id, "00000000:%02X:00.0", pci->bus);
+    return NVML_SUCCESS;
+}
+
+PUBLIC nvml_result nvmlDeviceGetHandleByPciBusId_v2(const char *id, nvml_device **device)
+{
+    unsigned domain, bus, unit;
+    if (!id || !device)
+        return NVML_INVALID_ARGUMENT;
+    if (sscanf(id, "%x:%x:%x", &domain, &bus, &unit) != 3) {
+        domain = 0;
+        if (sscanf(id, "%x:%x", &bus, &unit) != 2)
+            return NVML_INVALID_ARGUMENT;
+    }
+    nvml_result result = domain || unit ? NVML_NOT_FOUND : nvmlDeviceGetHandleByIndex_v2(bus, device);
+    return result == NVML_INVALID_ARGUMENT ? NVML_NOT_FOUND : result;
 }
 
 PUBLIC nvml_result nvmlDeviceGetUtilizationRates(nvml_device *device, nvml_utilization *rates)
 {
-    CUdevice found;
+    kiln_sim_device found;
     nvml_result result = rates ? find(device, &found) : NVML_INVALID_ARGUMENT;
     if (result == NVML_SUCCESS)
         *rates = (nvml_utilization){0};
@@ -237,4 +236,6 @@ PUBLIC nvml_result nvmlDeviceGetUtilizationRates(nvml_device *device, nvml_utili
 OLD(nvmlInit, nvmlInit_v2)
 OLD(nvmlDeviceGetCount, nvmlDeviceGetCount_v2)
 OLD(nvmlDeviceGetHandleByIndex, nvmlDeviceGetHandleByIndex_v2)
+OLD(nvmlDeviceGetHandleByPciBusId, nvmlDeviceGetHandleByPciBusId_v2)
+OLD(nvmlDeviceGetPciInfo_v2, nvmlDeviceGetPciInfo_v3)
 OLD(nvmlSystemGetCudaDriverVersion, nvmlSystemGetCudaDriverVersion_v2)

@@ -22,6 +22,11 @@ typedef struct nvml_memory_v2 {
 typedef struct nvml_utilization {
     unsigned gpu, memory;
 } nvml_utilization;
+typedef struct nvml_pci {
+    char id_short[16]; /* with 4 digits of the domain */
+    unsigned domain, bus, device, device_id, subsystem;
+    char id[32];
+} nvml_pci;
 
 nvml_result nvmlInit_v2(void);
 nvml_result nvmlInitWithFlags(unsigned flags);
@@ -33,6 +38,8 @@ nvml_result nvmlSystemGetCudaDriverVersion_v2(int *version);
 nvml_result nvmlDeviceGetCount_v2(unsigned *count);
 nvml_result nvmlDeviceGetHandleByIndex_v2(unsigned index, nvml_device **device);
 nvml_result nvmlDeviceGetHandleByUUID(const char *uuid, nvml_device **device);
+nvml_result nvmlDeviceGetHandleByPciBusId_v2(const char *id, nvml_device **device);
+nvml_result nvmlDeviceGetPciInfo_v3(nvml_device *device, nvml_pci *pci);
 nvml_result nvmlDeviceGetIndex(nvml_device *device, unsigned *index);
 nvml_result nvmlDeviceGetMinorNumber(nvml_device *device, unsigned *number);
 nvml_result nvmlDeviceGetName(nvml_device *device, char *to, unsigned length);

@@ -203,19 +203,32 @@ cudaError_t cudaDeviceReset(void)
     return kiln__rt_record(error);
 }
 
-cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned int flags)
+cudaError_t kiln__rt_primary(int ordinal, CUcontext *context)
 {
     CUdevice device;
-    cudaError_t error = kiln__rt_device(peer, &device);
+    cudaError_t error = kiln__rt_device(ordinal, &device);
+    if (error != cudaSuccess)
+        return error;
+    pthread_mutex_lock(&lock);
+    primary *p = &primaries[ordinal];
+    if (!p->context && p->has_flags)
+        CU(cuDevicePrimaryCtxSetFlags)(device, p->flags);
+    if (!p->context)
+        error = (cudaError_t)CU(cuDevicePrimaryCtxRetain)(&p->context, device);
+    *context = p->context;
+    pthread_mutex_unlock(&lock);
+    return error;
+}
+
+cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned int flags)
+{
+    CUcontext context = NULL;
+    RT_ENTER();
+    cudaError_t error = kiln__rt_primary(peer, &context);
     if (error != cudaSuccess)
         return kiln__rt_record(error);
-    RT_ENTER();
-    pthread_mutex_lock(&lock);
-    primary *p = &primaries[peer];
-    CUresult result = p->context ? CUDA_SUCCESS : CU(cuDevicePrimaryCtxRetain)(&p->context, device);
-    CUcontext context = p->context;
-    pthread_mutex_unlock(&lock);
-    return kiln__rt_result(result == CUDA_SUCCESS ? CU(cuCtxEnablePeerAccess)(context, flags) : result);
+    CUresult result = CU(cuCtxEnablePeerAccess)(context, flags);
+    return kiln__rt_result(result == CUDA_ERROR_INVALID_CONTEXT ? CUDA_ERROR_INVALID_DEVICE : result); /* itself */
 }
 
 cudaError_t cudaDeviceDisablePeerAccess(int peer)

@@ -77,6 +77,17 @@ cudaError_t cudaDeviceGetByPCIBusId(int *ordinal, const char *id)
         cudaError_t error = kiln__rt_device(device, &of);                                                              \
         return error != cudaSuccess ? kiln__rt_record(error) : kiln__rt_result(CU(function)(__VA_ARGS__));             \
     }
+/* The same for what is in its primary context. */
+#define OF_CONTEXT(name, declared, function, ...)                                                                      \
+    cudaError_t name declared                                                                                          \
+    {                                                                                                                  \
+        CUdevice of;                                                                                                   \
+        CUcontext context;                                                                                             \
+        cudaError_t error = kiln__rt_device(device, &of);                                                              \
+        if (error == cudaSuccess)                                                                                      \
+            error = kiln__rt_primary(device, &context);                                                                \
+        return error != cudaSuccess ? kiln__rt_record(error) : kiln__rt_result(CU(function)(__VA_ARGS__));             \
+    }
 #define OF_TWO(name, declared, function, ...)                                                                          \
     cudaError_t name declared                                                                                          \
     {                                                                                                                  \
@@ -87,9 +98,9 @@ cudaError_t cudaDeviceGetByPCIBusId(int *ordinal, const char *id)
         return error != cudaSuccess ? kiln__rt_record(error) : kiln__rt_result(CU(function)(__VA_ARGS__));             \
     }
 OF_DEVICE(cudaDeviceGetPCIBusId, (char *id, int length, int device), cuDeviceGetPCIBusId, id, length, of)
-OF_DEVICE(cudaDeviceGetDefaultMemPool, (cudaMemPool_t * pool, int device), cuDeviceGetDefaultMemPool, pool, of)
-OF_DEVICE(cudaDeviceGetMemPool, (cudaMemPool_t * pool, int device), cuDeviceGetMemPool, pool, of)
-OF_DEVICE(cudaDeviceSetMemPool, (int device, cudaMemPool_t pool), cuDeviceSetMemPool, of, pool)
+OF_CONTEXT(cudaDeviceGetDefaultMemPool, (cudaMemPool_t * pool, int device), cuDeviceGetDefaultMemPool, pool, of)
+OF_CONTEXT(cudaDeviceGetMemPool, (cudaMemPool_t * pool, int device), cuDeviceGetMemPool, pool, of)
+OF_CONTEXT(cudaDeviceSetMemPool, (int device, cudaMemPool_t pool), cuDeviceSetMemPool, of, pool)
 OF_DEVICE(cudaDeviceGraphMemTrim, (int device), cuDeviceGraphMemTrim, of)
 OF_DEVICE(cudaDeviceGetGraphMemAttribute, (int device, enum cudaGraphMemAttributeType attribute, void *value),
           cuDeviceGetGraphMemAttribute, of, (CUgraphMem_attribute)attribute, value)

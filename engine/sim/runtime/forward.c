@@ -45,8 +45,6 @@ F(cudaDeviceFlushGPUDirectRDMAWrites,
 F(cudaHostRegister, (void *p, size_t bytes, unsigned int flags), cuMemHostRegister, p, bytes, flags)
 F(cudaHostUnregister, (void *p), cuMemHostUnregister, p)
 F(cudaHostGetFlags, (unsigned int *flags, void *p), cuMemHostGetFlags, flags, p)
-F(cudaMemPoolCreate, (cudaMemPool_t * pool, const struct cudaMemPoolProps *props), cuMemPoolCreate, pool,
-  (const CUmemPoolProps *)props)
 F(cudaMemPoolDestroy, (cudaMemPool_t pool), cuMemPoolDestroy, pool)
 F(cudaMemPoolTrimTo, (cudaMemPool_t pool, size_t keep), cuMemPoolTrimTo, pool, keep)
 F(cudaMemPoolSetAttribute, (cudaMemPool_t pool, enum cudaMemPoolAttr attribute, void *value), cuMemPoolSetAttribute,

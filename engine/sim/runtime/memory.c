@@ -88,6 +88,19 @@ cudaError_t cudaMallocAsync(void **to, size_t bytes, cudaStream_t stream)
     return kiln__rt_result(result);
 }
 
+/* A pool is in the primary context of its device, which need not be the current one. */
+cudaError_t cudaMemPoolCreate(cudaMemPool_t *pool, const struct cudaMemPoolProps *props)
+{
+    CUcontext context;
+    RT_NEED(pool && props);
+    RT_ENTER();
+    cudaError_t error = props->location.type == cudaMemLocationTypeDevice
+                            ? kiln__rt_primary(props->location.id, &context)
+                            : cudaSuccess;
+    return error != cudaSuccess ? kiln__rt_record(error)
+                                : kiln__rt_result(CU(cuMemPoolCreate)(pool, (const CUmemPoolProps *)props));
+}
+
 cudaError_t cudaMallocFromPoolAsync(void **to, size_t bytes, cudaMemPool_t pool, cudaStream_t stream)
 {
     CUdeviceptr address = 0;

@@ -128,7 +128,9 @@ static cudaError_t load(binary *of, CUcontext context, CUlibrary *library)
     /* A kernel may be launched for the first time while a stream is captured. */
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
     CU(cuThreadExchangeStreamCaptureMode)(&mode);
-    CUresult result = CU(cuLibraryLoadData)(&made->library, of->image, options, values, 2, NULL, NULL, 0);
+    CUlibraryOption kept[] = {CU_LIBRARY_BINARY_IS_PRESERVED}; /* so that devices have managed variables in common */
+    void *yes[] = {(void *)(uintptr_t)1};
+    CUresult result = CU(cuLibraryLoadData)(&made->library, of->image, options, values, 2, kept, yes, 1);
     CU(cuThreadExchangeStreamCaptureMode)(&mode);
     made->context = context;
     made->error = (cudaError_t)result;

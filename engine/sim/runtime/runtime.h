@@ -46,6 +46,7 @@ void kiln__rt_forget(void);                     /* after a reset: errors that la
 cudaError_t kiln__rt_enter(void);
 cudaError_t kiln__rt_ordinal(int *device);                             /* of the current context, else of the thread */
 cudaError_t kiln__rt_device(int ordinal, CUdevice *device);            /* checks the ordinal */
+cudaError_t kiln__rt_primary(int ordinal, CUcontext *context);         /* makes it, and does not make it current */
 int kiln__rt_attribute(CUdevice device, CUdevice_attribute attribute); /* 0: unknown */
 
 #define RT_ENTER()                                                                                                     \

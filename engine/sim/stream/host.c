@@ -81,7 +81,8 @@ static CUresult begin_shared(const void *pointer, sim_sharing sharing, CUresult 
     CUresult result = sim_begin_work(context);
     if (result != CUDA_SUCCESS)
         return result;
-    *host = sim_host_at(*context, (uintptr_t)pointer);
+    sim_context *home = sim_home(*context, (uintptr_t)pointer);
+    *host = sim_host_at(home, (uintptr_t)pointer);
     if (!*host || (*host)->pointer != pointer || (*host)->sharing != sharing)
         return sim_end_work(*context, *host ? CUDA_ERROR_INVALID_VALUE : unknown);
     result = sim_forbid(*context);
@@ -90,16 +91,20 @@ static CUresult begin_shared(const void *pointer, sim_sharing sharing, CUresult 
     return result == CUDA_SUCCESS ? CUDA_SUCCESS : sim_end_work(*context, result);
 }
 
+static CUresult end_shared(sim_context *context, sim_host *host)
+{
+    sim_context *home = host->object.context;
+    vm_free(home->device, (uintptr_t)host->pointer);
+    sim_object_free(home, host);
+    return sim_end_work(context, CUDA_SUCCESS);
+}
+
 CUresult sim_cuMemFreeHost(void *pointer)
 {
     sim_context *context = NULL;
     sim_host *host = NULL;
     CUresult result = begin_shared(pointer, SIM_PINNED, CUDA_ERROR_INVALID_VALUE, &context, &host);
-    if (result != CUDA_SUCCESS)
-        return result;
-    vm_free(context->device, (uintptr_t)pointer);
-    sim_object_free(context, host);
-    return sim_end_work(context, CUDA_SUCCESS);
+    return result == CUDA_SUCCESS ? end_shared(context, host) : result;
 }
 
 CUresult sim_cuMemHostUnregister(void *pointer)
@@ -107,11 +112,7 @@ CUresult sim_cuMemHostUnregister(void *pointer)
     sim_context *context = NULL;
     sim_host *host = NULL;
     CUresult result = begin_shared(pointer, SIM_REGISTERED, CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED, &context, &host);
-    if (result != CUDA_SUCCESS)
-        return result;
-    vm_free(context->device, (uintptr_t)pointer);
-    sim_object_free(context, host);
-    return sim_end_work(context, CUDA_SUCCESS);
+    return result == CUDA_SUCCESS ? end_shared(context, host) : result;
 }
 
 /* True if the process can read (with `write`: and write) all of [start, start + bytes). */
@@ -150,6 +151,7 @@ CUresult sim_cuMemHostRegister(void *pointer, size_t bytes, unsigned flags)
     bool read_only = flags & CU_MEMHOSTREGISTER_READ_ONLY;
     if (!is_mapped(start, bytes, !read_only))
         return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
+    context = sim_home(context, start);
     const sim_host *host = sim_host_at(context, start);
     if (vm_overlaps(context->device, start, bytes)) /* with registered memory, or memory from the driver */
         return sim_end_work(context, host && host->sharing != SIM_REGISTERED
@@ -166,7 +168,7 @@ CUresult sim_cuMemHostGetDevicePointer(CUdeviceptr *address, void *pointer, unsi
     CUresult result = sim_begin(&context);
     if (result != CUDA_SUCCESS)
         return result;
-    const sim_host *host = sim_host_at(context, (uintptr_t)pointer);
+    const sim_host *host = sim_host_at(sim_home(context, (uintptr_t)pointer), (uintptr_t)pointer);
     if (!address || flags != 0 || !host || host->sharing == SIM_MANAGED)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     *address = (uintptr_t)pointer;
@@ -179,7 +181,7 @@ CUresult sim_cuMemHostGetFlags(unsigned *flags, void *pointer)
     CUresult result = sim_begin(&context);
     if (result != CUDA_SUCCESS)
         return result;
-    const sim_host *host = sim_host_at(context, (uintptr_t)pointer);
+    const sim_host *host = sim_host_at(sim_home(context, (uintptr_t)pointer), (uintptr_t)pointer);
     if (!flags || !host || host->sharing == SIM_MANAGED)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     *flags = host->flags | CU_MEMHOSTALLOC_DEVICEMAP; /* which unified addressing implies */
@@ -189,9 +191,10 @@ CUresult sim_cuMemHostGetFlags(unsigned *flags, void *pointer)
 /* ---- managed memory: its location does not matter here ---- */
 
 /* True if the range is managed memory that was allocated or is a variable of a module. */
-static bool is_managed(const sim_context *context, CUdeviceptr pointer, uint64_t bytes)
+static bool is_managed(sim_context *context, CUdeviceptr pointer, uint64_t bytes)
 {
     vm_info info;
+    context = sim_home(context, pointer);
     if (bytes == 0 || !vm_about(context->device, pointer, &info) || !info.shared || pointer - info.base > info.bytes ||
         bytes > info.bytes - (pointer - info.base))
         return false;
@@ -203,7 +206,7 @@ static CUresult right_location(CUmemLocation location)
 {
     switch (location.type) {
     case CU_MEM_LOCATION_TYPE_DEVICE:
-        return location.id == (int)(sim_current_profile() - sim_profiles) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+        return sim_device_ordinal(location.id) >= 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
     case CU_MEM_LOCATION_TYPE_HOST:
     case CU_MEM_LOCATION_TYPE_HOST_NUMA:
     case CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT: return CUDA_SUCCESS;
@@ -270,7 +273,7 @@ CUresult sim_cuStreamAttachMemAsync(CUstream stream, CUdeviceptr pointer, size_t
     if (!sim_stream_known(context, stream))
         return sim_end_work(context, CUDA_ERROR_INVALID_HANDLE);
     vm_info info = {0};
-    bool there = vm_about(context->device, pointer, &info) && is_managed(context, pointer, 1);
+    bool there = vm_about(sim_home(context, pointer)->device, pointer, &info) && is_managed(context, pointer, 1);
     bool single = flags == CU_MEM_ATTACH_SINGLE;
     if (!there || info.base != pointer || (bytes != 0 && bytes != info.bytes) || (single && sim_is_legacy(stream)) ||
         (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST && !single))
@@ -284,15 +287,17 @@ CUresult sim_cuStreamAttachMemAsync(CUstream stream, CUdeviceptr pointer, size_t
 /* ---- queries of pointers ---- */
 
 typedef struct place {
-    bool known, managed, vmm;
+    bool known, managed, vmm, ipc; /* ipc: cuIpcGetMemHandle takes it */
     uint64_t base, bytes, pool;
     CUdeviceptr device;
     void *host;
     CUmemorytype type;
 } place;
 
-static place look(const sim_context *context, CUdeviceptr pointer)
+/* *context becomes the one that has the memory. */
+static place look(sim_context **in, CUdeviceptr pointer)
 {
+    sim_context *context = *in = sim_home(*in, pointer);
     vm_info info;
     if (!vm_about(context->device, pointer, &info))
         return (place){0};
@@ -304,7 +309,9 @@ static place look(const sim_context *context, CUdeviceptr pointer)
                 .device = pointer,
                 .type = CU_MEMORYTYPE_DEVICE};
     at.vmm = info.owner == SIM_OWNER_RANGE;
-    at.pool = !host && info.owner > SIM_OWNER_RANGE ? info.owner : 0;
+    at.ipc = info.owner == 0 && !info.variable && !info.shared;
+    const void *owner = (const void *)(uintptr_t)info.owner;
+    at.pool = !host && info.owner > SIM_OWNER_RANGE && !sim_object_find(context, owner, SIM_IMPORT) ? info.owner : 0;
     if (info.shared)
         at.host = (void *)(uintptr_t)pointer;
     if (host && host->sharing != SIM_MANAGED)
@@ -340,7 +347,7 @@ static CUresult answer(const sim_context *context, const place *at, CUpointer_at
         memcpy(data, &narrow, sizeof narrow);
         return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
-        narrow = at->known ? 0 : (unsigned)CU_DEVICE_INVALID;
+        narrow = at->known ? context->ordinal : (unsigned)CU_DEVICE_INVALID;
         memcpy(data, &narrow, sizeof narrow);
         return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
@@ -356,8 +363,11 @@ static CUresult answer(const sim_context *context, const place *at, CUpointer_at
         is = at->managed;
         memcpy(data, &is, sizeof is);
         return CUDA_SUCCESS;
-    case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
     case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
+        is = at->ipc;
+        memcpy(data, &is, sizeof is);
+        return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
     case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE: memcpy(data, &is, sizeof is); return CUDA_SUCCESS;
     default: return CUDA_ERROR_INVALID_VALUE;
     }
@@ -371,7 +381,7 @@ CUresult sim_cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CU
     CUresult result = sim_begin(&context);
     if (result != CUDA_SUCCESS)
         return result;
-    place at = look(context, pointer);
+    place at = look(&context, pointer);
     return sim_end(data && at.known ? answer(context, &at, attribute, data) : CUDA_ERROR_INVALID_VALUE);
 }
 
@@ -384,7 +394,7 @@ CUresult sim_cuPointerGetAttributes(unsigned count, CUpointer_attribute *attribu
         return result;
     if (count == 0 || !attributes || !data)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
-    place at = look(context, pointer);
+    place at = look(&context, pointer);
     for (unsigned i = 0; i < count && result == CUDA_SUCCESS; i++) {
         uint64_t none = 0;
         result = data[i] ? answer(context, &at, attributes[i], data[i]) : CUDA_ERROR_INVALID_VALUE;
@@ -405,6 +415,6 @@ CUresult sim_cuPointerSetAttribute(const void *value, CUpointer_attribute attrib
     if (result != CUDA_SUCCESS)
         return result;
     /* whether copies wait, which they always do here; nothing else can be set */
-    bool right = value && attribute == CU_POINTER_ATTRIBUTE_SYNC_MEMOPS && look(context, pointer).known;
+    bool right = value && attribute == CU_POINTER_ATTRIBUTE_SYNC_MEMOPS && look(&context, pointer).known;
     return sim_end(right ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
 }

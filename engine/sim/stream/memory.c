@@ -40,7 +40,7 @@ bool sim_memory_free(sim_context *context, CUdeviceptr pointer)
 {
     vm_info info;
     if (!vm_about(context->device, pointer, &info) || info.base != pointer || info.variable ||
-        info.owner == SIM_OWNER_RANGE)
+        info.owner == SIM_OWNER_RANGE || sim_object_find(context, (const void *)(uintptr_t)info.owner, SIM_IMPORT))
         return false;
     sim_host *host = sim_object_find(context, (const void *)(uintptr_t)info.owner, SIM_HOST);
     if (host && host->sharing != SIM_MANAGED)
@@ -62,7 +62,7 @@ CUresult sim_cuMemFree(CUdeviceptr pointer)
     if (result != CUDA_SUCCESS)
         return result;
     result = sim_forbid(context); /* also for NULL, which otherwise has no effect */
-    if (result == CUDA_SUCCESS && pointer != 0 && !sim_memory_free(context, pointer)) {
+    if (result == CUDA_SUCCESS && pointer != 0 && !sim_memory_free(sim_home(context, pointer), pointer)) {
         vm_check_host_free(context->device, pointer);
         result = CUDA_ERROR_INVALID_VALUE;
     }
@@ -76,7 +76,7 @@ void kiln__sim_memory_name(uint64_t address, uint64_t bytes, const char *name, c
     sim_context *context;
     if (sim_begin_any(&context) != CUDA_SUCCESS)
         return;
-    vm_set_label(context->device, address, bytes, name, role);
+    vm_set_label(sim_home(context, address)->device, address, bytes, name, role);
     sim_end_work(context, CUDA_SUCCESS);
 }
 
@@ -107,7 +107,7 @@ CUresult sim_cuMemGetAddressRange(CUdeviceptr *base, size_t *bytes, CUdeviceptr 
     if (result != CUDA_SUCCESS)
         return result;
     uint64_t start = 0, size = 0;
-    if (!vm_range(context->device, pointer, &start, &size))
+    if (!vm_range(sim_home(context, pointer)->device, pointer, &start, &size))
         return sim_end(CUDA_ERROR_NOT_FOUND);
     if (base)
         *base = start;
@@ -118,12 +118,9 @@ CUresult sim_cuMemGetAddressRange(CUdeviceptr *base, size_t *bytes, CUdeviceptr 
 
 /* ---- the sides of copies (transfer.c) ---- */
 
-/* Addresses that Linux gives to no process: one in this range and in no allocation is a wrong device address. */
-#define DEVICE_ONLY_END 0x400000000000ull
-
 static bool no_host(const sim_side *where)
 {
-    return where->address >= VM_GLOBAL_BASE && where->address < DEVICE_ONLY_END;
+    return where->address >= VM_GLOBAL_BASE && where->address < SIM_DEVICE_ONLY_END;
 }
 
 /* With unified addressing a device address is one even if the call says that it is the host's. */
@@ -171,7 +168,7 @@ CUresult sim_fill_check(sim_context *context, const CUDA_MEMSET_NODE_PARAMS_v2 *
     size_t bytes;
     if (to->width == 0 || to->height == 0)
         return CUDA_SUCCESS;
-    return fill_extent(to, &bytes) && (vm_pointer_read(context->device, to->dst, bytes) ||
+    return fill_extent(to, &bytes) && (vm_pointer_read(sim_home(context, to->dst)->device, to->dst, bytes) ||
                                        sim_graph_memory(context, to->dst, bytes, false))
                ? CUDA_SUCCESS
                : CUDA_ERROR_INVALID_VALUE;
@@ -184,7 +181,8 @@ CUresult sim_fill_run(sim_context *context, const CUDA_MEMSET_NODE_PARAMS_v2 *to
         return CUDA_SUCCESS;
     if (!fill_extent(to, &bytes))
         return CUDA_ERROR_INVALID_VALUE;
-    unsigned char *target = vm_pointer(context->device, to->dst, bytes);
+    vm_device *device = sim_home(context, to->dst)->device;
+    unsigned char *target = vm_pointer(device, to->dst, bytes);
     if (!target) {
         vm_check_host_bounds(context->device, "the host's fill", to->dst, bytes, true);
         return CUDA_ERROR_INVALID_VALUE;
@@ -210,6 +208,7 @@ static CUresult fill(CUdeviceptr to, size_t pitch, unsigned value, unsigned size
     CUresult result = sim_begin_work(&context);
     if (result != CUDA_SUCCESS)
         return result;
+    context = sim_follow(context, stream, SIM_STREAM);
     if (!sim_stream_known(context, stream))
         return sim_end_work(context, CUDA_ERROR_INVALID_HANDLE);
     sim_op op = {.what = {.type = CU_GRAPH_NODE_TYPE_MEMSET}};

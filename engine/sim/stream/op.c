@@ -25,7 +25,7 @@ static CUresult make_alloc(sim_context *context, sim_op *op)
 {
     enum { ALIGN = 512, MOST_DESCRIPTIONS = 64 };
     CUDA_MEM_ALLOC_NODE_PARAMS_v2 *what = &op->what.alloc;
-    const int device = (int)(sim_current_profile() - sim_profiles);
+    const int device = sim_device_at(context->ordinal);
     if (what->bytesize == 0 || what->poolProps.allocType != CU_MEM_ALLOCATION_TYPE_PINNED ||
         what->accessDescCount > MOST_DESCRIPTIONS || (what->accessDescCount > 0 && !what->accessDescs))
         return CUDA_ERROR_INVALID_VALUE;
@@ -36,7 +36,7 @@ static CUresult make_alloc(sim_context *context, sim_op *op)
         return CUDA_ERROR_INVALID_DEVICE;
     for (size_t i = 0; i < what->accessDescCount; i++)
         if (what->accessDescs[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE ||
-            what->accessDescs[i].location.id != device)
+            sim_device_ordinal(what->accessDescs[i].location.id) < 0)
             return CUDA_ERROR_INVALID_DEVICE;
     CUresult result = own(op, what->accessDescs, what->accessDescCount * sizeof *what->accessDescs);
     if (result != CUDA_SUCCESS)
@@ -166,7 +166,9 @@ static bool is_wide(CUstreamBatchMemOpType type)
 
 static void *place_of(const sim_context *context, CUdeviceptr address, bool wide)
 {
-    return address % (wide ? 8 : 4) == 0 ? vm_pointer(context->device, address, wide ? 8 : 4) : NULL;
+    return address % (wide ? 8 : 4) == 0
+               ? vm_pointer(sim_home((sim_context *)(uintptr_t)context, address)->device, address, wide ? 8 : 4)
+               : NULL;
 }
 
 CUresult sim_memops_check(sim_context *context, const CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 *what)
@@ -273,6 +275,11 @@ static CUresult run_alloc(sim_context *context, const CUDA_MEM_ALLOC_NODE_PARAMS
     if (!vm_alloc_at(context->device, what->dptr, what->bytesize))
         return CUDA_ERROR_OUT_OF_MEMORY;
     vm_set_owner(context->device, what->dptr, SIM_OWNER_GRAPH);
+    uint32_t open = 0;
+    for (size_t i = 0; i < what->accessDescCount; i++)
+        if (what->accessDescs[i].flags != CU_MEM_ACCESS_FLAGS_PROT_NONE)
+            open |= 1u << sim_device_ordinal(what->accessDescs[i].location.id);
+    vm_open(context->device, what->dptr, open);
     context->graph_used += what->bytesize;
     context->graph_most = context->graph_used > context->graph_most ? context->graph_used : context->graph_most;
     return CUDA_SUCCESS;
@@ -305,7 +312,8 @@ CUresult sim_op_run(sim_context **context, CUstream stream, const sim_op *op)
     case CU_GRAPH_NODE_TYPE_EVENT_RECORD: return run_record(*context, op->what.eventRecord.event);
     case CU_GRAPH_NODE_TYPE_MEM_ALLOC: return run_alloc(*context, &op->what.alloc);
     case CU_GRAPH_NODE_TYPE_MEM_FREE:
-        return sim_memory_free(*context, op->what.free.dptr) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+        return sim_memory_free(sim_home(*context, op->what.free.dptr), op->what.free.dptr) ? CUDA_SUCCESS
+                                                                                           : CUDA_ERROR_INVALID_VALUE;
     case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP: return sim_memops_run(context, &op->what.memOp);
     default: /* nothing to do: events mark work that is done, and a child graph's nodes are steps of their own */
         return CUDA_SUCCESS;

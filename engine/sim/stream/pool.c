@@ -5,14 +5,21 @@
 
 #include "cu_graph.h"
 
+/* A default pool belongs to the device's primary context, or to the current one if that is the device's. NULL also if
+ * the device has no context. */
 static sim_pool *pool_of(sim_context *context, CUmemoryPool handle)
 {
-    return (uintptr_t)handle == SIM_POOL_HANDLE ? &context->pool : sim_object_find(context, handle, SIM_POOL);
+    for (unsigned i = 0; i < sim_device_count(); i++)
+        if ((uintptr_t)handle == SIM_POOL_HANDLE(i)) {
+            sim_context *of = context->ordinal == i ? context : sim_context_on(i);
+            return of ? &of->pool : NULL;
+        }
+    return sim_object_find(sim_follow(context, handle, SIM_POOL), handle, SIM_POOL);
 }
 
-static bool is_device(const CUmemLocation *location)
+static int ordinal_of(const CUmemLocation *location)
 {
-    return location->type == CU_MEM_LOCATION_TYPE_DEVICE && location->id == (int)(sim_current_profile() - sim_profiles);
+    return location->type == CU_MEM_LOCATION_TYPE_DEVICE ? sim_device_ordinal(location->id) : -1;
 }
 
 /* ---- the device's pools ---- */
@@ -22,8 +29,12 @@ static CUresult give_pool(CUmemoryPool *pool, CUdevice device, bool current)
     CUresult result = sim_begin_device(device, pool);
     if (result != CUDA_SUCCESS)
         return result;
+    const int ordinal = sim_device_ordinal(device);
+    const unsigned number = ordinal >= 0 ? (unsigned)ordinal : 0;
     const sim_context *context = sim_current();
-    uint64_t handle = current && context && context->pool_current ? context->pool_current : SIM_POOL_HANDLE;
+    if (!context || context->ordinal != number)
+        context = sim_context_on(number);
+    uint64_t handle = current && context && context->pool_current ? context->pool_current : SIM_POOL_HANDLE(number);
     *pool = (CUmemoryPool)(uintptr_t)handle;
     return sim_end(CUDA_SUCCESS);
 }
@@ -37,10 +48,15 @@ CUresult sim_cuDeviceSetMemPool(CUdevice device, CUmemoryPool pool)
     CUresult result = sim_begin_device(device, pool);
     if (result != CUDA_SUCCESS)
         return result;
+    const int ordinal = sim_device_ordinal(device);
+    const unsigned number = ordinal >= 0 ? (unsigned)ordinal : 0;
     sim_context *context = sim_current();
+    if (!context || context->ordinal != number)
+        context = sim_context_on(number);
     if (!context)
-        return sim_end((uintptr_t)pool == SIM_POOL_HANDLE ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT);
-    if (!pool_of(context, pool))
+        return sim_end((uintptr_t)pool == SIM_POOL_HANDLE(number) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT);
+    const sim_pool *found = pool_of(context, pool);
+    if (!found || found->object.context->ordinal != context->ordinal)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     context->pool_current = (uintptr_t)pool;
     return sim_end(CUDA_SUCCESS);
@@ -81,8 +97,13 @@ CUresult sim_cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *props)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     if (props->handleTypes != CU_MEM_HANDLE_TYPE_NONE || props->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
         return sim_end(CUDA_ERROR_NOT_SUPPORTED); /* no sharing with other processes, and no pools on the host */
-    if (!is_device(&props->location))
+    const int ordinal = ordinal_of(&props->location);
+    if (ordinal < 0)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
+    if (context->ordinal != (unsigned)ordinal)
+        context = sim_context_on((unsigned)ordinal);
+    if (!context)
+        return sim_end(CUDA_ERROR_INVALID_CONTEXT);
     sim_pool *made = sim_object_new(context, SIM_POOL, sizeof *made);
     if (!made)
         return sim_end(CUDA_ERROR_OUT_OF_MEMORY);
@@ -100,6 +121,7 @@ CUresult sim_cuMemPoolDestroy(CUmemoryPool handle)
     CUresult result = sim_begin_pool(&context);
     if (result != CUDA_SUCCESS)
         return result;
+    context = sim_follow(context, handle, SIM_POOL);
     sim_pool *pool = sim_object_find(context, handle, SIM_POOL);
     if (!pool)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
@@ -115,15 +137,26 @@ CUresult sim_cuMemPoolSetAccess(CUmemoryPool handle, const CUmemAccessDesc *map,
     CUresult result = sim_begin_pool(&context);
     if (result != CUDA_SUCCESS)
         return result;
-    if (!pool_of(context, handle) || (count > 0 && !map))
+    sim_pool *pool = pool_of(context, handle);
+    if (!pool || (count > 0 && !map))
         return sim_end(CUDA_ERROR_INVALID_VALUE);
+    uint32_t open = pool->open;
     for (size_t i = 0; i < count && result == CUDA_SUCCESS; i++) {
-        if (!is_device(&map[i].location))
+        const int ordinal = ordinal_of(&map[i].location);
+        if (ordinal < 0)
             result = CUDA_ERROR_INVALID_DEVICE;
-        else if (map[i].flags == CU_MEM_ACCESS_FLAGS_PROT_NONE) /* the pool's own device always has access */
-            result = CUDA_ERROR_INVALID_DEVICE;
-        else if (map[i].flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
+        else if (map[i].flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
+            open |= 1u << ordinal;
+        else if (map[i].flags != CU_MEM_ACCESS_FLAGS_PROT_NONE)
             result = CUDA_ERROR_INVALID_VALUE;
+        else if ((unsigned)ordinal == pool->object.context->ordinal) /* the pool's own device always has access */
+            result = CUDA_ERROR_INVALID_DEVICE;
+        else
+            open &= ~(1u << ordinal);
+    }
+    if (result == CUDA_SUCCESS) {
+        pool->open = open;
+        vm_open_owned(pool->object.context->device, pool->object.handle, open);
     }
     return sim_end(result);
 }
@@ -134,9 +167,12 @@ CUresult sim_cuMemPoolGetAccess(CUmemAccess_flags *flags, CUmemoryPool handle, C
     CUresult result = sim_begin_pool(&context);
     if (result != CUDA_SUCCESS)
         return result;
-    if (!flags || !location || !pool_of(context, handle))
+    const sim_pool *pool = pool_of(context, handle);
+    if (!flags || !location || !pool)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
-    *flags = is_device(location) ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_NONE;
+    const int ordinal = ordinal_of(location);
+    const bool may = ordinal >= 0 && ((unsigned)ordinal == pool->object.context->ordinal || pool->open >> ordinal & 1);
+    *flags = may ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_NONE;
     return sim_end(CUDA_SUCCESS);
 }
 
@@ -216,13 +252,15 @@ void sim_pool_freed(sim_context *context, uint64_t pool, uint64_t bytes)
         from->used -= bytes;
 }
 
-static CUresult take(sim_context *context, sim_pool *pool, uint64_t bytes, CUdeviceptr *pointer)
+static CUresult take(sim_pool *pool, uint64_t bytes, CUdeviceptr *pointer)
 {
+    const sim_context *context = pool->object.context;
     bool room = pool->limit == 0 || (pool->used <= pool->limit && bytes <= pool->limit - pool->used);
     uint64_t address = room ? vm_alloc(context->device, bytes) : 0;
     if (address == 0)
         return CUDA_ERROR_OUT_OF_MEMORY;
     vm_set_owner(context->device, address, pool->object.handle);
+    vm_open(context->device, address, pool->open);
     pool->used += bytes;
     pool->most = pool->used > pool->most ? pool->used : pool->most;
     *pointer = address;
@@ -234,7 +272,7 @@ static CUresult capture_alloc(sim_context *context, sim_stream *stream, uint64_t
     CUgraphNodeParams what = {.type = CU_GRAPH_NODE_TYPE_MEM_ALLOC};
     what.alloc.poolProps.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
     what.alloc.poolProps.location = (CUmemLocation){.type = CU_MEM_LOCATION_TYPE_DEVICE,
-                                                    .id = (int)(sim_current_profile() - sim_profiles)};
+                                                    .id = sim_device_at(context->ordinal)};
     what.alloc.bytesize = bytes;
     sim_op op = {0};
     CUresult result = sim_op_make(context, &what, &op);
@@ -255,16 +293,16 @@ static CUresult allocate(CUdeviceptr *pointer, size_t bytes, CUmemoryPool handle
     if (result != CUDA_SUCCESS)
         return result;
     sim_stream *capturing = NULL;
-    sim_pool *pool = pool_of(
-        context,
-        handle ? handle : (CUmemoryPool)(uintptr_t)(context->pool_current ? context->pool_current : SIM_POOL_HANDLE));
+    context = sim_follow(context, stream, SIM_STREAM);
+    uint64_t usual = context->pool_current ? context->pool_current : SIM_POOL_HANDLE(context->ordinal);
+    sim_pool *pool = pool_of(context, handle ? handle : (CUmemoryPool)(uintptr_t)usual);
     if (!sim_stream_known(context, stream))
         return sim_end_work(context, CUDA_ERROR_INVALID_HANDLE);
     if (!pointer || bytes == 0 || !pool)
         return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
     result = sim_capture_enter(context, stream, &capturing);
     if (result == CUDA_SUCCESS)
-        result = capturing ? capture_alloc(context, capturing, bytes, pointer) : take(context, pool, bytes, pointer);
+        result = capturing ? capture_alloc(context, capturing, bytes, pointer) : take(pool, bytes, pointer);
     if (result == CUDA_SUCCESS && !capturing) {
         sim_order_begin(context, stream);
         sim_order_touch(context, "the allocation (cuMemAllocAsync)", *pointer, bytes, true);
@@ -289,6 +327,7 @@ CUresult sim_cuMemFreeAsync(CUdeviceptr pointer, CUstream stream)
     CUresult result = sim_begin_work(&context);
     if (result != CUDA_SUCCESS)
         return result;
+    context = sim_follow(context, stream, SIM_STREAM);
     if (!sim_stream_known(context, stream))
         return sim_end_work(context, CUDA_ERROR_INVALID_HANDLE);
     if (pointer == 0)
@@ -305,7 +344,10 @@ CUresult sim_cuDeviceGetGraphMemAttribute(CUdevice device, CUgraphMem_attribute 
     CUresult result = sim_begin_device(device, value);
     if (result != CUDA_SUCCESS)
         return result;
+    const int ordinal = sim_device_ordinal(device);
     const sim_context *context = sim_current();
+    if (ordinal >= 0 && context && context->ordinal != (unsigned)ordinal)
+        context = sim_context_on((unsigned)ordinal);
     cuuint64_t number = 0;
     switch (attribute) {
     case CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT:
@@ -323,7 +365,10 @@ CUresult sim_cuDeviceSetGraphMemAttribute(CUdevice device, CUgraphMem_attribute 
     CUresult result = sim_begin_device(device, value);
     if (result != CUDA_SUCCESS)
         return result;
+    const int ordinal = sim_device_ordinal(device);
     sim_context *context = sim_current();
+    if (ordinal >= 0 && context && context->ordinal != (unsigned)ordinal)
+        context = sim_context_on((unsigned)ordinal);
     cuuint64_t number = 0;
     memcpy(&number, value, sizeof number);
     if (number != 0 ||

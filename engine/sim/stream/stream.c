@@ -80,6 +80,7 @@ CUresult sim_cuStreamDestroy(CUstream stream)
     CUresult result = sim_begin_work(&context);
     if (result != CUDA_SUCCESS)
         return result;
+    context = sim_follow(context, stream, SIM_STREAM);
     sim_stream *found = sim_object_find(context, stream, SIM_STREAM);
     if (!found)
         return sim_end_work(context, CUDA_ERROR_INVALID_HANDLE);
@@ -102,6 +103,7 @@ CUresult sim_cuStreamSynchronize(CUstream stream)
     CUresult result = sim_begin_work(&context);
     if (result != CUDA_SUCCESS)
         return result;
+    context = sim_follow(context, stream, SIM_STREAM);
     result = sim_stream_known(context, stream) ? sim_capture_wait(context, stream) : CUDA_ERROR_INVALID_HANDLE;
     if (result == CUDA_SUCCESS)
         waited(context, stream);
@@ -114,6 +116,7 @@ CUresult sim_cuStreamQuery(CUstream stream)
     CUresult result = sim_begin(&context);
     if (result != CUDA_SUCCESS)
         return result;
+    context = sim_follow(context, stream, SIM_STREAM);
     result = sim_stream_known(context, stream) ? sim_capture_wait(context, stream) : CUDA_ERROR_INVALID_HANDLE;
     if (result == CUDA_SUCCESS)
         waited(context, stream);
@@ -127,6 +130,7 @@ static CUresult begin_stream(CUstream stream, const void *out, sim_context **con
     CUresult result = sim_begin(context);
     if (result != CUDA_SUCCESS)
         return result;
+    *context = sim_follow(*context, stream, SIM_STREAM);
     if (!sim_stream_known(*context, stream))
         return sim_end(CUDA_ERROR_INVALID_HANDLE);
     return out ? CUDA_SUCCESS : sim_end(CUDA_ERROR_INVALID_VALUE);
@@ -180,7 +184,7 @@ CUresult sim_cuStreamGetDevice(CUstream stream, CUdevice *device)
     CUresult result = begin_stream(stream, device, &context);
     if (result != CUDA_SUCCESS)
         return result;
-    *device = (CUdevice)(sim_current_profile() - sim_profiles);
+    *device = sim_device_at(context->ordinal);
     return sim_end(CUDA_SUCCESS);
 }
 
@@ -262,6 +266,7 @@ CUresult sim_cuLaunchHostFunc(CUstream stream, CUhostFn function, void *user)
     CUresult result = sim_begin_work(&context); /* after work of other threads */
     if (result != CUDA_SUCCESS)
         return result;
+    context = sim_follow(context, stream, SIM_STREAM);
     if (!sim_stream_known(context, stream))
         return sim_end_work(context, CUDA_ERROR_INVALID_HANDLE);
     if (!function)
@@ -291,6 +296,7 @@ CUresult sim_cuStreamAddCallback(CUstream stream, CUstreamCallback function, voi
     CUresult result = sim_begin_work(&context);
     if (result != CUDA_SUCCESS)
         return result;
+    context = sim_follow(context, stream, SIM_STREAM);
     if (!sim_stream_known(context, stream))
         return sim_end_work(context, CUDA_ERROR_INVALID_HANDLE);
     if (!function || flags != 0)
@@ -315,6 +321,7 @@ static CUresult memops(CUstream stream, unsigned count, CUstreamBatchMemOpParams
     CUresult result = sim_begin_work(&context);
     if (result != CUDA_SUCCESS)
         return result;
+    context = sim_follow(context, stream, SIM_STREAM);
     if (!sim_stream_known(context, stream))
         return sim_end_work(context, CUDA_ERROR_INVALID_HANDLE);
     CUgraphNodeParams what = {.type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP};
@@ -380,6 +387,7 @@ static CUresult submit_event(CUstream stream, CUgraphNodeType type, CUevent even
         op.what.eventRecord.event = event;
     else
         op.what.eventWait.event = event;
+    context = sim_follow(context, stream, SIM_STREAM);
     bool known = sim_stream_known(context, stream) && sim_object_find(context, event, SIM_EVENT);
     result = known ? sim_submit(&context, stream, &op, NULL) : CUDA_ERROR_INVALID_HANDLE;
     return sim_end_work(context, result);
@@ -393,7 +401,8 @@ CUresult sim_cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags)
     CUresult result = sim_begin(&context);
     if (result != CUDA_SUCCESS)
         return result;
-    const sim_event *found = sim_object_find(context, event, SIM_EVENT);
+    context = sim_follow(context, stream, SIM_STREAM);
+    const sim_event *found = sim_object_find(sim_follow(context, event, SIM_EVENT), event, SIM_EVENT);
     if (!sim_stream_known(context, stream) || !found)
         return sim_end(CUDA_ERROR_INVALID_HANDLE);
     if (flags & ~(unsigned)CU_EVENT_WAIT_EXTERNAL)
@@ -427,8 +436,6 @@ CUresult sim_cuEventCreate(CUevent *event, unsigned flags)
     const unsigned known = CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS;
     if (!event || (flags & ~known) || ((flags & CU_EVENT_INTERPROCESS) && !(flags & CU_EVENT_DISABLE_TIMING)))
         return sim_end(CUDA_ERROR_INVALID_VALUE);
-    if (flags & CU_EVENT_INTERPROCESS) /* the device belongs to this process only */
-        return sim_end(CUDA_ERROR_NOT_SUPPORTED);
     sim_event *made = sim_object_new(context, SIM_EVENT, sizeof *made);
     if (!made)
         return sim_end(CUDA_ERROR_OUT_OF_MEMORY);
@@ -441,12 +448,14 @@ CUresult sim_cuEventCreate(CUevent *event, unsigned flags)
 CUresult sim_cuEventDestroy(CUevent event)
 {
     sim_context *context;
-    CUresult result;
-    sim_event *found = sim_begin_object(&context, event, SIM_EVENT, &result);
-    if (!found)
+    CUresult result = sim_begin(&context);
+    if (result != CUDA_SUCCESS)
         return result;
-    sim_object_free(context, found);
-    return sim_end(CUDA_SUCCESS);
+    context = sim_follow(context, event, SIM_EVENT);
+    sim_event *found = sim_object_find(context, event, SIM_EVENT);
+    if (found)
+        sim_object_free(context, found);
+    return sim_end(found ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE);
 }
 
 static CUresult record(CUevent event, CUstream stream, bool external)
@@ -456,6 +465,7 @@ static CUresult record(CUevent event, CUstream stream, bool external)
     CUresult result = sim_begin(&context);
     if (result != CUDA_SUCCESS)
         return result;
+    context = sim_follow(context, stream, SIM_STREAM);
     sim_event *found = sim_object_find(context, event, SIM_EVENT);
     if (!found || !sim_stream_known(context, stream))
         return sim_end(CUDA_ERROR_INVALID_HANDLE);
@@ -486,6 +496,7 @@ CUresult sim_cuEventQuery(CUevent event)
     CUresult result = sim_begin(&context);
     if (result != CUDA_SUCCESS)
         return result;
+    context = sim_follow(context, event, SIM_EVENT);
     const sim_event *found = sim_object_find(context, event, SIM_EVENT);
     result = found ? sim_capture_look_event(context, found) : CUDA_ERROR_INVALID_HANDLE;
     if (result == CUDA_SUCCESS) {
@@ -509,6 +520,7 @@ CUresult sim_cuEventElapsedTime(float *milliseconds, CUevent start, CUevent end)
         return result;
     if (!milliseconds)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
+    context = sim_follow(context, start, SIM_EVENT); /* two devices have two clocks */
     const sim_event *from = sim_object_find(context, start, SIM_EVENT), *to = sim_object_find(context, end, SIM_EVENT);
     if (!from || !to || !from->recorded || !to->recorded || ((from->flags | to->flags) & CU_EVENT_DISABLE_TIMING))
         return sim_end(CUDA_ERROR_INVALID_HANDLE);

@@ -122,6 +122,14 @@ static bool right_type(CUmemorytype type)
 
 /* ---- copies as ops ---- */
 
+/* The context that has the side's memory: with several devices an address says which. */
+static sim_context *home_of(const sim_side *side)
+{
+    return side->type == CU_MEMORYTYPE_ARRAY
+               ? sim_follow(side->context, (const void *)(uintptr_t)side->address, SIM_ARRAY)
+               : sim_home(side->context, side->address);
+}
+
 /* Finds both sides of the copy; reports errors that can be found without their memory. */
 static CUresult sides(sim_context *context, const sim_op *op, corner *to, corner *from)
 {
@@ -145,7 +153,11 @@ static CUresult sides(sim_context *context, const sim_op *op, corner *to, corner
     to->side.write = true;
     to->side.context = op->to ? sim_context_find(op->to) : context;
     from->side.context = op->from ? sim_context_find(op->from) : context;
-    return to->side.context && from->side.context ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+    if (!to->side.context || !from->side.context)
+        return CUDA_ERROR_INVALID_CONTEXT;
+    to->side.context = home_of(&to->side);
+    from->side.context = home_of(&from->side);
+    return CUDA_SUCCESS;
 }
 
 /* That side is memory of the host: not the device's, nor managed. */
@@ -221,6 +233,7 @@ static CUresult submit(const CUDA_MEMCPY3D *what, CUcontext to, CUcontext from, 
     CUresult result = sim_begin_work(&context);
     if (result != CUDA_SUCCESS)
         return result;
+    context = sim_follow(context, stream, SIM_STREAM);
     if (!sim_stream_known(context, stream))
         return sim_end_work(context, CUDA_ERROR_INVALID_HANDLE);
     sim_op op = {.what = {.type = CU_GRAPH_NODE_TYPE_MEMCPY}, .to = to, .from = from};
@@ -384,9 +397,9 @@ CUresult sim_cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, C
 
 /* ---- one-dimensional arrays, by bytes ---- */
 
-static bool is_line(const sim_context *context, CUarray handle)
+static bool is_line(sim_context *context, CUarray handle)
 {
-    const sim_array *array = sim_object_find(context, handle, SIM_ARRAY);
+    const sim_array *array = sim_object_find(sim_follow(context, handle, SIM_ARRAY), handle, SIM_ARRAY);
     return !array || (array->image.dims == 1 && !array->image.layers); /* an invalid handle gets its own error later */
 }
 

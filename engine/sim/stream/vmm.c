@@ -1,13 +1,17 @@
 /* vmm.c - virtual memory management: ranges of addresses, physical memory, and mappings between them. A range reserves
  * the same number of host addresses. Physical memory is a file without a name, so that it can be mapped at several
  * places; mappings that are contiguous on the device are contiguous on the host too, and are copied together. */
+#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cu_graph.h"
 
 enum { GRANULARITY = 2 << 20 };
+#define FILE_NAME "kiln-device-memory-" /* and the place of its device */
 #define RANGE_MOST ((uint64_t)1 << 44)
 
 typedef struct sim_physical {
@@ -16,12 +20,13 @@ typedef struct sim_physical {
     uint64_t bytes;
     CUmemAllocationProp prop;
     unsigned handles, maps; /* its references; without handles its number is invalid */
+    bool counted;           /* as memory of this process; not if another one made it */
 } sim_physical;
 
 typedef struct mapping {
     uint64_t base, bytes;
     sim_physical *physical;
-    CUmemAccess_flags access;
+    CUmemAccess_flags access[SIM_DEVICES_MOST]; /* of each device */
 } mapping;
 
 typedef struct sim_range {
@@ -38,9 +43,17 @@ static CUresult right_prop(const CUmemAllocationProp *prop)
 {
     if (!prop || prop->type != CU_MEM_ALLOCATION_TYPE_PINNED)
         return CUDA_ERROR_INVALID_VALUE;
-    if (prop->location.type != CU_MEM_LOCATION_TYPE_DEVICE || prop->requestedHandleTypes != CU_MEM_HANDLE_TYPE_NONE)
+    if (prop->location.type != CU_MEM_LOCATION_TYPE_DEVICE ||
+        (prop->requestedHandleTypes & ~(unsigned)CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) != 0)
         return CUDA_ERROR_NOT_SUPPORTED;
-    return prop->location.id == (int)(sim_current_profile() - sim_profiles) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+    return sim_device_ordinal(prop->location.id) >= 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+}
+
+/* The context that stands for the device: `context`, if it is the device's. NULL: it has none. */
+static sim_context *context_for(sim_context *context, CUdevice device)
+{
+    const unsigned ordinal = (unsigned)sim_device_ordinal(device);
+    return context->ordinal == ordinal ? context : sim_context_on(ordinal);
 }
 
 CUresult sim_cuMemGetAllocationGranularity(size_t *granularity, const CUmemAllocationProp *prop,
@@ -59,11 +72,13 @@ CUresult sim_cuMemGetAllocationGranularity(size_t *granularity, const CUmemAlloc
 
 static void physical_drop(sim_object *object) { close(((sim_physical *)object)->file); }
 
-static void physical_release(sim_context *context, sim_physical *physical)
+static void physical_release(sim_physical *physical)
 {
+    sim_context *context = physical->object.context;
     if (physical->handles > 0 || physical->maps > 0)
         return;
-    vm_give(context->device, physical->bytes);
+    if (physical->counted)
+        vm_give(context->device, physical->bytes);
     sim_object_free(context, physical);
 }
 
@@ -77,9 +92,12 @@ CUresult sim_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes, con
     result = right_prop(prop);
     if (result != CUDA_SUCCESS || !handle || bytes == 0 || bytes % GRANULARITY != 0 || flags != 0)
         return sim_end(result != CUDA_SUCCESS ? result : CUDA_ERROR_INVALID_VALUE);
-    if (!vm_take(context->device, bytes))
-        return sim_end(CUDA_ERROR_OUT_OF_MEMORY);
-    int file = memfd_create("kiln-device-memory", MFD_CLOEXEC);
+    context = context_for(context, prop->location.id);
+    if (!context || !vm_take(context->device, bytes))
+        return sim_end(context ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_CONTEXT);
+    char name[64];
+    snprintf(name, sizeof name, FILE_NAME "%u", sim_device_place(prop->location.id));
+    int file = memfd_create(name, MFD_CLOEXEC);
     sim_physical *made = file >= 0 && ftruncate(file, (off_t)bytes) == 0
                              ? sim_object_new(context, SIM_PHYSICAL, sizeof *made)
                              : NULL;
@@ -94,13 +112,15 @@ CUresult sim_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes, con
     made->bytes = bytes;
     made->prop = *prop;
     made->handles = 1;
+    made->counted = true;
     *handle = made->object.handle;
     return sim_end(CUDA_SUCCESS);
 }
 
-static sim_physical *physical_of(const sim_context *context, CUmemGenericAllocationHandle handle)
+static sim_physical *physical_of(sim_context *context, CUmemGenericAllocationHandle handle)
 {
-    sim_physical *physical = sim_object_find(context, (const void *)(uintptr_t)handle, SIM_PHYSICAL);
+    const void *number = (const void *)(uintptr_t)handle;
+    sim_physical *physical = sim_object_find(sim_follow(context, number, SIM_PHYSICAL), number, SIM_PHYSICAL);
     return physical && physical->handles > 0 ? physical : NULL;
 }
 
@@ -114,7 +134,7 @@ CUresult sim_cuMemRelease(CUmemGenericAllocationHandle handle)
     if (!physical)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     physical->handles--;
-    physical_release(context, physical);
+    physical_release(physical);
     return sim_end(CUDA_SUCCESS);
 }
 
@@ -131,11 +151,96 @@ CUresult sim_cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *prop, C
     return sim_end(CUDA_SUCCESS);
 }
 
+/* ---- sharing with other processes: by a file descriptor, that the program passes on ---- */
+
+CUresult sim_cuMemExportToShareableHandle(void *out, CUmemGenericAllocationHandle handle,
+                                          CUmemAllocationHandleType type, unsigned long long flags)
+{
+    sim_context *context;
+    CUresult result = sim_begin(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    const sim_physical *physical = physical_of(context, handle);
+    if (!out || !physical || flags != 0 || type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR ||
+        !(physical->prop.requestedHandleTypes & CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR))
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    const int file = fcntl(physical->file, F_DUPFD_CLOEXEC, 0);
+    if (file >= 0)
+        memcpy(out, &file, sizeof file);
+    return sim_end(file >= 0 ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY);
+}
+
+/* The place of the device whose memory the file is; -1: it is no device memory. */
+static int place_of_file(int file)
+{
+    char path[64], name[128];
+    unsigned number;
+    snprintf(path, sizeof path, "/proc/self/fd/%d", file);
+    const ssize_t length = readlink(path, name, sizeof name - 1);
+    name[length > 0 ? length : 0] = '\0';
+    return sscanf(name, "/memfd:" FILE_NAME "%u", &number) == 1 && number < SIM_DEVICES_MOST ? (int)number : -1;
+}
+
+/* The caller keeps its descriptor. */
+CUresult sim_cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle, void *from,
+                                            CUmemAllocationHandleType type)
+{
+    sim_context *context;
+    struct stat info;
+    CUresult result = sim_begin(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    const int given = (int)(intptr_t)from, number = place_of_file(given);
+    if (!handle || type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR || number < 0 || fstat(given, &info) != 0 ||
+        info.st_size <= 0 || info.st_size % GRANULARITY != 0)
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    for (unsigned i = 0; i < sim_device_count(); i++) /* the device may be hidden: then it is the current one's */
+        if (sim_device_place(sim_device_at(i)) == (unsigned)number && sim_context_on(i))
+            context = context_for(context, sim_device_at(i));
+    const int file = fcntl(given, F_DUPFD_CLOEXEC, 0);
+    sim_physical *made = file >= 0 ? sim_object_new(context, SIM_PHYSICAL, sizeof *made) : NULL;
+    if (!made) {
+        if (file >= 0)
+            close(file);
+        return sim_end(CUDA_ERROR_OUT_OF_MEMORY);
+    }
+    made->object.drop = physical_drop;
+    made->file = file;
+    made->bytes = (uint64_t)info.st_size;
+    made->prop =
+        (CUmemAllocationProp){.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                              .requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+                              .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = sim_device_at(context->ordinal)}};
+    made->handles = 1;
+    *handle = made->object.handle;
+    return sim_end(CUDA_SUCCESS);
+}
+
 /* ---- addresses ---- */
+
+/* Takes what is mapped there from one device. */
+static void take_access(sim_context *context, mapping *map)
+{
+    if (map->access[context->ordinal] != CU_MEM_ACCESS_FLAGS_PROT_NONE)
+        vm_free(context->device, map->base);
+    map->access[context->ordinal] = CU_MEM_ACCESS_FLAGS_PROT_NONE;
+}
+
+static void take_all_access(sim_context *context, mapping *map)
+{
+    take_access(context, map);
+    for (unsigned i = 0; i < sim_device_count(); i++) {
+        sim_context *other = i != context->ordinal ? sim_context_on(i) : NULL;
+        if (other)
+            take_access(other, map);
+    }
+}
 
 static void range_drop(sim_object *object)
 {
     sim_range *range = (sim_range *)object;
+    for (size_t i = 0; i < range->count; i++) /* the context ends: other devices must not use the range any more */
+        take_all_access(object->context, &range->maps[i]);
     munmap(range->host, (size_t)range->bytes);
     kiln__free(sim_memory(), range->maps);
 }
@@ -169,7 +274,7 @@ CUresult sim_cuMemAddressReserve(CUdeviceptr *pointer, size_t bytes, size_t alig
 }
 
 /* The range that holds [pointer, pointer + bytes). */
-static sim_range *range_of(const sim_context *context, CUdeviceptr pointer, uint64_t bytes)
+static sim_range *range_in(const sim_context *context, CUdeviceptr pointer, uint64_t bytes)
 {
     for (sim_object *object = context->objects; object; object = object->next) {
         sim_range *range = (sim_range *)object;
@@ -178,6 +283,17 @@ static sim_range *range_of(const sim_context *context, CUdeviceptr pointer, uint
             return range;
     }
     return NULL;
+}
+
+/* The same, also in contexts of other devices. */
+static sim_range *range_of(const sim_context *context, CUdeviceptr pointer, uint64_t bytes)
+{
+    sim_range *range = range_in(context, pointer, bytes);
+    for (unsigned i = 0; !range && i < sim_device_count(); i++) {
+        const sim_context *other = i != context->ordinal ? sim_context_on(i) : NULL;
+        range = other ? range_in(other, pointer, bytes) : NULL;
+    }
+    return range;
 }
 
 CUresult sim_cuMemAddressFree(CUdeviceptr pointer, size_t bytes)
@@ -189,7 +305,7 @@ CUresult sim_cuMemAddressFree(CUdeviceptr pointer, size_t bytes)
     sim_range *range = range_of(context, pointer, bytes);
     if (!range || range->base != pointer || range->bytes != bytes || range->count > 0)
         return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
-    sim_object_free(context, range);
+    sim_object_free(range->object.context, range);
     return sim_end_work(context, CUDA_SUCCESS);
 }
 
@@ -231,7 +347,7 @@ CUresult sim_cuMemMap(CUdeviceptr pointer, size_t bytes, size_t offset, CUmemGen
              physical->file, 0) == MAP_FAILED)
         return sim_end_work(context, CUDA_ERROR_OUT_OF_MEMORY);
     memmove(range->maps + at + 1, range->maps + at, (range->count - at) * sizeof *range->maps);
-    range->maps[at] = (mapping){pointer, bytes, physical, CU_MEM_ACCESS_FLAGS_PROT_NONE};
+    range->maps[at] = (mapping){pointer, bytes, physical, {CU_MEM_ACCESS_FLAGS_PROT_NONE}};
     range->count++;
     physical->maps++;
     return sim_end_work(context, CUDA_SUCCESS);
@@ -279,10 +395,9 @@ CUresult sim_cuMemUnmap(CUdeviceptr pointer, size_t bytes)
         return sim_end_work(context, CUDA_ERROR_OUT_OF_MEMORY);
     for (size_t i = first; i < first + count; i++) {
         mapping *map = &range->maps[i];
-        if (map->access != CU_MEM_ACCESS_FLAGS_PROT_NONE)
-            vm_free(context->device, map->base);
+        take_all_access(range->object.context, map);
         map->physical->maps--;
-        physical_release(context, map->physical);
+        physical_release(map->physical);
     }
     memmove(range->maps + first, range->maps + first + count, (range->count - first - count) * sizeof *range->maps);
     range->count -= count;
@@ -291,18 +406,18 @@ CUresult sim_cuMemUnmap(CUdeviceptr pointer, size_t bytes)
 
 static CUresult give_access(sim_context *context, const sim_range *range, mapping *map, CUmemAccess_flags access)
 {
-    if (map->access == access)
+    if (map->access[context->ordinal] == access)
         return CUDA_SUCCESS;
-    if (map->access != CU_MEM_ACCESS_FLAGS_PROT_NONE)
-        vm_free(context->device, map->base);
-    map->access = CU_MEM_ACCESS_FLAGS_PROT_NONE;
+    take_access(context, map);
     if (access == CU_MEM_ACCESS_FLAGS_PROT_NONE)
         return CUDA_SUCCESS;
     if (!vm_adopt(context->device, map->base, range->host + (map->base - range->base), map->bytes,
                   access == CU_MEM_ACCESS_FLAGS_PROT_READ))
         return CUDA_ERROR_OUT_OF_MEMORY;
     vm_set_owner(context->device, map->base, SIM_OWNER_RANGE);
-    map->access = access;
+    if (map->physical->prop.requestedHandleTypes != CU_MEM_HANDLE_TYPE_NONE)
+        vm_set_outside(context->device, map->base);
+    map->access[context->ordinal] = access;
     return CUDA_SUCCESS;
 }
 
@@ -318,15 +433,19 @@ CUresult sim_cuMemSetAccess(CUdeviceptr pointer, size_t bytes, const CUmemAccess
         return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
     for (size_t i = 0; i < count; i++) {
         const CUmemAccessDesc *wanted = &descriptions[i];
-        if (wanted->location.type != CU_MEM_LOCATION_TYPE_DEVICE ||
-            wanted->location.id != (int)(sim_current_profile() - sim_profiles))
+        if (wanted->location.type != CU_MEM_LOCATION_TYPE_DEVICE || sim_device_ordinal(wanted->location.id) < 0)
             return sim_end_work(context, CUDA_ERROR_INVALID_DEVICE);
+        if (!context_for(range->object.context, wanted->location.id))
+            return sim_end_work(context, CUDA_ERROR_INVALID_CONTEXT);
         if (wanted->flags != CU_MEM_ACCESS_FLAGS_PROT_NONE && wanted->flags != CU_MEM_ACCESS_FLAGS_PROT_READ &&
             wanted->flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
             return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
     }
-    for (size_t k = first; k < first + maps && result == CUDA_SUCCESS; k++)
-        result = give_access(context, range, &range->maps[k], descriptions[count - 1].flags); /* one device: the last */
+    for (size_t i = 0; i < count; i++) {
+        sim_context *to = context_for(range->object.context, descriptions[i].location.id);
+        for (size_t k = first; k < first + maps && result == CUDA_SUCCESS; k++)
+            result = give_access(to, range, &range->maps[k], descriptions[i].flags);
+    }
     return sim_end_work(context, result);
 }
 
@@ -347,9 +466,9 @@ CUresult sim_cuMemGetAccess(unsigned long long *flags, const CUmemLocation *loca
     const mapping *map = mapping_at(context, pointer);
     if (!flags || !location || !map || location->type != CU_MEM_LOCATION_TYPE_DEVICE)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
-    if (location->id != (int)(sim_current_profile() - sim_profiles))
+    if (sim_device_ordinal(location->id) < 0)
         return sim_end(CUDA_ERROR_INVALID_DEVICE);
-    *flags = map->access;
+    *flags = map->access[sim_device_ordinal(location->id)];
     return sim_end(CUDA_SUCCESS);
 }
 

@@ -3,6 +3,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "vm_hooks.h"
 
@@ -25,12 +27,18 @@ vm_device *vm_device_new(const kiln_allocator *mem, const vm_limits *limits)
         device->mem = &device->mem_copy;
     }
     device->limits = *limits;
-    device->next_address = VM_GLOBAL_BASE + (limits->page ? ADDRESS_ALIGN : 0); /* no page begins with the first */
+    if (!limits->end_address) {
+        device->limits.first_address = VM_GLOBAL_BASE;
+        device->limits.end_address = VM_GLOBAL_END;
+    }
+    /* no page begins with the first */
+    device->next_address = device->limits.first_address + (limits->page ? ADDRESS_ALIGN : 0);
     atomic_init(&device->generation, 1);
     if (pthread_rwlock_init(&device->lock, NULL) != 0) {
         kiln__free(mem, device);
         return NULL;
     }
+    vm_group_join(device);
     return device;
 }
 
@@ -40,6 +48,10 @@ static void release(vm_device *device, vm_allocation *allocation)
         device->hooks->shadow_free(device, allocation->shadow, allocation->bytes);
     kiln__free(device->mem, allocation->label);
     kiln__free(device->mem, allocation->raw);
+    if (allocation->mapped) {
+        munmap(allocation->host, (size_t)allocation->mapped);
+        close(allocation->file);
+    }
     kiln__free(device->mem, allocation);
 }
 
@@ -66,6 +78,7 @@ void vm_device_free(vm_device *device)
 {
     if (!device)
         return;
+    vm_group_leave(device);
     vm_bury(device);
     for (size_t k = 0; k < device->live_count; k++)
         release(device, device->live[k]);
@@ -108,11 +121,12 @@ static vm_allocation *lookup(const vm_device *device, uint64_t address, uint64_t
 static uint64_t claim(vm_device *device, uint64_t bytes, uint64_t align)
 {
     uint64_t base = device->next_address, zone = device->hooks ? CHECKED_ZONE : RED_ZONE, past;
-    if (bytes > VM_GLOBAL_END - VM_GLOBAL_BASE)
+    const uint64_t end = device->limits.end_address;
+    if (bytes > end - device->limits.first_address)
         return 0;
     do { /* skip host memory that happens to be there */
         base = (base + align - 1) & ~(align - 1);
-        if (base >= VM_GLOBAL_END || bytes + zone > VM_GLOBAL_END - base)
+        if (base >= end || bytes + zone > end - base)
             return 0;
         size_t at = search(device, base + bytes + zone - 1);
         const vm_allocation *last = at ? device->live[at - 1] : NULL;
@@ -237,6 +251,7 @@ static vm_allocation *allocate(vm_device *device, placing how, uint64_t address,
     bool placed = made->raw != NULL;
     if (placed) {
         made->host = (unsigned char *)(((uintptr_t)made->raw + host_align - 1) & ~(uintptr_t)(host_align - 1));
+        made->home = device;
         made->base = how == PLACE_NEW  ? claim(device, bytes, bytes >= LARGE_BYTES ? LARGE_BYTES : ADDRESS_ALIGN)
                      : how == PLACE_AT ? address
                                        : (uintptr_t)made->host;
@@ -331,7 +346,8 @@ bool vm_adopt(vm_device *device, uint64_t address, void *host, uint64_t bytes, b
     vm_allocation *made = kiln__calloc(device->mem, 1, sizeof *made);
     if (!made)
         return false;
-    *made = (vm_allocation){.base = address,
+    *made = (vm_allocation){.home = device,
+                            .base = address,
                             .bytes = bytes,
                             .reach = bytes,
                             .host = host,
@@ -341,7 +357,7 @@ bool vm_adopt(vm_device *device, uint64_t address, void *host, uint64_t bytes, b
     if (device->hooks) /* its contents were written by others */
         made->shadow = device->hooks->shadow_new(device, bytes, true);
     /* Addresses in the device's own range must have been reserved; host pointers must be outside it. */
-    bool clear = !made->shared || address >= device->next_address || address < VM_GLOBAL_BASE;
+    bool clear = !made->shared || address >= device->next_address || address < device->limits.first_address;
     if (clear && !made->shared)
         drop_fillers(device, address, bytes);
     bool done = clear && (made->shadow || !device->hooks) && is_free(device, address, bytes) && insert(device, made);
@@ -349,6 +365,74 @@ bool vm_adopt(vm_device *device, uint64_t address, void *host, uint64_t bytes, b
     if (!done)
         release(device, made);
     return done;
+}
+
+bool vm_hand_over(vm_allocation *allocation, vm_device *to)
+{
+    vm_device *from = allocation->home;
+    struct vm_shadow *shadow = NULL;
+    pthread_rwlock_wrlock(&to->lock);
+    if (to->hooks)
+        shadow = to->hooks->shadow_new(to, allocation->bytes, true);
+    const bool done = (shadow || !to->hooks) && insert(to, allocation);
+    pthread_rwlock_unlock(&to->lock);
+    if (!done)
+        return false;
+    pthread_rwlock_wrlock(&from->lock);
+    const size_t at = search(from, allocation->base);
+    memmove(from->live + at - 1, from->live + at, (from->live_count - at) * sizeof *from->live);
+    from->live_count--;
+    from->used -= allocation->counted;
+    if (allocation->shadow)
+        from->hooks->shadow_free(from, allocation->shadow, allocation->bytes);
+    pthread_rwlock_unlock(&from->lock);
+    allocation->shadow = shadow;
+    allocation->home = to;
+    vm_group_freed(to);
+    return true;
+}
+
+int vm_share_memory(vm_device *device, uint64_t address)
+{
+    int file = -1;
+    pthread_rwlock_wrlock(&device->lock);
+    vm_allocation *a = lookup(device, address, 1);
+    if (a && a->mapped) {
+        file = a->file;
+    } else if (a && a->raw && !a->shared && !a->heap) {
+        const uint64_t bytes = (a->reach + PAGE - 1) / PAGE * PAGE;
+        file = memfd_create("kiln-device-memory", MFD_CLOEXEC);
+        void *host = file >= 0 && ftruncate(file, (off_t)bytes) == 0
+                         ? mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0)
+                         : MAP_FAILED;
+        if (host != MAP_FAILED) {
+            memcpy(host, a->host, (size_t)a->reach);
+            kiln__free(device->mem, a->raw);
+            a->raw = NULL;
+            a->host = host;
+            a->file = file;
+            a->mapped = bytes;
+            a->outside = true;
+            if (a->shadow)
+                device->hooks->shadow_write(a->shadow, 0, a->bytes);
+            atomic_fetch_add(&device->generation, 1); /* spans that were found before are wrong */
+        } else if (file >= 0) {
+            close(file);
+            file = -1;
+        }
+    }
+    pthread_rwlock_unlock(&device->lock);
+    vm_group_freed(device);
+    return file;
+}
+
+void vm_set_outside(vm_device *device, uint64_t address)
+{
+    pthread_rwlock_wrlock(&device->lock);
+    vm_allocation *found = lookup(device, address, 1);
+    if (found)
+        found->outside = true;
+    pthread_rwlock_unlock(&device->lock);
 }
 
 bool vm_take(vm_device *device, uint64_t bytes)
@@ -381,6 +465,8 @@ bool vm_free(vm_device *device, uint64_t address)
         vm_bury(device);
     }
     pthread_rwlock_unlock(&device->lock);
+    if (right)
+        vm_group_freed(device);
     return right;
 }
 
@@ -451,12 +537,27 @@ void *vm_pointer(vm_device *device, uint64_t address, uint64_t bytes)
     return pointer;
 }
 
+const vm_allocation *vm_reached(vm_device *device, uint64_t address)
+{
+    pthread_rwlock_rdlock(&device->lock);
+    const size_t at = search(device, address);
+    const vm_allocation *found = at && address - device->live[at - 1]->base < device->live[at - 1]->reach
+                                     ? device->live[at - 1]
+                                     : NULL;
+    pthread_rwlock_unlock(&device->lock);
+    return found;
+}
+
 const vm_allocation *vm_allocation_of(vm_device *device, uint64_t address)
 {
     pthread_rwlock_rdlock(&device->lock);
     const vm_allocation *found = lookup(device, address, 1);
     found = found && address - found->base < found->bytes ? found : NULL;
     pthread_rwlock_unlock(&device->lock);
+    if (!found && device->limits.group) {
+        found = vm_elsewhere(device, address);
+        found = found && address - found->base < found->bytes ? found : NULL;
+    }
     return found;
 }
 
@@ -519,6 +620,25 @@ void vm_set_owner(vm_device *device, uint64_t address, uint64_t owner)
     pthread_rwlock_unlock(&device->lock);
 }
 
+void vm_open(vm_device *device, uint64_t address, uint32_t numbers)
+{
+    pthread_rwlock_wrlock(&device->lock);
+    vm_allocation *found = lookup(device, address, 1);
+    if (found)
+        found->open = numbers;
+    pthread_rwlock_unlock(&device->lock);
+}
+
+void vm_open_owned(vm_device *device, uint64_t owner, uint32_t numbers)
+{
+    pthread_rwlock_wrlock(&device->lock);
+    for (size_t k = 0; k < device->live_count; k++)
+        if (device->live[k]->owner == owner)
+            device->live[k]->open = numbers;
+    pthread_rwlock_unlock(&device->lock);
+    vm_group_freed(device);
+}
+
 uint64_t vm_memory_used(const vm_device *device)
 {
     vm_device *locked = (vm_device *)(uintptr_t)device; /* the lock is not part of the value */
@@ -567,6 +687,14 @@ bool vm_find(vm_device *device, uint64_t address, vm_span *span, bool *constant,
         *read_only = found->constant || found->read_only;
     }
     pthread_rwlock_unlock(&device->lock);
+    if (found || !device->limits.group)
+        return found != NULL;
+    found = vm_elsewhere(device, address);
+    if (found) {
+        *span = (vm_span){found->base, found->base + found->reach, found->host};
+        *constant = false;
+        *read_only = found->constant || found->read_only;
+    }
     return found != NULL;
 }
 
@@ -649,6 +777,8 @@ bool vm_labelled_at(vm_device *device, uint64_t address, vm_labelled *found)
 
 void vm_describe(vm_device *device, uint64_t address, char *text, size_t size)
 {
+    if (vm_describe_elsewhere(device, address, text, size))
+        return;
     pthread_rwlock_rdlock(&device->lock);
     for (unsigned k = 0; k < KILN__COUNT(device->freed); k++)
         if (device->freed[k].bytes && address - device->freed[k].base < device->freed[k].bytes) {

@@ -9,13 +9,22 @@ void vm_module_unload(vm_device *device, vm_module *module)
         return;
     if (module->storage)
         for (uint32_t s = 0; s < module->ptx->symbol_count; s++)
-            if (module->storage[s])
-                vm_free(device, module->storage[s]->base);
+            if (module->storage[s]) /* another device's variables are not freed, nor looked at: they may be gone */
+                vm_free(device, module->address[s]);
     if (module->error_texts)
         vm_free(device, module->error_texts->base);
     ptx_free(device->mem, module->ptx);
     kiln__arena_free(&module->arena);
     kiln__free(device->mem, module);
+}
+
+void vm_module_give(vm_module *module, const vm_module *heir)
+{
+    for (uint32_t s = 0; s < module->ptx->symbol_count; s++)
+        for (uint32_t k = 0; module->ptx->symbols[s].managed && k < heir->ptx->symbol_count; k++)
+            if (heir->storage[k] && heir->storage[k] == module->storage[s] &&
+                module->storage[s]->home == module->device)
+                vm_hand_over(module->storage[s], heir->device);
 }
 
 bool vm_module_global(const vm_module *module, const char *name, uint64_t *address, uint64_t *bytes)

@@ -83,7 +83,7 @@ static bool reads_host(vm_warp *w, const vm_code *i, uint32_t m)
         return false;
     VM_EACH(lane, m) {
         const vm_allocation *a = vm_allocation_of(w->runner->run->device, vm_lane_address(w, i, i->a, lane));
-        if (a && a->shared)
+        if (a && (a->shared || a->outside))
             return true;
     }
     return false;

@@ -7,6 +7,8 @@
 #ifndef KILN_SIM_VM_H
 #define KILN_SIM_VM_H
 
+#include <pthread.h>
+
 #include "ptx.h"
 
 /* Windows of the generic address space. Global allocations lie in [VM_GLOBAL_BASE, VM_GLOBAL_END); memory that is
@@ -21,6 +23,14 @@
 
 typedef struct vm_device vm_device; /* one address space; thread-safe */
 typedef struct vm_module vm_module;
+
+/* The address spaces of a process with several devices. Their addresses differ, so that each address has one meaning: a
+ * kernel can use memory that another device shares with the host, and memory of a device that its own is given access
+ * to (vm_allow). */
+typedef struct vm_group {
+    pthread_rwlock_t lock;
+    vm_device *first;
+} vm_group;
 
 struct vm_resources;
 typedef struct vm_limits {
@@ -38,10 +48,20 @@ typedef struct vm_limits {
     bool (*attribute)(const void *user, int attribute, int *value);
     bool (*occupancy)(const void *user, const struct vm_resources *kernel, int threads, uint64_t shared, int *blocks);
     const void *user;
+    vm_group *group;                     /* NULL: the process has one device */
+    unsigned number;                     /* of the device in the group, below VM_DEVICES_MOST */
+    uint64_t first_address, end_address; /* its part of the global window; 0: all of it */
 } vm_limits;
+enum { VM_DEVICES_MOST = 16 };
 
 vm_device *vm_device_new(const kiln_allocator *mem, const vm_limits *limits);
 void vm_device_free(vm_device *device);
+/* Kernels of `device` may use the memory of `other`, or no longer. Nothing runs on either. */
+void vm_allow(vm_device *device, const vm_device *other, bool may);
+bool vm_allowed(const vm_device *device, const vm_device *other);
+/* Which devices of the group, as bits by their numbers, may use an allocation of `device` without that. */
+void vm_open(vm_device *device, uint64_t address, uint32_t numbers);
+void vm_open_owned(vm_device *device, uint64_t owner, uint32_t numbers); /* all allocations of that owner */
 
 /* Global memory. Addresses are 512-byte aligned (more for large ones), with a red zone between allocations. New memory
  * is filled with a poison pattern (0xA5...), never with zeros (but see vm_limits.zeroed). 0 on failure. */
@@ -56,6 +76,11 @@ bool vm_adopt(vm_device *device, uint64_t address, void *host, uint64_t bytes, b
 /* Reserves addresses for vm_alloc_at() and vm_adopt(); no other allocation gets them. 0 on failure. */
 uint64_t vm_reserve(vm_device *device, uint64_t bytes, uint64_t align);
 bool vm_alloc_at(vm_device *device, uint64_t address, uint64_t bytes);
+/* Puts the memory of an allocation into a file without a name, and returns the file, which is closed with the allocation.
+ * -1: this cannot be done, or there is no memory. Nothing runs on the device. */
+int vm_share_memory(vm_device *device, uint64_t address);
+/* Another process may write the allocation at any time. */
+void vm_set_outside(vm_device *device, uint64_t address);
 /* Counts device memory that the caller has allocated itself, until it is given back. False: not enough is left. */
 bool vm_take(vm_device *device, uint64_t bytes);
 void vm_give(vm_device *device, uint64_t bytes);
@@ -137,7 +162,12 @@ void vm_storage_free(vm_device *device, void *storage, uint64_t bytes);
 
 /* Decodes a parsed module (takes ownership, also on failure) and lays out its globals. Failures go to `log`. */
 ptx_result vm_module_load(vm_device *device, ptx_module *ptx, vm_module **module, kiln__text *log);
+/* The same for a module that is loaded on another device of the group already: managed variables are `twin`'s. */
+ptx_result vm_module_load_beside(vm_device *device, ptx_module *ptx, const vm_module *twin, vm_module **module,
+                                 kiln__text *log);
 void vm_module_unload(vm_device *device, vm_module *module);
+/* Before that: gives the managed variables to `heir`, which uses them too. */
+void vm_module_give(vm_module *module, const vm_module *heir);
 /* A .global or .const variable of the module: its device address and size. */
 bool vm_module_global(const vm_module *module, const char *name, uint64_t *address, uint64_t *bytes);
 const ptx_module *vm_module_ptx(const vm_module *module);

@@ -308,21 +308,26 @@ struct vm_runner {
 };
 
 typedef struct vm_allocation {
+    vm_device *home;
     uint64_t base, bytes;
     uint64_t reach; /* bytes that kernels can access: with the rest of its last granule */
     unsigned char *host;
     void *raw;
-    const char *name;           /* of a module variable, in the module's arena; NULL: vm_alloc() */
-    char *label;                /* what the host calls it, for messages; NULL: nothing */
-    const char *role;           /* "an input", with a label and in its memory */
-    bool constant;              /* a .const variable, which kernels must not write */
-    bool read_only;             /* also not writable, but in global memory */
-    bool shared;                /* with the host, which may write it at any time; base is its pointer */
+    const char *name; /* of a module variable, in the module's arena; NULL: vm_alloc() */
+    char *label;      /* what the host calls it, for messages; NULL: nothing */
+    const char *role; /* "an input", with a label and in its memory */
+    bool constant;    /* a .const variable, which kernels must not write */
+    bool read_only;   /* also not writable, but in global memory */
+    bool shared;      /* with the host, which may write it at any time; base is its pointer */
+    bool outside;     /* another process may write it */
+    uint64_t mapped;  /* bytes of `file`, which are mapped at `host`; 0: there is none */
+    int file;
     uint64_t counted;           /* bytes that count as device memory */
     uint64_t heap;              /* bytes that count in the heap of kernels' malloc() */
     uint64_t owner;             /* for the driver, see vm_info */
     bool internal;              /* the simulator's own: never reported as leaked */
     bool filler;                /* no allocation: what kernels accessed between those of a page (vm_limits.page) */
+    uint32_t open;              /* devices of the group, by number, that may use it; see vm_open() */
     struct vm_shadow *shadow;   /* made by the device's hooks; NULL: none */
     uint64_t freed;             /* the generation since which it is freed */
     struct vm_allocation *next; /* in the graveyard */
@@ -355,6 +360,9 @@ struct vm_device {
     size_t object_count, object_capacity;
     vm_runner *runners;       /* of the launches that run */
     atomic_ullong generation; /* incremented when an allocation is freed */
+    /* In a group, under its lock: */
+    vm_device *next;
+    uint64_t place, peers; /* a bit of its own, 0 if there was none left; those of the devices it may use */
 };
 
 /* How one argument or result of a call is passed. */
@@ -444,12 +452,14 @@ static inline void vm_charge(vm_warp *w, uint64_t steps)
 /* ---- memory.c ---- */
 vm_allocation *vm_allocate(vm_device *device, uint64_t bytes, const char *name);
 vm_allocation *vm_allocate_heap(vm_device *device, uint64_t bytes, uint64_t limit); /* NULL also if the heap is full */
+/* Makes an allocation another device's. False: out of memory, nothing changed. */
+bool vm_hand_over(vm_allocation *allocation, vm_device *to);
 vm_allocation *vm_allocate_shared(vm_device *device, uint64_t bytes, const char *name); /* as vm_alloc_host() */
 /* read_only: kernels must not write it (.const, for example). */
 bool vm_find(vm_device *device, uint64_t address, vm_span *span, bool *constant, bool *read_only);
 /* Finds the allocation of [low, high) for the instruction's cache. */
 bool vm_refill(vm_warp *w, const vm_code *i, uint64_t low, uint64_t high);
-/* The allocation that holds the address, NULL: none. */
+/* The allocation that holds the address, NULL: none. It may be another device's (`home`), which this one may use. */
 const vm_allocation *vm_allocation_of(vm_device *device, uint64_t address);
 bool vm_was_freed(vm_device *device, uint64_t address);
 /* Releases freed memory that no runner can still have in its caches. Under the lock. */
@@ -466,6 +476,20 @@ bool vm_labelled_at(vm_device *device, uint64_t address, vm_labelled *found);
 void vm_runner_enter(vm_device *device, vm_runner *runner);
 void vm_runner_leave(vm_device *device, vm_runner *runner);
 void vm_runner_update(vm_runner *runner, uint64_t generation);
+
+/* The same among the device's own, with the bytes that kernels can reach behind it. */
+const vm_allocation *vm_reached(vm_device *device, uint64_t address);
+
+/* ---- group.c: the other devices of the process ---- */
+void vm_group_join(vm_device *device);
+void vm_group_leave(vm_device *device);
+/* An allocation of another device that holds the address and that kernels of this one may use; NULL: none. It lives as
+ * long as nothing else runs on that device. */
+const vm_allocation *vm_elsewhere(vm_device *device, uint64_t address);
+/* Something was freed: nobody in the group may use what it has found before. */
+void vm_group_freed(vm_device *device);
+/* Whose memory it is, if it is another device's. */
+bool vm_describe_elsewhere(vm_device *device, uint64_t address, char *text, size_t size);
 
 /* ---- textures.c ---- */
 /* NULL: no such object. */

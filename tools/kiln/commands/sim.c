@@ -125,6 +125,9 @@ static int sim_run(cli *c)
 {
     const cli_list *words = &c->args.words;
     const char *action = words->items[0];
+    enum { DEVICES_MOST = 16 };
+    if (c->args.devices > DEVICES_MOST)
+        return cli_usage(c, "--devices takes 1 to %d", DEVICES_MOST);
     if (strcmp(action, "run") == 0)
         return words->count > 1 ? sim_run_program(c) : cli_usage(c, "an argument is missing: run PROGRAM [arguments]");
     if (strcmp(action, "profile") == 0)
@@ -142,6 +145,8 @@ static const cli_option options[] = {
     {"device", 'd', CLI_TEXT, CLI_OPTION_FIELD(device), "PROFILE", CLI_DEVICES, NULL,
      "The device that the program sees: a profile, such as `h200`, or the file of one. Default: `generic`; with --profile "
      "or --trace `h200`, since `generic` has no figures for estimates."},
+    {"devices", 0, CLI_WHOLE, CLI_OPTION_FIELD(devices), "N", CLI_NOTHING, NULL,
+     "How many of them there are, 1 to 16. CUDA_VISIBLE_DEVICES picks some of them. Default: 1."},
     {"check", 0, CLI_FLAG, CLI_OPTION_FIELD(check), NULL, CLI_NOTHING, NULL,
      "Check every launch for wrong accesses, races and barriers. Findings go to standard error."},
     {"profile", 0, CLI_FLAG, CLI_OPTION_FIELD(profile), NULL, CLI_NOTHING, NULL,
@@ -191,6 +196,7 @@ const cli_command cli_sim_command = {
                               {"kiln sim run --profile --counters --json -o profile.json --device t4 ./program",
                                "On a T4, with counters, for programs."},
                               {"kiln sim run --trace trace.json ./program", "Streams over time; open it in Perfetto."},
+                              {"kiln sim run --devices 4 ./program", "On four devices."},
                               {"eval \"$(kiln sim env)\"", "All programs of this shell."},
                               {"kiln sim coverage", "The supported instructions."},
                               {"kiln sim coverage --json", "The same with every form, for programs."},

@@ -49,7 +49,7 @@ static const char *in_front(const char *folder, const char *variable)
 typedef struct setting {
     const char *name, *value;
 } setting;
-enum { SETTINGS_MOST = 10 };
+enum { SETTINGS_MOST = 11 };
 
 static bool records(const cli *c) { return c->args.profile || c->args.trace_to; }
 
@@ -76,6 +76,8 @@ static size_t settings(const cli *c, const char *folder, const char *profile, co
         to[count++] = (setting){"KILN_SIM_PROFILE_COUNTERS", "1"};
     if (records(c) && c->args.every_launch)
         to[count++] = (setting){"KILN_SIM_PROFILE_LAUNCHES", "0"};
+    if (c->args.devices)
+        to[count++] = (setting){"KILN_SIM_DEVICES", cli_printf("%u", (unsigned)c->args.devices)};
     if (c->args.check)
         to[count++] = (setting){"KILN_SIM_CHECK", "1"};
     if (c->args.check && !getenv("KILN_SIM_CHECK_EXIT")) /* as of `kiln check` */

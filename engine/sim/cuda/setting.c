@@ -1,0 +1,63 @@
+/* setting.c - what the environment sets, and the destructors of user objects, which wait for a moment without locks. */
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cu_objects.h"
+
+bool sim_environment(const char *name, uint64_t *value)
+{
+    const char *text = getenv(name);
+    char *end = NULL;
+    *value = 0;
+    if (!text || !*text)
+        return true;
+    errno = 0;
+    *value = strtoull(text, &end, 10);
+    if (errno == 0 && *end == '\0' && *text >= '0' && *text <= '9')
+        return true;
+    fprintf(stderr, "kiln: %s=%s is not a number\n", name, text);
+    return false;
+}
+
+/* The interpreter ignores an unknown value (vm_table), so a misspelt one must be reported here. */
+bool sim_right_isa(void)
+{
+    static const char *const known[] = {"base", "avx2", "avx512"};
+    const char *text = getenv("KILN_SIM_ISA");
+    for (size_t i = 0; text && *text && i < KILN__COUNT(known); i++)
+        if (strcmp(text, known[i]) == 0)
+            return true;
+    if (text && *text)
+        fprintf(stderr, "kiln: KILN_SIM_ISA=%s must be base, avx2 or avx512\n", text);
+    return !text || !*text;
+}
+
+/* ---- destructors of user objects ---- */
+
+static pthread_mutex_t dead_lock = PTHREAD_MUTEX_INITIALIZER;
+static sim_end_of *dead; /* their destructors must still be called */
+
+void sim_bury(sim_end_of *end)
+{
+    pthread_mutex_lock(&dead_lock);
+    end->next = dead;
+    dead = end;
+    pthread_mutex_unlock(&dead_lock);
+}
+
+void sim_bury_users(void)
+{
+    for (;;) {
+        pthread_mutex_lock(&dead_lock);
+        sim_end_of *end = dead;
+        dead = end ? end->next : NULL;
+        pthread_mutex_unlock(&dead_lock);
+        if (!end)
+            return;
+        end->destroy(end->pointer);
+        kiln__free(sim_memory(), end);
+    }
+}

@@ -1,0 +1,16 @@
+/* device.h - what libnvidia-ml asks libcuda: the devices of the machine, those too that $CUDA_VISIBLE_DEVICES hides. */
+#ifndef KILN_SIM_LIBRARY_DEVICE_H
+#define KILN_SIM_LIBRARY_DEVICE_H
+#include <cuda.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct kiln_sim_device {
+    char name[256];
+    CUuuid uuid;
+    uint64_t memory; /* bytes */
+    int major, minor;
+} kiln_sim_device;
+/* False: there is no such device. */
+__attribute__((visibility("default"))) bool kiln_sim_device_at(unsigned place, kiln_sim_device *device);
+#endif

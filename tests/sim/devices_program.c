@@ -1,0 +1,380 @@
+/* A program for the CUDA driver API on several simulated devices ($KILN_SIM_DEVICES=3): what two of them may see of each
+ * other. Prints what is wrong; ends with 0 if nothing is. With an argument it prints which devices there are. */
+#include <cuda.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char text[] =
+    ".version 7.0\n.target sm_70\n.address_size 64\n"
+    /* *to = *from + 1 */
+    ".visible .entry next(.param .u64 to, .param .u64 from)\n{\n"
+    " .reg .b32 %r<2>; .reg .b64 %d<3>;\n"
+    " ld.param.u64 %d1, [to]; ld.param.u64 %d2, [from]; ld.u32 %r1, [%d2]; add.u32 %r1, %r1, 1; st.u32 [%d1], %r1; ret;\n}\n"
+    ".visible .entry add(.param .u64 to)\n{\n"
+    " .reg .b32 %r<2>; .reg .b64 %d<2>;\n"
+    " ld.param.u64 %d1, [to]; atom.global.add.u32 %r1, [%d1], 1; ret;\n}\n";
+
+static int wrong;
+static void check(int line, int right, const char *what)
+{
+    if (!right) {
+        printf("line %d: %s\n", line, what);
+        wrong++;
+    }
+}
+#define CHECK(condition) check(__LINE__, (condition), #condition)
+#define OK(call) CHECK((call) == CUDA_SUCCESS)
+#define IS(call, error) CHECK((call) == (error))
+
+enum { DEVICES = 3 };
+static CUdevice device[DEVICES];
+static CUcontext context[DEVICES];
+static CUfunction next[DEVICES], add[DEVICES];
+
+static void set_up(void)
+{
+    for (int i = 0; i < DEVICES; i++) {
+        CUmodule module;
+        OK(cuDeviceGet(&device[i], i));
+        OK(cuDevicePrimaryCtxRetain(&context[i], device[i]));
+        OK(cuCtxSetCurrent(context[i]));
+        OK(cuModuleLoadData(&module, text));
+        OK(cuModuleGetFunction(&next[i], module, "next"));
+        OK(cuModuleGetFunction(&add[i], module, "add"));
+    }
+    OK(cuCtxSetCurrent(context[0]));
+}
+
+static CUresult run(int on, CUfunction function, CUdeviceptr to, CUdeviceptr from, CUstream stream)
+{
+    void *arguments[] = {&to, &from};
+    cuCtxSetCurrent(context[on]);
+    CUresult result = cuLaunchKernel(function, 1, 1, 1, function == add[on] ? 32 : 1, 1, 1, 0, stream, arguments, NULL);
+    return result == CUDA_SUCCESS ? cuCtxSynchronize() : result;
+}
+
+static unsigned read_back(CUdeviceptr from)
+{
+    unsigned value = 0;
+    OK(cuMemcpyDtoH(&value, from, sizeof value));
+    return value;
+}
+
+static void queries(void)
+{
+    int count = 0, can = -1, value = -1;
+    char id[DEVICES][32];
+    CUuuid uuid[DEVICES];
+    size_t total[DEVICES], whole = 0, left;
+    OK(cuDeviceGetCount(&count));
+    CHECK(count == DEVICES);
+    IS(cuDeviceGet(&device[0], DEVICES), CUDA_ERROR_INVALID_DEVICE);
+    set_up();
+    for (int i = 0; i < DEVICES; i++) {
+        CUdevice again = -1, current = -1;
+        OK(cuDeviceGetPCIBusId(id[i], (int)sizeof id[i], device[i]));
+        OK(cuDeviceGetByPCIBusId(&again, id[i]));
+        OK(cuDeviceGetUuid(&uuid[i], device[i]));
+        OK(cuDeviceTotalMem(&total[i], device[i]));
+        OK(cuDeviceGetAttribute(&value, CU_DEVICE_ATTRIBUTE_PCI_BUS_ID, device[i]));
+        OK(cuCtxSetCurrent(context[i]));
+        OK(cuCtxGetDevice(&current));
+        OK(cuMemGetInfo(&left, &whole));
+        CHECK(again == device[i] && current == device[i] && value == i && whole == total[i]);
+        for (int k = 0; k < i; k++)
+            CHECK(strcmp(id[k], id[i]) != 0 && memcmp(&uuid[k], &uuid[i], sizeof uuid[i]) != 0 &&
+                  device[k] != device[i]);
+    }
+    OK(cuDeviceCanAccessPeer(&can, device[0], device[1]));
+    CHECK(can == 1);
+    OK(cuDeviceCanAccessPeer(&can, device[1], device[1]));
+    CHECK(can == 0);
+    OK(cuDeviceGetP2PAttribute(&value, CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED, device[2], device[0]));
+    CHECK(value == 1);
+    OK(cuDeviceGetP2PAttribute(&value, CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED, device[0], device[1]));
+    CHECK(value == 1);
+    IS(cuDeviceGetP2PAttribute(&value, CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED, device[0], device[0]),
+       CUDA_ERROR_INVALID_DEVICE);
+}
+
+/* Memory of device 1, with device 0 current: copies and queries find it by its address. */
+static void addresses(void)
+{
+    CUdeviceptr own, other, base = 0;
+    size_t bytes = 0;
+    unsigned data[64], back[64] = {0};
+    int ordinal = -1;
+    CUcontext owner = NULL;
+    for (unsigned i = 0; i < 64; i++)
+        data[i] = i * 7;
+    OK(cuCtxSetCurrent(context[1]));
+    OK(cuMemAlloc(&other, sizeof data));
+    OK(cuCtxSetCurrent(context[0]));
+    OK(cuMemAlloc(&own, sizeof data));
+    CHECK(own != other);
+    OK(cuMemcpyHtoD(other, data, sizeof data));
+    OK(cuMemcpy(own, other, sizeof data)); /* no peer access is needed */
+    OK(cuMemcpyDtoH(back, own, sizeof back));
+    CHECK(memcmp(back, data, sizeof data) == 0);
+    OK(cuMemsetD32(own, 5, 64));
+    OK(cuMemcpyPeer(other, context[1], own, context[0], sizeof data));
+    OK(cuMemsetD32(own, 6, 64));
+    CHECK(read_back(other + 4) == 5);
+    OK(cuMemcpyPeerAsync(other, context[1], own, context[0], sizeof data, NULL));
+    CHECK(read_back(other + 252) == 6);
+    CUDA_MEMCPY3D_PEER box = {.srcMemoryType = CU_MEMORYTYPE_DEVICE,
+                              .srcDevice = other,
+                              .srcContext = context[1],
+                              .srcPitch = 32,
+                              .srcHeight = 4,
+                              .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+                              .dstDevice = own,
+                              .dstContext = context[0],
+                              .dstPitch = 32,
+                              .dstHeight = 4,
+                              .WidthInBytes = 16,
+                              .Height = 2,
+                              .Depth = 2};
+    OK(cuMemsetD32(own, 0, 64));
+    OK(cuMemcpy3DPeer(&box));
+    CHECK(read_back(own) == 6 && read_back(own + 16) == 0 && read_back(own + 128) == 6 && read_back(own + 64) == 0);
+    OK(cuMemsetD32(other, 9, 64));
+    CHECK(read_back(other) == 9);
+    OK(cuPointerGetAttribute(&ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, other));
+    OK(cuPointerGetAttribute(&owner, CU_POINTER_ATTRIBUTE_CONTEXT, other));
+    OK(cuMemGetAddressRange(&base, &bytes, other + 8));
+    CHECK(ordinal == 1 && owner == context[1] && base == other && bytes == sizeof data);
+    OK(cuMemFree(other));
+    IS(cuMemFree(other), CUDA_ERROR_INVALID_VALUE);
+    IS(cuMemcpyDtoH(back, other, sizeof back), CUDA_ERROR_INVALID_VALUE);
+    OK(cuMemFree(own));
+}
+
+static void peers(void)
+{
+    CUdeviceptr own, other;
+    IS(cuCtxEnablePeerAccess(context[0], 0), CUDA_ERROR_INVALID_CONTEXT);
+    IS(cuCtxEnablePeerAccess(context[1], 1), CUDA_ERROR_INVALID_VALUE);
+    IS(cuCtxDisablePeerAccess(context[1]), CUDA_ERROR_PEER_ACCESS_NOT_ENABLED);
+    OK(cuCtxEnablePeerAccess(context[1], 0));
+    IS(cuCtxEnablePeerAccess(context[1], 0), CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED);
+    OK(cuMemAlloc(&own, 4));
+    OK(cuCtxSetCurrent(context[1]));
+    OK(cuMemAlloc(&other, 4)); /* after the access was given: it holds for this memory too */
+    OK(cuMemsetD32(other, 40, 1));
+    OK(run(0, next[0], own, other, NULL));
+    CHECK(read_back(own) == 41);
+    OK(run(0, next[0], other, own, NULL));
+    CHECK(read_back(other) == 42);
+    OK(run(0, add[0], other, 0, NULL));
+    CHECK(read_back(other) == 42 + 32);
+    OK(cuMemFree(other));
+    OK(cuMemFree(own));
+    OK(cuCtxDisablePeerAccess(context[1]));
+}
+
+/* Memory that the host shares is everybody's. */
+static void shared(void)
+{
+    CUdeviceptr managed, pinned_at = 0;
+    unsigned *pinned, flags = 0, *registered;
+    OK(cuCtxSetCurrent(context[1]));
+    OK(cuMemAllocManaged(&managed, 8, CU_MEM_ATTACH_GLOBAL));
+    OK(cuMemHostAlloc((void **)&pinned, 8, 0));
+    OK(cuCtxSetCurrent(context[0]));
+    unsigned *values = (unsigned *)(uintptr_t)managed;
+    values[0] = 1;
+    for (int i = 0; i < DEVICES; i++)
+        OK(run(i, next[i], managed, managed, NULL));
+    CHECK(values[0] == 1 + DEVICES);
+    OK(cuMemPrefetchAsync(managed, 8, (CUmemLocation){.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 2}, 0, NULL));
+    pinned[0] = 7;
+    OK(cuMemHostGetDevicePointer(&pinned_at, pinned, 0));
+    OK(cuMemHostGetFlags(&flags, pinned));
+    OK(run(2, next[2], pinned_at + 4, pinned_at, NULL));
+    CHECK(pinned[1] == 8);
+    registered = aligned_alloc(4096, 4096);
+    registered[0] = 11;
+    OK(cuMemHostRegister(registered, 4096, 0));
+    OK(run(1, next[1], (uintptr_t)registered, (uintptr_t)registered, NULL));
+    CHECK(registered[0] == 12);
+    IS(cuMemHostRegister(registered, 4096, 0), CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
+    OK(cuMemHostUnregister(registered));
+    OK(cuMemFreeHost(pinned));
+    OK(cuMemFree(managed));
+    free(registered);
+}
+
+static void streams(void)
+{
+    CUstream own, other;
+    CUevent mark, here, far;
+    CUdevice of = -1;
+    CUdeviceptr memory;
+    float time = -1;
+    OK(cuCtxSetCurrent(context[1]));
+    OK(cuStreamCreate(&other, CU_STREAM_NON_BLOCKING));
+    OK(cuEventCreate(&mark, CU_EVENT_DEFAULT));
+    OK(cuEventCreate(&far, CU_EVENT_DEFAULT));
+    OK(cuMemAllocAsync(&memory, 4, other));
+    OK(cuCtxSetCurrent(context[0]));
+    OK(cuStreamCreate(&own, CU_STREAM_NON_BLOCKING));
+    OK(cuEventCreate(&here, CU_EVENT_DEFAULT));
+    OK(cuMemsetD32Async(memory, 3, 1, other));
+    OK(cuEventRecord(mark, other)); /* both are of device 1 */
+    OK(cuEventRecord(far, other));
+    OK(cuEventElapsedTime(&time, mark, far));
+    CHECK(time >= 0);
+    OK(cuStreamWaitEvent(own, mark, 0));
+    OK(cuEventQuery(mark));
+    OK(cuEventSynchronize(mark));
+    OK(cuStreamSynchronize(other));
+    OK(cuStreamQuery(other));
+    OK(cuStreamGetDevice(other, &of));
+    CHECK(of == device[1]);
+    IS(cuEventRecord(here, other), CUDA_ERROR_INVALID_HANDLE);
+    IS(cuEventRecord(mark, own), CUDA_ERROR_INVALID_HANDLE);
+    OK(cuEventRecord(here, own));
+    IS(cuEventElapsedTime(&time, mark, here), CUDA_ERROR_INVALID_HANDLE);
+    IS(run(0, next[0], memory, memory, other), CUDA_ERROR_INVALID_HANDLE); /* a kernel runs where its stream is */
+    CHECK(read_back(memory) == 3);
+    OK(cuMemFreeAsync(memory, own));
+    OK(cuEventDestroy(mark));
+    OK(cuEventDestroy(far));
+    OK(cuStreamDestroy(other));
+    OK(cuStreamDestroy(own));
+    OK(cuEventDestroy(here));
+}
+
+/* A pool's owner gives access to all of its memory, what there is and what will be. */
+static void pools(void)
+{
+    CUmemoryPool pool, usual[2], same;
+    CUmemLocation zero = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0};
+    CUmemAccess_flags flags;
+    CUdeviceptr before, after, own;
+    CUmemPoolProps props = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+                            .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 1}};
+    OK(cuDeviceGetDefaultMemPool(&usual[0], device[0]));
+    OK(cuDeviceGetDefaultMemPool(&usual[1], device[1]));
+    CHECK(usual[0] != usual[1]);
+    OK(cuDeviceGetMemPool(&same, device[1]));
+    CHECK(same == usual[1]);
+    OK(cuMemPoolCreate(&pool, &props));
+    IS(cuDeviceSetMemPool(device[0], pool), CUDA_ERROR_INVALID_VALUE);
+    OK(cuMemAllocFromPoolAsync(&before, 4, pool, NULL));
+    OK(cuMemPoolGetAccess(&flags, pool, &zero));
+    CHECK(flags == CU_MEM_ACCESS_FLAGS_PROT_NONE);
+    CUmemAccessDesc give = {zero, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    OK(cuMemPoolSetAccess(pool, &give, 1));
+    OK(cuMemPoolGetAccess(&flags, pool, &zero));
+    CHECK(flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+    OK(cuMemAllocFromPoolAsync(&after, 4, pool, NULL));
+    OK(cuMemAlloc(&own, 4));
+    OK(cuMemsetD32(own, 1, 1));
+    OK(run(0, next[0], before, own, NULL));
+    OK(run(0, next[0], after, before, NULL));
+    CHECK(read_back(after) == 3);
+    OK(cuMemFreeAsync(before, NULL));
+    OK(cuMemFreeAsync(after, NULL));
+    OK(cuMemFree(own));
+    OK(cuMemPoolDestroy(pool));
+}
+
+/* Mapped memory of device 1, used by devices that have access. */
+static void mapped(void)
+{
+    size_t unit = 0;
+    CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 1}};
+    CUmemGenericAllocationHandle handle;
+    CUdeviceptr at;
+    unsigned long long may = 99;
+    CUmemAccessDesc give[] = {{{.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE},
+                              {{.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 2}, CU_MEM_ACCESS_FLAGS_PROT_READ}};
+    OK(cuMemGetAllocationGranularity(&unit, &prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM));
+    OK(cuMemCreate(&handle, unit, &prop, 0));
+    OK(cuMemAddressReserve(&at, unit, 0, 0, 0));
+    OK(cuMemMap(at, unit, 0, handle, 0));
+    OK(cuMemSetAccess(at, unit, give, 2));
+    OK(cuMemGetAccess(&may, &give[1].location, at));
+    CHECK(may == CU_MEM_ACCESS_FLAGS_PROT_READ);
+    give[0].location.id = 1;
+    OK(cuMemGetAccess(&may, &give[0].location, at));
+    CHECK(may == CU_MEM_ACCESS_FLAGS_PROT_NONE);
+    OK(cuMemsetD32(at, 20, 1));
+    OK(run(0, next[0], at + 4, at, NULL));
+    CUdeviceptr own;
+    OK(cuCtxSetCurrent(context[2]));
+    OK(cuMemAlloc(&own, 4));
+    OK(run(2, next[2], own, at + 4, NULL));
+    CHECK(read_back(own) == 22);
+    OK(cuMemFree(own));
+    OK(cuMemUnmap(at, unit));
+    OK(cuMemAddressFree(at, unit));
+    OK(cuMemRelease(handle));
+    OK(cuCtxSetCurrent(context[0]));
+}
+
+/* Without access it is an illegal address, and ends this context alone. */
+static void fault(void)
+{
+    CUdeviceptr other, own;
+    CUdevice of;
+    OK(cuCtxSetCurrent(context[1]));
+    OK(cuMemAlloc(&other, 4));
+    OK(cuMemsetD32(other, 1, 1));
+    OK(cuCtxSetCurrent(context[0]));
+    OK(cuMemAlloc(&own, 4));
+    IS(run(0, next[0], own, other, NULL), CUDA_ERROR_ILLEGAL_ADDRESS);
+    IS(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
+    OK(run(1, next[1], other, other, NULL));
+    CHECK(read_back(other) == 2);
+    OK(cuCtxSetCurrent(context[0]));
+    OK(cuCtxGetDevice(&of));
+    OK(cuDevicePrimaryCtxReset(device[0]));
+    OK(cuDevicePrimaryCtxRetain(&context[0], device[0])); /* usable again */
+    OK(cuCtxSetCurrent(context[0]));
+    OK(cuCtxSynchronize());
+    for (int i = 0; i < DEVICES; i++)
+        OK(cuDevicePrimaryCtxRelease(device[i]));
+}
+
+static int list(void)
+{
+    int count = 0;
+    const char *name = "?";
+    CUresult result = cuInit(0);
+    if (result != CUDA_SUCCESS) {
+        cuGetErrorName(result, &name);
+        printf("%s\n", name);
+        return 0;
+    }
+    cuDeviceGetCount(&count);
+    for (int i = 0; i < count; i++) {
+        char id[32];
+        cuDeviceGet(&device[0], i);
+        cuDeviceGetPCIBusId(id, (int)sizeof id, device[0]);
+        printf("%s%s", i ? " " : "", id);
+    }
+    printf("\n");
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    (void)argv;
+    if (argc > 1)
+        return list();
+    OK(cuInit(0));
+    queries();
+    addresses();
+    peers();
+    shared();
+    streams();
+    pools();
+    mapped();
+    fault();
+    return wrong > 0;
+}

@@ -1,0 +1,272 @@
+/* Memory and events of another process, on the simulated device's libcuda.so.1: this process makes them, and a child that
+ * it forks before it initialises the driver uses them. Prints what is wrong; ends with 0 if nothing is. */
+#include <cuda.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const char text[] =
+    ".version 7.0\n.target sm_70\n.address_size 64\n"
+    /* p[i] += 1 */
+    ".visible .entry next(.param .u64 p)\n{\n"
+    " .reg .b32 %r<3>; .reg .b64 %d<3>;\n"
+    " ld.param.u64 %d1, [p]; mov.u32 %r1, %tid.x; mad.wide.u32 %d2, %r1, 4, %d1;\n"
+    " ld.global.u32 %r2, [%d2]; add.u32 %r2, %r2, 1; st.global.u32 [%d2], %r2; ret;\n}\n"
+    /* waits until *p is 7 */
+    ".visible .entry wait(.param .u64 p)\n{\n"
+    " .reg .pred %q; .reg .b32 %r<2>; .reg .b64 %d<2>;\n"
+    " ld.param.u64 %d1, [p];\nL: ld.volatile.global.u32 %r1, [%d1]; setp.ne.u32 %q, %r1, 7; @%q bra L; ret;\n}\n";
+
+static int wrong;
+static const char *who;
+static void check(int line, int right, const char *what)
+{
+    if (!right) {
+        printf("%s, line %d: %s\n", who, line, what);
+        fflush(stdout);
+        wrong++;
+    }
+}
+#define CHECK(condition) check(__LINE__, (condition), #condition)
+#define OK(call) CHECK((call) == CUDA_SUCCESS)
+#define IS(call, error) CHECK((call) == (error))
+
+enum { N = 300 }; /* not a whole page */
+typedef struct message {
+    CUipcMemHandle memory, gone;
+    CUipcEventHandle event;
+} message;
+
+static CUfunction next, wait_for;
+
+static void set_up(void)
+{
+    CUdevice device;
+    CUcontext context;
+    CUmodule module;
+    OK(cuInit(0));
+    OK(cuDeviceGet(&device, 0));
+    OK(cuDevicePrimaryCtxRetain(&context, device));
+    OK(cuCtxSetCurrent(context));
+    OK(cuModuleLoadData(&module, text));
+    OK(cuModuleGetFunction(&next, module, "next"));
+    OK(cuModuleGetFunction(&wait_for, module, "wait"));
+}
+
+static void run(CUfunction function, CUdeviceptr p, unsigned threads)
+{
+    void *arguments[] = {&p};
+    OK(cuLaunchKernel(function, 1, 1, 1, threads, 1, 1, 0, NULL, arguments, NULL));
+    OK(cuCtxSynchronize());
+}
+
+static void say(int to) { CHECK(write(to, "x", 1) == 1); }
+
+/* False: the other process has ended. */
+static int hear(int from)
+{
+    char byte;
+    return read(from, &byte, 1) == 1;
+}
+
+static void pass_file(int to, int file)
+{
+    char room[CMSG_SPACE(sizeof file)] = {0}, byte = 'f';
+    struct iovec data = {&byte, 1};
+    struct msghdr whole = {.msg_iov = &data, .msg_iovlen = 1, .msg_control = room, .msg_controllen = sizeof room};
+    struct cmsghdr *head = CMSG_FIRSTHDR(&whole);
+    head->cmsg_level = SOL_SOCKET;
+    head->cmsg_type = SCM_RIGHTS;
+    head->cmsg_len = CMSG_LEN(sizeof file);
+    memcpy(CMSG_DATA(head), &file, sizeof file);
+    CHECK(sendmsg(to, &whole, 0) == 1);
+}
+
+static int take_file(int from)
+{
+    int file = -1;
+    char room[CMSG_SPACE(sizeof file)] = {0}, byte;
+    struct iovec data = {&byte, 1};
+    struct msghdr whole = {.msg_iov = &data, .msg_iovlen = 1, .msg_control = room, .msg_controllen = sizeof room};
+    CHECK(recvmsg(from, &whole, 0) == 1);
+    const struct cmsghdr *head = CMSG_FIRSTHDR(&whole);
+    if (head && head->cmsg_type == SCM_RIGHTS)
+        memcpy(&file, CMSG_DATA(head), sizeof file);
+    return file;
+}
+
+/* ---- physical memory, by a file descriptor ---- */
+
+static const CUmemAllocationProp shareable = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                              .requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+                                              .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0}};
+
+static CUdeviceptr map_all(CUmemGenericAllocationHandle handle, size_t bytes)
+{
+    CUdeviceptr at = 0;
+    CUmemAccessDesc all = {shareable.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    OK(cuMemAddressReserve(&at, bytes, 0, 0, 0));
+    OK(cuMemMap(at, bytes, 0, handle, 0));
+    OK(cuMemSetAccess(at, bytes, &all, 1));
+    return at;
+}
+
+static void unmap_all(CUmemGenericAllocationHandle handle, CUdeviceptr at, size_t bytes)
+{
+    OK(cuMemUnmap(at, bytes));
+    OK(cuMemAddressFree(at, bytes));
+    OK(cuMemRelease(handle));
+}
+
+static void give_physical(int other)
+{
+    CUmemGenericAllocationHandle handle, plain;
+    CUmemAllocationProp alone = shareable;
+    size_t bytes = 0;
+    unsigned value = 0;
+    int file = -1;
+    OK(cuMemGetAllocationGranularity(&bytes, &shareable, CU_MEM_ALLOC_GRANULARITY_MINIMUM));
+    alone.requestedHandleTypes = CU_MEM_HANDLE_TYPE_NONE;
+    OK(cuMemCreate(&plain, bytes, &alone, 0));
+    IS(cuMemExportToShareableHandle(&file, plain, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0),
+       CUDA_ERROR_INVALID_VALUE); /* it was not made for that */
+    OK(cuMemRelease(plain));
+    OK(cuMemCreate(&handle, bytes, &shareable, 0));
+    CUdeviceptr at = map_all(handle, bytes);
+    OK(cuMemsetD32(at, 50, 8));
+    OK(cuMemExportToShareableHandle(&file, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
+    pass_file(other, file);
+    close(file);
+    CHECK(hear(other));
+    OK(cuMemcpyDtoH(&value, at + 28, 4));
+    CHECK(value == 51);
+    unmap_all(handle, at, bytes);
+}
+
+static void use_physical(int other)
+{
+    CUmemGenericAllocationHandle handle;
+    CUmemAllocationProp prop;
+    size_t bytes = 0;
+    int file = take_file(other);
+    OK(cuMemGetAllocationGranularity(&bytes, &shareable, CU_MEM_ALLOC_GRANULARITY_MINIMUM));
+    IS(cuMemImportFromShareableHandle(&handle, (void *)(intptr_t)other, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR),
+       CUDA_ERROR_INVALID_VALUE); /* a socket */
+    OK(cuMemImportFromShareableHandle(&handle, (void *)(intptr_t)file, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
+    close(file);
+    OK(cuMemGetAllocationPropertiesFromHandle(&prop, handle));
+    CHECK(prop.requestedHandleTypes == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR && prop.location.id == 0);
+    CUdeviceptr at = map_all(handle, bytes);
+    run(next, at, 8);
+    unmap_all(handle, at, bytes);
+    say(other);
+}
+
+/* ---- the two processes ---- */
+
+static void use(int other, pid_t giver)
+{
+    message got;
+    CUdeviceptr at = 0, again = 0, none = 0;
+    CUevent event;
+    CUipcMemHandle invented = {{1, 2, 3}};
+    unsigned values[N], seven = 7;
+    int status = 1;
+    bool capable = true;
+    CHECK(read(other, &got, sizeof got) == (ssize_t)sizeof got);
+    set_up();
+    IS(cuIpcOpenMemHandle(&at, got.memory, 0), CUDA_ERROR_INVALID_VALUE);
+    IS(cuIpcOpenMemHandle(&none, got.gone, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS), CUDA_ERROR_INVALID_HANDLE);
+    IS(cuIpcOpenMemHandle(&none, invented, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS), CUDA_ERROR_INVALID_HANDLE);
+    OK(cuIpcOpenMemHandle(&at, got.memory, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS));
+    OK(cuIpcOpenMemHandle(&again, got.memory, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS));
+    CHECK(again == at);
+    OK(cuMemcpyDtoH(values, at, sizeof values));
+    CHECK(values[0] == 20 && values[N - 1] == 20);
+    IS(cuMemFree(at), CUDA_ERROR_INVALID_VALUE);
+    IS(cuMemcpyDtoH(values, at + 4, sizeof values), CUDA_ERROR_INVALID_VALUE); /* its end is known */
+    OK(cuPointerGetAttribute(&capable, CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE, at));
+    CHECK(!capable);
+    OK(cuIpcOpenEventHandle(&event, got.event));
+    OK(cuStreamWaitEvent(NULL, event, 0));
+    run(next, at, N);
+    OK(cuEventRecord(event, NULL));
+    OK(cuIpcCloseMemHandle(at)); /* it was opened twice */
+    say(other);
+    CHECK(hear(other)); /* the other process's kernel waits for this */
+    OK(cuMemcpyHtoD(at, &seven, 4));
+    use_physical(other);
+    CHECK(!hear(other)); /* the other process ends; the memory is still here */
+    CHECK(waitpid(giver, &status, 0) == giver && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    OK(cuMemcpyDtoH(values, at, sizeof values));
+    CHECK(values[0] == 7 && values[N - 1] == 21);
+    OK(cuIpcCloseMemHandle(at));
+    IS(cuIpcCloseMemHandle(at), CUDA_ERROR_INVALID_VALUE);
+    IS(cuMemcpyDtoH(values, at, sizeof values), CUDA_ERROR_INVALID_VALUE);
+    IS(cuIpcOpenMemHandle(&at, got.memory, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS), CUDA_ERROR_INVALID_HANDLE);
+    IS(cuIpcOpenEventHandle(&event, got.event), CUDA_ERROR_INVALID_HANDLE);
+}
+
+static void give(int other)
+{
+    message sent;
+    CUdeviceptr memory, gone, none = 0;
+    CUevent event, plain;
+    CUipcMemHandle handle;
+    unsigned values[N];
+    void *pinned;
+    bool capable = false;
+    set_up();
+    OK(cuMemAlloc(&gone, 64));
+    OK(cuIpcGetMemHandle(&sent.gone, gone));
+    OK(cuMemFree(gone));
+    OK(cuMemAlloc(&memory, sizeof values));
+    OK(cuMemsetD32(memory, 20, N));
+    OK(cuPointerGetAttribute(&capable, CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE, memory));
+    CHECK(capable);
+    OK(cuIpcGetMemHandle(&sent.memory, memory));
+    OK(cuIpcGetMemHandle(&handle, memory + 8));
+    CHECK(memcmp(&handle, &sent.memory, sizeof handle) == 0);
+    IS(cuIpcOpenMemHandle(&none, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS), CUDA_ERROR_INVALID_CONTEXT); /* its own */
+    OK(cuMemHostAlloc(&pinned, 64, 0));
+    IS(cuIpcGetMemHandle(&handle, (uintptr_t)pinned), CUDA_ERROR_INVALID_VALUE);
+    OK(cuMemFreeHost(pinned));
+    OK(cuMemcpyDtoH(values, memory, sizeof values));
+    CHECK(values[0] == 20 && values[N - 1] == 20); /* as before it was shared */
+    IS(cuEventCreate(&event, CU_EVENT_INTERPROCESS), CUDA_ERROR_INVALID_VALUE);
+    OK(cuEventCreate(&plain, CU_EVENT_DISABLE_TIMING));
+    IS(cuIpcGetEventHandle(&sent.event, plain), CUDA_ERROR_INVALID_HANDLE);
+    OK(cuEventCreate(&event, CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING));
+    OK(cuEventRecord(event, NULL));
+    OK(cuIpcGetEventHandle(&sent.event, event));
+    CHECK(write(other, &sent, sizeof sent) == (ssize_t)sizeof sent);
+    CHECK(hear(other));
+    OK(cuEventSynchronize(event));
+    OK(cuMemcpyDtoH(values, memory, sizeof values));
+    CHECK(values[0] == 21 && values[N - 1] == 21);
+    say(other);
+    run(wait_for, memory, 1);
+    give_physical(other);
+    fflush(stdout);
+    _exit(wrong > 0); /* in the middle of its work, nothing freed */
+}
+
+int main(void)
+{
+    int pair[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) != 0)
+        return 1;
+    pid_t giver = fork();
+    if (giver == 0) {
+        close(pair[1]);
+        who = "giver";
+        give(pair[0]);
+    }
+    close(pair[0]);
+    who = "user";
+    use(pair[1], giver);
+    return wrong > 0;
+}
