@@ -2,7 +2,7 @@
 # Installs what Kiln needs on Debian 12 or Ubuntu 24.04, and nothing that is there already.
 #
 #   tools/setup.sh           what building and running needs
-#   tools/setup.sh --test    also what the tests and tools/lint.py need (clang for the fuzz targets, gnuplot, zsh,
+#   tools/setup.sh --test    also what the tests and tools/lint.py need (clang for the fuzz targets, lld, gnuplot, zsh,
 #                            fish, abigail-tools, Python's jsonschema, yaml, cffi, numpy and headers, clang-format,
 #                            clang-tidy, cppcheck, gcovr, lintian, dpkg-dev)
 #   tools/setup.sh --check   only says what is missing; exit 1 if something is
@@ -48,6 +48,7 @@ has_library cunit || want libcunit1-dev
 [ -e /usr/share/javascript/vega ] || want libjs-vega # the charts of kiln report
 if [ $test = 1 ]; then
     has clang || want clang
+    has ld.lld || want lld # links the test programs quickly
     has gnuplot || want gnuplot-nox
     has node || want nodejs # the charts of kiln report as files
     has rsvg-convert || want librsvg2-bin

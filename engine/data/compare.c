@@ -1,11 +1,16 @@
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "data.h"
 
 enum { CHUNK = 1024, PART = 1 << 18, PARTS_MOST = 256 };
+
+/* Errors are counted in classes for their quantiles: 32 in each power of two, the last for all above. */
+enum { CLASS_BITS = 5, LEAST_POWER = -48, POWERS = 64, CLASSES = POWERS << CLASS_BITS };
 
 /* The result of one part. Parts are combined in order, so the result does not depend on the threads. */
 typedef struct finding {
@@ -20,7 +25,39 @@ typedef struct comparison {
     uint64_t count, part;
     size_t parts; /* of an element: 2 for complex numbers */
     finding found[PARTS_MOST];
+    _Atomic uint64_t classes[CLASSES]; /* elements by their error; those below the first class are not counted */
 } comparison;
+
+/* ---- quantiles of the errors ---- */
+
+/* Of one that is 2^LEAST_POWER or more: its exponent and the highest bits of its mantissa. */
+static int class_of(double error)
+{
+    uint64_t bits;
+    memcpy(&bits, &error, sizeof bits);
+    uint64_t class = (bits >> (DBL_MANT_DIG - 1 - CLASS_BITS)) - ((DBL_MAX_EXP - 1 + LEAST_POWER) << CLASS_BITS);
+    return class < CLASSES ? (int)class : CLASSES - 1;
+}
+
+/* The middle of a class. */
+static double error_of(int class)
+{
+    double part = 1 + ((class & ((1 << CLASS_BITS) - 1)) + 0.5) / (1 << CLASS_BITS);
+    return ldexp(part, LEAST_POWER + (class >> CLASS_BITS));
+}
+
+/* The error that so many elements, those with the smallest, do not exceed. */
+static double quantile(const comparison *c, uint64_t elements, uint64_t compared, double worst)
+{
+    uint64_t above = compared - elements; /* which may exceed it */
+    for (int i = CLASSES - 1; i >= 0; i--) {
+        uint64_t here = atomic_load_explicit(&c->classes[i], memory_order_relaxed);
+        if (here > above)
+            return i == CLASSES - 1 || error_of(i) > worst ? worst : error_of(i);
+        above -= here;
+    }
+    return 0;
+}
 
 static bool is_poison(const kiln_array *array, uint64_t index)
 {
@@ -49,8 +86,9 @@ static double distance_of(const comparison *c, uint64_t index, double got, doubl
     return fabs(got - want);
 }
 
-/* One element: a number, or the real and the imaginary part of one. NaN equals NaN in each part. */
-static void look(const comparison *c, finding *f, uint64_t index, const double *got, const double *want)
+/* One element: a number, or the real and the imaginary part of one. NaN equals NaN in each part. `classes`: of this part. */
+static void look(const comparison *c, finding *f, uint64_t index, const double *got, const double *want,
+                 uint32_t *classes)
 {
     double distance = distance_of(c, index, got[0], want[0]), size = fabs(want[0]), error;
     bool signs = signbit(got[0]) != signbit(want[0]) && !isnan(want[0]);
@@ -68,6 +106,8 @@ static void look(const comparison *c, finding *f, uint64_t index, const double *
         distance = error = INFINITY; /* a NaN or an infinity against a number, or against the other infinity */
     else
         error = tolerance > 0 ? distance / tolerance : INFINITY;
+    if (error >= 0x1p-48) /* LEAST_POWER */
+        classes[class_of(error)]++;
     bool wrong = error > 1;
     if (wrong) {
         f->wrong++;
@@ -102,6 +142,7 @@ static void compare_part(void *user, size_t part, size_t worker)
     kiln_type type = kiln__type_part(c->got->type), wider = kiln__type_part(c->want->type);
     uint64_t first = part * c->part, last = first + c->part < c->count ? first + c->part : c->count;
     double got[2 * CHUNK], want[2 * CHUNK];
+    uint32_t classes[CLASSES] = {0};
     while (first < last) {
         size_t count = last - first < CHUNK ? (size_t)(last - first) : CHUNK;
         const char *a = (const char *)c->got->data + first * size, *b = (const char *)c->want->data + first * size;
@@ -113,11 +154,14 @@ static void compare_part(void *user, size_t part, size_t worker)
                     f.left++;
                     look_whether_written(c, &f, first + i);
                 } else
-                    look(c, &f, first + i, got + i * c->parts, want + i * c->parts);
+                    look(c, &f, first + i, got + i * c->parts, want + i * c->parts, classes);
         }
         first += count;
     }
     c->found[part] = f;
+    for (int i = 0; i < CLASSES; i++)
+        if (classes[i])
+            atomic_fetch_add_explicit(&c->classes[i], classes[i], memory_order_relaxed);
 }
 
 static bool has_all_of(kiln_type wider, kiln_type type)
@@ -235,6 +279,9 @@ static void compare(const char *name, comparison *c, kiln__difference *differenc
     difference->unwritten = all.unwritten;
     difference->worst_index = all.worst_index;
     difference->worst_error = all.worst_error;
+    uint64_t compared = c->count - all.left;
+    difference->median_error = quantile(c, compared - compared / 2, compared, all.worst_error);
+    difference->p999_error = quantile(c, compared - compared / 1000, compared, all.worst_error);
     if (c->count && all.left == c->count) { /* nothing was compared, so nothing was checked */
         difference->wrong = c->count;
         snprintf(difference->text, sizeof difference->text,

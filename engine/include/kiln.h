@@ -675,7 +675,8 @@ enum {
 #define KILN_RESULT_MAP(X)                                                                                             \
     KILN_RESULT_MAP_1(X)                                                                                               \
     KILN_RESULT_MAP_NOT_KEPT(X)                                                                                        \
-    KILN_RESULT_MAP_2(X) KILN_RESULT_MAP_3(X) KILN_RESULT_MAP_NOT_KEPT_2(X) KILN_RESULT_MAP_4(X)
+    KILN_RESULT_MAP_2(X)                                                                                               \
+    KILN_RESULT_MAP_3(X) KILN_RESULT_MAP_NOT_KEPT_2(X) KILN_RESULT_MAP_4(X) KILN_RESULT_MAP_5(X)
 #define KILN_RESULT_MAP_1(X)                                                                                           \
     X(FLAG, verified, "", "1: compared and right; 0: nothing to compare with, or told not to")                         \
     X(FLAG, measured, "", "1: seconds is a measurement on a GPU")                                                      \
@@ -724,6 +725,11 @@ enum {
       "known, because the sample is from a store")
 
 #define KILN_RESULT_MAP_4(X) X(METRICS, metrics, "", "the spec's metrics besides flops and bytes: \"NAME=VALUE ...\"")
+
+/* How the other elements are beside the worst one; of several outputs the largest. 0 in samples from before these were kept. */
+#define KILN_RESULT_MAP_5(X)                                                                                           \
+    X(REAL, median_error, "", "the error, as worst_error, that half of the elements do not exceed, to within 2 %")     \
+    X(REAL, p999_error, "", "the error, as worst_error, that 99.9 % of the elements do not exceed, to within 2 %")
 
 #define KILN_FIELD_UNIT unsigned
 #define KILN_FIELD_FLAG int

@@ -93,6 +93,9 @@ typedef struct kiln_store kiln_store;
  * `stop_early_above` of `run` itself. */
 #define KILN_TUNE_NO_STOP_EARLY 2u
 #define KILN_TUNE_NO_FINALS 4u /* do not measure the fastest again */
+/* With `ranks` of kiln_options: only the other ranks measure, on devices of the same model as the engine's.
+ * KILN_ERROR_ARGUMENT without ranks or with `devices`; KILN_ERROR_DEVICE: no other rank has such a device. */
+#define KILN_TUNE_LEAD_ONLY 8u
 
 typedef struct kiln_tune_options {
     size_t size;                 /* sizeof(kiln_tune_options) */
@@ -130,8 +133,8 @@ typedef struct kiln_tune_options {
     const char *const *objectives; /* what to optimise; NULL: "time". Each is an expression (engine/expr/README.md) over
                                       what was measured (time and compile in seconds, gflops, gbs, roofline; energy in
                                       joules and power in watts, which imply KILN_RUN_ENERGY; error, the answer's
-                                      largest, in units of the tolerance), the spec's metrics, params, lets, sizes and
-                                      device.*. "min:" or "max:" stands before it; without, gflops, gbs and roofline are
+                                      largest, in units of the tolerance; median_error and p999_error), the spec's
+                                      metrics, params, lets, sizes and device.*. "min:" or "max:" stands before it; without, gflops, gbs and roofline are
                                       maximised and all others minimised. The ranking goes by the first. A strategy
                                       minimises their geometric mean, with 1 / value for those that are maximised */
     size_t objective_count;

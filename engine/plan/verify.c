@@ -483,8 +483,9 @@ static kiln_status verify_output(kiln_plan *plan, const char *name, kiln__text *
         status = compare_one(plan, &plan->spec->verify[i], &got, &difference, error);
         if (status != KILN_OK)
             break;
-        if (difference.worst_error > result->worst_error)
-            result->worst_error = difference.worst_error;
+        result->worst_error = fmax(result->worst_error, difference.worst_error);
+        result->median_error = fmax(result->median_error, difference.median_error);
+        result->p999_error = fmax(result->p999_error, difference.p999_error);
         if (difference.wrong)
             kiln__text_printf(wrong, "\n  %s; against %s %s", difference.text, kinds[plan->spec->verify[i].against],
                               plan->spec->verify[i].name);

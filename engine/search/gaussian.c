@@ -9,7 +9,7 @@
 
 #include "search_internal.h"
 
-enum { MOST = KILN__GAUSSIAN_MOST, LANES = 8 };
+enum { MOST = KILN__GAUSSIAN_MOST, LANES = 16 };
 enum { POOL_EFFORT = 250000 }; /* distances on axes to random points for each proposal; others each time */
 /* What a proposal may spend on changes of lengths and noise, in sixths of the additions and products of a factor. What
  * is left over is kept, up to the second figure. */
@@ -22,7 +22,7 @@ static const double first_noise = 0.01, least_noise = 1e-4, most_noise = 1;
 static const double most_length = 20; /* of an axis, whose positions are from 0 to 1; the least: 1 / this */
 static const double cost_weight = 0.3;
 static const double trust_spread = 0.5, least_scale = 0.01, doubt = 4; /* set_trust() */
-enum { DOUBT_AFTER = 8 };
+enum { DOUBT_AFTER = 8, AGREED = 24 };                                 /* answers that are compared with hints */
 
 struct kiln__gaussian {
     size_t count, axes, parts;
@@ -33,12 +33,12 @@ struct kiln__gaussian {
     double trust, prior_mean; /* goals are from `trust` times what was expected, above its mean */
     double priors[MOST];
     double goals[MOST], costs[MOST];
-    double by_both[MOST];                           /* the weights of covariances for goals and costs together */
+    float hopes[MOST];                              /* weights of covariances, for goals and costs together */
     double factor[MOST * MOST], trial[MOST * MOST]; /* lower triangles, a row after the other */
     double apart[MOST * MOST];                      /* squared distances */
     uint32_t part[MOST];
     double *weights; /* of each axis: 1 / length^2 */
-    double *at;      /* positions, from 0 to 1, of each axis: MOST */
+    float *at;       /* positions, from 0 to 1, of each axis: MOST */
 };
 
 /* ---- the factor ---- */
@@ -67,7 +67,7 @@ static double apart_on(const kiln__search *s, const kiln__gaussian *g, size_t ax
     const kiln__part *part = &s->points->parts[g->part[i]];
     if (axis >= part->axis_count)
         return 0;
-    double d = g->at[axis * MOST + i] - g->at[axis * MOST + k];
+    double d = (double)g->at[axis * MOST + i] - (double)g->at[axis * MOST + k];
     return part->axes[axis].ordered ? d * d : (double)(d != 0);
 }
 
@@ -175,6 +175,11 @@ static void improve(kiln__search *s, kiln__gaussian *g, double *best)
 
 /* ---- answers ---- */
 
+static float place_of(uint32_t position, uint32_t values)
+{
+    return values > 1 ? (float)((double)position / (double)(values - 1)) : 0;
+}
+
 static void take_answer(const kiln__search *s, kiln__gaussian *g, uint32_t entry)
 {
     const uint32_t *point = kiln__search_point(s, entry);
@@ -184,7 +189,7 @@ static void take_answer(const kiln__search *s, kiln__gaussian *g, uint32_t entry
     g->priors[i] = fmin(kiln__prior_of(s, point), worst_goal);
     for (size_t a = 0; a < part->axis_count; a++) {
         uint32_t values = part->axes[a].values;
-        g->at[a * MOST + i] = values > 1 ? (double)point[1 + a] / (double)(values - 1) : 0;
+        g->at[a * MOST + i] = place_of(point[1 + a], values);
     }
     for (size_t k = 0; k < i; k++) {
         double sum = 0;
@@ -221,8 +226,9 @@ static void set_goals(const kiln__search *s, kiln__gaussian *g)
     g->goal_mean = centre(g->goals, g->count);
 }
 
-/* How far hints can be trusted: the factor with which they explain the goals best, near 1 while little is known (a normal
- * prior), and nearer 0 the less they explain. Takes what they explain from the goals. */
+/* How far hints can be trusted: the factor with which they explain the goals best, while little is known near 1 or what
+ * is left of it by answers in another order (a normal prior), and nearer 0 the less they explain. Takes what they explain
+ * from the goals. */
 static void set_trust(const kiln__search *s, kiln__gaussian *g)
 {
     double priors[MOST], goals[MOST] = {0}, mean = 0, both = 0, square = 0, left = 0, n = (double)g->count;
@@ -237,7 +243,8 @@ static void set_trust(const kiln__search *s, kiln__gaussian *g)
     both = dot(priors, goals, g->count);
     square = dot(priors, priors, g->count);
     double pull = fmax(g->scale, least_scale) / (trust_spread * trust_spread);
-    double trust = (both + pull) / (square + pull);
+    double agreed = kiln__prior_agreement(g->priors, g->goals, g->count < AGREED ? g->count : AGREED);
+    double trust = (both + pull * fmax(0, agreed)) / (square + pull);
     for (size_t i = 0; i < g->count; i++)
         left += (goals[i] - trust * priors[i]) * (goals[i] - trust * priors[i]) / n;
     double chance = doubt * left / (trust * trust * square + 1e-300); /* what is explained where there is nothing */
@@ -302,7 +309,7 @@ kiln_status kiln__gaussian_learn(kiln__search *s, kiln__gaussian **made, const u
     if (!*made && !(*made = open_gaussian(s)))
         return kiln__fail_memory(error);
     kiln__gaussian *g = *made;
-    double both[MOST];
+    double both[MOST] = {0}, weights[MOST] = {0};
     g->entries = entries;
     *usable = true;
     while (g->count < count && *usable) {
@@ -321,96 +328,123 @@ kiln_status kiln__gaussian_learn(kiln__search *s, kiln__gaussian **made, const u
         improve(s, g, &best);
     for (size_t i = 0; i < g->count; i++)
         both[i] = g->goals[i] + cost_weight * g->costs[i];
-    solve(g, g->factor, both, g->by_both);
-    solve_back(g, g->by_both);
+    solve(g, g->factor, both, weights);
+    solve_back(g, weights);
+    for (size_t i = 0; i < g->count; i++)
+        g->hopes[i] = (float)weights[i];
     return KILN_OK;
 }
 
 /* ---- choosing ---- */
 
+/* What candidates are worth is computed in single precision: there are hundreds of them for each proposal, and it is
+ * exact to far less than the noise. */
+typedef struct row_floats {
+    _Alignas(64) float of[MOST];
+} row_floats;
+
 /* Adds what an axis adds to the squared distances of a position from all rows, `weight` times. */
 static void add_axis(const kiln__search *s, const kiln__gaussian *g, uint32_t part, size_t axis, uint32_t position,
-                     double weight, double *apart)
+                     float weight, row_floats *apart)
 {
     const kiln__part_axis *on = &s->points->parts[part].axes[axis];
-    const double *at = g->at + axis * MOST;
+    const float *at = g->at + axis * MOST;
     if (on->values < 2)
         return;
-    double here = (double)position / (double)(on->values - 1);
+    float here = place_of(position, on->values);
     size_t padded = (g->count + LANES - 1) / LANES * LANES; /* whole vectors: MOST is a multiple of LANES */
     if (on->ordered)
         for (size_t i = 0; i < padded; i += LANES)
             for (size_t k = i; k < i + LANES; k++)
-                apart[k] += weight * (here - at[k]) * (here - at[k]);
+                apart->of[k] += weight * (here - at[k]) * (here - at[k]);
     else
-        for (size_t i = 0; i < g->count; i++)
-            apart[i] += at[i] != here ? weight : 0;
+        for (size_t i = 0; i < padded; i += LANES)
+            for (size_t k = i; k < i + LANES; k++)
+                apart->of[k] += at[k] != here ? weight : 0;
 }
 
 /* The squared distances of a point from all rows of its part. */
-static void distances(const kiln__search *s, const kiln__gaussian *g, const uint32_t *point, double *apart)
+static void distances(const kiln__search *s, const kiln__gaussian *g, const uint32_t *point, row_floats *apart)
 {
-    memset(apart, 0, MOST * sizeof *apart);
+    memset(apart, 0, sizeof *apart);
     for (size_t a = 0; a < s->points->parts[point[0]].axis_count; a++)
-        add_axis(s, g, point[0], a, point[1 + a], g->weights[a], apart);
+        add_axis(s, g, point[0], a, point[1 + a], (float)g->weights[a], apart);
 }
 
 /* The covariances of a point with all rows; the largest of them. */
-static double relate(const kiln__gaussian *g, uint32_t part, const double *apart, double *out)
+static float relate(const kiln__gaussian *g, uint32_t part, const row_floats *apart, row_floats *out)
 {
+    const float between = (float)between_parts, within = 1 - between;
     size_t padded = (g->count + LANES - 1) / LANES * LANES;
-    double nearest[LANES] = {0};
+    float nearest[LANES] = {0};
     for (size_t i = 0; i < padded; i += LANES)
-        for (size_t k = i; k < i + LANES; k++)
-            out[k] = covariance(apart[k] > 0 ? apart[k] : 0);
+        for (size_t k = i; k < i + LANES; k++) {
+            float squared = apart->of[k] > 0 ? apart->of[k] : 0, t = 1 / (1 + squared * 0.5f);
+            out->of[k] = between + within * t * t;
+        }
     for (size_t i = 0; i < g->count && g->parts > 1; i++)
         if (g->part[i] != part)
-            out[i] = between_parts;
+            out->of[i] = between;
     for (size_t i = g->count; i < padded; i++)
-        out[i] = 0;
+        out->of[i] = 0;
     for (size_t i = 0; i < padded; i += LANES)
         for (size_t k = 0; k < LANES; k++)
-            nearest[k] = out[i + k] > nearest[k] ? out[i + k] : nearest[k];
+            nearest[k] = out->of[i + k] > nearest[k] ? out->of[i + k] : nearest[k];
     for (size_t k = 1; k < LANES; k++)
         nearest[0] = nearest[k] > nearest[0] ? nearest[k] : nearest[0];
     return nearest[0];
 }
 
+/* The sum of products, in as many sums as there are lanes. */
+static float weigh(const kiln__gaussian *g, const row_floats *related)
+{
+    float sums[LANES] = {0};
+    for (size_t i = 0; i < g->count; i += LANES) /* 0 beyond the count */
+        for (size_t k = 0; k < LANES; k++)
+            sums[k] += related->of[i + k] * g->hopes[i + k];
+    for (size_t n = LANES / 2; n > 0; n /= 2)
+        for (size_t k = 0; k < n; k++)
+            sums[k] += sums[k + n];
+    return sums[0];
+}
+
 /* The covariances of a candidate with all rows, the largest returned. A neighbour is as far from the rows as the point
  * that it is one of (around: these distances), except on one axis. */
-static double relate_item(const kiln__search *s, const kiln__gaussian *g, const kiln__batch *b, size_t i,
-                          const double *around, double *related)
+static float relate_item(const kiln__search *s, const kiln__gaussian *g, const kiln__batch *b, size_t i,
+                         const row_floats *around, row_floats *related)
 {
-    double apart[MOST];
+    row_floats apart;
     const uint32_t *point = b->points + i * s->width, axis = b->items[i].axis;
     if (b->used && axis < g->axes) {
-        memcpy(apart, around, sizeof apart);
-        add_axis(s, g, point[0], axis, kiln__search_point(s, b->around)[1 + axis], -g->weights[axis], apart);
-        add_axis(s, g, point[0], axis, point[1 + axis], g->weights[axis], apart);
+        float weight = (float)g->weights[axis];
+        apart = *around;
+        add_axis(s, g, point[0], axis, kiln__search_point(s, b->around)[1 + axis], -weight, &apart);
+        add_axis(s, g, point[0], axis, point[1 + axis], weight, &apart);
     } else {
-        distances(s, g, point, apart);
+        distances(s, g, point, &apart);
     }
-    return relate(g, point[0], apart, related);
+    return relate(g, point[0], &apart, related);
 }
 
 /* What each candidate of a batch is expected to be worth, and the least that it may be: all rows together tell at least
  * as much as the nearest one, so the spread is at most what that leaves. */
 static void judge(const kiln__search *s, const kiln__gaussian *g, kiln__batch *b, double boldness)
 {
-    double around[MOST], related[MOST];
+    row_floats around, related;
+    float spread = (float)(boldness * boldness * g->scale), shared = (float)(1 / (1 + g->noise));
     if (b->used)
-        distances(s, g, kiln__search_point(s, b->around), around);
+        distances(s, g, kiln__search_point(s, b->around), &around);
     size_t each = b->used ? 1 : 1 + b->count * g->count * g->axes / POOL_EFFORT;
     for (size_t i = 0; i < b->count; i++) {
         kiln__candidate *c = &b->items[i];
         c->least = HUGE_VAL;
         if (c->known || i % each != s->told_count % each)
             continue;
-        double nearest = relate_item(s, g, b, i, around, related);
-        c->worth = g->goal_mean + dot(related, g->by_both, g->count);
+        float nearest = relate_item(s, g, b, i, &around, &related);
+        c->worth = g->goal_mean + (double)weigh(g, &related);
         if (s->prior)
             c->worth += g->trust * (fmin((double)c->prior, worst_goal) - g->prior_mean);
-        c->least = c->worth - boldness * sqrt(fmax(0, g->scale * (1 - nearest * nearest / (1 + g->noise))));
+        c->least = c->worth - (double)sqrtf(spread * fmaxf(0, 1 - nearest * nearest * shared));
     }
 }
 
@@ -418,17 +452,32 @@ static void judge(const kiln__search *s, const kiln__gaussian *g, kiln__batch *b
 static double spread_out(const kiln__search *s, const kiln__gaussian *g, const kiln__batch *b, size_t item,
                          double boldness, double limit)
 {
-    double around[MOST], related[MOST], solved[MOST], left = 1, worth = b->items[item].worth;
+    enum { LOOK = 8 }; /* rows after which that is looked at */
+    row_floats around, related;
+    double solved[MOST], left = 1, worth = b->items[item].worth;
     if (b->used)
-        distances(s, g, kiln__search_point(s, b->around), around);
-    relate_item(s, g, b, item, around, related);
+        distances(s, g, kiln__search_point(s, b->around), &around);
+    relate_item(s, g, b, item, &around, &related);
     for (size_t i = 0; i < g->count; i++) {
-        solved[i] = (related[i] - dot(g->factor + i * MOST, solved, i)) / g->factor[i * MOST + i];
+        solved[i] = ((double)related.of[i] - dot(g->factor + i * MOST, solved, i)) / g->factor[i * MOST + i];
         left -= solved[i] * solved[i];
-        if (i % LANES == 0 && worth - boldness * sqrt(fmax(0, g->scale * left)) >= limit)
+        if (i % LOOK == 0 && worth - boldness * sqrt(fmax(0, g->scale * left)) >= limit)
             break;
     }
     return worth - boldness * sqrt(fmax(0, g->scale * left));
+}
+
+/* The most hopeful candidate of a batch; its count: none. */
+static size_t lead_of(const kiln__batch *b)
+{
+    size_t lead = b->count;
+    double least = HUGE_VAL;
+    for (size_t i = 0; i < b->count; i++)
+        if (b->items[i].least < least) {
+            lead = i;
+            least = b->items[i].least;
+        }
+    return lead;
 }
 
 const uint32_t *kiln__gaussian_choose(const kiln__search *s, kiln__gaussian *g, kiln__batch *const *batches,
@@ -436,28 +485,28 @@ const uint32_t *kiln__gaussian_choose(const kiln__search *s, kiln__gaussian *g, 
 {
     const uint32_t *best = NULL;
     double best_worth = HUGE_VAL;
-    for (size_t n = 0; n < count; n++)
+    size_t leads[KILN__TOP + 2];
+    for (size_t n = 0; n < count; n++) {
         judge(s, g, batches[n], boldness);
+        leads[n] = lead_of(batches[n]);
+    }
     for (;;) { /* the most hopeful first, so that few spreads are computed */
-        size_t batch = count, item = 0;
+        size_t from = count;
+        double least = best_worth;
         for (size_t n = 0; n < count; n++)
-            for (size_t i = 0; i < batches[n]->count; i++) {
-                const kiln__candidate *c = &batches[n]->items[i];
-                if (c->known || !(c->least < HUGE_VAL) ||
-                    (batch < count && c->least >= batches[batch]->items[item].least))
-                    continue;
-                batch = n;
-                item = i;
+            if (leads[n] < batches[n]->count && batches[n]->items[leads[n]].least < least) {
+                from = n;
+                least = batches[n]->items[leads[n]].least;
             }
-        if (batch == count || batches[batch]->items[item].least >= best_worth)
+        if (from == count)
             return best;
-        kiln__batch *b = batches[batch];
+        kiln__batch *b = batches[from];
+        size_t item = leads[from];
         const uint32_t *point = b->points + item * s->width;
         b->items[item].known = kiln__search_find(s, point) != KILN__NO_ENTRY;
-        if (b->items[item].known)
-            continue;
-        double worth = spread_out(s, g, b, item, boldness, best_worth);
+        double worth = b->items[item].known ? HUGE_VAL : spread_out(s, g, b, item, boldness, best_worth);
         b->items[item].least = HUGE_VAL; /* not again */
+        leads[from] = lead_of(b);
         if (worth < best_worth) {
             best_worth = worth;
             best = point;

@@ -138,3 +138,16 @@ double kiln__prior_of(const kiln__search *s, const uint32_t *point)
         sum += (double)means[t] / KILN__FOREST_TREES;
     return sum;
 }
+
+double kiln__prior_agreement(const double *priors, const double *values, size_t count)
+{
+    double same = 0, pairs = 0;
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < i; k++) {
+            if (priors[i] == priors[k] || values[i] == values[k])
+                continue;
+            same += (priors[i] < priors[k]) == (values[i] < values[k]) ? 1 : -1;
+            pairs++;
+        }
+    return (same + 1) / (pairs + 1);
+}

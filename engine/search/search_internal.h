@@ -62,6 +62,9 @@ bool kiln__prior_open(kiln__search *s); /* after the hints; false: no memory */
 void kiln__prior_free(const kiln__search *s, kiln__prior *prior);
 double kiln__prior_of(const kiln__search *s, const uint32_t *point);    /* 0: there are no hints */
 const uint32_t *kiln__prior_ranked(const kiln__search *s, size_t rank); /* the best first; NULL: no more */
+/* How far answers are in the order that was expected of them: 1 if all pairs of them are, or if there are none, -1 if none
+ * is (Kendall's rank correlation, with one more pair that agrees). */
+double kiln__prior_agreement(const double *priors, const double *values, size_t count);
 
 /* Candidates of the next proposal: random points, or the neighbours of a good one. */
 enum { KILN__TOP = 6 }; /* configurations whose neighbours are tried */

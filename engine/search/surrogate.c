@@ -8,7 +8,7 @@
 
 enum {
     LEARN_MOST = 400, /* samples for fitting: the best, and the rest at random */
-    GROW_ROWS = 700,  /* rows that trees are grown from for each proposal: at least one tree */
+    GROW_ROWS = 400,  /* rows that trees are grown from for each proposal: at least one tree */
     POOL_MOST = 384,  /* random points that are looked at */
     POOL_START = 256, /* drawn at first, */
     POOL_STEP = 16,   /* and replaced at each proposal, */
@@ -18,9 +18,12 @@ enum {
     HUGE_EACH = 8,    /* and one in each so many proposals */
     NEAR_MOST = 48,   /* values of an axis that are tried around a good point: all, */
     NEAR_SOME = 12,   /* or so many, others each time */
+    NEAR_TOP = 2,     /* of the best, neighbours of better ones */
     STUCK = 20,       /* answers without a better one: then the forest proposes */
     HINTED = 64,      /* of the best expected */
-    FIRST = 4,        /* random points before the first fit */
+    FIRST = 4,        /* points before the first fit: random ones, */
+    APART = 8,        /* each the farthest from those before of so many, */
+    AGREED = 16,      /* and what hints say, while the first answers (at most so many) agree with them */
     FOREST_EACH = 3,  /* each so manieth of the first proposals is the forest's, as the two err differently */
     DRAW_START = 32,  /* if points cannot be found by number: drawn at first, */
     DRAW_STEP = 1,    /* and later */
@@ -44,7 +47,7 @@ typedef struct surrogate {
     size_t rank;      /* of the hint after those of `hinted` */
     size_t pool_next; /* the oldest of the pool, if that is full */
     uint64_t pool_drawn;
-    uint32_t top[KILN__TOP]; /* the best entries, the best first */
+    uint32_t top[KILN__TOP]; /* of the best entries, the best first */
     size_t top_count;
     uint32_t first[KILN__GAUSSIAN_MOST]; /* the first entries with an answer */
     size_t first_count;
@@ -205,17 +208,78 @@ static bool fill_hinted(const kiln__search *s, surrogate *f)
     return true;
 }
 
-/* The best that is expected: without answers nothing else is known. Every second one is random, against hints that are
- * wrong. */
+/* Whether hints are worth following before anything is learned. */
+static bool hints_agree(const kiln__search *s)
+{
+    double priors[AGREED], values[AGREED];
+    size_t n = 0;
+    for (size_t i = 0; i < s->count && n < AGREED; i++)
+        if (s->entries[i].told) {
+            priors[n] = kiln__prior_of(s, kiln__search_point(s, i));
+            values[n++] = s->entries[i].value;
+        }
+    return kiln__prior_agreement(priors, values, n) > 0;
+}
+
+/* The best that is expected. The first of all is random, and every second one: hints that are wrong then cost one point,
+ * of which most was expected, and another is there already to compare it with. */
 static bool by_hint(kiln__search *s)
 {
     const uint32_t *point = NULL;
-    for (size_t rank = 0; s->count % 2 == 0; rank++)
+    if (!s->prior || s->count % 2 == 0 || !hints_agree(s))
+        return false;
+    for (size_t rank = 0;; rank++)
         if (!(point = kiln__prior_ranked(s, rank)) || kiln__search_find(s, point) == KILN__NO_ENTRY)
             break;
     if (point)
         memcpy(s->next, point, s->width * sizeof *s->next);
     return point != NULL;
+}
+
+/* How far a point is from the nearest of its part that was proposed, squared, each axis being 1 long. */
+static double distance(const kiln__search *s, const uint32_t *point)
+{
+    const kiln__part *part = &s->points->parts[point[0]];
+    double nearest = HUGE_VAL;
+    for (size_t i = 0; i < s->count; i++) {
+        const uint32_t *other = kiln__search_point(s, i);
+        double sum = 0;
+        for (size_t a = 0; a < part->axis_count && other[0] == point[0]; a++) {
+            double far = part->axes[a].values > 1 ? 1 / (double)(part->axes[a].values - 1) : 0;
+            far *= (double)point[1 + a] - (double)other[1 + a];
+            sum += part->axes[a].ordered ? far * far : (double)(far != 0);
+        }
+        if (other[0] == point[0])
+            nearest = fmin(nearest, sum);
+    }
+    return nearest;
+}
+
+/* The farthest from what was proposed, of a few random points: the first points tell more if they are not near each
+ * other. */
+static kiln_status by_distance(kiln__search *s, surrogate *f, bool *found, kiln_error **error)
+{
+    const kiln__points *points = s->points;
+    double farthest = 0;
+    uint64_t best = 0;
+    for (unsigned i = 0; i < APART && f->pool_drawn < points->count; i++) {
+        uint64_t number = kiln__shuffled(&s->shuffle, points->count - 1 - f->pool_drawn++);
+        KILN__TRY(points->at(points->user, number, s->next, error));
+        double far = distance(s, s->next);
+        best = far > farthest ? number : best;
+        farthest = fmax(far, farthest);
+    }
+    *found = farthest > 0;
+    return *found ? points->at(points->user, best, s->next, error) : KILN_OK;
+}
+
+/* Before there are enough answers to learn from. Where points have no number they are random. */
+static kiln_status propose_first(kiln__search *s, surrogate *f, bool *found, kiln_error **error)
+{
+    *found = by_hint(s);
+    if (*found || s->count == 0 || s->count >= 2 * FIRST || s->points->draw)
+        return KILN_OK;
+    return by_distance(s, f, found, error);
 }
 
 /* Adds neighbours of a point on an axis with many values: the distance is below a random power of two, so near and far
@@ -368,10 +432,8 @@ static kiln_status surrogate_propose(kiln__search *s, void *state, uint32_t *tag
     surrogate *f = state;
     *tag = 1;
     *found = s->best != KILN__NO_ENTRY && s->told_count >= FIRST;
-    if (!*found) {
-        *found = by_hint(s);
-        return KILN_OK;
-    }
+    if (!*found)
+        return propose_first(s, f, found, error);
     if (!fill_hinted(s, f))
         return kiln__fail_memory(error);
     kiln_status status = fill_pool(s, f, error);
@@ -399,6 +461,38 @@ static kiln_status surrogate_propose(kiln__search *s, void *state, uint32_t *tag
     return KILN_OK;
 }
 
+/* Whether two points differ in one axis at most. */
+static bool are_near(const kiln__search *s, uint32_t one, uint32_t other)
+{
+    const uint32_t *a = kiln__search_point(s, one), *b = kiln__search_point(s, other);
+    size_t differ = 0;
+    for (size_t i = 1; i < s->width; i++)
+        differ += a[i] != b[i];
+    return a[0] == b[0] && differ < 2;
+}
+
+/* The best, of which at most NEAR_TOP are neighbours of better ones: else all might be around one local optimum. */
+static void take_top(const kiln__search *s, surrogate *f, uint32_t entry)
+{
+    uint32_t ordered[KILN__TOP + 1];
+    size_t count = f->top_count, at = count, near_ones = 0;
+    while (at > 0 && by_value_before(s, entry, f->top[at - 1]))
+        at--;
+    memcpy(ordered, f->top, at * sizeof *ordered);
+    ordered[at] = entry;
+    memcpy(ordered + at + 1, f->top + at, (count - at) * sizeof *ordered);
+    f->top_count = 0;
+    for (size_t i = 0; i <= count && f->top_count < KILN__TOP; i++) {
+        bool near = false;
+        for (size_t k = 0; k < f->top_count; k++)
+            near |= are_near(s, ordered[i], f->top[k]);
+        if (near && near_ones == NEAR_TOP)
+            continue;
+        near_ones += near;
+        f->top[f->top_count++] = ordered[i];
+    }
+}
+
 static kiln_status surrogate_told(kiln__search *s, void *state, size_t entry, kiln_error **error)
 {
     (void)error;
@@ -409,14 +503,7 @@ static kiln_status surrogate_told(kiln__search *s, void *state, size_t entry, ki
         return KILN_OK;
     if (s->best == entry)
         f->best_at = s->told_count;
-    size_t at = f->top_count;
-    while (at > 0 && by_value_before(s, (uint32_t)entry, f->top[at - 1]))
-        at--;
-    if (at == KILN__TOP)
-        return KILN_OK;
-    size_t last = f->top_count < KILN__TOP ? f->top_count++ : KILN__TOP - 1;
-    memmove(&f->top[at + 1], &f->top[at], (last - at) * sizeof *f->top);
-    f->top[at] = (uint32_t)entry;
+    take_top(s, f, (uint32_t)entry);
     return KILN_OK;
 }
 

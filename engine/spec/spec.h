@@ -318,7 +318,9 @@ typedef struct kiln__variant {
     X(roofline, true, r->roofline > 0, r->roofline, "neither `flops` and `bytes` nor the device's peaks give one")     \
     X(energy, false, r->energy_joules > 0, r->energy_joules, "the device does not report its energy")                  \
     X(power, false, r->power_watts > 0, r->power_watts, "the device does not report its power")                        \
-    X(error, false, r->verified, r->worst_error, "the answer is not verified")
+    X(error, false, r->verified, r->worst_error, "the answer is not verified")                                         \
+    X(median_error, false, r->verified, r->median_error, "the answer is not verified")                                 \
+    X(p999_error, false, r->verified, r->p999_error, "the answer is not verified")
 
 /* What the values of metrics are made of (meter.c). */
 typedef struct kiln__metered {

@@ -12,11 +12,13 @@
  * opened, and older CSV files are read without them; their values are 0 or "". X(kind, name, unit, text) */
 #define KILN__STORE_COLUMNS(X)                                                                                         \
     KILN__STORE_COLUMNS_1(X)                                                                                           \
-    KILN__STORE_COLUMNS_2(X) KILN__STORE_COLUMNS_3(X) KILN__STORE_COLUMNS_4(X) KILN__STORE_COLUMNS_5(X)
+    KILN__STORE_COLUMNS_2(X)                                                                                           \
+    KILN__STORE_COLUMNS_3(X) KILN__STORE_COLUMNS_4(X) KILN__STORE_COLUMNS_5(X) KILN__STORE_COLUMNS_6(X)
 #define KILN__STORE_COLUMNS_2(X) KILN_RESULT_MAP_2(X)
 #define KILN__STORE_COLUMNS_3(X) KILN_RESULT_MAP_3(X) X(TEXT, features, "", "")
 #define KILN__STORE_COLUMNS_4(X) KILN_RESULT_MAP_4(X) X(TEXT, host, "", "") X(TEXT, command, "", "")
 #define KILN__STORE_COLUMNS_5(X) X(TEXT, path, "", "")
+#define KILN__STORE_COLUMNS_6(X) KILN_RESULT_MAP_5(X)
 #define KILN__STORE_COLUMNS_1(X)                                                                                       \
     KILN_RECORD_SUBJECT_MAP(X)                                                                                         \
     X(TEXT, params, "", "")                                                                                            \
@@ -27,7 +29,9 @@
     X(FLAG, reusable, "", "")                                                                                          \
     KILN_RESULT_MAP_1(X)                                                                                               \
     X(MICROSECONDS, made, "", "")
-#define KILN__STORE_RESULT(X) KILN_RESULT_MAP_1(X) KILN_RESULT_MAP_2(X) KILN_RESULT_MAP_3(X) KILN_RESULT_MAP_4(X)
+#define KILN__STORE_RESULT(X)                                                                                          \
+    KILN_RESULT_MAP_1(X)                                                                                               \
+    KILN_RESULT_MAP_2(X) KILN_RESULT_MAP_3(X) KILN_RESULT_MAP_4(X) KILN_RESULT_MAP_5(X)
 
 /* An X for users that only distinguish texts, integers and floats: they define TEXT(name), WHOLE(name) and
  * REAL(name). */

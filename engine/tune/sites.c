@@ -85,9 +85,19 @@ static bool send_away(kiln_engine *engine, const kiln__rank_info *info)
     return found > 0;
 }
 
+/* Whether a rank has a device of the leader's model: a leader that does not measure needs one. */
+static bool has_follower(kiln_engine *engine)
+{
+    bool found = false;
+    for (int rank = 1; rank < kiln_ranks_count(engine->ranks); rank++) {
+        const kiln__rank_info *info = kiln__ranks_info(engine->ranks, rank);
+        found = found || (info && same_model(&info->device, &engine->info));
+    }
+    return found;
+}
+
 static bool find_ranks(kiln_engine *engine, kiln__sites *sites)
 {
-    kiln__ranks_gather(engine->ranks);
     for (int rank = 1; rank < kiln_ranks_count(engine->ranks); rank++) {
         const kiln__rank_info *info = kiln__ranks_info(engine->ranks, rank);
         if (!info)
@@ -132,6 +142,16 @@ kiln_status kiln__sites_find(kiln_engine *engine, const kiln_tune_options *optio
     KILN__TRY(kiln__engine_device(engine, error));
     for (size_t i = 0; i < here; i++)
         KILN__TRY(find_here(engine, options, sites, i, error));
-    sites->count = here;
+    const bool lead_only = options->flags & KILN_TUNE_LEAD_ONLY;
+    if (lead_only && (!engine->ranks || options->device_count))
+        return kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT,
+                          "kiln_tune: KILN_TUNE_LEAD_ONLY needs an engine with ranks, and excludes options.devices");
+    if (engine->ranks)
+        kiln__ranks_gather(engine->ranks);
+    if (lead_only && !has_follower(engine))
+        return kiln__fail(engine->mem, error, KILN_ERROR_DEVICE,
+                          "rank 0 is to measure nothing, but no other rank has a device of its model, %s",
+                          engine->info.name);
+    sites->count = lead_only ? 0 : here;
     return !engine->ranks || find_ranks(engine, sites) ? KILN_OK : kiln__fail_memory(error);
 }

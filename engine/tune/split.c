@@ -116,10 +116,8 @@ kiln_status kiln__split_verify(kiln_engine *engine, const kiln_spec *spec, const
     run.flags |= KILN_RUN_NO_MEASURE;
     kiln__plan_share(plan, shared);
     kiln_status status = kiln_plan_run(plan, &run, &ran, error);
-    if (ran) {
-        result->verified = ran->verified;
-        result->worst_error = ran->worst_error;
-    }
+    if (ran)
+        kiln__take_answer(result, ran);
     kiln_plan_close(plan);
     return status;
 }

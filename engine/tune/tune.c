@@ -423,10 +423,8 @@ static kiln_status run_code(sweep *s, job *taken, const kiln__trial *trial, kiln
             how.flags |= KILN_RUN_NO_VERIFY;
         status = kiln_plan_run(plan, &how, &ran, error);
         *result = ran ? *ran : *result;
-        if (ran && s->small) {
-            result->verified = small.verified;
-            result->worst_error = small.worst_error;
-        }
+        if (ran && s->small)
+            kiln__take_answer(result, &small);
         if (status == KILN_OK)
             status = kiln__recorder_note(s->recorder, plan, error);
     }

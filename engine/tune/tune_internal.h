@@ -59,8 +59,8 @@ typedef struct kiln__sites {
     size_t count;
     const char *here; /* this machine */
 } kiln__sites;
-/* Those of the options, or the engine's; then those of the other ranks, which it waits for. All are of one model, as times
- * of different models cannot be compared. In the arena, which with engine and options outlives it. */
+/* Those of the options, or the engine's unless it only leads; then those of the other ranks, which it waits for. All are of
+ * one model, as times of different models cannot be compared. In the arena, which with engine and options outlives it. */
 kiln_status kiln__sites_find(kiln_engine *engine, const kiln_tune_options *options, kiln__arena *arena,
                              kiln__sites *sites, kiln_error **error);
 /* Compiles at once, of all machines. */
@@ -80,6 +80,14 @@ bool kiln__trial_stops_early(const kiln_tune_options *options);
 double kiln__trial_bound(const kiln_tune_options *options, const kiln_sample *best);
 /* The run options of its samples. */
 const kiln_run_options *kiln__tune_run(const kiln_tune_options *options);
+/* What of the answer was found elsewhere, at other sizes. */
+static inline void kiln__take_answer(kiln_result *to, const kiln_result *from)
+{
+    to->verified = from->verified;
+    to->worst_error = from->worst_error;
+    to->median_error = from->median_error;
+    to->p999_error = from->p999_error;
+}
 kiln_run_options kiln__trial_run(const kiln_run_options *sweep, const kiln__trial *trial);
 /* The features of a plan that has run, as a text of settings. */
 kiln_status kiln__trial_features(kiln_plan *plan, kiln__text *out, kiln_error **error);

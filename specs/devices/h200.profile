@@ -71,3 +71,5 @@ dram_efficiency: 0.9                    # assumed
 dram_access_bytes: 64                   # assumed
 clocks_per_block: 1.2                   # measured: copy, 524288 blocks of 64 threads in 319 us
 launch_microseconds: 3.2                # measured: the shortest time between two events around a kernel
+host_gb_per_second: 63                  # whitepaper: PCIe 5.0, 16 lanes, less 2 bits of 130
+host_efficiency: 0.9                    # PCIe: packets of 256 bytes of data have 24 to 28 more

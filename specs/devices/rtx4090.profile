@@ -68,3 +68,5 @@ dram_efficiency: 0.92                   # assumed
 dram_access_bytes: 64                   # assumed
 clocks_per_block: 1.2                   # h200
 launch_microseconds: 3.2                # h200
+host_gb_per_second: 31.5                # whitepaper: PCIe 4.0, 16 lanes, less 2 bits of 130
+host_efficiency: 0.9                    # PCIe: packets of 256 bytes of data have 24 to 28 more

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "arrays.h"
+#include "random.h"
 
 /* ---- arrays ---- */
 
@@ -300,6 +301,42 @@ static void test_bad_fills(void)
 
 /* ---- comparison ---- */
 
+static int by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Against the errors in order. They span 40 powers of two, and every `exact`-th element has none. */
+static void check_quantiles(uint64_t count, uint64_t exact)
+{
+    kiln_array got = make(KILN_f64, 1, count, 0), want = make(KILN_f64, 1, count, 0);
+    double *g = got.data, *w = want.data, *errors = calloc(count, sizeof *errors);
+    kiln__random random = {.state = count + exact};
+    kiln__difference d;
+    for (uint64_t i = 0; i < count; i++) {
+        w[i] = 0;
+        g[i] = i % exact == 0 ? 0 : ldexp(1 + kiln__random_unit(&random), -(int)(i * 7919 % 40));
+        errors[i] = g[i] / 2;
+    }
+    kiln__array_compare("P", &got, &want, false, 0, 2, &d);
+    qsort(errors, count, sizeof *errors, by_size);
+    double median = errors[(count - 1) / 2], p999 = errors[count - count / 1000 - 1];
+    CHECK(fabs(d.median_error - median) <= 0.02 * median && fabs(d.p999_error - p999) <= 0.02 * p999);
+    CHECK(d.worst_error == errors[count - 1] && d.median_error <= d.p999_error && d.p999_error <= d.worst_error);
+    free(errors);
+    kiln__array_free(NULL, &got);
+    kiln__array_free(NULL, &want);
+}
+
+static void test_quantiles(void)
+{
+    const uint64_t counts[] = {2, 3, 999, 1000, 1001, 70001, (1 << 19) + 1};
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        for (uint64_t exact = 2; exact <= 4; exact++)
+            check_quantiles(counts[i], exact);
+}
+
 static void test_compare(void)
 {
     kiln_array got = make(KILN_f32, 2, 20, 32), want = make(KILN_f32, 2, 20, 32);
@@ -571,6 +608,7 @@ static const check_case cases[] = {
     {"constant and iota", test_constant_and_iota},
     {"bad fills", test_bad_fills},
     {"compare", test_compare},
+    {"quantiles of errors", test_quantiles},
     {"compare types", test_compare_types},
     {"compare with a wider type", test_compare_wider},
     {"calls", test_calls},

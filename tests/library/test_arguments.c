@@ -815,6 +815,8 @@ static void test_flags_and_enums(void)
     REFUSED(OPEN(.flags = 1u << 31), "kiln_engine_open: options.flags has unknown bits 0x80000000");
     REFUSED(RUN(.flags = KILN_RUN_CHECK | 0x500), "kiln_plan_run: options.flags has unknown bits 0x500");
     REFUSED(TUNE(.flags = 64), "kiln_tune: options.flags has unknown bits 0x40");
+    REFUSED(TUNE(.flags = KILN_TUNE_LEAD_ONLY),
+            "kiln_tune: KILN_TUNE_LEAD_ONLY needs an engine with ranks, and excludes options.devices");
     REFUSED(TUNE(.run = TUNE_RUN(.flags = 64)), "kiln_tune: options.run.flags has unknown bits 0x40");
     REFUSED(TUNE(.isolation = (kiln_isolation)3), "kiln_tune: options.isolation is 3; it must be 0 to 2");
     REFUSED(kiln_store_open(w.engine, "a.db", 6, &out.store, &out.error),

@@ -53,10 +53,12 @@ class Job:
     """The processes of one sweep, in a folder of its own."""
 
     def __init__(self, build, folder, size, options=(), lease=20, environment=None, ranks_environment=None,
-                 device=("-d", "sim")):
+                 device=("-d", "sim"), leader_last=False):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="job-", dir=folder))
-        self.processes = []
-        for rank in range(size):
+        self.processes = [None] * size
+        for rank in reversed(range(size)) if leader_last else range(size):
+            if leader_last and rank == 0:
+                self.wait_for_sockets(range(1, size))
             env = dict(os.environ, KILN_MPI=str(build / "tests/libkiln-test-ranks.so"), KILN_TEST_RANKS=str(self.folder),
                        PMI_RANK=str(rank), PMI_SIZE=str(size), MPI_LOCALRANKID=str(rank), MPI_LOCALNRANKS=str(size),
                        KILN_CACHE_DIR=str(folder / "cache"), KILN_STORE=str(folder / "samples.db"), **(environment or {}))
@@ -65,8 +67,14 @@ class Job:
             err = open(self.folder / f"err{rank}", "wb")
             command = [build / "tools/kiln", "tune", folder / "job.yaml", *device, "--json", "--jobs", "1",
                        "--lease", str(lease), *options]
-            self.processes.append(subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=err,
-                                                   start_new_session=True))
+            self.processes[rank] = subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=err,
+                                                    start_new_session=True)
+
+    def wait_for_sockets(self, ranks):
+        """Until they have joined, and some time more, in which they may try to end."""
+        while not all((self.folder / str(rank)).exists() for rank in ranks):
+            time.sleep(0.01)
+        time.sleep(0.5)
 
     def wait(self):
         """The leader's exit code; all others have ended too, or are killed."""
@@ -155,10 +163,11 @@ def wrong_world(build, folder):
           "the mis-launch is not named", job)
 
 
-def no_worker(build, folder):
-    """Ranks that cannot work say so, and nobody waits for them."""
+def no_worker(build, folder, leader_last):
+    """Ranks that cannot work say so, also before their leader listens, and nobody waits for them."""
     forget_samples(folder)
-    job = Job(build, folder, 3, ranks_environment=lambda rank: {"KILN_DEVICE": "sim:nothing"} if rank else {}, device=())
+    job = Job(build, folder, 3, ranks_environment=lambda rank: {"KILN_DEVICE": "sim:nothing"} if rank else {}, device=(),
+              leader_last=leader_last)
     check(job.wait() == 0, "the sweep failed", job)
     check_samples(build, folder, job)
     check("rank 1 has ended" in job.errors() and job.processes[1].returncode > 0, "the ranks' end is not said", job)
@@ -178,6 +187,19 @@ def unlike(build, folder):
         check({s["device"] for s in samples} <= names, f"devices of {model}: {sorted(s['device'] for s in samples)}", job)
     check(len(stored(build, folder)) == 2 * len(CONFIGURATIONS), "the store does not have all", job)
     check("rank 2 leads a sweep of its own, of 2 ranks" in job.errors(), "it is not said", job)
+
+
+def lead_only(build, folder):
+    """Rank 0 measures nothing; without another rank that can, it says so."""
+    forget_samples(folder)
+    job = Job(build, folder, 3, options=["--lead-only"])
+    check(job.wait() == 0, "the sweep failed", job)
+    names = {s["device"].split(" (")[0] for s in check_samples(build, folder, job)}
+    check(names <= {"rank 1", "rank 2"}, f"measured on {names}", job)
+    job = Job(build, folder, 2, ranks_environment=lambda rank: {"KILN_DEVICE": "sim:ampere"} if rank else {}, device=(),
+              options=["--lead-only"])
+    check(job.wait() != 0, "nobody was there to measure, and nothing was said", job)
+    check("no other rank has a device of its model" in job.answer()["error"]["message"], "it is not said why", job)
 
 
 def disturbed(build, folder, seed, size):
@@ -255,8 +277,10 @@ def main():
         if not given.rounds:
             plain(build, folder)
             wrong_world(build, folder)
-            no_worker(build, folder)
+            no_worker(build, folder, leader_last=False)
+            no_worker(build, folder, leader_last=True)
             unlike(build, folder)
+            lead_only(build, folder)
         done = collections.Counter()
         for i in range(given.rounds or 3):
             done += disturbed(build, folder, given.seed + i, given.size if given.rounds else 3)

@@ -138,6 +138,8 @@ static const expected order_cases[] = {
     BUG("elsewhere", 1, 32, WARP, NULL, 0, 0, NULL),
     OK("warp_operations", 1, 32),
     OK("half_warp", 1, 48),
+    OK("groups_apart", 1, 32),
+    BUG("groups_apart", 1, 32, RACE, "@groups_apart.other", 0, -1, "at offset "),
 };
 
 static const expected async_cases[] = {

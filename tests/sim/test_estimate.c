@@ -86,7 +86,7 @@ static void test_profile_whole(void)
         kiln__text_add(&text, profile_text, at);
         kiln__text_add(&text, profile_text + next, profile_length - next);
         bool says = profile_text[at] != '#' && profile_text[at] != '\n' &&
-                    strncmp(profile_text + at, "shared_carv", 11) != 0;
+                    strncmp(profile_text + at, "shared_carv", 11) != 0 && strncmp(profile_text + at, "host_", 5) != 0;
         CHECK(reads(kiln__text_get(&text), text.length, NULL) == !says);
         refused += says;
         kiln__text_free(&text);
@@ -95,7 +95,43 @@ static void test_profile_whole(void)
     CHECK(refused > 40);
 }
 
+/* Figures that a profile may leave out have a value then. */
+static void test_profile_usual(void)
+{
+    read_profile();
+    sim_profile_data data;
+    kiln__text log = {0};
+    const char *from = strstr(profile_text, "host_gb_per_second");
+    CHECK(h200.model.host_rate == 63 && h200.model.host_share == 0.9 && from != NULL);
+    CHECK(sim_profile_read(profile_text, (size_t)(from - profile_text), "p", &data, &log));
+    CHECK(data.model.host_rate == 31.5 && data.model.host_share == 0.9 && data.model.clock == h200.model.clock);
+    kiln__text_free(&log);
+    CHECK(!reads_with("host_gb_per_second: 4\n", "occurs twice"));
+}
+
 /* ---- times ---- */
+
+static void test_bound(void)
+{
+    static const struct {
+        const char *text;
+        vm_time_result result;
+        double overhead;
+    } wanted[] = {
+        {"latency", {.clocks = 1000, .dram = 0.59, .issue = 0.3}, 10},
+        {"memory", {.clocks = 1000, .dram = 0.6, .issue = 0.3}, 10},
+        {"issue", {.clocks = 1000, .dram = 0.7, .issue = 0.8, .unit = {[VM_UNIT_FMA] = 0.75}}, 10},
+        {"fp32 units", {.clocks = 1000, .issue = 0.8, .unit = {[VM_UNIT_FMA] = 0.9}}, 10},
+        {"tensor cores", {.clocks = 1000, .unit = {[VM_UNIT_TENSOR] = 0.9, [VM_UNIT_FMA] = 0.7}}, 10},
+        {"L2", {.clocks = 1000, .l2 = 1.02, .dram = 0.9}, 10},
+        {"shared memory", {.clocks = 1000, .shared = 0.61}, 10},
+        {"block starts", {.clocks = 1000, .starting = 0.7}, 10},
+        {"atomics", {.clocks = 1000, .hottest = 1000, .dram = 0.9}, 10},
+        {"launch", {.clocks = 1000, .hottest = 1000, .dram = 0.9}, 1001},
+    };
+    for (size_t k = 0; k < KILN__COUNT(wanted); k++)
+        CHECK_TEXT(vm_time_bound(&wanted[k].result, wanted[k].overhead), wanted[k].text);
+}
 
 #define HEAD                                                                                                           \
     ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 out, .param .u32 stride)\n{\n"       \
@@ -346,10 +382,16 @@ static void test_memory(void)
 }
 
 static const check_case cases[] = {
-    {"profile", test_profile},           {"profile, line by line", test_profile_whole},
-    {"arithmetic", test_arithmetic},     {"shared memory", test_shared},
-    {"global memory", test_global},      {"barrier", test_barrier},
-    {"a trace cut short", test_cut},     {"pinned to the model's version", test_pinned},
+    {"profile", test_profile},
+    {"profile, line by line", test_profile_whole},
+    {"arithmetic", test_arithmetic},
+    {"shared memory", test_shared},
+    {"global memory", test_global},
+    {"barrier", test_barrier},
+    {"a trace cut short", test_cut},
+    {"pinned to the model's version", test_pinned},
+    {"profile without what is usual", test_profile_usual},
+    {"bounds", test_bound},
     {"shortage of memory", test_memory},
 };
 KILN_SUITE("sim estimate", cases)

@@ -52,6 +52,9 @@ static void test_instructions(void)
          "Arguments mismatch for instruction 'add.u32': operand 2: only mov and cvt can read special "
          "register '%tid.x'",
          PTX_INVALID},
+        {"mov.u16 %rs1, %laneid;",
+         "Arguments mismatch for instruction 'mov.u16': operand 2: special register '%laneid' does not fit a .u16 operand",
+         PTX_INVALID},
         {"ld.shared.u32 %r1, [gv];",
          "Arguments mismatch for instruction 'ld.shared.u32': operand 2: variable 'gv' is "
          "in another state space",

@@ -889,6 +889,33 @@ static void integer_conversions(void)
     vm_bench_end(&b);
 }
 
+/* Before PTX 2.0 the indices and sizes of threads and blocks had 16 bits, which are the lower ones of today's. */
+static void short_indices(void)
+{
+    static const char text[] =
+        ".version 1.4\n.target sm_10, map_f64_to_f32\n.entry k (.param .u64 a) {\n"
+        ".reg .u16 %h<8>; .reg .u32 %r<16>; .reg .u64 %d<4>; .reg .pred %p<2>;\n"
+        "mov.u32 %r1, %ctaid.x; setp.lt.u32 %p1, %r1, 65536; @%p1 exit; sub.u32 %r1, %r1, 65536;\n"
+        "mov.u32 %r2, %tid.x; mad.lo.u32 %r1, %r1, 2, %r2; ld.param.u64 %d1, [a];\n"
+        "mul.wide.u32 %d2, %r1, 32; add.u64 %d1, %d1, %d2;\n"
+        "mov.u16 %h1, %ctaid.x; mov.u16 %h2, %ntid.x; mul.wide.u16 %r3, %h1, %h2; cvt.u32.u16 %r4, %tid.x;\n"
+        "add.u32 %r5, %r3, %r4; mov.b16 %h3, %nctaid.x; cvt.u32.u16 %r6, %h3; cvt.s32.s16 %r7, %nctaid.x;\n"
+        "mov.s16 %h4, %tid.z; cvt.s32.s16 %r8, %h4; mov.u16 %h5, %gridid; cvt.u32.u16 %r9, %h5; mov.u32 %r10, %gridid;\n"
+        "sub.u32 %r9, %r9, %r10; cvt.u64.u16 %d3, %ctaid.x; cvt.u32.u64 %r11, %d3;\n"
+        "st.global.v4.u32 [%d1], {%r5, %r6, %r7, %r8}; st.global.v2.u32 [%d1+16], {%r9, %r11}; exit;\n}\n";
+    enum { BLOCKS = 65540 };
+    vm_bench b = vm_bench_text(text, sizeof text - 1, (vm_limits){.threads = 1});
+    uint32_t(*out)[8];
+    uint64_t p = vm_bench_zeros(&b, 8 * sizeof *out, &out);
+    vm_bench_run(&b, "k", BLOCKS, 2, &p);
+    for (uint32_t k = 0; k < 8; k++) {
+        const uint32_t want[] = {k, 4, 4, 0, 0, k / 2};
+        CU_ASSERT_EQUAL(memcmp(out[k], want, sizeof want), 0);
+    }
+    vm_bench_end(&b);
+}
+
 static const check_case cases[] = {{"instructions over edge values", all_rows},
-                                   {"integer conversions", integer_conversions}};
+                                   {"integer conversions", integer_conversions},
+                                   {"indices of 16 bits", short_indices}};
 KILN_SUITE("vm forms", cases)

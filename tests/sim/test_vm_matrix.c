@@ -458,7 +458,70 @@ static void wmma(void)
         }
 }
 
+/* A fragment that is not all in one memory: the first element outside of it is the fault, and an unaligned one is too. */
+static void wmma_faults(void)
+{
+#define C_LIST "{%f0, %f1, %f2, %f3, %f4, %f5, %f6, %f7}"
+    static const struct {
+        const char *text;
+        vm_fault_kind kind;
+        uint32_t lane;
+        uint64_t offset;
+    } cases[] = {
+        /* rows of 96 bytes in 1024: row 10 ends before it, row 11 begins behind it */
+        {KERNEL("wmma.load.c.sync.aligned.row.m16n16k16.global.f32 " C_LIST ", [%d0], 24;\n"), VM_FAULT_ADDRESS, 12,
+         1056},
+        {KERNEL("wmma.store.d.sync.aligned.row.m16n16k16.f32 [%d0], " C_LIST ", 24;\n"), VM_FAULT_ADDRESS, 12, 1056},
+        {KERNEL("wmma.load.c.sync.aligned.col.m16n16k16.global.f32 " C_LIST ", [%d0+2], 16;\n"), VM_FAULT_MISALIGNED, 0,
+         2},
+        {KERNEL("wmma.load.c.sync.aligned.row.m16n16k16.global.f32 " C_LIST ", [%d0], 0x7fffffff;\n"), VM_FAULT_ADDRESS,
+         4, 0x1fffffffcull},
+        /* 4096 bytes of shared memory behind the system's; rows of 512 */
+        {KERNEL("mov.u64 %d2, sh; cvta.shared.u64 %d2, %d2; sub.u64 %d3, %d2, %d0;\n"
+                "wmma.load.c.sync.aligned.row.m16n16k16.f32 " C_LIST ", [%d2], 128;\n"),
+         VM_FAULT_ADDRESS, 0, 0},
+    };
+    for (size_t k = 0; k < KILN__COUNT(cases); k++) {
+        vm_bench b = vm_bench_text(cases[k].text, strlen(cases[k].text), (vm_limits){.threads = 1});
+        void *host;
+        uint64_t a = vm_bench_zeros(&b, 1000, &host);
+        CU_ASSERT_EQUAL(vm_bench_try(&b, "k", 1, 32, &a, 0), cases[k].kind);
+        CU_ASSERT_EQUAL(b.fault.thread[0], cases[k].lane);
+        if (cases[k].offset) {
+            CU_ASSERT_EQUAL(b.fault.address - a, cases[k].offset);
+        } else {
+            CU_ASSERT_PTR_NOT_NULL(strstr(b.fault.message, "the block has 4096 bytes of shared memory"));
+        }
+        vm_bench_end(&b);
+    }
+    /* what is all in shared memory, by any address, comes and goes */
+    static const char moved[] = KERNEL(
+        "mov.u64 %d2, sh; cvta.shared.u64 %d3, %d2;\n"
+        "wmma.load.c.sync.aligned.row.m16n16k16.global.f32 " C_LIST ", [%d0], 20;\n"
+        "wmma.store.d.sync.aligned.col.m16n16k16.shared.f32 [%d2+64], " C_LIST ", 28;\n"
+        "wmma.load.c.sync.aligned.col.m16n16k16.f32 {%f8, %f9, %f10, %f11, %f12, %f13, %f14, %f15}, [%d3+64], 28;\n"
+        "wmma.store.d.sync.aligned.row.m16n16k16.global.f32 [%d0+2048], {%f8, %f9, %f10, %f11, %f12, %f13, %f14, %f15};\n"
+        "wmma.load.a.sync.aligned.row.m16n16k16.global.s8 {%r1, %r2}, [%d0+2048], 64;\n"
+        "mad.wide.u32 %d4, %r0, 8, %d0; st.global.v2.b32 [%d4+3584], {%r1, %r2};\n");
+    vm_bench b = vm_bench_text(moved, sizeof moved - 1, (vm_limits){.threads = 1});
+    float *host;
+    uint64_t a = vm_bench_zeros(&b, 4096, &host);
+    for (int k = 0; k < 512; k++)
+        host[k] = (float)(k * k);
+    vm_bench_run(&b, "k", 1, 32, &a);
+    for (int k = 0; k < 256; k++)
+        CU_ASSERT_EQUAL(host[512 + k], host[k / 16 * 20 + k % 16]);
+    for (int lane = 0; lane < 32; lane++) /* the first 16 bytes of a row of 64: four at a time */
+        for (int r = 0; r < 2; r++)
+            CU_ASSERT_EQUAL(memcmp((char *)host + 3584 + lane * 8 + r * 4,
+                                   (char *)host + 2048 + (lane / 4 + 8 * r) * 64 + lane % 4 * 4, 4),
+                            0);
+    vm_bench_end(&b);
+#undef C_LIST
+}
+
 static const check_case cases[] = {
+    {"wmma faults", wmma_faults},
     {"halves m16n8k16", halves_m16n8k16},
     {"tf32 m16n8k8", tf32_m16n8k8},
     {"bytes m16n8k32", bytes_m16n8k32},

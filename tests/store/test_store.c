@@ -279,6 +279,19 @@ static const char to_version_4[] = "ALTER TABLE sample ADD COLUMN metrics TEXT N
                                    "ALTER TABLE sample ADD COLUMN command TEXT NOT NULL DEFAULT '';"
                                    "UPDATE sample SET host='a1', command='kiln tune add'; PRAGMA user_version=4;";
 
+/* What version 5 added to the database. */
+static const char to_version_5[] = "ALTER TABLE sample ADD COLUMN path TEXT NOT NULL DEFAULT '';"
+                                   "UPDATE sample SET path='/a.yaml', worst_error=0.5; PRAGMA user_version=5;";
+
+static int check_version_5(void *user, const kiln_record *record)
+{
+    CHECK_TEXT(record->paths, "/a.yaml");
+    CHECK(record->result->worst_error == 0.5);
+    CHECK(record->result->median_error == 0 && record->result->p999_error == 0);
+    ++*(unsigned *)user;
+    return 0;
+}
+
 static int check_version_4(void *user, const kiln_record *record)
 {
     CHECK_TEXT(record->host, "a1");
@@ -440,6 +453,54 @@ static void databases_of_version_4(void)
     teardown(&f);
 }
 
+/* Removes the two fields that follow. */
+static void cut_fields(char *text, const char *after)
+{
+    char *at = strstr(text, after), *end = at ? strchr(at + strlen(after), ',') : NULL;
+    end = end ? strchr(end + 1, ',') : NULL;
+    CU_ASSERT_PTR_NOT_NULL_FATAL(end);
+    at += strlen(after);
+    memmove(at, end + 1, strlen(end));
+}
+
+/* The database, and the file, which has two columns less before the last. */
+static void databases_and_files_of_version_5(void)
+{
+    fixture f;
+    setup(&f);
+    close_store(&f);
+    char csv[128], *text = NULL;
+    size_t length;
+    unsigned seen = 0;
+    uint64_t read = 0, taken = 0;
+    kiln_error *error = NULL;
+    CU_ASSERT_EQUAL(unlink(f.path), 0);
+    run_sql(f.path, version_1);
+    run_sql(f.path, to_version_2);
+    run_sql(f.path, to_version_3);
+    run_sql(f.path, to_version_4);
+    run_sql(f.path, to_version_5);
+    for (unsigned flags = KILN_STORE_READ; flags + 1 > 0; flags--) { /* as a view, then upgraded */
+        open_store(&f, flags);
+        CHECK_OK(kiln_store_list(f.store, NULL, check_version_5, &seen, &error), error);
+        if (flags)
+            close_store(&f);
+    }
+    snprintf(csv, sizeof csv, "%s/five.csv", f.folder);
+    CHECK_OK(kiln_store_export(f.store, NULL, csv, KILN_FORMAT_CSV, &read, &error), error);
+    CHECK_OK(kiln__file_read(NULL, csv, 0, &text, &length, &error), error);
+    cut_fields(text, "path,");
+    cut_fields(text, "/a.yaml,");
+    CHECK(!strstr(text, "median_error"));
+    write_file(csv, text);
+    run_sql(f.path, "DELETE FROM sample");
+    CHECK_OK(kiln_store_import(f.store, csv, &read, &taken, &error), error);
+    CHECK_OK(kiln_store_list(f.store, NULL, check_version_5, &seen, &error), error);
+    CHECK(seen == 3 && taken == 1);
+    kiln__free(NULL, text);
+    teardown(&f);
+}
+
 /* ---- two specs of one name ---- */
 
 static void add_of(kiln_store *store, unsigned number, const char *files)
@@ -564,7 +625,7 @@ static void others_databases_are_left_alone(void)
     kiln_store *store = NULL;
     kiln_error *error = NULL;
     close_store(&f);
-    run_sql(f.path, "PRAGMA user_version=6");
+    run_sql(f.path, "PRAGMA user_version=7");
     CHECK(kiln__store_open(NULL, NULL, f.path, 0, &store, &error) == KILN_ERROR_UNSUPPORTED);
     kiln_error_free(error);
     error = NULL;
@@ -944,6 +1005,7 @@ static const check_case cases[] = {
     {"databases and files of version 2", databases_and_files_of_version_2},
     {"databases of version 3", databases_of_version_3},
     {"databases of version 4, and an older program beside", databases_of_version_4},
+    {"databases and files of version 5", databases_and_files_of_version_5},
     {"samples of one name are kept apart", samples_of_one_name_are_kept_apart},
     {"features are kept", features_are_kept},
     {"damage is moved aside", damage_is_moved_aside},

@@ -36,8 +36,13 @@ static int dispatch(cli *c, int argc, char **argv)
     c->command = cli_find_command(first);
     if (!c->command)
         return cli_usage(c, "unknown command '%s'%s", first, cli_suggest_command(first));
+    const bool maybe = c->args.json && c->command->passes_on; /* it may be an argument of the program */
+    if (maybe)
+        c->args.json = false;
     if (!cli_parse(c, argc - 2, argv + 2))
         return CLI_USAGE;
+    if (maybe && !c->args.json)
+        out_release();
     if (c->args.help) {
         help_print(c->command);
         return 0;

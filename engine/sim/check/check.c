@@ -204,6 +204,7 @@ bool vm_check_begin(vm_run_state *run)
         check->time = 1;
     }
     check->launch = check->time;
+    vm_check_known(check);
     check->launch_flight = check->flight;
     check->told = false;
     vm_check_tick(check);
@@ -296,6 +297,41 @@ void vm_check_host_reads(vm_device *device, uint64_t address, uint64_t bytes)
     vm_check_label(check, device, f);
     f->message = vm_check_print(check, "the host reads %" PRIu64 " bytes that were never written, the first %s",
                                 missing, f->allocation);
+}
+
+void vm_check_host_bounds(vm_device *device, const char *what, uint64_t address, uint64_t bytes, bool write)
+{
+    vm_check *check = device->check;
+    const bool freed = check && vm_was_freed(device, address);
+    kiln_check_finding *f = check ? vm_check_host(check, freed ? KILN_CHECK_FREED : KILN_CHECK_BOUNDS, false, address)
+                                  : NULL;
+    if (!f)
+        return;
+    char where[200];
+    vm_describe(device, address, where, sizeof where);
+    f->address = address;
+    f->bytes = bytes;
+    f->space = "global";
+    f->allocation = vm_check_print(check, "%s", where);
+    f->at.what = vm_check_print(check, "%s by %s", write ? "write" : "read", what);
+    vm_check_label(check, device, f);
+    f->message =
+        vm_check_print(check, "%s of %" PRIu64 " bytes at global address 0x%" PRIx64 ", of which not all is there: %s",
+                       f->at.what, bytes, address, where);
+}
+
+void vm_check_host_launch(vm_device *device, const char *kernel, const char *why)
+{
+    vm_check *check = device->check;
+    uint64_t key = 0;
+    for (const char *c = kernel; check && *c; c++)
+        key = key * 31 + (unsigned char)*c;
+    kiln_check_finding *f = check ? vm_check_host(check, KILN_CHECK_FAULT, false, key) : NULL;
+    if (!f)
+        return;
+    f->kernel = vm_check_print(check, "%s", kernel);
+    f->at.what = "launch by the host";
+    f->message = vm_check_print(check, "the launch was refused: %s", why);
 }
 
 void vm_check_leaks(vm_device *device, bool all)

@@ -81,7 +81,7 @@ void vm_check_block_start(vm_block *block)
         if (c->lanes)
             memset(c->lanes, 0, VM_LANES * VM_LANES * sizeof *c->lanes);
         /* A launched kernel knows everything before its launch, and never runs at the same time as its launcher. */
-        *c = (vm_clock){.horizon = block->runner->run->launcher ? b->base : check->launch,
+        *c = (vm_clock){.horizon = block->runner->run->launcher ? b->base : check->known,
                         .full = b->base,
                         .synced = b->base,
                         .lanes = c->lanes,
@@ -132,6 +132,8 @@ bool vm_check_before(const vm_warp *w, const vm_mark *s, uint32_t lane, bool sha
         return vm_flight_before(w, s->insn, s->who % VM_LANES, lane, false);
     if (s->stamp <= c->horizon)
         return true;
+    if (!shared && s->stamp <= check_of(w)->launch)
+        return !vm_check_is_concurrent(check_of(w), s->stamp);
     if (s->block != (uint32_t)w->block->number) {
         const vm_cluster *cluster = w->block->cluster;
         uint32_t rank = cluster->size > 1 ? rank_of(cluster, s->block) : cluster->size;
@@ -191,21 +193,22 @@ static void join_lanes(vm_warp *w, uint32_t mask)
 
 static const char *op_name(const ptx_insn *in) { return ptx_op_name((ptx_op)in->op); }
 
-/* The member masks of the lanes that run an operation together. */
-static void check_masks(vm_warp *w, const ptx_insn *in, uint32_t insn, const vm_u32 *members, uint32_t lanes)
+/* The member masks of the lanes m, beside those of all that have arrived. */
+static void check_masks(vm_warp *w, const ptx_insn *in, uint32_t insn, const vm_u32 *masks, uint32_t m,
+                        uint32_t arrived)
 {
     vm_check *check = check_of(w);
-    VM_EACH(lane, lanes) {
+    VM_EACH(lane, m) {
         kiln_check_finding *f = NULL;
-        if (!(members[lane] >> lane & 1)) {
+        if (!(masks[lane] >> lane & 1)) {
             f = vm_check_find(w, KILN_CHECK_WARP, false, insn, VM_NO_INSN, lane, 1);
             if (f)
                 f->message = vm_check_print(check, "%s by lane %u, which is not in its member mask 0x%08x", op_name(in),
-                                            lane, members[lane]);
+                                            lane, masks[lane]);
         } else {
             uint32_t apart = 0;
-            VM_EACH(other, members[lane] & lanes)
-                apart |= (uint32_t)(members[other] != members[lane]) << other;
+            VM_EACH(other, masks[lane] & arrived)
+                apart |= (uint32_t)(masks[other] != masks[lane]) << other;
             if (!apart)
                 continue;
             uint32_t other = (uint32_t)__builtin_ctz(apart);
@@ -213,7 +216,7 @@ static void check_masks(vm_warp *w, const ptx_insn *in, uint32_t insn, const vm_
             if (f)
                 f->message = vm_check_print(
                     check, "%s with member mask 0x%08x by lane %u and 0x%08x by lane %u, which include each other",
-                    op_name(in), members[lane], lane, members[other], other);
+                    op_name(in), masks[lane], lane, masks[other], other);
         }
         if (f)
             f->at.what = op_name(in);
@@ -221,10 +224,12 @@ static void check_masks(vm_warp *w, const ptx_insn *in, uint32_t insn, const vm_
 }
 
 /* A lane may only read from a lane that takes part. */
-static void check_shuffle(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t insn, uint32_t lanes)
+static void check_shuffle(vm_warp *w, const vm_share *share, const vm_meeting *t)
 {
-    const vm_u32 *b = vm_r32(w, i->b), *c = vm_r32(w, i->c), *members = vm_r32(w, (uint32_t)i->imm);
-    VM_EACH(lane, lanes) {
+    const vm_code *i = share->code;
+    const uint32_t insn = (uint32_t)share->frame->function->first_tally + i->insn;
+    const vm_u32 *b = vm_row_of(share->frame, i->b), *c = vm_row_of(share->frame, i->c);
+    VM_EACH(lane, share->lanes) {
         uint32_t bval = b[lane] & 31, cval = c[lane] & 31, seg = c[lane] >> 8 & 31;
         uint32_t most = (lane & seg) | (cval & ~seg & 31), least = lane & seg, j = 0;
         bool inside = false;
@@ -234,40 +239,34 @@ static void check_shuffle(vm_warp *w, const vm_code *i, const ptx_insn *in, uint
         case 2: j = lane ^ bval, inside = j <= most; break;
         default: j = least | (bval & ~seg & 31), inside = j <= most; break;
         }
-        uint32_t part = lanes & members[lane];
+        uint32_t part = t->lanes & t->masks[lane];
         if (!inside || j == lane || part >> (j & 31) & 1)
             continue;
         kiln_check_finding *f = vm_check_find(w, KILN_CHECK_WARP, false, insn, VM_NO_INSN, lane, 1);
         if (!f)
             continue;
-        f->at.what = op_name(in);
-        f->message = vm_check_print(check_of(w), "%s by lane %u reads from lane %u, which %s", op_name(in), lane,
-                                    j & 31,
+        f->at.what = op_name(&share->frame->function->ptx->insns[i->insn]);
+        f->message = vm_check_print(check_of(w), "%s by lane %u reads from lane %u, which %s", f->at.what, lane, j & 31,
                                     w->dead >> (j & 31) & 1 ? "has exited or does not exist" : "does not take part");
     }
 }
 
-void vm_check_met(vm_warp *w, const vm_code *i, uint32_t lanes)
+void vm_check_met(vm_warp *w, const vm_code *i, uint32_t m, const vm_meeting *t)
 {
     const ptx_function *f = w->frame->function->ptx;
     if (i->insn >= f->insn_count)
         return;
-    const ptx_insn *in = &f->insns[i->insn];
-    bool masked = ptx_effect_of(in) == PTX_EFFECT_WARP_BARRIER || ptx_effect_of(in) == PTX_EFFECT_EXCHANGE;
-    if (!masked) { /* mma and similar: all lanes, without a mask */
-        join_lanes(w, lanes);
+    if (!t->masks) { /* mma and similar: all lanes, without a mask */
+        join_lanes(w, t->lanes);
         return;
     }
-    uint32_t slot = in->op == PTX_OP_SHFL                                      ? (uint32_t)i->imm
-                    : i->masked == vm_op_warp_sync || i->masked == vm_op_elect ? i->a
-                                                                               : i->b;
-    const vm_u32 *members = vm_r32(w, slot);
-    uint32_t insn = vm_insn_of(w, i), left = lanes;
-    check_masks(w, in, insn, members, i->masked == vm_op_warp_sync ? lanes & w->mask : lanes);
-    if (in->op == PTX_OP_SHFL)
-        check_shuffle(w, i, in, insn, lanes);
+    const ptx_insn *in = &f->insns[i->insn];
+    uint32_t left = t->lanes;
+    check_masks(w, in, vm_insn_of(w, i), t->masks, m, t->lanes | m);
+    for (uint32_t k = 0; in->op == PTX_OP_SHFL && k < t->count; k++)
+        check_shuffle(w, &t->shares[k], t);
     while (left) { /* each group of lanes with a common mask */
-        uint32_t first = (uint32_t)__builtin_ctz(left), group = (members[first] & lanes) | 1u << first;
+        uint32_t first = (uint32_t)__builtin_ctz(left), group = (t->masks[first] & t->lanes) | 1u << first;
         join_lanes(w, group);
         left &= ~group;
     }

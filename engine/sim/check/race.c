@@ -35,14 +35,24 @@ static const char *why(const vm_look *k, const vm_mark *s)
 
 static void report_race(vm_look *k, const vm_mark *s, bool other_writes, uint32_t lane, uint64_t offset)
 {
+    const bool earlier = !k->shared && !(s->who & VM_PENDING) && s->stamp <= k->check->launch;
     const vm_flight *pending = s->who & VM_PENDING ? vm_flight_at(k->check, s->insn) : NULL;
     bool note = k->write && other_writes && !pending && writes_same(k, lane);
-    kiln_check_finding *f = vm_check_start(k, KILN_CHECK_RACE, note, pending ? pending->insn : s->insn, lane,
-                                           1u << lane);
+    const uint32_t other = pending ? pending->insn : earlier ? VM_NO_INSN : s->insn; /* of this module */
+    kiln_check_finding *f = vm_check_start(k, KILN_CHECK_RACE, note, other, lane, 1u << lane);
     if (!f)
         return;
     f->address += offset;
     f->bytes = k->a->bytes;
+    if (earlier) {
+        f->allocation = vm_check_describe(k, lane);
+        f->message = vm_check_print(k->check,
+                                    "%s at global address 0x%" PRIx64
+                                    " and %s by an earlier launch, in streams that do "
+                                    "not wait for each other, are not ordered, %s",
+                                    f->at.what, f->address, other_writes ? "a write" : "a read", f->allocation);
+        return;
+    }
     f->other.what = pending        ? "asynchronous copy"
                     : other_writes ? (s->who & VM_STRONG_SIDE ? "atomic or ordered write" : "write")
                                    : "read";

@@ -26,6 +26,24 @@ void vm_check_host_reads(vm_device *device, uint64_t address, uint64_t bytes);
 void vm_check_forget(vm_device *device, uint64_t address, uint64_t bytes);             /* counts as never written */
 void vm_check_rows(vm_device *device, uint64_t address, uint64_t row, uint64_t pitch); /* it has rows with padding */
 void vm_check_host_free(vm_device *device, uint64_t address);                          /* an invalid free */
+/* Work of other streams that is not ordered before a launch: accesses with times in (after, until]. */
+typedef struct vm_period {
+    uint32_t after, until;
+} vm_period;
+/* Of all launches from now on; earliest first, and the caller keeps them. */
+void vm_check_concurrent(vm_check *check, const vm_period *spans, size_t count);
+uint32_t vm_check_tick_host(vm_check *check); /* the time; it advances. It begins anew after 2^31 or so */
+/* A copy or a fill by the host that the driver refuses: not all of that memory is there. `what`: "the host's copy". */
+void vm_check_host_bounds(vm_device *device, const char *what, uint64_t address, uint64_t bytes, bool write);
+/* A launch that the driver refuses, which a program sees only if it asks. `why` is kept. */
+void vm_check_host_launch(vm_device *device, const char *kernel, const char *why);
+/* A copy or a fill by the host touches memory, and nothing orders it and what kernels did in that span. */
+void vm_check_host_race(vm_device *device, const char *what, uint64_t address, uint64_t bytes, bool write,
+                        vm_period span);
+/* Nor two of the host's doings, of which one writes. */
+void vm_check_copies_race(vm_device *device, const char *one, const char *other, uint64_t address);
+/* The host has touched pinned memory of a copy for which it has not waited; `written`: by the copy. */
+void vm_check_pinned_race(vm_device *device, uint64_t address, uint64_t bytes, bool written, const char *where);
 /* To be called before the device is destroyed; `all`: also allocations of the host. */
 void vm_check_leaks(vm_device *device, bool all);
 

@@ -30,7 +30,10 @@ struct vm_check {
     const kiln_allocator *mem;
     kiln__arena arena;
     vm_device *device;
-    uint32_t time, launch; /* launch: the time the running one started */
+    uint32_t time, launch;       /* launch: the time the running one started */
+    uint32_t known;              /* what happened up to then is ordered before the launch */
+    const vm_period *concurrent; /* vm_check_concurrent() */
+    size_t concurrent_count;
     vm_found *found;
     size_t found_count;
     uint64_t dropped;
@@ -66,6 +69,12 @@ void vm_check_side_thread(const vm_warp *w, const vm_mark *s, kiln_check_side *s
 kiln_check_finding *vm_check_host(vm_check *check, kiln_check_kind kind, bool note, uint64_t key);
 /* Sets the buffer in or beside which the finding's address lies; the address is in global memory. */
 void vm_check_label(vm_check *check, vm_device *device, kiln_check_finding *f);
+
+/* ---- streams.c ---- */
+/* Sets `known` of a launch that begins. */
+void vm_check_known(vm_check *check);
+/* An access of an earlier launch that is not ordered before this one. */
+bool vm_check_is_concurrent(const vm_check *check, uint32_t stamp);
 
 /* ---- code.c ---- */
 bool vm_check_look(vm_module *module, const kiln_allocator *mem);
@@ -211,11 +220,11 @@ void vm_check_block_start(vm_block *block);
 void vm_check_block_free(vm_block *block);
 /* Before an instruction executes: the lanes that may execute it. The others get poison. */
 uint32_t vm_check_insn(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_check_met(vm_warp *w, const vm_code *i, uint32_t lanes); /* all lanes of a warp operation have arrived */
-void vm_check_open(vm_block *block, uint32_t barrier);           /* it is complete; the paths still wait */
-void vm_check_stuck(vm_block *block);                            /* lanes wait at reconvergence points */
-void vm_check_deadlock(vm_block *block);                         /* no warp will ever continue */
-void vm_check_children(vm_block *block);                         /* the work that it launched has run */
+void vm_check_met(vm_warp *w, const vm_code *i, uint32_t m, const vm_meeting *meeting); /* vm_hooks.met */
+void vm_check_open(vm_block *block, uint32_t barrier); /* it is complete; the paths still wait */
+void vm_check_stuck(vm_block *block);                  /* lanes wait at reconvergence points */
+void vm_check_deadlock(vm_block *block);               /* no warp will ever continue */
+void vm_check_children(vm_block *block);               /* the work that it launched has run */
 void vm_check_outside(vm_warp *w, const vm_code *i, uint32_t lane, int64_t at, uint32_t size, bool linear);
 void vm_check_malloced(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t address);
 vm_shadow *vm_shadow_new(vm_check *check, uint64_t bytes, bool written);

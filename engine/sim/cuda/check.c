@@ -28,6 +28,8 @@ void sim_check_show(sim_context *context, bool leaks)
 {
     if (!context->check || !context->check_shown)
         return;
+    if (context->order)
+        context->order_end(context); /* with what it has found */
     if (leaks && context->sticky == CUDA_SUCCESS)
         vm_check_leaks(context->device, true);
     sim_report(context->check);
@@ -64,6 +66,8 @@ void kiln__sim_check_end(kiln_check_fn report, void *user)
         vm_check_leaks(context->device, false);
         vm_check_attach(context->device, NULL);
         context->check = NULL;
+        if (context->order)
+            context->order_end(context);
     }
     sim_end_work(context, CUDA_SUCCESS); /* the caller's function is called under no lock */
     for (size_t k = 0; check && report && k < vm_check_count(check); k++)

@@ -16,6 +16,8 @@
 #include "cu_image.h"
 #include "sim.h"
 #include "profile.h"
+#include "timeline.h"
+#include "vm_time.h"
 #include "vm_watch.h"
 
 CUresult cuProfilerStart(void); /* from cudaProfiler.h, which some toolkit packages lack */
@@ -128,7 +130,9 @@ struct sim_context {
     struct sim_context *next;      /* list of the contexts from cuCtxCreate */
     struct sim_counting *counting; /* count.c; NULL: launches are not counted */
     struct vm_check *check;        /* check.c; NULL: nothing is checked */
-    bool check_shown;              /* findings go to standard error: requested by the environment */
+    struct sim_order *order;       /* of its streams' work (stream/order.c); NULL until there is checked work */
+    void (*order_end)(sim_context *context); /* frees it */
+    bool check_shown;                        /* findings go to standard error: requested by the environment */
     uint64_t id;
     unsigned flags, attached;    /* attached: by cuCtxAttach, beyond the first use */
     size_t limits[CU_LIMIT_MAX]; /* stored and reported; only those of the heap of malloc() and of pending
@@ -168,6 +172,7 @@ typedef struct sim_stream {
     sim_object object;
     unsigned flags;
     int priority;
+    uint32_t lane;               /* in sim_order; 0: none yet */
     struct sim_capture *capture; /* the capture in which it takes part */
     struct sim_node **tips;      /* what the next captured node will depend on */
     size_t tip_count, tip_capacity;
@@ -178,6 +183,8 @@ typedef struct sim_stream {
     CUsynchronizationPolicy policy;
     CUlaunchMemSyncDomainMap domains;
     CUlaunchMemSyncDomain domain;
+    double device_end; /* of its work so far, in the timeline of a program */
+    unsigned track;    /* its number there; 0: not shown yet */
 } sim_stream;
 /* Memory that host and device share under one pointer. */
 typedef enum sim_sharing { SIM_PINNED, SIM_REGISTERED, SIM_MANAGED } sim_sharing;
@@ -210,9 +217,11 @@ typedef struct sim_event {
     unsigned flags;
     bool recorded;
     uint64_t clock_ns;
-    uint64_t capture; /* in which it was last recorded; 0: none */
-    uint64_t *tips;   /* and the nodes that it marks */
+    double device_time; /* in the timeline of a program */
+    uint64_t capture;   /* in which it was last recorded; 0: none */
+    uint64_t *tips;     /* and the nodes that it marks */
     size_t tip_count, tip_capacity;
+    uint32_t *known; /* sim_order: the work that it marks; NULL: none */
 } sim_event;
 
 /* A new object of `size` bytes in `context`, with a handle; NULL: out of memory. Under the state lock. */
@@ -372,12 +381,41 @@ typedef struct sim_estimate { /* of one launch; all zero: none requested */
     uint64_t blocks, at_once;
     double shared; /* bytes of a block */
 } sim_estimate;
-/* Before and after the launch. `at_once`: vm_time_launch. */
+typedef struct sim_timed { /* of one launch */
+    bool known;
+    double seconds, overhead; /* overhead: of a launch that does nothing; a part of the seconds */
+    const char *bound;
+    vm_time_result result;
+} sim_timed;
+/* Before and after the launch. `at_once`: vm_time_launch. `wanted`: also if the thread has not asked. */
 void sim_estimate_launch(const sim_function *function, uint32_t resident, uint64_t at_once, const vm_launch *launch,
-                         struct vm_watch *watch, sim_estimate *estimate);
-void sim_estimate_ran(sim_context *context, sim_estimate *estimate, bool whole);
+                         bool wanted, struct vm_watch *watch, sim_estimate *estimate);
+void sim_estimate_ran(sim_context *context, sim_estimate *estimate, bool whole, sim_timed *timed);
 void sim_estimate_drop(sim_estimate *estimate);
-void sim_estimate_bytes(uint64_t bytes); /* bytes read and written by a fill or a copy on the device */
+/* A fill or a copy: bytes that go between host and device, or that are read and written on the device. */
+void sim_estimate_bytes(sim_context *context, sim_lane lane, const char *what, uint64_t bytes);
+
+/* ---- the profile of a program: program.c. Under the state lock; nothing happens unless the environment asks ---- */
+
+typedef struct sim_noted { /* a launch, from before it until after it; all zero: not noted */
+    struct sim_row *row;
+    bool estimated; /* this one, not an earlier one of its kind */
+    struct vm_profile *counters;
+} sim_noted;
+bool sim_program_open(void); /* for a new context. False: a variable is wrong, which was printed */
+bool sim_program_on(void);   /* the environment asks */
+/* The stream in which what follows runs, here as below NULL for the legacy one; `waits`: so does the host for copies. */
+void sim_program_stream(const sim_stream *stream, bool waits);
+void sim_program_launch(const sim_function *function, uint32_t resident, const vm_launch *launch,
+                        struct vm_watch *watch, sim_noted *noted);
+void sim_program_ran(sim_context *context, sim_noted *noted, bool whole, const sim_timed *timed);
+void sim_program_moved(sim_context *context, sim_lane lane, const char *what, uint64_t bytes, double seconds);
+/* Events; the host waits for a stream, an event, everything. */
+void sim_program_record(sim_context *context, sim_event *event);
+void sim_program_after(sim_stream *stream, const sim_event *event);
+void sim_program_wait(const sim_stream *stream);
+void sim_program_wait_event(const sim_event *event);
+void sim_program_wait_all(void);
 /* Answers queries of kernels; `user` is the profile (vm_limits). */
 bool sim_kernel_attribute(const void *profile, int attribute, int *value);
 /* How many blocks of `threads` threads fit on a multiprocessor. */

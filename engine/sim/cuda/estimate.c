@@ -1,6 +1,6 @@
-/* estimate.c - estimates (sim.h): while a thread has them switched on, a few blocks of its launches are traced, and the
- * estimated times on the profile's device are summed. See
- * engine/sim/model/ESTIMATE.md. */
+/* estimate.c - estimates of launches: a few blocks are traced, and replayed on the profile's device. While a thread has
+ * them switched on (sim.h), the times of its launches are summed; the profile of a program (program.c) asks for those of
+ * single launches. See engine/sim/model/ESTIMATE.md. */
 #include <math.h>
 #include <string.h>
 
@@ -49,11 +49,11 @@ static void choose_blocks(struct vm_trace *trace, uint64_t blocks, uint64_t sms,
 }
 
 void sim_estimate_launch(const sim_function *function, uint32_t resident, uint64_t at_once, const vm_launch *launch,
-                         struct vm_watch *watch, sim_estimate *estimate)
+                         bool wanted, struct vm_watch *watch, sim_estimate *estimate)
 {
     const sim_model *model = sim_current_profile()->model;
     *estimate = (sim_estimate){0};
-    if (!mine.active || !model)
+    if ((!mine.active && !wanted) || !model)
         return;
     uint64_t threads = (uint64_t)launch->block[0] * launch->block[1] * launch->block[2];
     uint64_t blocks = (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2], sms = (uint64_t)model->sm_count;
@@ -74,7 +74,7 @@ void sim_estimate_launch(const sim_function *function, uint32_t resident, uint64
     estimate->trace->limit = limit > WARP_LEAST ? limit : WARP_LEAST;
     estimate->trace->launch = launch;
     vm_cost_trace(estimate->cost, estimate->trace);
-    estimate->trace->only = mine.sampled && !launch->cooperative;
+    estimate->trace->only = mine.active && mine.sampled && !launch->cooperative;
     estimate->resident = resident;
     estimate->blocks = blocks;
     estimate->at_once = at_once;
@@ -84,8 +84,9 @@ void sim_estimate_launch(const sim_function *function, uint32_t resident, uint64
     watch->trace = estimate->trace;
 }
 
-void sim_estimate_ran(sim_context *context, sim_estimate *estimate, bool whole)
+void sim_estimate_ran(sim_context *context, sim_estimate *estimate, bool whole, sim_timed *timed)
 {
+    *timed = (sim_timed){0};
     if (!estimate->trace)
         return;
     const sim_model *model = sim_current_profile()->model;
@@ -100,11 +101,15 @@ void sim_estimate_ran(sim_context *context, sim_estimate *estimate, bool whole)
                              .resident = estimate->resident,
                              .at_once = estimate->at_once,
                              .shared_bytes = estimate->shared};
-    vm_time_result result = {0};
-    if (!failed && vm_time_estimate(sim_memory(), &launch, &result))
-        mine.seconds += model->launch * 1e-6 + result.clocks / model->clock;
-    else
+    timed->known = !failed && vm_time_estimate(sim_memory(), &launch, &timed->result);
+    if (timed->known) {
+        timed->overhead = model->launch * 1e-6;
+        timed->seconds = timed->overhead + timed->result.clocks / model->clock;
+        timed->bound = vm_time_bound(&timed->result, timed->overhead * model->clock);
+        mine.seconds += timed->seconds;
+    } else {
         mine.failed++;
+    }
     mine.launches++;
     sim_estimate_drop(estimate);
 }
@@ -117,11 +122,18 @@ void sim_estimate_drop(sim_estimate *estimate)
 }
 
 /* The time of fills and copies depends only on their bytes. */
-void sim_estimate_bytes(uint64_t bytes)
+void sim_estimate_bytes(sim_context *context, sim_lane lane, const char *what, uint64_t bytes)
 {
     const sim_model *model = sim_current_profile()->model;
-    if (!mine.active || !model)
-        return;
-    mine.seconds += model->launch * 1e-6 + (double)bytes / (model->dram_rate * 1e9 * model->dram_share);
-    mine.launches++;
+    double seconds = -1;
+    if (model) {
+        const bool host = lane == SIM_LANE_TO_DEVICE || lane == SIM_LANE_FROM_DEVICE;
+        const double rate = host ? model->host_rate * model->host_share : model->dram_rate * model->dram_share;
+        seconds = model->launch * 1e-6 + (double)bytes / (rate * 1e9);
+    }
+    if (mine.active && model && lane == SIM_LANE_ON_DEVICE) {
+        mine.seconds += seconds;
+        mine.launches++;
+    }
+    sim_program_moved(context, lane, what, bytes, seconds);
 }

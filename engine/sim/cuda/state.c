@@ -454,7 +454,7 @@ static CUresult context_open(sim_context *made, uint64_t handle, unsigned flags)
     uint64_t optin = (uint64_t)sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
     uint64_t memory, threads, steps;
     if (!sim_device_memory(profile, &memory) || !sim_environment("KILN_SIM_THREADS", &threads) ||
-        !sim_environment("KILN_SIM_STEPS", &steps) || !right_isa())
+        !sim_environment("KILN_SIM_STEPS", &steps) || !right_isa() || !sim_program_open())
         return CUDA_ERROR_INVALID_VALUE;
     vm_limits limits = {
         .memory = memory,
@@ -512,6 +512,8 @@ static void context_close(sim_context *context)
             sim_object_free(context, object);
         object = context->objects;
     }
+    if (context->order)
+        context->order_end(context);
     vm_device_free(context->device);
     vm_check_free(context->check);
     *context = (sim_context){0};

@@ -140,6 +140,11 @@ static uint32_t symbol_source(vm_decoder *d, uint32_t index, uint64_t offset, un
     return vm_constant_slot(d, address + offset, bytes);
 }
 
+uint8_t vm_sreg_flags(const ptx_operand *o, unsigned bytes)
+{
+    return bytes == 8 ? VM_REG64 : ptx_type_bytes((ptx_type)o->type) == 2 ? VM_REG16 : 0;
+}
+
 uint32_t vm_source(vm_decoder *d, const ptx_operand *o, unsigned bytes)
 {
     switch (o->kind) {
@@ -158,7 +163,7 @@ uint32_t vm_source(vm_decoder *d, const ptx_operand *o, unsigned bytes)
         vm_code *i = vm_step_op(d, vm_op_special);
         uint32_t temp = vm_temp(d);
         i->b = o->index;
-        i->flags = bytes == 8 ? VM_REG64 : 0;
+        i->flags = vm_sreg_flags(o, bytes);
         return i->d = temp;
     }
     case PTX_OPERAND_SYMBOL: return symbol_source(d, o->index, o->imm, bytes);

@@ -224,7 +224,7 @@ void vm_decode_mov(vm_decoder *d)
         uint32_t dest = vm_dest(d, to, bytes);
         vm_code *i = vm_emit_op(d, vm_op_special);
         i->d = dest, i->b = from->index;
-        i->flags = bytes == 8 ? VM_REG64 : 0;
+        i->flags = vm_sreg_flags(from, bytes);
         return;
     }
     uint32_t a = vm_source(d, from, bytes), dest = vm_dest(d, to, bytes);

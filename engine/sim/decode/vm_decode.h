@@ -48,6 +48,7 @@ vm_code *vm_guarded_step_op(vm_decoder *d, vm_handler h);
 void vm_decode_fail(vm_decoder *d, const char *what);
 
 /* Slots. bytes: 4 (all types up to 32 bits), 8 or 16. */
+uint8_t vm_sreg_flags(const ptx_operand *o, unsigned bytes); /* of vm_op_special, for a container of that width */
 uint32_t vm_source(vm_decoder *d, const ptx_operand *o, unsigned bytes);
 uint32_t vm_dest(vm_decoder *d, const ptx_operand *o, unsigned bytes);
 uint32_t vm_constant_slot(vm_decoder *d, uint64_t value, unsigned bytes);

@@ -1,5 +1,5 @@
 /* profile.c - reads device profiles: the text of a .profile file becomes a simulated device. Lines are `key: value`;
- * `#` begins a comment. Every figure is required, once, within its bounds. */
+ * `#` begins a comment. Every figure is required, once, within its bounds, but for those that have a usual value. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -31,14 +31,17 @@ typedef enum told {
 
 typedef struct figure {
     const char *key;
-    double least, most;
+    double least, most, usual; /* usual: 0: it is required */
 } figure;
 static const figure figures[] = {
-#define SIM_X(key, least, most) {#key, least, most},
+#define SIM_X(key, least, most) {#key, least, most, 0},
     TOLD(SIM_X)
 #undef SIM_X
-#define SIM_X(member, key, least, most) {key, least, most},
+#define SIM_X(member, key, least, most) {key, least, most, 0},
         SIM_MODEL_MAP(SIM_X)
+#undef SIM_X
+#define SIM_X(member, key, least, most, usual) {key, least, most, usual},
+            SIM_LINK_MAP(SIM_X)
 #undef SIM_X
 };
 
@@ -164,6 +167,10 @@ static void read_text(reader *r, const char *text, size_t length)
     for (size_t k = 0; k < KILN__COUNT(figures); k++) {
         if (r->set[k])
             continue;
+        if (figures[k].usual > 0) {
+            r->values[k] = figures[k].usual;
+            continue;
+        }
         if (missing++ == 0)
             complain(r, "missing:");
         kiln__text_printf(r->log, " %s", figures[k].key);
@@ -199,6 +206,9 @@ static void tell(sim_profile_data *data, const reader *r)
     const double *from = v + TOLD_COUNT;
 #define SIM_X(member, key, least, most) m->member = *from++;
     SIM_MODEL_MAP(SIM_X)
+#undef SIM_X
+#define SIM_X(member, key, least, most, usual) m->member = *from++;
+    SIM_LINK_MAP(SIM_X)
 #undef SIM_X
     m->clock = v[TOLD_clock_mhz] * 1e6;
     m->l2_size = v[TOLD_l2_cache_bytes];

@@ -67,9 +67,9 @@ struct replay {
     double code_free;
     vm_footprint *footprint;
     uint64_t issued, traffic_l2, traffic_dram;
-    double tensor_busy;   /* clocks of all tensor cores */
-    uint32_t first_round; /* the clock at which as many blocks as slots were done */
-    uint32_t done;        /* blocks */
+    double unit_busy[VM_UNITS], shared_busy; /* clocks, of all schedulers */
+    uint32_t first_round;                    /* the clock at which as many blocks as slots were done */
+    uint32_t done;                           /* blocks */
     uint32_t finished, half_time;
     uint64_t half; /* instructions after which half_time is taken */
     bool cold;
@@ -108,6 +108,7 @@ static double from_l2(replay *r, uint32_t line, uint32_t sectors, double now, bo
 static double through_unit(replay *r, double now, double clocks)
 {
     r->memory_free = (r->memory_free > now ? r->memory_free : now) + clocks;
+    r->shared_busy += clocks;
     return r->memory_free;
 }
 
@@ -167,6 +168,7 @@ static uint32_t waited(const warp *w, const vm_cost_insn *c)
 static double through_engine(replay *r, double now, double bytes)
 {
     r->engine_free = (r->engine_free > now ? r->engine_free : now) + bytes / r->model->shared_bytes;
+    r->shared_busy += bytes / r->model->shared_bytes;
     return r->engine_free;
 }
 
@@ -175,7 +177,7 @@ static uint32_t issue_product(replay *r, warp *w, unsigned s, const vm_cost_insn
 {
     double *pipe = &r->unit_free[s][VM_UNIT_TENSOR], read = through_engine(r, now, c->operands);
     *pipe = fmax((*pipe > now ? *pipe : now) + c->busy, read);
-    r->tensor_busy += c->busy;
+    r->unit_busy[VM_UNIT_TENSOR] += c->busy;
     uint32_t done = later(*pipe + c->latency);
     start_work(&w->queues[VM_QUEUE_PRODUCTS], done);
     return done;
@@ -477,7 +479,7 @@ static void issue(replay *r, warp *w, unsigned s, uint32_t now)
     if (c->unit != VM_UNIT_NONE) { /* tensor cores are free within a clock: the next instruction comes at its end */
         double *free = &r->unit_free[s][c->unit], least = c->unit == VM_UNIT_TENSOR ? now - 1.0 : now;
         *free = (*free > least ? *free : now) + c->busy;
-        r->tensor_busy += c->unit == VM_UNIT_TENSOR ? c->busy : 0;
+        r->unit_busy[c->unit] += c->busy;
     }
     r->issued += c->issue;
     if (r->issued >= r->half && r->half_time == 0)
@@ -712,7 +714,9 @@ static double replay_blocks(const kiln_allocator *mem, const vm_time_launch *lau
             *rate = (double)(r.finished - r.first_round) / (blocks - places);
         result->replayed += r.issued;
         result->issue = (double)r.issued / r.schedulers / (clocks > 0 ? clocks : 1);
-        result->tensor = r.tensor_busy / r.schedulers / (clocks > 0 ? clocks : 1);
+        for (unsigned unit = 0; unit < VM_UNITS; unit++)
+            result->unit[unit] = r.unit_busy[unit] / r.schedulers / (clocks > 0 ? clocks : 1);
+        result->shared = r.shared_busy / (clocks > 0 ? clocks : 1);
         result->l2_bytes = (double)r.traffic_l2;
         result->l2 = (double)r.traffic_l2 / r.l2_bytes / (clocks > 0 ? clocks : 1);
         result->dram = (double)r.traffic_dram / r.dram_bytes / (clocks > 0 ? clocks : 1);
@@ -762,5 +766,7 @@ bool vm_time_estimate(const kiln_allocator *mem, const vm_time_launch *launch, v
     if (!estimate(mem, launch, result))
         return false;
     result->clocks = result->hottest > result->clocks ? result->hottest : result->clocks;
+    result->starting = launch->model->block_clocks * (double)launch->block_count /
+                       (result->clocks > 0 ? result->clocks : 1);
     return true;
 }

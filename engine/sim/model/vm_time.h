@@ -19,7 +19,9 @@ typedef struct vm_time_launch {
 typedef struct vm_time_result {
     double clocks; /* of the whole launch, without its overhead */
     /* shares of an SM's time, as an explanation */
-    double issue, tensor, l2, dram;
+    double issue, unit[VM_UNITS], l2, dram;
+    double shared;     /* of the path to shared memory and the L1 */
+    double starting;   /* of the device's, while it starts blocks */
     double l2_bytes;   /* that the SM had from the L2 or wrote there */
     double hottest;    /* clocks of the atomics at one address */
     uint64_t replayed; /* instructions */
@@ -27,4 +29,7 @@ typedef struct vm_time_result {
 
 /* False: out of memory. */
 bool vm_time_estimate(const kiln_allocator *mem, const vm_time_launch *launch, vm_time_result *result);
+/* What bounds the launch, in a few words ("memory", "fp32 units"); its overhead is `overhead` clocks beyond `clocks`. A
+ * static text. */
+const char *vm_time_bound(const vm_time_result *result, double overhead);
 #endif

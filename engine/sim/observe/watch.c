@@ -228,15 +228,24 @@ static uint32_t show(vm_warp *w, const vm_code *i, uint32_t m)
     return m;
 }
 
-static void unseen(vm_warp *w, const vm_code *i, uint32_t m)
+static void unseen(vm_warp *w, const vm_code *i, uint32_t lanes, bool all)
 {
     if (w->runner->tally) {
         vm_tally *tally = tally_of(w, i);
-        tally->executed--;
-        tally->lanes -= (uint32_t)__builtin_popcount(m);
+        tally->executed -= all;
+        tally->lanes -= (uint32_t)__builtin_popcount(lanes);
     }
-    if (w->block->trace)
+    if (w->block->trace && all)
         vm_trace_unseen(w, i);
+}
+
+static void late(vm_warp *w, const vm_share *share, bool more)
+{
+    if (!w->runner->tally)
+        return;
+    vm_tally *tally = &w->runner->tally[share->frame->function->first_tally + share->code->insn];
+    tally->executed += more;
+    tally->lanes += (uint32_t)__builtin_popcount(share->lanes);
 }
 
 /* ---- the hooks ---- */
@@ -347,9 +356,9 @@ static void children(vm_block *block)
         checks->children(block);
 }
 
-static void met(vm_warp *w, const vm_code *i, uint32_t lanes)
+static void met(vm_warp *w, const vm_code *i, uint32_t m, const vm_meeting *meeting)
 {
-    w->runner->run->launch->watch->checks->met(w, i, lanes);
+    w->runner->run->launch->watch->checks->met(w, i, m, meeting);
 }
 static void outside(vm_warp *w, const vm_code *i, uint32_t lane, int64_t at, uint32_t size, bool linear)
 {
@@ -381,6 +390,7 @@ const struct vm_hooks vm_watch_hooks = {
     .slice = slice,
     .insn = show,
     .unseen = unseen,
+    .late = late,
     .met = met,
     .outside = outside,
     .malloced = malloced,

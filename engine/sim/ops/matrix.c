@@ -82,7 +82,7 @@ void vm_op_ldmatrix(vm_warp *w, const vm_code *i, uint32_t m)
     bool tall = i->c & BYTES && i->c & TRANSPOSED; /* m16n16: sixteen rows and two registers a matrix */
     unsigned rows_each = tall ? 16 : 8, rows = rows_each * i->count;
     unsigned char tile[32][16];
-    uint32_t have = vm_gather(w, i, m, VM_ALL);
+    uint32_t have = vm_gather(w, i, m);
     if (!have)
         return;
     for (uint32_t lane = 0; lane < rows; lane++) {
@@ -119,7 +119,7 @@ void vm_op_stmatrix(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const uint32_t *slots = i->extra;
     bool bytes = i->c & BYTES; /* m16n8: sixteen bytes a row of the transposed matrix, one register a matrix */
-    uint32_t have = vm_gather(w, i, m, VM_ALL);
+    uint32_t have = vm_gather(w, i, m);
     if (!have)
         return;
     for (unsigned row = 0; row < 8u * i->count; row++) {
@@ -141,7 +141,7 @@ void vm_op_stmatrix(vm_warp *w, const vm_code *i, uint32_t m)
 
 void vm_op_movmatrix(vm_warp *w, const vm_code *i, uint32_t m)
 {
-    uint32_t have = vm_gather(w, i, m, VM_ALL), from[VM_LANES];
+    uint32_t have = vm_gather(w, i, m), from[VM_LANES];
     if (!have)
         return;
     memcpy(from, vm_r32(w, i->a), sizeof from);
@@ -202,16 +202,88 @@ uint64_t vm_tile_address(const vm_tile *t, unsigned r, unsigned s, uint32_t lane
     return t->narrow ? (uint32_t)at : at;
 }
 
+/* Host memory of [low, high), if all of it is the block's shared memory or one allocation; else NULL, without a fault. */
+static unsigned char *reach_all(vm_warp *w, const vm_code *i, uint64_t low, uint64_t high)
+{
+    const vm_run_state *run = w->runner->run;
+    uint32_t space = i->space;
+    if (space == PTX_SPACE_GENERIC && low >= VM_GLOBAL_BASE)
+        space = PTX_SPACE_GLOBAL;
+    else if (space == PTX_SPACE_GENERIC && low - VM_SHARED_BASE < VM_SHARED_WINDOW)
+        space = PTX_SPACE_SHARED, low -= VM_SHARED_BASE, high -= VM_SHARED_BASE;
+    if (space == PTX_SPACE_SHARED)
+        return low >= run->shared_low && high <= run->shared_reach ? w->block->shared + low : NULL;
+    const vm_span *c = &w->runner->cache[i->e];
+    if (space != PTX_SPACE_GLOBAL || ((low < c->base || high > c->end) && !vm_refill(w, i, low, high)))
+        return NULL;
+    return c->host + (low - c->base);
+}
+
+/* The elements of a register: `count` of `bytes` each, `step` bytes apart; inlined, so that the sizes are constants. */
+VM_RACY static inline __attribute__((always_inline)) void move_lanes(unsigned char *p, const uint64_t *lane,
+                                                                     unsigned char *reg, unsigned bytes, unsigned count,
+                                                                     uint64_t step, bool write)
+{
+    for (uint32_t l = 0; l < VM_LANES; l++)
+        for (unsigned s = 0; s < count; s++) {
+            unsigned char *at = p + lane[l] + s * step, *own = reg + (l * count + s) * bytes;
+            memcpy(write ? at : own, write ? own : at, bytes);
+        }
+}
+
+/* Moves the fragment in one piece, where all its elements are aligned and in one memory. False: they may not be. The
+ * places are those of place(): each is the sum of what the register, the lane's row and the lane's column add. */
+VM_RACY static bool move_whole(vm_warp *w, const vm_code *i, const vm_tile *t, bool write)
+{
+    enum { STRIDE_MOST = 1 << 20 };
+    const vm_fragment *f = &((const vm_matrix *)i->extra)->d;
+    const uint64_t y = t->across ? 1 : t->stride, x = t->across ? t->stride : 1, bytes = t->bytes, per = t->per;
+    const uint64_t next = t->which == 'b' ? y : x; /* to the next element of a register, */
+    const uint64_t by_four = t->which == 'b' ? x : y, by_one = next * (t->which == 'c' ? 2 : per); /* lane / 4, % 4 */
+    uint64_t from[VM_FRAGMENT], least = UINT64_MAX, most = 0, lane[VM_LANES];
+    if (t->stride > STRIDE_MOST || t->base % bytes || bytes * per < 4)
+        return false;
+    for (unsigned r = 0; r < f->count; r++) {
+        unsigned row, column;
+        place(&t->scaled, t->which, t->per, r % f->used, 0, &row, &column);
+        from[r] = row * y + column * x;
+        least = from[r] < least ? from[r] : least;
+        most = from[r] > most ? from[r] : most;
+    }
+    most += 7 * by_four + 3 * by_one + (per - 1) * next + 1;
+    if (t->base + most * bytes > (t->narrow ? UINT32_MAX : UINT64_MAX >> 1))
+        return false;
+    unsigned char *host = reach_all(w, i, t->base + least * bytes, t->base + most * bytes);
+    if (!host)
+        return false;
+    for (uint32_t l = 0; l < VM_LANES; l++)
+        lane[l] = (l / 4 * by_four + l % 4 * by_one) * bytes;
+    for (unsigned r = 0; r < f->count; r++) {
+        unsigned char *p = host + (from[r] - least) * bytes, *reg = vm_at(w, f->slots[r]);
+        if (bytes == 8)
+            move_lanes(p, lane, reg, 8, 1, 0, write);
+        else if (bytes == 4 || next == 1)
+            move_lanes(p, lane, reg, 4, 1, 0, write);
+        else if (bytes == 2)
+            move_lanes(p, lane, reg, 2, 2, next * 2, write);
+        else
+            move_lanes(p, lane, reg, 1, 4, next, write);
+    }
+    return true;
+}
+
 /* extra: the matrix, of which fragment d is moved; a, imm: its address; b: slot of the stride, 0: as wide as it is;
  * count: 'a' 'b' 'c'; c: 1 by columns. */
 static void wmma_move(vm_warp *w, const vm_code *i, uint32_t m, bool write)
 {
     const vm_matrix *x = i->extra;
     const vm_fragment *f = &x->d;
-    uint32_t have = vm_gather(w, i, m, VM_ALL);
+    uint32_t have = vm_gather(w, i, m);
     if (!have)
         return;
     const vm_tile t = vm_tile_of(w, i, (uint32_t)__builtin_ctz(have));
+    if (have == VM_ALL && move_whole(w, i, &t, write))
+        return;
     const unsigned bits = t.bits, bytes = t.bytes, per = t.per;
     for (unsigned r = 0; r < f->count; r++) {
         VM_EACH(l, have) {

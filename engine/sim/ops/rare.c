@@ -199,7 +199,7 @@ void vm_op_special(vm_warp *w, const vm_code *i, uint32_t m)
         if (i->flags & VM_REG64)
             vm_r64(w, i->d)[lane] = value;
         else
-            vm_r32(w, i->d)[lane] = (uint32_t)value;
+            vm_r32(w, i->d)[lane] = i->flags & VM_REG16 ? (uint16_t)value : (uint32_t)value;
     }
 }
 

@@ -216,6 +216,15 @@ bool ptx_match_value(ptx_parser *p, const ptx_raw *raw, ptx_type type, ptx_opera
     return true;
 }
 
+/* The indices and sizes of threads and blocks had 16 bits before PTX 2.0, and the grid's number 32 before 3.0. Their
+ * lower bits can still be read so. */
+static bool ptx_sreg_fits(const ptx_binding *binding, ptx_type type)
+{
+    unsigned bytes = ptx_type_bytes(type), own = ptx_type_bytes((ptx_type)binding->type);
+    bool grid = binding->index == PTX_SREG_GRIDID, index = binding->index <= PTX_SREG_NCTAID_Z;
+    return !is_real(type) && (bytes == own || (bytes == 2 && (grid || index)) || (bytes == 4 && grid));
+}
+
 static bool ptx_match_source(ptx_parser *p, ptx_op op, const ptx_raw *raw, ptx_type type, bool relaxed,
                              ptx_operand *operand)
 {
@@ -228,7 +237,7 @@ static bool ptx_match_source(ptx_parser *p, ptx_op op, const ptx_raw *raw, ptx_t
         return false;
     if (binding->kind != PTX_BIND_SREG)
         return ptx_match_reg(p, raw, type, relaxed, operand);
-    if (raw->offset || ptx_type_bytes((ptx_type)binding->type) != ptx_type_bytes(type) || is_real(type))
+    if (raw->offset || !ptx_sreg_fits(binding, type))
         return ptx_mismatch(p, "special register '%s' does not fit a .%s operand", raw->name->text,
                             ptx_type_name(type));
     if (op != PTX_OP_MOV && op != PTX_OP_CVT)

@@ -81,7 +81,10 @@ void sim_op_free(sim_context *context, sim_op *op);
 /* Puts `op` into the stream: runs it, or captures it, then the graph takes ownership of its memory. Under both locks;
  * *context is NULL afterwards if it ended while a host function was running. */
 CUresult sim_submit(sim_context **context, CUstream stream, sim_op *op, sim_node **captured);
-CUresult sim_op_run(sim_context **context, const sim_op *op);
+CUresult sim_op_run(sim_context **context, CUstream stream, const sim_op *op);
+
+/* The stream for the profile of a program (program.c): NULL also if nobody asks for one. */
+sim_stream *sim_stream_noted(sim_context *context, CUstream stream);
 
 /* The parts of it, in the files for each kind. */
 CUresult sim_kernel_make(sim_context *context, const CUDA_KERNEL_NODE_PARAMS *what, sim_op *op);
@@ -92,6 +95,8 @@ CUresult sim_cluster_of(const sim_function *function, const unsigned grid[3], un
 uint64_t sim_resident_clusters(uint64_t per_sm, uint64_t size);
 CUresult sim_copy_check(sim_context *context, const sim_op *op);
 CUresult sim_copy_run(sim_context *context, const sim_op *op);
+/* Whether the host counts as waiting for the copy: in the legacy stream, and of host memory that is not shared. */
+bool sim_copy_waits(const sim_context *context, CUstream stream, const sim_op *op);
 CUresult sim_fill_check(sim_context *context, const CUDA_MEMSET_NODE_PARAMS_v2 *what);
 CUresult sim_fill_run(sim_context *context, const CUDA_MEMSET_NODE_PARAMS_v2 *what);
 CUresult sim_memops_check(sim_context *context, const CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 *what);
@@ -137,4 +142,27 @@ CUresult sim_capture_record(sim_context *context, sim_stream *stream, sim_event 
 CUresult sim_capture_wait_event(sim_context *context, CUstream stream, const sim_event *event);
 CUresult sim_capture_look_event(sim_context *context, const sim_event *event); /* cuEventQuery and cuEventSynchronize */
 void sim_capture_leave(sim_context *context, sim_stream *stream);
+
+/* ---- the order of streams ---- */
+
+/* Which work of a checked context is ordered before which (order.c). Without checks these do nothing. Under both locks, but
+ * sim_order_waited() and the like need the state lock alone. */
+typedef struct sim_order sim_order;
+void sim_order_begin(sim_context *context, CUstream stream); /* work that is put into the stream runs now */
+/* It touches memory as `what` says: "the host's copy". Not to be kept. */
+void sim_order_touch(sim_context *context, const char *what, uint64_t address, uint64_t bytes, bool write);
+void sim_order_end(sim_context *context);
+void sim_order_guard(sim_context *context); /* what it has copied asynchronously, from now on (pinned.c) */
+/* The host has waited for the stream, for all, for what the event marks. */
+void sim_order_waited(sim_context *context, CUstream stream);
+void sim_order_waited_all(sim_context *context);
+void sim_order_waited_event(sim_context *context, const sim_event *event);
+/* The event marks the stream's work. NULL: all work. */
+void sim_order_record(sim_context *context, const CUstream *stream, sim_event *event);
+/* The stream waits for what the event marks. NULL: for all. */
+void sim_order_stream_waits(sim_context *context, CUstream stream, const sim_event *event);
+/* Protects whole pages; `reads`: against writes alone. -1: it cannot. Under the state lock. */
+int sim_guard_set(uint64_t address, uint64_t bytes, bool reads);
+/* Opens them again. True: the host has touched them, and `where` says from where, or "". */
+bool sim_guard_clear(int number, char *where, size_t room);
 #endif

@@ -186,14 +186,14 @@ static void lose_memory(sim_context *context, CUgraphNodeType type)
     context->sticky = CUDA_ERROR_ILLEGAL_ADDRESS;
 }
 
-static CUresult run_steps(sim_context **context, const sim_exec *exec)
+static CUresult run_steps(sim_context **context, CUstream stream, const sim_exec *exec)
 {
     for (size_t i = 0; i < exec->step_count; i++) {
         const sim_node *node = exec->steps[i];
         CUgraphNodeType type = node->op.what.type;
         if (node->disabled)
             continue;
-        CUresult result = sim_op_run(context, &node->op);
+        CUresult result = sim_op_run(context, stream, &node->op);
         if (!*context) /* the graph ended with it */
             return result;
         if (result == CUDA_ERROR_INVALID_VALUE &&
@@ -238,8 +238,11 @@ CUresult sim_cuGraphLaunch(CUgraphExec handle, CUstream stream)
     if (result != CUDA_SUCCESS)
         return sim_end_work(context, result);
     exec->busy = true;
-    result = run_steps(&context, exec);
+    sim_order_begin(context, stream);
+    result = run_steps(&context, stream, exec);
     if (context) {
+        sim_order_end(context);
+        sim_order_guard(context);
         exec->busy = false;
         if (exec->doomed)
             exec_close(context, exec);

@@ -85,6 +85,8 @@ static CUresult begin_shared(const void *pointer, sim_sharing sharing, CUresult 
     if (!*host || (*host)->pointer != pointer || (*host)->sharing != sharing)
         return sim_end_work(*context, *host ? CUDA_ERROR_INVALID_VALUE : unknown);
     result = sim_forbid(*context);
+    if (result == CUDA_SUCCESS)
+        sim_order_waited_all(*context);
     return result == CUDA_SUCCESS ? CUDA_SUCCESS : sim_end_work(*context, result);
 }
 

@@ -143,8 +143,11 @@ static CUresult run(sim_context *context, const sim_function *function, const sh
     uint64_t threads = (uint64_t)launch->block[0] * launch->block[1] * launch->block[2];
     const uint32_t resident = (uint32_t)sim_blocks_per_sm(function, threads, launch->shared);
     const uint64_t size = (uint64_t)what.cluster[0] * what.cluster[1] * what.cluster[2];
-    sim_estimate_launch(function, resident, size > 1 ? size * sim_resident_clusters(resident, size) : 0, &what, &watch,
-                        &estimate);
+    sim_noted noted;
+    sim_timed timed;
+    sim_program_launch(function, resident, &what, &watch, &noted);
+    sim_estimate_launch(function, resident, size > 1 ? size * sim_resident_clusters(resident, size) : 0, &what,
+                        noted.estimated, &watch, &estimate);
     what.watch = watch.profile || watch.trace || watch.checks ? &watch : NULL;
     what.hooks = what.watch ? &vm_watch_hooks : NULL;
     vm_counters counters = {0};
@@ -153,7 +156,8 @@ static CUresult run(sim_context *context, const sim_function *function, const sh
     sim_pause(); /* `work` stays held, so nothing that the kernel uses can be freed */
     vm_fault_kind kind = vm_run(context->device, &what, &counters, &fault);
     sim_resume();
-    sim_estimate_ran(context, &estimate, kind == VM_OK);
+    sim_estimate_ran(context, &estimate, kind == VM_OK, &timed);
+    sim_program_ran(context, &noted, kind == VM_OK, &timed);
     sim_count_ran(context, function, &counters);
     sim_count_work(kiln__now_ns() - start, counters.warp_instructions);
     if (kind == VM_OK)
@@ -242,14 +246,34 @@ CUresult sim_kernel_run(sim_context *context, const sim_op *op)
                : result;
 }
 
+/* The checks say why a launch was refused: a program with <<<>>> may never ask. */
+static void note_refused(sim_context *context, CUfunction handle, const shape *launch, CUresult why)
+{
+    const sim_function *function = context->check ? sim_object_find(context, handle, SIM_FUNCTION) : NULL;
+    if (!function)
+        return;
+    char text[256];
+    const char *name = NULL;
+    sim_cuGetErrorName(why, &name);
+    snprintf(
+        text, sizeof text,
+        "%s, grid (%u,%u,%u), block (%u,%u,%u), %u bytes of dynamic shared memory; the kernel may have up to %u threads "
+        "in a block and %d bytes",
+        name ? name : "an error", launch->grid[0], launch->grid[1], launch->grid[2], launch->block[0], launch->block[1],
+        launch->block[2], launch->shared, (unsigned)function->resources.max_threads, function->dynamic_limit);
+    vm_check_host_launch(context->device, vm_module_ptx(function->module->vm)->functions[function->kernel].name, text);
+}
+
 static CUresult launch_kernel(CUfunction handle, const shape *launch, CUstream stream, void **arguments, void **extra)
 {
     sim_context *context;
     CUresult result = sim_begin_work(&context);
     if (result != CUDA_SUCCESS)
         return result;
-    if (!sim_stream_known(context, stream))
+    if (!sim_stream_known(context, stream)) {
+        note_refused(context, handle, launch, CUDA_ERROR_INVALID_HANDLE);
         return sim_end_work(context, CUDA_ERROR_INVALID_HANDLE);
+    }
     CUDA_KERNEL_NODE_PARAMS what = {.func = handle,
                                     .gridDimX = launch->grid[0],
                                     .gridDimY = launch->grid[1],
@@ -265,6 +289,8 @@ static CUresult launch_kernel(CUfunction handle, const shape *launch, CUstream s
     result = sim_kernel_make(context, &what, &op);
     if (result == CUDA_SUCCESS)
         result = sim_submit(&context, stream, &op, NULL);
+    else if (result != CUDA_ERROR_OUT_OF_MEMORY)
+        note_refused(context, handle, launch, result);
     kiln__free(sim_memory(), op.owned);
     return sim_end_work(context, result);
 }

@@ -66,6 +66,8 @@ CUresult sim_cuMemFree(CUdeviceptr pointer)
         vm_check_host_free(context->device, pointer);
         result = CUDA_ERROR_INVALID_VALUE;
     }
+    if (result == CUDA_SUCCESS)
+        sim_order_waited_all(context);
     return sim_end_work(context, result);
 }
 
@@ -180,19 +182,24 @@ CUresult sim_fill_run(sim_context *context, const CUDA_MEMSET_NODE_PARAMS_v2 *to
     size_t bytes, size = to->elementSize, row = to->width * size;
     if (to->width == 0 || to->height == 0)
         return CUDA_SUCCESS;
-    unsigned char *target = fill_extent(to, &bytes) ? vm_pointer(context->device, to->dst, bytes) : NULL;
-    if (!target)
+    if (!fill_extent(to, &bytes))
         return CUDA_ERROR_INVALID_VALUE;
+    unsigned char *target = vm_pointer(context->device, to->dst, bytes);
+    if (!target) {
+        vm_check_host_bounds(context->device, "the host's fill", to->dst, bytes, true);
+        return CUDA_ERROR_INVALID_VALUE;
+    }
     uint32_t value = to->value;
     for (size_t y = 0; y < to->height; y++) {
         unsigned char *line = target + y * (to->height > 1 ? to->pitch : 0);
+        sim_order_touch(context, "the host's fill", to->dst + (uint64_t)(line - target), row, true);
         if (size == 1)
             memset(line, (int)(value & 0xff), row);
         else
             for (size_t i = 0; i < row; i += size)
                 memcpy(line + i, &value, size); /* its low bytes: the host is little-endian, as the device is */
     }
-    sim_estimate_bytes((uint64_t)row * to->height);
+    sim_estimate_bytes(context, SIM_LANE_ON_DEVICE, "fill", (uint64_t)row * to->height);
     return CUDA_SUCCESS;
 }
 

@@ -286,11 +286,14 @@ static CUresult run_record(sim_context *context, CUevent handle)
     event->recorded = true;
     event->capture = 0;
     event->clock_ns = sim_clock(context);
+    sim_order_record(context, NULL, event); /* of a graph's node: nothing less is known */
+    sim_program_record(context, event);
     return CUDA_SUCCESS;
 }
 
-CUresult sim_op_run(sim_context **context, const sim_op *op)
+CUresult sim_op_run(sim_context **context, CUstream stream, const sim_op *op)
 {
+    sim_program_stream(sim_stream_noted(*context, stream), stream == SIM_WAITS);
     switch (op->what.type) {
     case CU_GRAPH_NODE_TYPE_KERNEL: return sim_kernel_run(*context, op);
     case CU_GRAPH_NODE_TYPE_MEMCPY: return sim_copy_run(*context, op);
@@ -309,6 +312,32 @@ CUresult sim_op_run(sim_context **context, const sim_op *op)
     }
 }
 
+/* What the order of streams follows from, once the work is done. */
+static void note_order(sim_context *context, CUstream stream, const sim_op *op)
+{
+    if (op->what.type == CU_GRAPH_NODE_TYPE_EVENT_RECORD)
+        sim_order_record(context, &stream, sim_object_find(context, op->what.eventRecord.event, SIM_EVENT));
+    else if (op->what.type == CU_GRAPH_NODE_TYPE_BATCH_MEM_OP)
+        sim_order_stream_waits(context, stream, NULL); /* it may have waited for any */
+    else if (op->what.type == CU_GRAPH_NODE_TYPE_HOST)
+        sim_order_waited(context, stream); /* the host's function may tell others */
+    else if (op->what.type == CU_GRAPH_NODE_TYPE_MEMCPY && sim_copy_waits(context, stream, op))
+        sim_order_waited(context, stream);
+}
+
+static CUresult run_in_order(sim_context **context, CUstream stream, const sim_op *op)
+{
+    sim_order_begin(*context, stream);
+    CUresult result = sim_op_run(context, stream, op);
+    if (!*context)
+        return result;
+    sim_order_end(*context);
+    if (result == CUDA_SUCCESS)
+        note_order(*context, stream, op);
+    sim_order_guard(*context);
+    return result;
+}
+
 CUresult sim_submit(sim_context **context, CUstream stream, sim_op *op, sim_node **captured)
 {
     sim_stream *capturing = NULL;
@@ -316,7 +345,7 @@ CUresult sim_submit(sim_context **context, CUstream stream, sim_op *op, sim_node
     if (result != CUDA_SUCCESS)
         return result;
     if (!capturing)
-        return sim_op_run(context, op);
+        return run_in_order(context, stream, op);
     result = sim_op_check(*context, op);
     return result == CUDA_SUCCESS ? sim_capture_op(*context, capturing, op, captured) : result;
 }

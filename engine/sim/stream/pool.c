@@ -265,6 +265,11 @@ static CUresult allocate(CUdeviceptr *pointer, size_t bytes, CUmemoryPool handle
     result = sim_capture_enter(context, stream, &capturing);
     if (result == CUDA_SUCCESS)
         result = capturing ? capture_alloc(context, capturing, bytes, pointer) : take(context, pool, bytes, pointer);
+    if (result == CUDA_SUCCESS && !capturing) {
+        sim_order_begin(context, stream);
+        sim_order_touch(context, "the allocation (cuMemAllocAsync)", *pointer, bytes, true);
+        sim_order_end(context);
+    }
     return sim_end_work(context, result);
 }
 

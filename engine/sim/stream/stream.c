@@ -47,6 +47,11 @@ sim_stream *sim_stream_at(sim_context *context, CUstream stream, bool make)
     return own;
 }
 
+sim_stream *sim_stream_noted(sim_context *context, CUstream stream)
+{
+    return sim_program_on() ? sim_stream_at(context, stream, true) : NULL;
+}
+
 /* Priorities are stored and reported, clamped to the range as the driver does; they have no effect here. */
 CUresult sim_cuStreamCreateWithPriority(CUstream *stream, unsigned flags, int priority)
 {
@@ -83,6 +88,13 @@ CUresult sim_cuStreamDestroy(CUstream stream)
     return sim_end_work(context, CUDA_SUCCESS);
 }
 
+/* The host has waited for the stream: the checks and the profile follow what it knows. */
+static void waited(sim_context *context, CUstream stream)
+{
+    sim_order_waited(context, stream);
+    sim_program_wait(sim_stream_noted(context, stream));
+}
+
 CUresult sim_cuStreamSynchronize(CUstream stream)
 {
     sim_context *context;
@@ -90,8 +102,10 @@ CUresult sim_cuStreamSynchronize(CUstream stream)
     CUresult result = sim_begin_work(&context);
     if (result != CUDA_SUCCESS)
         return result;
-    return sim_end_work(context, sim_stream_known(context, stream) ? sim_capture_wait(context, stream)
-                                                                   : CUDA_ERROR_INVALID_HANDLE);
+    result = sim_stream_known(context, stream) ? sim_capture_wait(context, stream) : CUDA_ERROR_INVALID_HANDLE;
+    if (result == CUDA_SUCCESS)
+        waited(context, stream);
+    return sim_end_work(context, result);
 }
 
 CUresult sim_cuStreamQuery(CUstream stream)
@@ -100,7 +114,10 @@ CUresult sim_cuStreamQuery(CUstream stream)
     CUresult result = sim_begin(&context);
     if (result != CUDA_SUCCESS)
         return result;
-    return sim_end(sim_stream_known(context, stream) ? sim_capture_wait(context, stream) : CUDA_ERROR_INVALID_HANDLE);
+    result = sim_stream_known(context, stream) ? sim_capture_wait(context, stream) : CUDA_ERROR_INVALID_HANDLE;
+    if (result == CUDA_SUCCESS)
+        waited(context, stream);
+    return sim_end(result);
 }
 
 /* ---- properties of a stream ---- */
@@ -285,6 +302,8 @@ CUresult sim_cuStreamAddCallback(CUstream stream, CUstreamCallback function, voi
         return sim_end_work(context, result);
     callback call = {function, stream, user};
     bool stays = sim_call_out(context, call_back, &call);
+    if (stays)
+        sim_order_waited(context, stream);
     return sim_end_work(stays ? context : NULL, CUDA_SUCCESS);
 }
 
@@ -379,8 +398,13 @@ CUresult sim_cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags)
         return sim_end(CUDA_ERROR_INVALID_HANDLE);
     if (flags & ~(unsigned)CU_EVENT_WAIT_EXTERNAL)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
-    if (!(flags & CU_EVENT_WAIT_EXTERNAL))
-        return sim_end(sim_capture_wait_event(context, stream, found));
+    if (!(flags & CU_EVENT_WAIT_EXTERNAL)) {
+        sim_program_after(sim_stream_noted(context, stream), found);
+        result = sim_capture_wait_event(context, stream, found);
+        if (result == CUDA_SUCCESS && found->recorded)
+            sim_order_stream_waits(context, stream, found);
+        return sim_end(result);
+    }
     result = sim_capture_enter(context, stream, &capturing);
     sim_end(result);
     if (result != CUDA_SUCCESS || !capturing) /* the flag affects only captures */
@@ -388,7 +412,11 @@ CUresult sim_cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags)
     return submit_event(stream, CU_GRAPH_NODE_TYPE_WAIT_EVENT, event);
 }
 
-static void event_drop(sim_object *object) { kiln__free(sim_memory(), ((sim_event *)object)->tips); }
+static void event_drop(sim_object *object)
+{
+    kiln__free(sim_memory(), ((sim_event *)object)->tips);
+    kiln__free(sim_memory(), ((sim_event *)object)->known);
+}
 
 CUresult sim_cuEventCreate(CUevent *event, unsigned flags)
 {
@@ -459,7 +487,12 @@ CUresult sim_cuEventQuery(CUevent event)
     if (result != CUDA_SUCCESS)
         return result;
     const sim_event *found = sim_object_find(context, event, SIM_EVENT);
-    return sim_end(found ? sim_capture_look_event(context, found) : CUDA_ERROR_INVALID_HANDLE);
+    result = found ? sim_capture_look_event(context, found) : CUDA_ERROR_INVALID_HANDLE;
+    if (result == CUDA_SUCCESS) {
+        sim_order_waited_event(context, found);
+        sim_program_wait_event(found);
+    }
+    return sim_end(result);
 }
 
 CUresult sim_cuEventSynchronize(CUevent event)
@@ -488,7 +521,14 @@ CUresult sim_cuCtxSynchronize(void)
     sim_context *context;
     sim_wait_idle();
     CUresult result = sim_begin_work(&context); /* waits for another thread's kernel */
-    return result == CUDA_SUCCESS ? sim_end_work(context, sim_forbid_any(context)) : result;
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = sim_forbid_any(context);
+    if (result == CUDA_SUCCESS) {
+        sim_order_waited_all(context);
+        sim_program_wait_all();
+    }
+    return sim_end_work(context, result);
 }
 
 CUresult sim_cuCtxSynchronize_v2(CUcontext handle)

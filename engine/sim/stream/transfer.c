@@ -3,11 +3,13 @@
 #include <string.h>
 
 #include "cu_graph.h"
+#include "vm_checks.h"
 
 /* One side of a box: its memory, and where the box starts in it. */
 typedef struct corner {
     sim_side side;
     size_t x, y, z, pitch, rows; /* rows: of a slice; x and pitch in bytes */
+    size_t missing;              /* bytes from the first to the last, if not all of them are in memory */
 } corner;
 
 typedef struct box {
@@ -38,7 +40,9 @@ static unsigned char *locate(corner *at, const box *size)
         __builtin_mul_overflow(size->height - 1, at->pitch, &line) || __builtin_add_overflow(extent, line, &extent) ||
         __builtin_add_overflow(extent, size->width, &extent))
         return NULL;
-    return sim_side_resolve(&at->side, extent);
+    unsigned char *first = sim_side_resolve(&at->side, extent);
+    at->missing = first ? 0 : extent;
+    return first;
 }
 
 /* The same in an array, whose handle is the side's address. */
@@ -69,6 +73,14 @@ static CUresult find_corner(corner *at, const box *size, unsigned char **first)
     return *first ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
+/* Tells the checks of one row of the box. */
+static void touch(const corner *at, const box *size, size_t z, size_t y)
+{
+    if (at->side.type != CU_MEMORYTYPE_ARRAY)
+        sim_order_touch(at->side.context, "the host's copy", at->side.address + (z * at->rows + y) * at->pitch,
+                        size->width, at->side.write);
+}
+
 static CUresult move(corner *to, corner *from, const box *size)
 {
     if (size->width == 0 || size->height == 0 || size->depth == 0)
@@ -77,11 +89,18 @@ static CUresult move(corner *to, corner *from, const box *size)
     CUresult result = find_corner(to, size, &target);
     if (result == CUDA_SUCCESS)
         result = find_corner(from, size, &source);
+    const corner *wrong = to->missing ? to : from;
+    if (result != CUDA_SUCCESS && wrong->missing)
+        vm_check_host_bounds(wrong->side.context->device, "the host's copy", wrong->side.address, wrong->missing,
+                             wrong->side.write);
     if (result != CUDA_SUCCESS)
         return result;
     for (size_t z = 0; z < size->depth; z++)
-        for (size_t y = 0; y < size->height; y++)
+        for (size_t y = 0; y < size->height; y++) {
+            touch(to, size, z, y);
+            touch(from, size, z, y);
             memmove(target + (z * to->rows + y) * to->pitch, source + (z * from->rows + y) * from->pitch, size->width);
+        }
     if (size->height == 1 && size->depth == 1)
         sim_side_copied(&to->side, &from->side, size->width);
     return CUDA_SUCCESS;
@@ -114,17 +133,42 @@ static CUresult sides(sim_context *context, const sim_op *op, corner *to, corner
                    what->dstY,
                    what->dstZ,
                    what->dstPitch,
-                   what->dstHeight};
+                   what->dstHeight,
+                   0};
     *from = (corner){side_of(what->srcMemoryType, what->srcHost, what->srcDevice, what->srcArray),
                      what->srcXInBytes,
                      what->srcY,
                      what->srcZ,
                      what->srcPitch,
-                     what->srcHeight};
+                     what->srcHeight,
+                     0};
     to->side.write = true;
     to->side.context = op->to ? sim_context_find(op->to) : context;
     from->side.context = op->from ? sim_context_find(op->from) : context;
     return to->side.context && from->side.context ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+/* That side is memory of the host: not the device's, nor managed. */
+static bool is_host(const sim_side *side)
+{
+    uint64_t base, bytes;
+    if (side->type != CU_MEMORYTYPE_UNIFIED)
+        return side->type == CU_MEMORYTYPE_HOST;
+    const sim_host *shared = sim_host_at(side->context, side->address);
+    return shared ? shared->sharing != SIM_MANAGED : !vm_range(side->context->device, side->address, &base, &bytes);
+}
+
+static void estimate_copy(sim_context *context, const corner *to, const corner *from, uint64_t bytes)
+{
+    const bool up = is_host(&from->side), down = is_host(&to->side);
+    if (up && down)
+        return;
+    if (up)
+        sim_estimate_bytes(context, SIM_LANE_TO_DEVICE, "copy to the device", bytes);
+    else if (down)
+        sim_estimate_bytes(context, SIM_LANE_FROM_DEVICE, "copy from the device", bytes);
+    else
+        sim_estimate_bytes(context, SIM_LANE_ON_DEVICE, "copy on the device", 2 * bytes);
 }
 
 CUresult sim_copy_run(sim_context *context, const sim_op *op)
@@ -134,10 +178,17 @@ CUresult sim_copy_run(sim_context *context, const sim_op *op)
     CUresult result = sides(context, op, &to, &from);
     if (result == CUDA_SUCCESS)
         result = move(&to, &from, &(box){what->WidthInBytes, what->Height, what->Depth});
-    if (result == CUDA_SUCCESS && what->srcMemoryType != CU_MEMORYTYPE_HOST &&
-        what->dstMemoryType != CU_MEMORYTYPE_HOST)
-        sim_estimate_bytes((uint64_t)what->WidthInBytes * what->Height * what->Depth * 2);
+    if (result == CUDA_SUCCESS)
+        estimate_copy(context, &to, &from, (uint64_t)what->WidthInBytes * what->Height * what->Depth);
     return result;
+}
+
+bool sim_copy_waits(const sim_context *context, CUstream stream, const sim_op *op)
+{
+    const CUDA_MEMCPY3D *what = &op->what.memcpy.copyParams;
+    return sim_is_legacy(stream) ||
+           (what->srcMemoryType == CU_MEMORYTYPE_HOST && !sim_host_at(context, (uintptr_t)what->srcHost)) ||
+           (what->dstMemoryType == CU_MEMORYTYPE_HOST && !sim_host_at(context, (uintptr_t)what->dstHost));
 }
 
 /* Whether the memory of that side exists, or will be allocated by a graph. */

@@ -1,41 +1,212 @@
-/* collective.c - operations between lanes of a warp. All use the lanes in the member mask, wait until the live ones of
- * them have arrived (vm_gather), and then run once for all. */
+/* collective.c - operations between lanes of a warp. Each lane names, in its member mask, those that take part with it,
+ * and waits until the live ones of them have arrived at the same operation with the same mask: at this instruction or
+ * another one, in this call or another one (PTX: "the same qualifiers and the same membermask"). So lanes of one path
+ * may belong to several groups, of which some run while others wait. */
+#include <stddef.h>
 #include <string.h>
 
+#include "vm_hooks.h"
 #include "vm_math.h"
 
-/* The member mask is an operand of each lane. Lanes with different masks form groups; the operation runs when each
- * group is complete. A limit: groups of one path wait for each other, so where lanes went different ways, one group can
- * wait for lanes that wait for another; a GPU lets each group go on alone. Returns the lanes that take part now, with
- * `members` filled for them. */
-static uint32_t take_part(vm_warp *w, const vm_code *i, uint32_t m, uint32_t slot, const vm_u32 **members)
+uint32_t vm_mask_slot(const vm_code *i)
 {
-    const vm_u32 *mask = vm_r32(w, slot);
-    uint32_t need = 0;
-    VM_EACH(lane, m)
-        need |= mask[lane];
-    *members = mask;
-    return vm_gather(w, i, m, need);
+    return i->masked == vm_op_shfl                                    ? (uint32_t)i->imm
+           : i->masked == vm_op_warp_sync || i->masked == vm_op_elect ? i->a
+                                                                      : i->b;
 }
+
+/* The same operation with the same qualifiers. Whether a vote's predicate is negated is none. */
+static bool same_operation(const vm_code *i, const vm_code *j)
+{
+    return i == j || (i->masked == j->masked && i->size == j->size && i->space == j->space && i->count == j->count &&
+                      (i->masked == vm_op_vote || i->flags == j->flags));
+}
+
+/* The lanes whose groups are complete. */
+static uint32_t complete(const vm_u32 *masks, uint32_t arrived, uint32_t dead)
+{
+    uint32_t ready = 0, left = arrived;
+    while (left) {
+        const uint32_t mask = masks[__builtin_ctz(left)];
+        uint32_t same = 0;
+        VM_EACH(lane, left)
+            same |= (uint32_t)(masks[lane] == mask) << lane;
+        ready |= (mask & ~dead & ~same) == 0 ? same : 0;
+        left &= ~same;
+    }
+    /* Lanes whose masks contradict each other would wait for ever. Where they name only each other, they run. */
+    uint32_t rest = arrived & ~ready, before;
+    do {
+        before = rest;
+        VM_EACH(lane, before)
+            rest &= masks[lane] & ~dead & ~before ? ~(1u << lane) : VM_ALL;
+    } while (rest != before);
+    return ready | rest;
+}
+
+static void add_share(vm_meeting *t, const vm_code *code, vm_frame *frame, uint32_t lanes)
+{
+    for (uint32_t k = 0; k < t->count; k++)
+        if (t->shares[k].code == code && t->shares[k].frame == frame) {
+            t->shares[k].lanes |= lanes;
+            return;
+        }
+    t->shares[t->count++] = (vm_share){code, frame, lanes};
+}
+
+/* Lanes that waited for those that run now go on: with them, if they are at the same place. */
+static void release(vm_warp *w, const vm_code *i, vm_meeting *t)
+{
+    const struct vm_hooks *hooks = w->runner->run->hooks;
+    for (uint32_t k = 0; k < w->path_count; k++) {
+        vm_path *path = &w->paths[k];
+        const uint32_t lanes = path->arrived & t->lanes;
+        if (k == w->current || path->state != VM_PATH_WARP || !lanes || !same_operation(path->pc, i))
+            continue;
+        const uint32_t known = t->count;
+        add_share(t, path->pc, path->frame, lanes);
+        w->lanes += (uint32_t)__builtin_popcount(lanes);
+        w->issued += t->count - known;
+        if (hooks)
+            hooks->late(w, &(vm_share){path->pc, path->frame, lanes}, t->count > known);
+        const bool joins = path->pc == i && path->frame == w->frame && path->sync == w->sync;
+        path->arrived &= ~lanes;
+        if (joins) {
+            w->mask |= lanes;
+            path->mask &= ~lanes;
+        } else if (path->arrived) {
+            path->mask &= ~lanes;
+            vm_path_add(w, path->pc + 1, lanes, path->sync, path->frame);
+        } else {
+            path->pc++;
+            path->state = VM_PATH_READY;
+        }
+        if (!path->mask) {
+            *path = w->paths[--w->path_count];
+            w->current = w->current == w->path_count ? k : w->current;
+            k--;
+        }
+    }
+}
+
+/* Not all lanes that are named are in the running path, or it has several groups. */
+static uint32_t meet_others(vm_warp *w, const vm_code *i, uint32_t m, vm_meeting *t)
+{
+    const struct vm_hooks *hooks = w->runner->run->hooks;
+    uint32_t arrived = m;
+    memcpy(t->room, t->masks, sizeof t->room);
+    t->masks = t->room;
+    for (uint32_t k = 0; k < w->path_count; k++) {
+        const vm_path *path = &w->paths[k];
+        if (k == w->current || path->state != VM_PATH_WARP || !same_operation(path->pc, i))
+            continue;
+        const vm_u32 *masks = vm_row_of(path->frame, vm_mask_slot(path->pc));
+        VM_EACH(lane, path->arrived)
+            t->room[lane] = masks[lane];
+        arrived |= path->arrived;
+    }
+    t->lanes = complete(t->masks, arrived, w->dead);
+    const uint32_t wait = m & ~t->lanes;
+    t->lanes = wait == m ? 0 : t->lanes;
+    t->count = wait != m;
+    t->shares[0].lanes = m & ~wait;
+    if (t->lanes & ~m)
+        release(w, i, t);
+    if (t->lanes && w->runner->met)
+        hooks->met(w, i, m, t);
+    if (wait) {
+        w->issued -= wait == m; /* it is counted when it runs */
+        w->lanes -= (uint32_t)__builtin_popcount(wait);
+        if (hooks)
+            hooks->unseen(w, i, wait, wait == m);
+        vm_path_wait(w, i, wait);
+    }
+    return t->lanes;
+}
+
+/* Returns the lanes that execute the operation now, with `t` filled for them; the others of m wait. */
+static inline uint32_t meet(vm_warp *w, const vm_code *i, uint32_t m, uint32_t slot, vm_meeting *t)
+{
+    const vm_u32 *masks = vm_r32(w, slot);
+    const uint32_t mask = masks[__builtin_ctz(m)];
+    uint32_t differ = 0;
+    if (slot & 1) { /* a constant */
+    } else if (VM_LIKELY(m == VM_ALL)) {
+        for (uint32_t lane = 0; lane < VM_LANES; lane++)
+            differ |= masks[lane] ^ mask;
+    } else {
+        VM_EACH(lane, m)
+            differ |= masks[lane] ^ mask;
+    }
+    t->lanes = m;
+    t->masks = masks;
+    t->count = 1;
+    t->shares[0] = (vm_share){i, w->frame, m};
+    if (VM_UNLIKELY(differ || (mask & ~w->dead & ~m)))
+        return meet_others(w, i, m, t);
+    if (VM_UNLIKELY(w->runner->met))
+        w->runner->run->hooks->met(w, i, m, t);
+    return m;
+}
+
+/* ---- operands of all lanes that take part ---- */
+
+/* The operand whose slot is the member of vm_code at `member`. Where several instructions meet, `room` holds it. */
+static const vm_u32 *read32(const vm_meeting *t, size_t member, vm_u32 room[VM_LANES])
+{
+    for (uint32_t k = 0; k < t->count; k++) {
+        uint32_t slot;
+        memcpy(&slot, (const unsigned char *)t->shares[k].code + member, sizeof slot);
+        const vm_u32 *row = vm_row_of(t->shares[k].frame, slot);
+        if (t->count == 1)
+            return row;
+        VM_EACH(lane, t->shares[k].lanes)
+            room[lane] = row[lane];
+    }
+    return room;
+}
+
+static void write32(const vm_meeting *t, const uint32_t out[VM_LANES])
+{
+    for (uint32_t k = 0; k < t->count; k++) {
+        vm_u32 *d = vm_row_of(t->shares[k].frame, t->shares[k].code->d);
+        VM_EACH(lane, t->shares[k].lanes)
+            d[lane] = out[lane];
+    }
+}
+
+/* The predicate whose slot is the member at `member`; 0: the instruction has none. */
+static void write_pred(const vm_meeting *t, size_t member, uint32_t value)
+{
+    for (uint32_t k = 0; k < t->count; k++) {
+        const uint32_t lanes = t->shares[k].lanes;
+        uint32_t slot, *p;
+        memcpy(&slot, (const unsigned char *)t->shares[k].code + member, sizeof slot);
+        if (!slot)
+            continue;
+        p = (uint32_t *)(void *)vm_row_of(t->shares[k].frame, slot);
+        *p = (*p & ~lanes) | (value & lanes);
+    }
+}
+
+/* ---- the operations ---- */
 
 void vm_op_warp_sync(vm_warp *w, const vm_code *i, uint32_t m)
 {
-    const vm_u32 *members;
-    take_part(w, i, m, i->a, &members);
+    vm_meeting t;
+    meet(w, i, m, i->a, &t);
 }
 
-/* d|e = a; b: lane or distance, c: clamp and segment, extra: slot of the member mask; size: 0 up 1 down 2 bfly 3 idx. */
+/* d|e = a; b: lane or distance, c: clamp and segment, imm: slot of the member mask; size: 0 up 1 down 2 bfly 3 idx. */
 void vm_op_shfl(vm_warp *w, const vm_code *i, uint32_t m)
 {
-    const vm_u32 *members;
-    uint32_t have = take_part(w, i, m, (uint32_t)i->imm, &members);
-    if (!have)
+    vm_meeting t;
+    vm_u32 room[3][VM_LANES];
+    if (!meet(w, i, m, (uint32_t)i->imm, &t))
         return;
-    vm_u32 *d = vm_r32(w, i->d);
-    uint32_t values[VM_LANES], inside = 0;
-    memcpy(values, vm_r32(w, i->a), sizeof values);
-    const vm_u32 *b = vm_r32(w, i->b), *c = vm_r32(w, i->c);
-    uint32_t out[VM_LANES] = {0};
+    const vm_u32 *a = read32(&t, offsetof(vm_code, a), room[0]), *b = read32(&t, offsetof(vm_code, b), room[1]),
+                 *c = read32(&t, offsetof(vm_code, c), room[2]);
+    uint32_t out[VM_LANES], inside = 0;
     for (uint32_t lane = 0; lane < VM_LANES; lane++) {
         uint32_t bval = b[lane] & 31, cval = c[lane] & 31, seg = c[lane] >> 8 & 31;
         uint32_t most = (lane & seg) | (cval & ~seg & 31), least = lane & seg, j = 0;
@@ -46,62 +217,63 @@ void vm_op_shfl(vm_warp *w, const vm_code *i, uint32_t m)
         case 2: j = lane ^ bval, in = j <= most; break;
         default: j = least | (bval & ~seg & 31), in = j <= most; break;
         }
-        if (!in)
-            j = lane;
-        out[lane] = values[j & 31];
+        out[lane] = a[in ? j & 31 : lane];
         inside |= (uint32_t)in << lane;
     }
-    VM_EACH(lane, have)
-        d[lane] = out[lane];
-    if (i->e)
-        vm_set_pred(w, i->e, inside, have);
+    write32(&t, out);
+    write_pred(&t, offsetof(vm_code, e), inside);
 }
 
 /* size: 0 all, 1 any, 2 uni, 3 ballot; a: predicate, flags 1: negated; b: member mask. */
 void vm_op_vote(vm_warp *w, const vm_code *i, uint32_t m)
 {
-    const vm_u32 *members;
-    uint32_t have = take_part(w, i, m, i->b, &members);
-    if (!have)
+    vm_meeting t;
+    if (!meet(w, i, m, i->b, &t))
         return;
-    uint32_t p = (*vm_pred(w, i->a) ^ (i->flags & 1 ? VM_ALL : 0)) & have, result = 0;
-    vm_u32 *d = vm_r32(w, i->d);
-    VM_EACH(lane, have) {
-        uint32_t group = members[lane] & have, yes = p & group;
+    uint32_t p = 0, result = 0, out[VM_LANES];
+    for (uint32_t k = 0; k < t.count; k++) {
+        const vm_share *s = &t.shares[k];
+        const uint32_t *own = (const uint32_t *)(const void *)vm_row_of(s->frame, s->code->a);
+        p |= (*own ^ (s->code->flags & 1 ? VM_ALL : 0)) & s->lanes;
+    }
+    VM_EACH(lane, t.lanes) {
+        uint32_t group = t.masks[lane] & t.lanes, yes = p & group;
         if (i->size == 3)
-            d[lane] = yes;
+            out[lane] = yes;
         else
             result |= (uint32_t)(i->size == 0   ? yes == group
                                  : i->size == 1 ? yes != 0
                                                 : yes == group || yes == 0)
                       << lane;
     }
-    if (i->size != 3)
-        vm_set_pred(w, i->d, result, have);
+    if (i->size == 3)
+        write32(&t, out);
+    else
+        write_pred(&t, offsetof(vm_code, d), result);
 }
 
 /* size: 4 or 8; flags 1: all; a: value, b: member mask; d: mask, e: predicate of match.all. */
 void vm_op_match(vm_warp *w, const vm_code *i, uint32_t m)
 {
-    const vm_u32 *members;
-    uint32_t have = take_part(w, i, m, i->b, &members);
-    if (!have)
+    vm_meeting t;
+    if (!meet(w, i, m, i->b, &t))
         return;
-    uint64_t value[VM_LANES];
+    uint64_t value[VM_LANES] = {0};
     uint32_t out[VM_LANES], agree = 0;
-    for (uint32_t lane = 0; lane < VM_LANES; lane++)
-        value[lane] = i->size == 8 ? vm_r64(w, i->a)[lane] : vm_r32(w, i->a)[lane];
-    VM_EACH(lane, have) {
-        uint32_t group = members[lane] & have, same = 0;
+    for (uint32_t k = 0; k < t.count; k++) {
+        const unsigned char *row = (const unsigned char *)vm_row_of(t.shares[k].frame, t.shares[k].code->a);
+        VM_EACH(lane, t.shares[k].lanes)
+            memcpy(&value[lane], row + (size_t)lane * i->size, i->size);
+    }
+    VM_EACH(lane, t.lanes) {
+        uint32_t group = t.masks[lane] & t.lanes, same = 0;
         VM_EACH(other, group)
             same |= (uint32_t)(value[other] == value[lane]) << other;
         out[lane] = i->flags & 1 ? (same == group ? group : 0) : same;
         agree |= (uint32_t)(same == group) << lane;
     }
-    VM_EACH(lane, have)
-        vm_r32(w, i->d)[lane] = out[lane];
-    if (i->e)
-        vm_set_pred(w, i->e, agree, have);
+    write32(&t, out);
+    write_pred(&t, offsetof(vm_code, e), agree);
 }
 
 static uint32_t combine(const vm_code *i, uint32_t x, uint32_t y)
@@ -128,14 +300,14 @@ static uint32_t combine(const vm_code *i, uint32_t x, uint32_t y)
 /* size: the operation, a modifier; space: the type; count: .abs; a: value, b: member mask. */
 void vm_op_redux(vm_warp *w, const vm_code *i, uint32_t m)
 {
-    const vm_u32 *members;
-    uint32_t have = take_part(w, i, m, i->b, &members);
-    if (!have)
+    vm_meeting t;
+    vm_u32 room[VM_LANES];
+    if (!meet(w, i, m, i->b, &t))
         return;
-    uint32_t value[VM_LANES], out[VM_LANES];
-    memcpy(value, vm_r32(w, i->a), sizeof value);
-    VM_EACH(lane, have) {
-        uint32_t group = members[lane] & have;
+    const vm_u32 *value = read32(&t, offsetof(vm_code, a), room);
+    uint32_t out[VM_LANES];
+    VM_EACH(lane, t.lanes) {
+        uint32_t group = t.masks[lane] & t.lanes;
         uint32_t first = (uint32_t)__builtin_ctz(group | 1u << lane), all = value[first];
         if (i->space == PTX_F32)
             all = combine(i, all, all);
@@ -143,8 +315,7 @@ void vm_op_redux(vm_warp *w, const vm_code *i, uint32_t m)
             all = combine(i, all, value[other]);
         out[lane] = all;
     }
-    VM_EACH(lane, have)
-        vm_r32(w, i->d)[lane] = out[lane];
+    write32(&t, out);
 }
 
 void vm_op_activemask(vm_warp *w, const vm_code *i, uint32_t m)
@@ -155,20 +326,17 @@ void vm_op_activemask(vm_warp *w, const vm_code *i, uint32_t m)
 
 void vm_op_elect(vm_warp *w, const vm_code *i, uint32_t m)
 {
-    const vm_u32 *members;
-    uint32_t have = take_part(w, i, m, i->a, &members);
-    if (!have)
+    vm_meeting t;
+    if (!meet(w, i, m, i->a, &t))
         return;
     uint32_t chosen = 0, leader[VM_LANES];
-    VM_EACH(lane, have) {
-        uint32_t group = (members[lane] & have) | 1u << lane;
+    VM_EACH(lane, t.lanes) {
+        uint32_t group = (t.masks[lane] & t.lanes) | 1u << lane;
         leader[lane] = (uint32_t)__builtin_ctz(group);
         chosen |= (uint32_t)(leader[lane] == lane) << lane;
     }
-    VM_EACH(lane, have)
-        vm_r32(w, i->d)[lane] = leader[lane];
-    if (i->e)
-        vm_set_pred(w, i->e, chosen, have);
+    write32(&t, leader);
+    write_pred(&t, offsetof(vm_code, e), chosen);
 }
 
 /* ---- warpgroups ---- */

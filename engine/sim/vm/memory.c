@@ -226,13 +226,14 @@ static vm_allocation *allocate(vm_device *device, placing how, uint64_t address,
     uint64_t host_align = how == PLACE_HOST ? PAGE : HOST_ALIGN;
     const uint64_t unit = how == PLACE_NEW ? GRANULE : how == PLACE_HOST && device->limits.page ? PAGE : 1;
     const uint64_t reach = (bytes + unit - 1) / unit * unit;
+    const uint64_t room = how == PLACE_HOST ? (bytes + PAGE - 1) / PAGE * PAGE : reach; /* its pages are its own */
     const bool zeroed = how == PLACE_HOST || device->limits.zeroed;
     pthread_rwlock_wrlock(&device->lock);
     if (how == PLACE_AT)
         drop_fillers(device, address, bytes);
     if (!counts || bytes <= device->limits.memory - device->used)
-        made->raw = zeroed ? kiln__calloc(device->mem, 1, (size_t)(reach + host_align))
-                           : kiln__alloc(device->mem, (size_t)(reach + host_align));
+        made->raw = zeroed ? kiln__calloc(device->mem, 1, (size_t)(room + host_align))
+                           : kiln__alloc(device->mem, (size_t)(room + host_align));
     bool placed = made->raw != NULL;
     if (placed) {
         made->host = (unsigned char *)(((uintptr_t)made->raw + host_align - 1) & ~(uintptr_t)(host_align - 1));

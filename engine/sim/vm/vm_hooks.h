@@ -33,11 +33,14 @@ struct vm_hooks {
     /* ---- a warp ---- */
     bool (*wants)(const vm_warp *w);                    /* whether to call insn() in its next turn */
     uint64_t (*slice)(const vm_warp *w, uint64_t most); /* instructions of its next turn */
-    /* Before an instruction executes; m may be 0. Returns the lanes that may execute it. An instruction that has to
-     * wait for other lanes is shown again when it runs: unseen() undoes the first call. */
+    /* Before an instruction executes; m may be 0. Returns the lanes that may execute it. */
     uint32_t (*insn)(vm_warp *w, const vm_code *i, uint32_t m);
-    void (*unseen)(vm_warp *w, const vm_code *i, uint32_t m);
-    void (*met)(vm_warp *w, const vm_code *i, uint32_t lanes); /* all lanes of a warp operation have arrived */
+    /* Lanes that have to wait for others in a warp operation, of those that were shown; all: no lane executes it now. */
+    void (*unseen)(vm_warp *w, const vm_code *i, uint32_t lanes, bool all);
+    /* Lanes that had waited execute it with those that came last; more: at another instruction, or in another call. */
+    void (*late)(vm_warp *w, const vm_share *share, bool more);
+    /* All lanes of a warp operation have arrived; m: those that came last, some of which may still have to wait. */
+    void (*met)(vm_warp *w, const vm_code *i, uint32_t m, const vm_meeting *meeting);
     /* A texture is fetched by whole numbers, of which `at` is outside of `size` texels. */
     void (*outside)(vm_warp *w, const vm_code *i, uint32_t lane, int64_t at, uint32_t size, bool linear);
     void (*malloced)(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t address);

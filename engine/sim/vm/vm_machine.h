@@ -406,6 +406,11 @@ struct vm_module {
 
 /* ---- operands ---- */
 static inline unsigned char *vm_at(const vm_warp *w, uint32_t slot) { return w->base[slot & 1] + (slot & ~1u); }
+/* In a frame that may not be the running path's. */
+static inline vm_u32 *vm_row_of(const vm_frame *frame, uint32_t slot)
+{
+    return (vm_u32 *)(void *)((slot & 1 ? frame->function->constants : frame->regs) + (slot & ~1u));
+}
 static inline uint32_t *vm_pred(const vm_warp *w, uint32_t slot) { return (uint32_t *)(void *)vm_at(w, slot); }
 static inline vm_u32 *vm_r32(const vm_warp *w, uint32_t slot) { return (vm_u32 *)(void *)vm_at(w, slot); }
 static inline vm_u64 *vm_r64(const vm_warp *w, uint32_t slot) { return (vm_u64 *)(void *)vm_at(w, slot); }
@@ -490,8 +495,10 @@ void vm_warp_save(vm_warp *w);
 void vm_path_drop(vm_warp *w); /* the running path ends */
 bool vm_path_add(vm_warp *w, const vm_code *pc, uint32_t mask, vm_sync *sync, vm_frame *frame);
 void vm_leave(vm_warp *w, vm_sync *sync, vm_sync *until, uint32_t lanes);
-/* Waits in a warp operation until the lanes `need` have arrived. Returns 0, or the lanes that take part now. */
-uint32_t vm_gather(vm_warp *w, const vm_code *i, uint32_t m, uint32_t need);
+/* Waits in an operation of the whole warp until all its live lanes have arrived. Returns 0, or those lanes. */
+uint32_t vm_gather(vm_warp *w, const vm_code *i, uint32_t m);
+/* The lanes m of the running path wait at its instruction; its others continue. */
+void vm_path_wait(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_warp_run(vm_warp *w, uint64_t quantum);
 void vm_warp_step(vm_warp *w); /* one instruction of the path that is selected */
 bool vm_warp_ready(const vm_warp *w);
@@ -568,6 +575,22 @@ bool vm_poll_endless(vm_runner *runner);
 bool vm_poll_repeats(vm_runner *runner);
 
 /* ---- collective.c ---- */
+/* Lanes that execute an operation of lanes together: those of the running path, and of paths that had waited for them,
+ * which may be at other instructions and in other calls. */
+typedef struct vm_share {
+    const vm_code *code;
+    vm_frame *frame;
+    uint32_t lanes;
+} vm_share;
+typedef struct vm_meeting {
+    uint32_t lanes;      /* all of them */
+    uint32_t count;      /* of shares, each with an instruction and a frame of its own */
+    const vm_u32 *masks; /* the member mask of each lane; NULL: the whole warp */
+    vm_share shares[VM_LANES];
+    vm_u32 room[VM_LANES];
+} vm_meeting;
+/* The slot of the member mask of an operation that has one. */
+uint32_t vm_mask_slot(const vm_code *i);
 void vm_op_shfl(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_vote(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_match(vm_warp *w, const vm_code *i, uint32_t m);

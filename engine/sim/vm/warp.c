@@ -239,45 +239,73 @@ void vm_op_exit(vm_warp *w, const vm_code *i, uint32_t m)
     vm_cluster_check(block->cluster);
 }
 
-uint32_t vm_gather(vm_warp *w, const vm_code *i, uint32_t m, uint32_t need)
+void vm_path_wait(vm_warp *w, const vm_code *i, uint32_t m)
 {
-    need &= ~w->dead;
-    if (VM_LIKELY((need & ~m) == 0)) {
-        if (VM_UNLIKELY(w->runner->met))
-            w->runner->run->hooks->met(w, i, m);
-        return m;
+    const uint32_t others = w->mask & ~m;
+    vm_path *there = NULL; /* lanes that wait in the same way */
+    for (uint32_t k = 0; k < w->path_count && !there; k++) {
+        vm_path *path = &w->paths[k];
+        if (k != w->current && path->state == VM_PATH_WARP && path->pc == i && path->frame == w->frame &&
+            path->sync == w->sync)
+            there = path;
     }
-    bool any = i->masked == vm_op_warp_sync;
+    if (there) {
+        there->mask |= m;
+        there->arrived |= m;
+        w->mask = others;
+        if (!others)
+            vm_path_drop(w);
+        return;
+    }
+    vm_warp_save(w);
+    uint32_t at = w->current;
+    if (others) {
+        w->mask = others;
+        at = w->path_count;
+        vm_path_add(w, i, m, w->sync, w->frame);
+    } else {
+        w->event |= VM_EVENT_SWITCH;
+    }
+    w->paths[at].pc = i;
+    w->paths[at].arrived = m;
+    w->paths[at].state = VM_PATH_WARP;
+}
+
+uint32_t vm_gather(vm_warp *w, const vm_code *i, uint32_t m)
+{
+    const struct vm_hooks *hooks = w->runner->run->hooks;
     uint32_t have = m;
-    for (uint32_t k = 0; k < w->path_count; k++) {
+    for (uint32_t k = 0; VM_UNLIKELY((m | w->dead) != VM_ALL) && k < w->path_count; k++) {
         const vm_path *path = &w->paths[k];
-        if (k != w->current && path->state == VM_PATH_WARP &&
-            (any ? path->pc->masked == vm_op_warp_sync : path->pc == i && path->frame == w->frame))
+        if (k != w->current && path->state == VM_PATH_WARP && path->pc == i && path->frame == w->frame)
             have |= path->arrived;
     }
-    if (need & ~have) {
-        vm_path *path = &w->paths[w->current];
+    if (VM_UNLIKELY((have | w->dead) != VM_ALL)) {
+        vm_path *path =
+            &w->paths[w->current]; /* with all its lanes: one for which the guard does not hold never comes */
         vm_warp_save(w);
         path->pc = i;
         path->arrived = m;
         path->state = VM_PATH_WARP;
-        if (w->runner->run->hooks)
-            w->runner->run->hooks->unseen(w, i, m);
+        if (hooks)
+            hooks->unseen(w, i, m, true);
         w->issued--; /* it is counted when it runs */
         w->lanes -= (uint32_t)__builtin_popcount(m);
         w->event |= VM_EVENT_SWITCH;
         return 0;
     }
-    for (uint32_t k = 0; k < w->path_count; k++) {
+    for (uint32_t k = 0; have != m && k < w->path_count; k++) {
         vm_path *path = &w->paths[k];
-        if (k == w->current || path->state != VM_PATH_WARP ||
-            !(any ? path->pc->masked == vm_op_warp_sync : path->pc == i && path->frame == w->frame))
+        if (k == w->current || path->state != VM_PATH_WARP || path->pc != i || path->frame != w->frame)
             continue;
+        w->lanes += (uint32_t)__builtin_popcount(path->arrived);
+        if (hooks)
+            hooks->late(w, &(vm_share){i, w->frame, path->arrived}, false);
         path->pc++;
         path->state = VM_PATH_READY;
     }
-    if (w->runner->met)
-        w->runner->run->hooks->met(w, i, have);
+    if (VM_UNLIKELY(w->runner->met))
+        hooks->met(w, i, m, &(vm_meeting){.lanes = have, .count = 1, .shares = {{i, w->frame, have}}});
     return have;
 }
 

@@ -645,6 +645,40 @@ K ok_warp_operations(int *in, int *out, int *raw, int n)
     if (in[threadIdx.x] % 2) v += __shfl_sync(mask, v, __ffs(mask) - 1);
     out[threadIdx.x] = v;
 }
+__noinline__ __device__ int sum_of(cg::thread_block_tile<16> tile, int *slots, int v)
+{
+    slots[threadIdx.x] = v;
+    tile.sync();
+    int other = slots[threadIdx.x ^ 15];
+    tile.sync();
+    for (int d = 8; d; d /= 2)
+        v += tile.shfl_xor(v, d);
+    return v + other;
+}
+K ok_groups_apart(int *in, int *out, int *raw, int n) // tiles of 16 whose lanes call from different places, at different times
+{
+    __shared__ int s[32];
+    auto tile = cg::tiled_partition<16>(cg::this_thread_block());
+    int v = in[threadIdx.x], sum = 0;
+    for (int k = 0; k < 2 + (int)tile.meta_group_rank(); k++)
+        if ((v + k) % 3 == 0)
+            sum += sum_of(tile, s, v + k);
+        else
+            sum -= sum_of(tile, s, v - k);
+    out[threadIdx.x] = sum + tile.any(v == 17);
+}
+K bug_groups_apart(int *in, int *out, int *raw, int n) // the same, and each tile reads what the other wrote
+{
+    __shared__ int s[32];
+    auto tile = cg::tiled_partition<16>(cg::this_thread_block());
+    int v = in[threadIdx.x];
+    s[threadIdx.x] = v; // @groups_apart.other
+    if (v % 3 == 0)
+        tile.sync();
+    else
+        tile.sync();
+    out[threadIdx.x] = s[31 - threadIdx.x]; // @groups_apart
+}
 K ok_half_warp(int *in, int *out, int *raw, int n) // a block of 48 threads: names lanes that never were
 {
     int v = in[threadIdx.x];

@@ -18,6 +18,18 @@ grep -q '^thread 1 says hello$' output
 "$kiln" sim run --device h200 ./shared > output 2> errors || { cat output errors; exit 1; }
 grep -q 'CUDA runtime, libcudart.so.13, kernels with PTX; device h200' errors
 
+# The project of the recipe for CI: right, and with a planted bug; its times.
+"$nvcc" -arch=sm_80 -lineinfo "$here/../ci/saxpy.cu" -o saxpy
+"$kiln" sim run --device h200 --check ./saxpy 2> errors || { cat errors; exit 1; }
+grep -q '0 findings' errors
+if "$kiln" sim run --device h200 --check ./saxpy wrong 2> errors; then exit 1; fi
+grep -q 'write of 4 bytes at saxpy.cu:10' errors
+"$kiln" sim run --profile --trace trace.json ./saxpy > output 2> errors
+grep -q '^saxpy of 1000000 elements is right$' output
+[ "$(wc -l < output)" = 1 ]
+grep -q ' 3907  *256 .* saxpy(int, float, float const\*, float\*)$' errors || { cat errors; exit 1; }
+grep -q '"name": "saxpy(int, float, float const\*, float\*)", "cat": "kernel", "ph": "X"' trace.json
+
 # Machine code alone is refused, by kiln and by the runtime, both of which say what to do.
 real=${KILN_NVCC:-$(PATH=$(printf '%s' "$PATH" | sed "s|$1/bin:||") command -v nvcc || echo /usr/local/cuda/bin/nvcc)}
 printf '__global__ void k() {} \nint main() { k<<<1, 1>>>(); return cudaGetLastError() == cudaErrorNoKernelImageForDevice; }\n' > m.cu

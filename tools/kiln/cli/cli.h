@@ -89,15 +89,15 @@ typedef struct cli_args {
     const char *over, *at_block, *store, *known, *export_to, *format;
     const char *replay, *prior, *strategy, *plot;
     const char *report_to, *gnuplot, *charts, *compare, *vega;
-    const char *capture;
+    const char *capture, *trace_to;
     const char *kernel, *output_to, *space; /* of init */
     const char *source, *ptx, *cubin;       /* files to write; NULL: none, "-": standard output */
     cli_list variants, params, sizes, inputs, outputs, paths, strategies, objectives;
     bool no_verify, no_measure, flush_l2, keep_l2, no_cache, no_workers, read_anywhere, allow_commands, isolate,
         no_isolate;
     bool check, notes, json, quiet, help, names, metrics, all, show_source, show_ptx, page, schema, lines;
-    bool mpi, no_mpi;
-    bool strict, no_store, fresh, failed, energy, no_early_stop, no_finals, png;
+    bool mpi, no_mpi, profile, counters, every_launch;
+    bool strict, no_store, fresh, failed, energy, no_early_stop, no_finals, lead_only, png;
     uint64_t jobs, top, repetitions, max_configurations, max_size, memory_limit, seed, seeds, finalists, stagnation;
     bool has_max_size;
     double budget, precision, max_seconds, compile_timeout, sample_timeout, older, tune_seconds;
@@ -264,6 +264,7 @@ const char *out_red(void);
 const char *out_green(void);
 const char *out_plain(void);
 void out_start_json(void); /* from here on standard output gets one JSON object and nothing else */
+void out_release(void);    /* ends that: standard output is as the process got it, for a program that is started */
 void out_json(const char *text);
 void out_start(void); /* checks the terminal and the locale, once */
 bool out_utf8(void);

@@ -164,6 +164,17 @@ void out_start_json(void)
         out.fd = own;
 }
 
+void out_release(void)
+{
+    out_flush();
+    out.json = false;
+    if (out.fd == STDOUT_FILENO)
+        return;
+    dup2(out.fd, STDOUT_FILENO);
+    close(out.fd);
+    out.fd = STDOUT_FILENO;
+}
+
 void out_json(const char *text)
 {
     out.answered = true;

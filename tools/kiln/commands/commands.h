@@ -36,6 +36,9 @@ const cli_command *cli_find_command(const char *name); /* NULL: none of that nam
 const char *cli_suggest_command(const char *name);
 void help_print(const cli_command *command); /* NULL: the overview */
 
+/* The tables of `kiln profile` on memory, shared memory, tensor cores and the rest. */
+void profile_show_counters(const kiln_counters *counters);
+
 /* The metrics of a plan's configuration; the names belong to the spec. */
 typedef struct metric_list {
     size_t count;

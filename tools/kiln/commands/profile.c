@@ -328,6 +328,15 @@ static void show_rest(const kiln_counters *c)
     table_print(&table, false);
 }
 
+void profile_show_counters(const kiln_counters *counters)
+{
+    show_traffic(counters);
+    show_banks(counters);
+    show_tensor(counters);
+    show_copies(counters);
+    show_rest(counters);
+}
+
 static void show_kernel(const kiln_profiled_kernel *k)
 {
     uint64_t threads = (uint64_t)k->block[0] * k->block[1] * k->block[2];
@@ -345,11 +354,7 @@ static void show_kernel(const kiln_profiled_kernel *k)
         out_printf("  %s floating-point operations\n", cli_whole((uint64_t)k->flops));
     out_puts("\n");
     show_classes(k);
-    show_traffic(k->counters);
-    show_banks(k->counters);
-    show_tensor(k->counters);
-    show_copies(k->counters);
-    show_rest(k->counters);
+    profile_show_counters(k->counters);
 }
 
 /* The source with the counts of each line. Empty columns are omitted. */

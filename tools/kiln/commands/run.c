@@ -102,6 +102,15 @@ static void host_rows(cli_table *table, const run_view *view, const kiln_result 
     }
 }
 
+/* How the other elements are. */
+static const char *others_text(const kiln_result *r)
+{
+    if (r->worst_error == 0)
+        return "";
+    return cli_printf(", of half the elements at most %s",
+                      r->median_error == 0 ? "0" : cli_significant(r->median_error, 2));
+}
+
 static void show_text(cli *c, const run_view *view, const kiln_result *r)
 {
     out_printf("%s%s %s%s  %s\n", out_bold(), kiln_spec_name(c->spec), view->variant, out_plain(),
@@ -116,8 +125,8 @@ static void show_text(cli *c, const run_view *view, const kiln_result *r)
                view->device->cc_minor);
     table_cell(&table, "answer");
     if (r->verified)
-        table_cell(&table, "verified; largest error %s of the tolerance",
-                   r->worst_error == 0 ? "0" : cli_significant(r->worst_error, 3));
+        table_cell(&table, "verified; largest error %s of the tolerance%s",
+                   r->worst_error == 0 ? "0" : cli_significant(r->worst_error, 3), others_text(r));
     else
         table_cell(&table, "%s",
                    c->args.no_verify ? "not checked, as requested" : "not checked: nothing to compare with");

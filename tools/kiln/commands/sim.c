@@ -111,26 +111,51 @@ static int coverage(const cli *c)
     return 0;
 }
 
+static int sim_profile_files(const cli *c)
+{
+    cli_list files = {0};
+    for (size_t i = 1; i < c->args.words.count; i++)
+        cli_list_add(&files, c->args.words.items[i]);
+    if (files.count == 0)
+        return cli_usage(c, "an argument is missing: profile FILE...");
+    return sim_profile_show(c, &files, NULL) ? 0 : cli_exit_code(KILN_ERROR_IO);
+}
+
 static int sim_run(cli *c)
 {
     const cli_list *words = &c->args.words;
     const char *action = words->items[0];
     if (strcmp(action, "run") == 0)
         return words->count > 1 ? sim_run_program(c) : cli_usage(c, "an argument is missing: run PROGRAM [arguments]");
+    if (strcmp(action, "profile") == 0)
+        return sim_profile_files(c);
     if (words->count > 1)
         return cli_usage(c, "one argument too many: '%s'", words->items[1]);
     if (strcmp(action, "env") == 0)
         return sim_env(c);
     if (strcmp(action, "coverage") == 0)
         return coverage(c);
-    return cli_usage(c, "unknown action '%s'; use: run, env, coverage", action);
+    return cli_usage(c, "unknown action '%s'; use: run, env, profile, coverage", action);
 }
 
 static const cli_option options[] = {
     {"device", 'd', CLI_TEXT, CLI_OPTION_FIELD(device), "PROFILE", CLI_DEVICES, NULL,
-     "The device that the program sees: a profile, such as `h200`, or the file of one. Default: `generic`."},
+     "The device that the program sees: a profile, such as `h200`, or the file of one. Default: `generic`; with --profile "
+     "or --trace `h200`, since `generic` has no figures for estimates."},
     {"check", 0, CLI_FLAG, CLI_OPTION_FIELD(check), NULL, CLI_NOTHING, NULL,
      "Check every launch for wrong accesses, races and barriers. Findings go to standard error."},
+    {"profile", 0, CLI_FLAG, CLI_OPTION_FIELD(profile), NULL, CLI_NOTHING, NULL,
+     "When the program has ended, show its kernels by the time that they would take on the device, on standard error. With "
+     "--json as JSON."},
+    {"counters", 0, CLI_FLAG, CLI_OPTION_FIELD(counters), NULL, CLI_NOTHING, NULL,
+     "With --profile: also what `kiln profile` counts, of the launches that are estimated."},
+    {"every-launch", 0, CLI_FLAG, CLI_OPTION_FIELD(every_launch), NULL, CLI_NOTHING, NULL,
+     "Estimate every launch. Otherwise of each kernel and launch shape the first four, and then each whose number is a power "
+     "of two; the others take the time of the one before."},
+    {"trace", 0, CLI_TEXT, CLI_OPTION_FIELD(trace_to), "FILE", CLI_FILES, NULL,
+     "Write a timeline of the streams on the device, estimated, for chrome://tracing or Perfetto."},
+    {"output", 'o', CLI_TEXT, CLI_OPTION_FIELD(output_to), "FILE", CLI_FILES, NULL,
+     "Where the profile goes in place of standard error."},
     {"page", 0, CLI_FLAG, CLI_OPTION_FIELD(page), NULL, CLI_NOTHING, NULL, "Print a page in Markdown, with all forms."},
 };
 static const cli_group group = {"Simulated device", options, CLI_COUNT(options)};
@@ -138,13 +163,17 @@ static const cli_group group = {"Simulated device", options, CLI_COUNT(options)}
 const cli_command cli_sim_command = {
     .name = "sim",
     .summary = "run a CUDA program on the simulated device",
-    .arguments = "run PROGRAM [arguments] | env | coverage",
+    .arguments = "run PROGRAM [arguments] | env | profile FILE... | coverage",
     .about =
         "run starts a program whose CUDA libraries are the simulated device's: libcuda, the CUDA runtime of CUDA 12 and "
         "13, nvJitLink and nvcc. It reads the program's file first, and says what to do if the program cannot run. "
         "Options of kiln stand before the program; what follows the program are its arguments. The exit code is the "
         "program's; with --check 1 if there are findings other than notes; 125 or 127 if it was not started.\n\n"
-        "env prints what a shell needs for the same.\n\n"
+        "With --profile or --trace kiln waits for the program, and then ends as it did: with its exit code, or by the same "
+        "signal. All processes of the program are in the profile, however they ended. The times are estimates.\n\n"
+        "env prints what a shell needs for the same. With --profile each process that uses the device leaves a file "
+        "kiln-profile.PID.json (-o: another name, %p is the number of the process), and `kiln sim profile` shows such "
+        "files; with --trace FILE each leaves a trace (with %p in the name, one of its own).\n\n"
         "coverage lists the PTX instructions that the simulated device runs, with the number of their forms, "
         "and those that it refuses by name when a module is loaded. With --json "
         "every form is shown: its suffixes (alternatives are separated by |, and ? marks optional ones) and its "
@@ -153,11 +182,15 @@ const cli_command cli_sim_command = {
     .max_words = SIZE_MAX,
     .passes_on = "run",
     .completes = CLI_WORDS,
-    .words = "run env coverage",
+    .words = "run env profile coverage",
     .groups = (const cli_group *const[]){&group, NULL},
     .examples =
         (const cli_example[]){{"kiln sim run ./program --size 100", "A program that nvcc built with -cudart shared."},
                               {"kiln sim run --device a100 --check python3 test.py", "On another device, with checks."},
+                              {"kiln sim run --profile ./program", "Where the time would go on an H200."},
+                              {"kiln sim run --profile --counters --json -o profile.json --device t4 ./program",
+                               "On a T4, with counters, for programs."},
+                              {"kiln sim run --trace trace.json ./program", "Streams over time; open it in Perfetto."},
                               {"eval \"$(kiln sim env)\"", "All programs of this shell."},
                               {"kiln sim coverage", "The supported instructions."},
                               {"kiln sim coverage --json", "The same with every form, for programs."},

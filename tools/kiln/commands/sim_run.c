@@ -1,12 +1,16 @@
 /* sim_run.c - kiln sim run and kiln sim env: a program, or a shell, whose CUDA libraries are the simulated device's. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "commands.h"
@@ -45,15 +49,33 @@ static const char *in_front(const char *folder, const char *variable)
 typedef struct setting {
     const char *name, *value;
 } setting;
-enum { SETTINGS_MOST = 5 };
+enum { SETTINGS_MOST = 10 };
 
-static size_t settings(const cli *c, const char *folder, setting *to)
+static bool records(const cli *c) { return c->args.profile || c->args.trace_to; }
+
+/* With an estimate it must be a device that has figures. */
+static const char *device_of(const cli *c)
+{
+    const char *set = getenv("KILN_SIM_DEVICE");
+    return c->args.device ? c->args.device : set && *set ? NULL : records(c) ? "h200" : NULL;
+}
+
+/* `profile` and `trace`: the files to write; NULL: none. */
+static size_t settings(const cli *c, const char *folder, const char *profile, const char *trace, setting *to)
 {
     size_t count = 0;
     to[count++] = (setting){"LD_LIBRARY_PATH", in_front(folder, "LD_LIBRARY_PATH")};
     to[count++] = (setting){"PATH", in_front(cli_printf("%s/bin", folder), "PATH")};
-    if (c->args.device)
-        to[count++] = (setting){"KILN_SIM_DEVICE", c->args.device};
+    if (device_of(c))
+        to[count++] = (setting){"KILN_SIM_DEVICE", device_of(c)};
+    if (profile)
+        to[count++] = (setting){"KILN_SIM_PROFILE", profile};
+    if (trace)
+        to[count++] = (setting){"KILN_SIM_TRACE", trace};
+    if (records(c) && c->args.counters)
+        to[count++] = (setting){"KILN_SIM_PROFILE_COUNTERS", "1"};
+    if (records(c) && c->args.every_launch)
+        to[count++] = (setting){"KILN_SIM_PROFILE_LAUNCHES", "0"};
     if (c->args.check)
         to[count++] = (setting){"KILN_SIM_CHECK", "1"};
     if (c->args.check && !getenv("KILN_SIM_CHECK_EXIT")) /* as of `kiln check` */
@@ -91,7 +113,8 @@ int sim_env(const cli *c)
     const char *folder = library_folder();
     if (!folder)
         return no_libraries();
-    size_t count = settings(c, folder, all);
+    const char *to = c->args.output_to ? c->args.output_to : "kiln-profile.%p.json";
+    size_t count = settings(c, folder, c->args.profile ? to : NULL, c->args.trace_to, all);
     for (size_t i = 0; i < count; i++)
         out_printf("export %s=%s\n", all[i].name, quoted(all[i].value));
     return 0;
@@ -165,39 +188,216 @@ static const char *described(const program *p)
     }
 }
 
+/* Why it cannot be run with these options, or NULL. */
+static const char *wrong_options(const cli *c)
+{
+    if (c->args.counters && !c->args.profile)
+        return "--counters is for --profile";
+    if (c->args.every_launch && !records(c))
+        return "--every-launch is for --profile and --trace";
+    if (c->args.output_to && !c->args.profile)
+        return "--output is for --profile";
+    return NULL;
+}
+
+static void start(const char *path, char **arguments)
+{
+    signal(SIGPIPE, SIG_DFL); /* main() ignores them */
+    signal(SIGXFSZ, SIG_DFL);
+    execv(path, arguments);
+    fprintf(stderr, "kiln sim run: %s: %s\n", path, strerror(errno));
+}
+
+/* ---- a program that is waited for ---- */
+
+static volatile sig_atomic_t child;
+
+/* A terminal sends its signals to the program too; others reach this process alone. */
+static void pass_on(int number, siginfo_t *info, void *context)
+{
+    (void)context;
+    if (info->si_code <= 0)
+        kill((pid_t)child, number);
+}
+
+static const int passed[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
+
+/* Starts it and waits. False: no process could be made. */
+static bool run_program(const char *path, char **arguments, sim_end *end)
+{
+    sigset_t these, before;
+    sigemptyset(&these);
+    for (size_t i = 0; i < CLI_COUNT(passed); i++)
+        sigaddset(&these, passed[i]);
+    fflush(NULL);
+    sigprocmask(SIG_BLOCK, &these, &before);
+    const pid_t started = fork();
+    if (started == 0) {
+        sigprocmask(SIG_SETMASK, &before, NULL);
+        start(path, arguments);
+        _exit(errno == ENOENT ? NOT_FOUND : NOT_STARTED);
+    }
+    child = (sig_atomic_t)started;
+    struct sigaction action = {.sa_sigaction = pass_on, .sa_flags = SA_SIGINFO | SA_RESTART};
+    for (size_t i = 0; started > 0 && i < CLI_COUNT(passed); i++)
+        sigaction(passed[i], &action, NULL);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    int status = 0;
+    while (started > 0 && waitpid(started, &status, 0) < 0 && errno == EINTR)
+        continue;
+    for (size_t i = 0; started > 0 && i < CLI_COUNT(passed); i++)
+        signal(passed[i], SIG_IGN); /* the program is over: what follows is short */
+    *end = (sim_end){.code = WIFEXITED(status) ? WEXITSTATUS(status) : 0,
+                     .signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0};
+    return started > 0;
+}
+
+/* Ends as the program did, without a core file of our own. */
+static int end_as(const sim_end *end)
+{
+    if (!end->signal)
+        return end->code;
+    const struct rlimit none = {0};
+    sigset_t it;
+    sigemptyset(&it);
+    sigaddset(&it, end->signal);
+    setrlimit(RLIMIT_CORE, &none);
+    signal(end->signal, SIG_DFL);
+    sigprocmask(SIG_UNBLOCK, &it, NULL);
+    raise(end->signal);
+    return 128 + end->signal;
+}
+
+static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+
+static void list_files(const char *folder, const char *prefix, cli_list *files)
+{
+    DIR *open = opendir(folder);
+    for (const struct dirent *entry; open && (entry = readdir(open));)
+        if (strncmp(entry->d_name, prefix, strlen(prefix)) == 0)
+            cli_list_add(files, cli_printf("%s/%s", folder, entry->d_name));
+    if (open)
+        closedir(open);
+    if (files->count)
+        qsort(files->items, files->count, sizeof *files->items, by_name);
+}
+
+static void remove_files(const cli_list *files)
+{
+    for (size_t i = 0; i < files->count; i++)
+        unlink(files->items[i]);
+}
+
+/* A file that the option names, opened before the program runs. -1: it was said why. */
+static int open_result(const char *path)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (fd < 0)
+        fprintf(stderr, "kiln sim run: %s: %s\n", path, strerror(errno));
+    return fd;
+}
+
+/* Our standard output is the program's: what we have to show goes to `to`. */
+static void show(const cli *c, const char *folder, int to, int trace, const sim_end *end)
+{
+    cli_list profiles = {0}, traces = {0};
+    list_files(folder, "profile.", &profiles);
+    list_files(folder, "trace.", &traces);
+    if (c->args.profile && dup2(to, STDOUT_FILENO) >= 0) {
+        out_start(); /* it may be a terminal, or not be one */
+        if (c->args.json)
+            out_start_json();
+        sim_profile_show(c, &profiles, end);
+        out_flush();
+    }
+    if (trace >= 0)
+        sim_trace_join(&traces, trace);
+    remove_files(&profiles);
+    remove_files(&traces);
+    rmdir(folder);
+}
+
+static int run_recorded(const cli *c, const char *folder, const char *path, char **arguments)
+{
+    const int to = c->args.output_to ? open_result(c->args.output_to) : STDERR_FILENO;
+    const int trace = c->args.trace_to ? open_result(c->args.trace_to) : -1;
+    if (to < 0 || (c->args.trace_to && trace < 0))
+        return NOT_STARTED;
+    sim_end end = {0};
+    const bool ran = run_program(path, arguments, &end);
+    if (!ran)
+        fprintf(stderr, "kiln sim run: no process for %s: %s\n", path, strerror(errno));
+    show(c, folder, to, trace, &end);
+    return ran ? end_as(&end) : NOT_STARTED;
+}
+
+/* A folder for the files of the program's processes; NULL: it was said why. */
+static const char *make_folder(void)
+{
+    const char *place = getenv("TMPDIR");
+    char *folder = cli_printf("%s/kiln-sim-XXXXXX", place && *place ? place : "/tmp");
+    if (mkdtemp(folder))
+        return folder;
+    fprintf(stderr, "kiln sim run: %s: %s\n", folder, strerror(errno));
+    return NULL;
+}
+
+/* The file to run; NULL: *code has the exit code, and it was said why. */
+static const char *choose_program(const cli *c, const char *folder, program *p, int *code)
+{
+    const char *word = c->args.words.items[1], *path = find_program(word);
+    *code = NOT_FOUND;
+    if (!path) {
+        fprintf(stderr, "kiln sim run: %s: there is no such program in $PATH\n", word);
+        return NULL;
+    }
+    if (!read_program(path, p))
+        return NULL;
+    const char *why = hindrance(p, folder);
+    if (!why)
+        return path;
+    fprintf(stderr, "kiln sim run: %s cannot run on the simulated device: %s.\n", path, why);
+    *code = NOT_STARTED;
+    return NULL;
+}
+
 int sim_run_program(const cli *c)
 {
     const cli_list *words = &c->args.words;
     setting all[SETTINGS_MOST];
     program p;
-    const char *folder = library_folder();
+    int code = 0;
+    const char *folder = library_folder(), *wrong = wrong_options(c);
+    if (wrong)
+        return cli_usage(c, "%s", wrong);
     if (!folder)
         return no_libraries();
-    size_t count = settings(c, folder, all);
+    const char *files = records(c) ? make_folder() : NULL;
+    if (records(c) && !files)
+        return NOT_STARTED;
+    const char *profile = c->args.profile ? cli_printf("%s/profile.%%p.json", files) : NULL,
+               *trace = c->args.trace_to ? cli_printf("%s/trace.%%p.json", files) : NULL;
+    size_t count = settings(c, folder, profile, trace, all);
     for (size_t i = 0; i < count; i++)
         setenv(all[i].name, all[i].value, 1);
-    const char *path = find_program(words->items[1]);
+    const char *path = choose_program(c, folder, &p, &code), *device = getenv("KILN_SIM_DEVICE");
     if (!path) {
-        fprintf(stderr, "kiln sim run: %s: there is no such program in $PATH\n", words->items[1]);
-        return NOT_FOUND;
-    }
-    if (!read_program(path, &p))
-        return NOT_FOUND;
-    const char *why = hindrance(&p, folder);
-    if (why) {
-        fprintf(stderr, "kiln sim run: %s cannot run on the simulated device: %s.\n", path, why);
-        return NOT_STARTED;
+        if (files)
+            rmdir(files);
+        return code;
     }
     if (p.has_rpath && p.kind == PROGRAM_SHARED) /* which the loader prefers to LD_LIBRARY_PATH */
         setenv("LD_PRELOAD", cli_printf("%s/libcuda.so.1:%s/%s", folder, folder, p.runtime), 1);
     if (!c->args.quiet)
         fprintf(stderr, "kiln sim run: %s: %s%s; device %s\n", path, described(&p), p.ptx ? ", kernels with PTX" : "",
-                c->args.device ? c->args.device : "generic");
+                device && *device ? device : "generic");
     char **arguments = cli_alloc((words->count + 1) * sizeof *arguments);
     for (size_t i = 1; i < words->count; i++)
         arguments[i - 1] = cli_printf("%s", words->items[i]);
+    out_release();
+    if (files)
+        return run_recorded(c, files, path, arguments);
     fflush(NULL);
-    execv(path, arguments);
-    fprintf(stderr, "kiln sim run: %s: %s\n", path, strerror(errno));
+    start(path, arguments);
     return errno == ENOENT ? NOT_FOUND : NOT_STARTED;
 }

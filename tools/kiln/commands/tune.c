@@ -71,7 +71,7 @@ static int make_options(cli *c, tune_view *view, kiln_run_options *run, kiln_tun
         .callback = on_progress,
         .user = view,
         .flags = (args->fresh ? KILN_TUNE_FRESH : 0) | (args->no_early_stop ? KILN_TUNE_NO_STOP_EARLY : 0) |
-                 (args->no_finals ? KILN_TUNE_NO_FINALS : 0),
+                 (args->no_finals ? KILN_TUNE_NO_FINALS : 0) | (args->lead_only ? KILN_TUNE_LEAD_ONLY : 0),
         .finalists = args->finalists < UINT32_MAX ? (unsigned)args->finalists : UINT32_MAX,
         .strategy = args->strategy,
         .seed = args->seed,
@@ -312,7 +312,7 @@ static const cli_option options[] = {
      "For --stagnation: better means by more than this share of the best. Default: 0.01."},
     {"objective", 0, CLI_LIST, CLI_OPTION_FIELD(objectives), "EXPR", CLI_NOTHING, NULL,
      "What to optimise: time, gflops, gbs, roofline, energy, power, compile, error (the answer's largest, in units of the "
-     "tolerance), a metric of the spec, or an expression of these, params and sizes, with min: or max: before it. Repeatable: then the Pareto front is shown, "
+     "tolerance), median_error, p999_error (of 99.9 % of its elements), a metric of the spec, or an expression of these, params and sizes, with min: or max: before it. Repeatable: then the Pareto front is shown, "
      "ranked by the first. Default: time."},
     {"strategy", 0, CLI_TEXT, CLI_OPTION_FIELD(strategy), "NAME", CLI_NOTHING, NULL,
      "How to search; `kiln compare-strategies` lists all. Default: surrogate if there is a limit, else exhaustive, "
@@ -351,6 +351,8 @@ static const cli_option ranks_options[] = {
      "Sweep in this process alone, whatever started it."},
     {"lease", 0, CLI_NUMBER, CLI_OPTION_FIELD(lease), "SECONDS", CLI_NOTHING, NULL,
      "Give up a process of which nothing was heard for so long; others do its work. Default: 30."},
+    {"lead-only", 0, CLI_FLAG, CLI_OPTION_FIELD(lead_only), NULL, CLI_NOTHING, NULL,
+     "Rank 0 searches, compiles and keeps the samples, and leaves all measuring to the other ranks: start one more of them."},
 };
 static const cli_group ranks_group = {"Many machines", ranks_options, CLI_COUNT(ranks_options)};
 

@@ -33,12 +33,21 @@ static int serve(cli *c)
     kiln_error *error = NULL;
     signal(SIGINT, SIG_IGN); /* a terminal sends it to all; rank 0 ends the job */
     int code = cli_engine(c);
+    c->args.lead_only = false; /* it is for rank 0: this one may lead a few ranks of another model */
     if (!code && kiln_ranks_serve(c->ranks, c->engine, &error) != KILN_OK)
         code = cli_error(c, error);
     signal(SIGINT, SIG_DFL);
     kiln_engine_close(c->engine); /* a leader's is another one */
     c->engine = NULL;
     return code;
+}
+
+/* The only process of its job. */
+static bool alone(cli *c, int *code)
+{
+    if (c->args.lead_only)
+        *code = cli_usage(c, "--lead-only leaves the measuring to other processes: start several with mpirun or srun");
+    return *code;
 }
 
 bool tune_join(cli *c, int *code)
@@ -55,7 +64,7 @@ bool tune_join(cli *c, int *code)
         return true;
     }
     if (c->args.no_mpi)
-        return false;
+        return alone(c, code);
     if (kiln_ranks_open(&options, &c->ranks, &error) != KILN_OK) {
         *code = cli_exit_code(kiln_error_status(error));
         cli_fail(c, kiln_error_status(error), "%s; --no-mpi sweeps in each process alone", kiln_error_message(error));
@@ -63,7 +72,7 @@ bool tune_join(cli *c, int *code)
         return true;
     }
     if (!c->ranks)
-        return false;
+        return alone(c, code);
     const char *device = c->args.device;
     if (device && (strcmp(device, "all") == 0 || strchr(device, ',')))
         *code = cli_usage(c, "each of several processes measures on one device: leave out --device, or name one");

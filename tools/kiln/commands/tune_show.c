@@ -641,7 +641,9 @@ static void csv_text(FILE *file, const char *text)
     X(copy_seconds)                                                                                                    \
     X(host_step_seconds)                                                                                               \
     X(rounds)                                                                                                          \
-    X(metrics)
+    X(metrics)                                                                                                         \
+    X(median_error)                                                                                                    \
+    X(p999_error)
 #define CSV_NONE(X)                                                                                                    \
     X(measured)                                                                                                        \
     X(estimated)                                                                                                       \

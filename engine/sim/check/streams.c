@@ -1,0 +1,122 @@
+/* streams.c - launches and copies of streams that do not wait for each other (cuda/order.c knows which). A race of two
+ * launches is found as any other, by the second one's accesses; one of a launch and a copy by the cells of the copy's
+ * memory. */
+#include <inttypes.h>
+
+#include "vm_checks_internal.h"
+
+void vm_check_concurrent(vm_check *check, const vm_period *spans, size_t count)
+{
+    check->concurrent = spans;
+    check->concurrent_count = count;
+}
+
+uint32_t vm_check_tick_host(vm_check *check) { return vm_check_tick(check); }
+
+void vm_check_known(vm_check *check)
+{
+    const bool any = check->concurrent_count > 0 && check->concurrent[0].after < check->launch;
+    check->known = any ? check->concurrent[0].after : check->launch;
+}
+
+bool vm_check_is_concurrent(const vm_check *check, uint32_t stamp)
+{
+    for (size_t i = 0; i < check->concurrent_count; i++)
+        if (stamp > check->concurrent[i].after && stamp <= check->concurrent[i].until)
+            return true;
+    return false;
+}
+
+static bool is_within(const vm_mark *mark, vm_period span)
+{
+    return !(mark->who & VM_PENDING) && mark->stamp > span.after && mark->stamp <= span.until;
+}
+
+/* What of the cell is in conflict with the host's access; NULL: nothing. */
+static const vm_mark *conflict(const vm_cell *cell, bool write, vm_period span)
+{
+    return is_within(&cell->w, span)             ? &cell->w
+           : write && is_within(&cell->r1, span) ? &cell->r1
+           : write && is_within(&cell->r2, span) ? &cell->r2
+                                                 : NULL;
+}
+
+static void describe(vm_check *check, vm_device *device, kiln_check_finding *f, uint64_t address)
+{
+    char where[200];
+    vm_describe(device, address, where, sizeof where);
+    f->address = address;
+    f->space = "global";
+    f->allocation = vm_check_print(check, "%s", where);
+    vm_check_label(check, device, f);
+}
+
+static void report(vm_device *device, const char *what, const vm_allocation *a, uint64_t offset, bool write,
+                   bool kernel_writes)
+{
+    vm_check *check = device->check;
+    kiln_check_finding *f = vm_check_host(check, KILN_CHECK_RACE, false, a->base + (write ? 1 : 0));
+    if (!f)
+        return;
+    describe(check, device, f, a->base + offset);
+    f->at.what = vm_check_print(check, "%s by %s", write ? "write" : "read", what);
+    f->message = vm_check_print(check,
+                                "%s at global address 0x%" PRIx64
+                                " and %s by a launch, in streams that do not wait for "
+                                "each other, are not ordered, %s",
+                                f->at.what, f->address, kernel_writes ? "a write" : "a read", f->allocation);
+}
+
+void vm_check_host_race(vm_device *device, const char *what, uint64_t address, uint64_t bytes, bool write,
+                        vm_period span)
+{
+    const vm_allocation *a = device->check ? vm_allocation_of(device, address) : NULL;
+    const vm_shadow *shadow = a ? a->shadow : NULL;
+    if (!shadow || address - a->base >= a->bytes)
+        return;
+    const uint64_t first = address - a->base, end = bytes < a->bytes - first ? first + bytes : a->bytes;
+    const uint64_t step = (uint64_t)1 << shadow->shift;
+    for (uint64_t at = first / step * step; at < end; at += step) {
+        const vm_cell *page = shadow->pages[at / VM_SHADOW_PAGE];
+        if (!page) {
+            at = (at / VM_SHADOW_PAGE + 1) * VM_SHADOW_PAGE - step;
+            continue;
+        }
+        const vm_cell *cell = page + (at % VM_SHADOW_PAGE >> shadow->shift);
+        const vm_mark *mark = conflict(cell, write, span);
+        if (!mark)
+            continue;
+        report(device, what, a, at < first ? first : at, write, mark == &cell->w);
+        return; /* one finding for each */
+    }
+}
+
+void vm_check_copies_race(vm_device *device, const char *one, const char *other, uint64_t address)
+{
+    vm_check *check = device->check;
+    const vm_allocation *a = check ? vm_allocation_of(device, address) : NULL;
+    kiln_check_finding *f = a && a->shadow ? vm_check_host(check, KILN_CHECK_RACE, false, a->base + 2) : NULL;
+    if (!f)
+        return;
+    describe(check, device, f, address);
+    f->at.what = vm_check_print(check, "%s", one);
+    f->message = vm_check_print(check,
+                                "%s and %s, in streams that do not wait for each other, touch global address 0x%" PRIx64
+                                ", and one of them writes, %s",
+                                one, other, address, f->allocation);
+}
+
+void vm_check_pinned_race(vm_device *device, uint64_t address, uint64_t bytes, bool written, const char *where)
+{
+    vm_check *check = device->check;
+    kiln_check_finding *f = check ? vm_check_host(check, KILN_CHECK_RACE, false, address + 3) : NULL;
+    if (!f)
+        return;
+    describe(check, device, f, address);
+    f->bytes = bytes;
+    f->at.what = written ? "access by the host" : "write by the host";
+    f->message = vm_check_print(check,
+                                "%s%s to pinned memory of an asynchronous copy %s it (%" PRIu64 " bytes at 0x%" PRIx64
+                                ") for which the host has not waited",
+                                f->at.what, where, written ? "to" : "from", bytes, address);
+}

@@ -1,0 +1,38 @@
+/* bound.c - what bounds a launch, of the shares that its replay found (vm_time.h). */
+#include "vm_time.h"
+
+/* A unit that works most of the time bounds the launch; where none does, its warps wait for results. */
+#define BOUND_LEAST 0.6
+
+const char *vm_time_bound(const vm_time_result *result, double overhead)
+{
+    static const char *const units[VM_UNITS] = {
+        [VM_UNIT_ALU] = "integer units", [VM_UNIT_FMA] = "fp32 units",      [VM_UNIT_MULTIPLY] = "multiplier",
+        [VM_UNIT_FP64] = "fp64 units",   [VM_UNIT_FP16] = "fp16 units",     [VM_UNIT_SFU] = "special units",
+        [VM_UNIT_SHUFFLE] = "shuffles",  [VM_UNIT_TENSOR] = "tensor cores", [VM_UNIT_MEMORY] = "addresses"};
+    const struct {
+        const char *text;
+        double share;
+    } others[] = {{"memory", result->dram},
+                  {"L2", result->l2},
+                  {"shared memory", result->shared},
+                  {"issue", result->issue},
+                  {"block starts", result->starting}};
+    if (overhead > result->clocks)
+        return "launch";
+    if (result->hottest > 0 && result->hottest >= result->clocks)
+        return "atomics";
+    const char *best = "latency";
+    double most = BOUND_LEAST;
+    for (size_t k = 0; k < KILN__COUNT(others); k++)
+        if (others[k].share >= most) {
+            most = others[k].share;
+            best = others[k].text;
+        }
+    for (size_t k = 0; k < VM_UNITS; k++)
+        if (units[k] && result->unit[k] >= most) {
+            most = result->unit[k];
+            best = units[k];
+        }
+    return best;
+}

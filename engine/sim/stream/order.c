@@ -1,0 +1,315 @@
+/* order.c - which work of a checked context is ordered before which. Work is done at once, so streams that do not wait for
+ * each other are found by their clocks alone: for each stream, how much of each other stream's work is ordered before its
+ * next. Launches and copies that are not ordered and touch the same memory, of which one writes, are a race.
+ *
+ * What the host learns by a call that waits, all that it enqueues later is ordered after; its threads count as one. What a
+ * program learns without the driver (a flag in mapped memory) is not seen. Work of other contexts, and nodes of one graph,
+ * count as ordered. */
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cu_graph.h"
+#include "vm_checks.h"
+
+enum { LANES = 64, WORKS_MOST = 4096, RANGES_MOST = 1 << 14 };
+#define LEGACY 0
+#define HOST LANES /* the host's clock, after those of the lanes */
+
+typedef struct work {
+    uint32_t lane, number; /* of the lane's works, from 1 */
+    vm_period span;
+} work;
+typedef struct range { /* of memory that a copy or a fill touches */
+    uint32_t lane, number;
+    bool write, pinned; /* pinned: memory that the host is guarded against */
+    int guard;          /* its number; -1: none */
+    const char *what;   /* "the host's copy" */
+    uint64_t address, bytes;
+} range;
+
+struct sim_order {
+    uint32_t lanes;       /* in use; lane 0: the legacy stream, others: of streams, also of destroyed ones */
+    uint32_t done[LANES]; /* works of each */
+    uint32_t known[LANES + 1][LANES]; /* by lane, and HOST: how many works of each lane are ordered before its next */
+    bool blocking[LANES];             /* the legacy stream waits for it, and it for that */
+    bool lost;                        /* too many streams: all count as ordered */
+    uint32_t last;                    /* the checks' time; an earlier one: they have begun anew */
+    work *works;
+    range *ranges;
+    vm_period *spans; /* not ordered before the running work */
+    size_t work_count, work_room, range_count, range_room, span_count, span_room;
+};
+
+/* ---- pinned memory ---- */
+
+static void unguard(sim_context *context, range *r)
+{
+    char where[160];
+    if (r->guard >= 0 && sim_guard_clear(r->guard, where, sizeof where)) {
+        vm_check_pinned_race(context->device, r->address, r->bytes, r->write, where);
+        r->pinned = false; /* said once */
+    }
+    r->guard = -1;
+}
+
+static void unguard_all(sim_context *context, sim_order *o)
+{
+    for (size_t i = 0; i < o->range_count; i++)
+        unguard(context, &o->ranges[i]);
+}
+
+/* Pages that have other data of the host too are left open. */
+static int guard_range(const sim_context *context, const range *r)
+{
+    const sim_host *host = sim_host_at(context, r->address);
+    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), base = host ? (uintptr_t)host->pointer : 0;
+    if (!host || base % page != 0 || r->address + r->bytes > base + host->bytes)
+        return -1;
+    const uint64_t first = (r->address + page - 1) / page * page;
+    uint64_t end = r->address + r->bytes;
+    end = end == base + host->bytes ? (end + page - 1) / page * page : end / page * page;
+    return first < end ? sim_guard_set(first, end - first, !r->write) : -1;
+}
+
+static void free_order(sim_context *context)
+{
+    sim_order *o = context->order;
+    unguard_all(context, o);
+    kiln__free(sim_memory(), o->works);
+    kiln__free(sim_memory(), o->ranges);
+    kiln__free(sim_memory(), o->spans);
+    kiln__free(sim_memory(), o);
+    context->order = NULL;
+}
+
+/* NULL: nothing is checked, or there is no memory: then all counts as ordered. */
+static sim_order *order_of(sim_context *context)
+{
+    if (!context || !context->check)
+        return NULL;
+    if (!context->order)
+        context->order = kiln__calloc(sim_memory(), 1, sizeof *context->order);
+    sim_order *o = context->order;
+    if (o && o->lanes == 0) {
+        o->lanes = 1;
+        context->order_end = free_order;
+    }
+    return o && !o->lost ? o : NULL;
+}
+
+static void join(uint32_t *to, const uint32_t *from)
+{
+    for (uint32_t k = 0; k < LANES; k++)
+        to[k] = from[k] > to[k] ? from[k] : to[k];
+}
+
+static uint32_t lane_of(sim_context *context, sim_order *o, CUstream handle)
+{
+    sim_stream *stream = sim_stream_at(context, handle, true);
+    if (!stream)
+        return LEGACY;
+    if (stream->lane)
+        return stream->lane;
+    if (o->lanes == LANES) {
+        o->lost = true;
+        vm_check_concurrent(context->check, NULL, 0);
+        return LEGACY;
+    }
+    stream->lane = o->lanes++;
+    o->blocking[stream->lane] = !(stream->flags & CU_STREAM_NON_BLOCKING);
+    return stream->lane;
+}
+
+/* What the stream's next work is ordered after. */
+static uint32_t *known_of(sim_order *o, uint32_t lane)
+{
+    uint32_t *known = o->known[lane];
+    join(known, o->known[HOST]);
+    if (lane != LEGACY && o->blocking[lane])
+        join(known, o->known[LEGACY]);
+    for (uint32_t k = 1; k < o->lanes && lane == LEGACY; k++)
+        if (o->blocking[k])
+            join(known, o->known[k]);
+    return known;
+}
+
+/* ---- waiting ---- */
+
+/* Forgets what all later work is ordered after. */
+static void prune(sim_context *context, sim_order *o)
+{
+    const uint32_t *known = o->known[HOST];
+    size_t kept = 0;
+    for (size_t i = 0; i < o->work_count; i++)
+        if (o->works[i].number > known[o->works[i].lane])
+            o->works[kept++] = o->works[i];
+    o->work_count = kept;
+    kept = 0;
+    for (size_t i = 0; i < o->range_count; i++)
+        if (o->ranges[i].number > known[o->ranges[i].lane])
+            o->ranges[kept++] = o->ranges[i];
+        else
+            unguard(context, &o->ranges[i]);
+    o->range_count = kept;
+}
+
+static void host_knows(sim_context *context, sim_order *o, const uint32_t *known)
+{
+    join(o->known[HOST], known);
+    prune(context, o);
+}
+
+void sim_order_waited(sim_context *context, CUstream stream)
+{
+    sim_order *o = order_of(context);
+    if (o)
+        host_knows(context, o, known_of(o, lane_of(context, o, stream)));
+}
+
+void sim_order_waited_all(sim_context *context)
+{
+    sim_order *o = order_of(context);
+    if (o)
+        host_knows(context, o, o->done);
+}
+
+void sim_order_waited_event(sim_context *context, const sim_event *event)
+{
+    sim_order *o = order_of(context);
+    if (o && event->known)
+        host_knows(context, o, event->known);
+}
+
+void sim_order_record(sim_context *context, const CUstream *stream, sim_event *event)
+{
+    sim_order *o = order_of(context);
+    if (!o)
+        return;
+    if (!event->known)
+        event->known = kiln__alloc(sim_memory(), sizeof o->done);
+    if (event->known)
+        memcpy(event->known, stream ? known_of(o, lane_of(context, o, *stream)) : o->done, sizeof o->done);
+}
+
+void sim_order_stream_waits(sim_context *context, CUstream stream, const sim_event *event)
+{
+    sim_order *o = order_of(context);
+    if (o)
+        join(o->known[lane_of(context, o, stream)], event && event->known ? event->known : o->done);
+}
+
+/* ---- work ---- */
+
+/* The checks began anew, at time 1. */
+static void begin_anew(sim_context *context, sim_order *o)
+{
+    unguard_all(context, o);
+    o->work_count = o->range_count = 0;
+    for (uint32_t k = 0; k <= LANES; k++)
+        join(o->known[k], o->done);
+}
+
+/* Makes room by taking the older half for ordered. */
+static void drop_old(sim_context *context, sim_order *o)
+{
+    uint32_t known[LANES] = {0};
+    for (size_t i = 0; i < o->work_count / 2; i++)
+        known[o->works[i].lane] = o->works[i].number;
+    host_knows(context, o, known);
+}
+
+void sim_order_begin(sim_context *context, CUstream stream)
+{
+    sim_order *o = order_of(context);
+    if (!o)
+        return;
+    uint32_t lane = lane_of(context, o, stream), now = vm_check_tick_host(context->check);
+    if (now < o->last)
+        begin_anew(context, o);
+    o->last = now;
+    if (o->work_count == WORKS_MOST || o->range_count >= RANGES_MOST)
+        drop_old(context, o);
+    unguard_all(context, o); /* the work may be with that memory */
+    uint32_t *known = known_of(o, lane);
+    o->span_count = 0;
+    for (size_t i = 0; i < o->work_count; i++) {
+        const work *w = &o->works[i];
+        if (w->number <= known[w->lane])
+            continue;
+        if (!kiln__grow(sim_memory(), &o->spans, &o->span_room, o->span_count + 1, sizeof *o->spans))
+            break;
+        o->spans[o->span_count++] = w->span;
+    }
+    vm_check_concurrent(context->check, o->spans, o->span_count);
+    if (o->lost || !kiln__grow(sim_memory(), &o->works, &o->work_room, o->work_count + 1, sizeof *o->works))
+        return;
+    known[lane] = ++o->done[lane];
+    o->works[o->work_count++] =
+        (work){.lane = lane, .number = known[lane], .span = {.after = now, .until = UINT32_MAX}};
+}
+
+static work *running(sim_order *o)
+{
+    return o->work_count > 0 && o->works[o->work_count - 1].span.until == UINT32_MAX ? &o->works[o->work_count - 1]
+                                                                                     : NULL;
+}
+
+static bool overlap(const range *a, const range *b)
+{
+    return a->address < b->address + b->bytes && b->address < a->address + a->bytes && (a->write || b->write);
+}
+
+/* A range of work that is not ordered before the running one. */
+static bool is_concurrent(const sim_order *o, const work *now, const range *r)
+{
+    return (r->lane != now->lane || r->number != now->number) && r->number > o->known[now->lane][r->lane];
+}
+
+void sim_order_touch(sim_context *context, const char *what, uint64_t address, uint64_t bytes, bool write)
+{
+    sim_order *o = order_of(context);
+    work *now = o ? running(o) : NULL;
+    if (!now || bytes == 0)
+        return;
+    const sim_host *host = sim_host_at(context, address);
+    const range made = {.lane = now->lane,
+                        .number = now->number,
+                        .write = write,
+                        .pinned = host && host->sharing == SIM_PINNED && context->check_shown,
+                        .guard = -1,
+                        .what = what,
+                        .address = address,
+                        .bytes = bytes};
+    for (size_t i = 0; i < o->span_count; i++)
+        vm_check_host_race(context->device, what, address, bytes, write, o->spans[i]);
+    for (size_t i = 0; i < o->range_count; i++)
+        if (overlap(&o->ranges[i], &made) && is_concurrent(o, now, &o->ranges[i]))
+            vm_check_copies_race(context->device, what, o->ranges[i].what,
+                                 address > o->ranges[i].address ? address : o->ranges[i].address);
+    if (kiln__grow(sim_memory(), &o->ranges, &o->range_room, o->range_count + 1, sizeof *o->ranges))
+        o->ranges[o->range_count++] = made;
+}
+
+void sim_order_end(sim_context *context)
+{
+    sim_order *o = order_of(context);
+    work *now = o ? running(o) : NULL;
+    if (!now)
+        return;
+    now->span.until = o->last = vm_check_tick_host(context->check);
+    for (size_t i = 0; i < o->range_count; i++) /* what kernels have touched of earlier copies' memory */
+        if (is_concurrent(o, now, &o->ranges[i]))
+            vm_check_host_race(context->device, o->ranges[i].what, o->ranges[i].address, o->ranges[i].bytes,
+                               o->ranges[i].write, now->span);
+    vm_check_concurrent(context->check, NULL, 0);
+    o->span_count = 0;
+}
+
+void sim_order_guard(sim_context *context)
+{
+    sim_order *o = order_of(context);
+    for (size_t i = 0; o && i < o->range_count; i++)
+        if (o->ranges[i].pinned && o->ranges[i].guard < 0)
+            o->ranges[i].guard = guard_range(context, &o->ranges[i]);
+}

@@ -1,0 +1,97 @@
+/* pinned.c - pinned memory that an asynchronous copy uses is guarded until the host has waited for the copy: the host must
+ * not touch what is copied to, nor change what is copied from. The pages are protected; the first access of the host ends in
+ * a signal, is noted, and goes on. Only where a process is checked by its environment, as a signal belongs to the process. */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "cu_graph.h"
+
+enum { GUARDS = 256 };
+
+/* Changed under the state lock; the handler, on any thread, reads them and takes one out of use by `fired`. */
+typedef struct guard {
+    _Atomic uintptr_t first, end; /* whole pages; 0: not in use */
+    _Atomic uintptr_t fired;      /* the code that touched it; 1: not known; 0: none did */
+} guard;
+static guard guards[GUARDS];
+static struct sigaction before;
+
+static uintptr_t code_of(const void *context)
+{
+#if defined(__x86_64__)
+    return (uintptr_t)((const ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
+#elif defined(__aarch64__)
+    return (uintptr_t)((const ucontext_t *)context)->uc_mcontext.pc;
+#else
+    (void)context;
+    return 1;
+#endif
+}
+
+/* The access is made again when this returns: with memory that is open now, or under the program's own handler. */
+static void on_fault(int number, siginfo_t *info, void *context)
+{
+    uintptr_t address = (uintptr_t)info->si_addr;
+    bool ours = false;
+    for (size_t i = 0; i < GUARDS; i++) {
+        uintptr_t first = atomic_load(&guards[i].first), end = atomic_load(&guards[i].end);
+        if (first == 0 || address < first || address >= end)
+            continue;
+        uintptr_t none = 0;
+        atomic_compare_exchange_strong(&guards[i].fired, &none, code_of(context));
+        mprotect((void *)first, end - first, PROT_READ | PROT_WRITE);
+        ours = true;
+    }
+    if (!ours)
+        sigaction(number, &before, NULL);
+}
+
+static void install(void)
+{
+    struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGSEGV, &action, &before);
+}
+
+int sim_guard_set(uint64_t address, uint64_t bytes, bool reads)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, install);
+    for (int i = 0; i < GUARDS; i++) {
+        if (atomic_load(&guards[i].first))
+            continue;
+        atomic_store(&guards[i].fired, 0);
+        atomic_store(&guards[i].end, (uintptr_t)(address + bytes));
+        atomic_store(&guards[i].first, (uintptr_t)address);
+        if (mprotect((void *)(uintptr_t)address, bytes, reads ? PROT_READ : PROT_NONE) == 0)
+            return i;
+        atomic_store(&guards[i].first, 0);
+        break;
+    }
+    return -1;
+}
+
+bool sim_guard_clear(int number, char *where, size_t room)
+{
+    guard *g = &guards[number];
+    uintptr_t first = atomic_load(&g->first), end = atomic_load(&g->end);
+    mprotect((void *)first, end - first, PROT_READ | PROT_WRITE);
+    atomic_store(&g->first, 0);
+    uintptr_t fired = atomic_load(&g->fired);
+    Dl_info code;
+    where[0] = '\0';
+    if (fired > 1 && dladdr((void *)fired, &code) && code.dli_fname) {
+        const char *file = strrchr(code.dli_fname, '/');
+        const uintptr_t from = (uintptr_t)(code.dli_sname ? code.dli_saddr : code.dli_fbase);
+        snprintf(where, room, " by code at %s(%s+0x%zx)", file ? file + 1 : code.dli_fname,
+                 code.dli_sname ? code.dli_sname : "", (size_t)(fired - from));
+    }
+    return fired != 0;
+}

@@ -1,0 +1,338 @@
+#!/usr/bin/env python3
+"""Kiln's search beside Kernel Tuner's strategies, on the same recorded spaces and scored by the same code.
+
+  tuners.py [--seeds 10] [--strategies NAME,...] [--venv FOLDER] [--traces FOLDER] FILE... > table.md
+  tuners.py --check [--seeds 3] [FILE...]
+
+For each FILE (a recorded space) and each strategy, with seeds 1 to --seeds:
+  1. A search gives a trace: the configurations that it tried, in their order, each once. Kernel Tuner searches in its
+     simulation mode with its own defaults; `max_fevals`, which some of its strategies plan by, is the number of
+     configurations that random search tries within the budget, at least 200. Kiln's trace is of `kiln tune --replay`.
+     What a configuration takes and costs comes from the file, as `kiln tune --replay --strategy exhaustive` reads it.
+  2. The trace is scored, of whichever tuner it is (score_of, shares_of): the field's score (engine/recording/README.md),
+     and the share of the optimum that is reached after 10, 50, 100 and 200 configurations.
+Of the table's columns, scores are means over the seeds, with the standard error of the mean; shares are the medians over
+the seeds, then the mean of the files.
+
+Kernel Tuner comes from PyPI by pip into a virtual environment, by default build/kernel_tuner; nothing of it is kept in the
+project. Strategies that cannot be run (a package that they need is not installed) are named on standard error. With
+--traces, traces are kept in that folder and are not made again (of a Kiln that has changed, name another folder); a search
+of more than --limit seconds of a core is left out. --check needs no Kernel Tuner: it holds the scores of Kiln's traces
+against those of `kiln compare-strategies`, without FILE on a space that it makes up."""
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+PACKAGE = "kernel_tuner==1.5.0"
+STEPS, SHARES_AT, LEAST_TRACE = 100, (10, 50, 100, 200), 200
+NOT_COMPARED = ("brute_force", "nsga2", "nsga3")  # no search; of several objectives
+INF = float("inf")
+
+
+# ---- a recorded space, and what a trace is worth on it ----
+
+class Space:
+    """rows: {configuration as a tuple: (seconds, INF where it failed; cost in seconds)}"""
+
+    def __init__(self, path, kiln):
+        whole = ask([kiln, "tune", "--replay", path, "--strategy", "exhaustive", "--max-configurations", "1000000000",
+                     "--json", "--quiet"])
+        self.path, self.rows, before = path, {}, 0.0
+        self.names = list(whole["steps"][0]["params"])
+        for step in whole["steps"]:
+            self.rows[tuple(step["params"].values())] = (INF if step["seconds"] is None else step["seconds"],
+                                                         step["clock_seconds"] - before)
+            before = step["clock_seconds"]
+        ran = sorted(seconds for seconds, _ in self.rows.values() if seconds < INF)
+        self.optimum, self.worst, median = ran[0], ran[-1], statistics.median(ran)
+        self.sorted = ran + [self.worst] * (len(self.rows) - len(ran))
+        self.cost = sum(cost for _, cost in self.rows.values()) / len(self.rows)
+        goal, low, high = self.optimum + 0.05 * (median - self.optimum), 0, len(self.rows)
+        while high - low > 1:  # `low` draws do not reach the goal, `high` do
+            middle = (low + high) // 2
+            low, high = (low, middle) if self.random_best(middle) <= goal else (middle, high)
+        self.draws, self.budget = high, high * self.cost
+
+    def random_best(self, draws):
+        """The expected best of `draws` different random configurations."""
+        count = len(self.sorted)
+        if draws == 0 or draws >= count:
+            return self.worst if draws == 0 else self.optimum
+        chance, total = draws / count, 0.0
+        for k, seconds in enumerate(self.sorted, 1):
+            total += chance * seconds
+            if k == count or chance <= 0:
+                break
+            chance *= (count - k - draws + 1) / (count - k)
+        return total
+
+
+def score_of(space, trace):
+    """The mean over the parts of the budget of (random's best - this best) / (random's best - optimum)."""
+    clock, at, best, total = 0.0, 0, space.worst, 0.0
+    for step in range(1, STEPS + 1):
+        end = space.budget * step / STEPS
+        while at < len(trace) and clock + space.rows[trace[at]][1] <= end:
+            seconds, cost = space.rows[trace[at]]
+            clock, best, at = clock + cost, min(best, seconds), at + 1
+        random = space.random_best(int(end / space.cost * (1 + 1e-12)))
+        total += (random - best) / (random - space.optimum) if random > space.optimum else 0
+    return total / STEPS
+
+
+def shares_of(space, trace):
+    best, shares = space.worst, {}
+    for number, configuration in enumerate(trace, 1):
+        best = min(best, space.rows[configuration][0])
+        shares[number] = space.optimum / best
+    return [shares.get(min(at, len(trace)), 0) for at in SHARES_AT]
+
+
+# ---- traces ----
+
+def ask(command):
+    run = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=True)
+    return json.loads(run.stdout)
+
+
+def kiln_trace(options, space, strategy, seed):
+    replayed = ask([options.kiln, "tune", "--replay", space.path, "--strategy", strategy, "--seed", str(seed), "--json",
+                    "--quiet", "--max-configurations", str(2 * max(space.draws, LEAST_TRACE))])
+    return [tuple(step["params"].values()) for step in replayed["steps"]]
+
+
+def tuner_process(options, space, jobs):
+    """Yields (strategy, seed, trace or the reason why there is none). One process for a file: the search space is built
+    once."""
+    python = os.path.join(options.venv, "bin", "python")
+    rows = [[list(configuration), None if seconds == INF else seconds, cost]
+            for configuration, (seconds, cost) in space.rows.items()]
+    task = {"names": space.names, "rows": rows, "jobs": jobs, "fevals": max(space.draws, LEAST_TRACE),
+            "limit": options.limit}
+    with subprocess.Popen([python, os.path.abspath(__file__), "--inside"], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                          env=dict(os.environ, OMP_NUM_THREADS="1")) as process:
+        process.stdin.write(json.dumps(task))
+        process.stdin.close()
+        for line in process.stdout:
+            strategy, seed, trace = json.loads(line)
+            yield strategy, seed, trace if isinstance(trace, str) else [tuple(one) for one in trace]
+
+
+# ---- inside the virtual environment ----
+
+def inside():
+    """Runs Kernel Tuner's searches that standard input asks for; a line of JSON a trace goes to standard output."""
+    # pylint: disable=import-error,import-outside-toplevel
+    import random
+    import signal
+    import warnings
+    import numpy
+    from kernel_tuner import interface, tune_kernel, util
+    from kernel_tuner.runners.simulation import SimulationRunner
+    from kernel_tuner.searchspace import Searchspace
+
+    warnings.simplefilter("ignore")
+    task, out = json.load(sys.stdin), os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what it prints is no trace
+    names, cache, configurations = task["names"], {}, {}
+    values = {name: sorted({row[0][i] for row in task["rows"]}) for i, name in enumerate(names)}
+    for configuration, seconds, cost in task["rows"]:
+        key = ",".join(str(value) for value in configuration)
+        row = dict(zip(names, configuration), compile_time=0, verification_time=0, benchmark_time=1e3 * cost)
+        row.update({"time": 1e3 * seconds} if seconds else {"time": util.RuntimeFailedConfig(),
+                                                            "__error__": util.RuntimeFailedConfig()})
+        cache[key], configurations[key] = row, configuration
+    # The same for every search on this file, so made once: what the file says, and the space of its configurations.
+    space = Searchspace(None, None, None, from_cache={"tune_params": values, "cache": cache})
+    interface.Searchspace = lambda *arguments, **options: space
+    util.process_cache = lambda *arguments, **options: cache
+    util.close_cache = lambda *arguments: None
+    tried, run = [], SimulationRunner.run
+
+    def traced(runner, elements, options):
+        results = run(runner, elements := list(elements), options)
+        for element, result in zip(elements, results):
+            key = ",".join(str(value) for value in element)
+            if result is not None and key in configurations and key not in seen:
+                seen.add(key)
+                tried.append(configurations[key])
+        return results
+
+    def over_time(number, frame):
+        raise TimeoutError(f"still searching after {task['limit']} s of a core")
+
+    SimulationRunner.run = traced
+    signal.signal(signal.SIGPROF, over_time)
+    for strategy, seed in task["jobs"]:
+        seen = set()
+        tried.clear()
+        random.seed(seed)
+        numpy.random.seed(seed)
+        signal.setitimer(signal.ITIMER_PROF, task["limit"])
+        try:
+            tune_kernel("recorded", "__global__ void recorded() {}", 1, [], dict(values), lang="CUDA",
+                        strategy=strategy, strategy_options={"max_fevals": min(task["fevals"], len(cache))},
+                        simulation_mode=True, cache="recorded.json", quiet=True)
+            said = list(tried)
+        except Exception as error:  # pylint: disable=broad-except
+            said = f"{type(error).__name__}: {error}"
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        print(json.dumps([strategy, seed, said or "nothing was tried"]), file=out, flush=True)
+
+
+def install(venv):
+    """All strategies of Kernel Tuner that are compared."""
+    python = os.path.join(venv, "bin", "python")
+    if not os.path.exists(python):
+        subprocess.run([sys.executable, "-m", "venv", venv], check=True)
+    if subprocess.run([python, "-c", "import kernel_tuner"], check=False, stderr=subprocess.DEVNULL).returncode != 0:
+        subprocess.run([python, "-m", "pip", "install", "--quiet", PACKAGE], check=True, stdout=sys.stderr)
+    listed = subprocess.run([python, "-c", "from kernel_tuner.interface import strategy_map; print(*strategy_map)"],
+                            check=True, stdout=subprocess.PIPE, text=True)
+    return [name for name in listed.stdout.split() if name not in NOT_COMPARED]
+
+
+# ---- the table ----
+
+def kept(options, space, tuner, strategy, seed):
+    name = f"{os.path.basename(space.path)}-{tuner}-{strategy}-{seed}.json"
+    return os.path.join(options.traces, name) if options.traces else None
+
+
+def load(path):
+    if not path or not os.path.exists(path):
+        return None
+    with open(path, encoding="utf-8") as file:
+        return [tuple(one) for one in json.load(file)]
+
+
+def keep(path, trace):
+    if path:
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(trace, file)
+
+
+def traces_of(options, space, tuners):
+    """{(tuner, strategy): traces}; those of a strategy that failed once are left out."""
+    found, missing = {}, []
+    for tuner, strategy in tuners:
+        for seed in range(1, options.seeds + 1):
+            path = kept(options, space, tuner, strategy, seed)
+            trace = load(path)
+            if trace is None and tuner == "kiln":
+                keep(path, trace := kiln_trace(options, space, strategy, seed))
+            if trace is None:
+                missing.append((strategy, seed))
+            else:
+                found.setdefault((tuner, strategy), []).append(trace)
+    failed = set()
+    for strategy, seed, trace in tuner_process(options, space, missing) if missing else ():
+        if isinstance(trace, str):
+            if strategy not in failed:
+                print(f"tuners.py: {strategy} on {os.path.basename(space.path)}: {trace}", file=sys.stderr)
+            failed.add(strategy)
+            continue
+        keep(kept(options, space, "kt", strategy, seed), trace)
+        found.setdefault(("kt", strategy), []).append(trace)
+    return {key: traces for key, traces in found.items() if key[1] not in failed}
+
+
+def error_of(values):
+    return statistics.stdev(values) / len(values) ** 0.5 if len(values) > 1 else 0
+
+
+def table(options, files, tuners):
+    spaces = [Space(path, options.kiln) for path in files]
+    scores, shares = {}, {}
+    for space in spaces:
+        for key, traces in traces_of(options, space, tuners).items():
+            scores.setdefault(key, []).append([score_of(space, trace) for trace in traces])
+            reached = zip(*(shares_of(space, trace) for trace in traces))
+            shares.setdefault(key, []).append([statistics.median(at) for at in reached])
+    print("| tuner, strategy | mean | " + " | ".join(os.path.basename(s.path).split(".json")[0] for s in spaces) +
+          " | " + " | ".join(f"{at}" for at in SHARES_AT) + " |")
+    print("| --- " * (2 + len(spaces) + len(SHARES_AT)) + "|")
+    whole = [key for key in scores if len(scores[key]) == len(spaces)]
+    for key in sorted(whole, key=lambda k: -statistics.mean(statistics.mean(one) for one in scores[k])):
+        means = [statistics.mean(one) for one in scores[key]]
+        error = sum(error_of(one) ** 2 for one in scores[key]) ** 0.5 / len(spaces)
+        name = f"{'Kiln' if key[0] == 'kiln' else 'Kernel Tuner'}, `{key[1]}`"
+        print(f"| {name} | {statistics.mean(means):.3f} ± {error:.3f} | " +
+              " | ".join(f"{mean:.3f}" for mean in means) + " | " +
+              " | ".join(f"{statistics.mean(at):.3f}" for at in zip(*shares[key])) + " |")
+
+
+def made_up(folder):
+    """A recorded space of 480 configurations, some of which failed, as Kernel Tuner's cache file."""
+    rows = {}
+    for x in range(1, 13):
+        for y in range(1, 9):
+            for z in range(1, 6):
+                seconds = 1 + 0.1 * (x - 5) ** 2 + 0.3 * (y - 6) ** 2 + 0.05 * ((x * 7 + y * 5 + z * 3) % 11)
+                rows[f"{x},{y},{z}"] = {"x": x, "y": y, "z": z, "compile_time": 100 + 10 * z, "verification_time": 0,
+                                        "benchmark_time": 30 * seconds,
+                                        "time": "RuntimeFailedConfig" if x * y % 17 == 8 else seconds}
+    path = os.path.join(folder, "made_up.json")
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump({"kernel_name": "k", "device_name": "d", "tune_params_keys": ["x", "y", "z"], "cache": rows}, file)
+    return path
+
+
+def check(options, strategies):
+    """Whether this program's scores are those of `kiln compare-strategies`."""
+    with tempfile.TemporaryDirectory() as folder:
+        return check_on(options, strategies, options.files or [made_up(folder)])
+
+
+def check_on(options, strategies, files):
+    said = ask([options.kiln, "compare-strategies", *files, "--strategies", ",".join(strategies), "--seeds",
+                str(options.seeds), "--json"])
+    wrong = 0
+    for number, path in enumerate(files):
+        space = Space(path, options.kiln)
+        for name, scored in zip(strategies, said["strategies"]):
+            traces = [kiln_trace(options, space, name, seed) for seed in range(1, options.seeds + 1)]
+            here, there = statistics.mean(score_of(space, trace) for trace in traces), scored["files"][number]
+            share = statistics.median(shares_of(space, trace)[SHARES_AT.index(100)] for trace in traces)
+            differ = abs(here - there["score"]) > 1e-6 or abs(share - there["share_after_100"]) > 1e-6
+            wrong += differ
+            print(f"{os.path.basename(path)}, {name}: {here:.6f} here, {there['score']:.6f} by Kiln{' WRONG' * differ}")
+    print("the scores differ" if wrong else "the scores are the same")
+    return 1 if wrong else 0
+
+
+def main():
+    if sys.argv[1:] == ["--inside"]:
+        inside()
+        return
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--strategies", help="Kernel Tuner's; default: all")
+    parser.add_argument("--own", default="surrogate", help="Kiln's")
+    parser.add_argument("--venv", default=os.path.join(ROOT, "build", "kernel_tuner"))
+    parser.add_argument("--traces", help="a folder that keeps traces")
+    parser.add_argument("--limit", type=int, default=120)
+    parser.add_argument("--kiln", default=os.environ.get("KILN", os.path.join(ROOT, "build/release/tools/kiln")))
+    parser.add_argument("--check", action="store_true", help="compare scores with those of kiln compare-strategies")
+    parser.add_argument("files", nargs="*", metavar="FILE")
+    options = parser.parse_args()
+    if options.check:
+        sys.exit(check(options, options.own.split(",")))
+    if not options.files:
+        parser.error("no FILE is given")
+    names = install(options.venv)
+    asked = options.strategies.split(",") if options.strategies else names
+    if options.traces:
+        os.makedirs(options.traces, exist_ok=True)
+    tuners = [("kiln", name) for name in options.own.split(",") if name]
+    table(options, options.files, tuners + [("kt", name) for name in asked])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,42 @@
+// A tiny CUDA project, for the recipe in engine/sim/library/CI.md: y = a * x + y, checked on the host. With an
+// argument the kernel is told of one element more than there is.
+#include <cstdio>
+#include <vector>
+
+__global__ void saxpy(int n, float a, const float *x, float *y)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n)
+        y[i] = a * x[i] + y[i];
+}
+
+static bool ok(cudaError_t result)
+{
+    if (result != cudaSuccess)
+        std::printf("%s\n", cudaGetErrorString(result));
+    return result == cudaSuccess;
+}
+
+int main(int count, char **)
+{
+    const int n = 1000000;
+    std::vector<float> x(n, 1.0f), y(n, 2.0f);
+    float *dx = nullptr, *dy = nullptr;
+    const size_t bytes = n * sizeof(float);
+    if (!ok(cudaMalloc(&dx, bytes)) || !ok(cudaMalloc(&dy, bytes)) ||
+        !ok(cudaMemcpy(dx, x.data(), bytes, cudaMemcpyHostToDevice)) ||
+        !ok(cudaMemcpy(dy, y.data(), bytes, cudaMemcpyHostToDevice)))
+        return 1;
+    saxpy<<<(n + 255) / 256, 256>>>(count > 1 ? n + 1 : n, 3.0f, dx, dy);
+    if (!ok(cudaGetLastError()) || !ok(cudaMemcpy(y.data(), dy, bytes, cudaMemcpyDeviceToHost)))
+        return 1;
+    for (float value : y)
+        if (value != 5.0f) {
+            std::printf("%g, not 5\n", value);
+            return 1;
+        }
+    cudaFree(dx);
+    cudaFree(dy);
+    std::printf("saxpy of %d elements is right\n", n);
+    return 0;
+}

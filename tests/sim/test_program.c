@@ -1,0 +1,108 @@
+/* The profile of a program as the driver writes it, held against the estimate that specs get of the same launch. */
+#include <jansson.h>
+
+#include "cu_check.h"
+
+static char folder[] = "/tmp/kiln-program-XXXXXX", file[64], trace[64];
+
+static json_t *row_at(const char *path, size_t index)
+{
+    json_t *array = json_load_file(path, 0, NULL), *row = json_incref(json_array_get(array, index));
+    json_decref(array);
+    return row;
+}
+
+static double real_at(const json_t *row, const char *key) { return json_number_value(json_object_get(row, key)); }
+
+/* The estimate of one launch, as kiln tune gets it: of traced blocks alone, and of all of them. */
+static double estimate_of(CUfunction function, unsigned blocks, void **arguments, bool sampled)
+{
+    uint64_t launches = 0;
+    CHECK(kiln__sim_estimate_begin(sampled));
+    OK(call_cuLaunchKernel(function, blocks, 1, 1, 256, 1, 1, 0, NULL, arguments, NULL));
+    const double seconds = kiln__sim_estimate_end(&launches);
+    CHECK(launches == 1 && seconds > 0);
+    return seconds;
+}
+
+static void test_equal(void)
+{
+    enum { N = 1 << 20 };
+    kiln__text log = {0};
+    char *text = NULL, path[1024];
+    size_t length = 0;
+    kiln_error *error = NULL;
+    snprintf(path, sizeof path, "%s/specs/devices/h200.profile", KILN_SOURCE_DIR);
+    CHECK_OK(kiln__file_read(NULL, path, 0, &text, &length, &error), error);
+    CHECK(kiln__sim_profile_add("h200", text, length, &log) == KILN__SIM_ADDED);
+    kiln__free(NULL, text);
+    CHECK(kiln__sim_profile("h200"));
+    open_device();
+    CUmodule module = load(saxpy);
+    CUfunction function = kernel(module, "saxpy");
+    CUdeviceptr x, y;
+    float a = 2;
+    unsigned n = N;
+    OK(call_cuMemAlloc(&x, N * sizeof a));
+    OK(call_cuMemAlloc(&y, N * sizeof a));
+    OK(call_cuMemsetD32(x, 0, N));
+    OK(call_cuMemsetD32(y, 0, N));
+    void *arguments[] = {&x, &y, &a, &n};
+    const double whole = estimate_of(function, N / 256, arguments, false),
+                 sampled = estimate_of(function, N / 256, arguments, true);
+    json_t *row = row_at(file, 2); /* the head, the fills, the kernel */
+    CHECK(row != NULL);
+    CHECK_TEXT(json_string_value(json_object_get(row, "symbol")), "saxpy");
+    CHECK(real_at(row, "least_seconds") <= sampled && real_at(row, "most_seconds") >= whole);
+    CHECK(real_at(row, "seconds") > (whole + sampled) * (1 - 1e-12) &&
+          real_at(row, "seconds") < (whole + sampled) * (1 + 1e-12));
+    CHECK(whole > sampled * (1 - 1e-12) && whole < sampled * (1 + 1e-12));
+    /* The launch, and eight megabytes read at 0.9 of 4800 GB/s (what is written stays in the L2); and less than a
+     * microsecond of latency. */
+    const double least = 3.2e-6 + 8.0 * N / 4.32e12;
+    CHECK(whole > least && whole < least + 1e-6);
+    CHECK_TEXT(json_string_value(json_object_get(row, "bound")), "launch");
+    json_decref(row);
+    row = row_at(file, 1);
+    CHECK_TEXT(json_string_value(json_object_get(row, "name")), "fill");
+    const double fill = 3.2e-6 + 4.0 * N / (4800e9 * 0.9);
+    CHECK(real_at(row, "seconds") > 2 * fill * (1 - 1e-12) && real_at(row, "seconds") < 2 * fill * (1 + 1e-12));
+    json_decref(row);
+    row = row_at(trace, 2); /* the process, the track, the first fill */
+    CHECK_TEXT(json_string_value(json_object_get(row, "cat")), "copy");
+    json_decref(row);
+    close_device();
+}
+
+static void test_begin(void)
+{
+    CHECK(mkdtemp(folder) != NULL);
+    snprintf(file, sizeof file, "%s/profile.json", folder);
+    snprintf(trace, sizeof trace, "%s/trace.json", folder);
+    setenv("KILN_SIM_PROFILE_LAUNCHES", "some", 1);
+    CUcontext context;
+    OK(call_cuInit(0));
+    FAILS(INVALID_VALUE, call_cuDevicePrimaryCtxRetain(&context, 0));
+    setenv("KILN_SIM_PROFILE_LAUNCHES", "0", 1);
+    setenv("KILN_SIM_PROFILE", file, 1);
+    setenv("KILN_SIM_TRACE", trace, 1);
+}
+
+/* The file cannot be written any more: the program goes on. */
+static void test_gone(void)
+{
+    CHECK(unlink(file) == 0);
+    open_device();
+    CUdeviceptr x;
+    OK(call_cuMemAlloc(&x, 64));
+    OK(call_cuMemsetD32(x, 0, 16));
+    OK(call_cuMemsetD32(x, 1, 16));
+    CHECK(access(file, F_OK) != 0);
+    close_device();
+    unlink(trace);
+    rmdir(folder);
+}
+
+static const check_case cases[] = {
+    {"variables", test_begin}, {"as specs are estimated", test_equal}, {"a file that is gone", test_gone}};
+CU_SUITE("sim program", cases)
