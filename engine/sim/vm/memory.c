@@ -91,9 +91,7 @@ void vm_device_free(vm_device *device)
     kiln__free(device->mem ? &mem : NULL, device);
 }
 
-/* The allocation that holds `address`, or the one before it: index + 1; 0 if all are at higher addresses. Under the
- * lock. */
-static size_t search(const vm_device *device, uint64_t address)
+size_t vm_search(const vm_device *device, uint64_t address)
 {
     size_t low = 0, high = device->live_count;
     while (low < high) {
@@ -108,7 +106,7 @@ static size_t search(const vm_device *device, uint64_t address)
 
 static vm_allocation *lookup(const vm_device *device, uint64_t address, uint64_t bytes)
 {
-    size_t at = search(device, address);
+    size_t at = vm_search(device, address);
     if (at == 0)
         return NULL;
     vm_allocation *found = device->live[at - 1];
@@ -128,7 +126,7 @@ static uint64_t claim(vm_device *device, uint64_t bytes, uint64_t align)
         base = (base + align - 1) & ~(align - 1);
         if (base >= end || bytes + zone > end - base)
             return 0;
-        size_t at = search(device, base + bytes + zone - 1);
+        size_t at = vm_search(device, base + bytes + zone - 1);
         const vm_allocation *last = at ? device->live[at - 1] : NULL;
         past = last && last->base + last->bytes > base ? last->base + last->bytes + zone : base;
     } while (past != base && (base = past, true));
@@ -142,7 +140,7 @@ static bool is_free(const vm_device *device, uint64_t base, uint64_t bytes)
     uint64_t end;
     if (bytes == 0 || __builtin_add_overflow(base, bytes, &end) || (base < VM_GLOBAL_BASE && end > VM_SHARED_BASE))
         return false;
-    size_t at = search(device, end - 1);
+    size_t at = vm_search(device, end - 1);
     return at == 0 || device->live[at - 1]->base + device->live[at - 1]->bytes <= base;
 }
 
@@ -152,7 +150,7 @@ static bool insert(vm_device *device, vm_allocation *made)
 {
     if (!kiln__grow(device->mem, &device->live, &device->live_capacity, device->live_count + 1, sizeof *device->live))
         return false;
-    size_t at = search(device, made->base);
+    size_t at = vm_search(device, made->base);
     memmove(device->live + at + 1, device->live + at, (device->live_count - at) * sizeof *device->live);
     device->live[at] = made;
     device->live_count++;
@@ -178,7 +176,7 @@ static void take_out(vm_device *device, size_t at)
 /* Takes the fillers out that touch [base, base + bytes), and those next to them. Under the lock. */
 static void drop_fillers(vm_device *device, uint64_t base, uint64_t bytes)
 {
-    size_t at = search(device, base + bytes);
+    size_t at = vm_search(device, base + bytes);
     while (at > 0 && (device->live[at - 1]->filler || device->live[at - 1]->base >= base))
         if (device->live[--at]->filler)
             take_out(device, at);
@@ -195,7 +193,7 @@ static bool fill(vm_device *device, uint64_t address)
         vm_was_freed(device, address))
         return false;
     pthread_rwlock_wrlock(&device->lock);
-    size_t at = search(device, address), before = at, after = at;
+    size_t at = vm_search(device, address), before = at, after = at;
     while (before > 0 && device->live[before - 1]->filler)
         before--;
     while (after < device->live_count && device->live[after]->filler)
@@ -379,7 +377,7 @@ bool vm_hand_over(vm_allocation *allocation, vm_device *to)
     if (!done)
         return false;
     pthread_rwlock_wrlock(&from->lock);
-    const size_t at = search(from, allocation->base);
+    const size_t at = vm_search(from, allocation->base);
     memmove(from->live + at - 1, from->live + at, (from->live_count - at) * sizeof *from->live);
     from->live_count--;
     from->used -= allocation->counted;
@@ -460,7 +458,7 @@ bool vm_free(vm_device *device, uint64_t address)
         device->heap -= found->heap;
         device->freed[device->freed_next % KILN__COUNT(device->freed)].base = found->base;
         device->freed[device->freed_next++ % KILN__COUNT(device->freed)].bytes = found->bytes;
-        take_out(device, search(device, address) - 1);
+        take_out(device, vm_search(device, address) - 1);
         drop_fillers(device, found->base, found->bytes);
         vm_bury(device);
     }
@@ -503,7 +501,7 @@ void vm_runner_update(vm_runner *runner, uint64_t generation)
  * host: memory that was mapped in parts is copied as one. */
 static bool covers(const vm_device *device, const vm_allocation *first, uint64_t address, uint64_t bytes)
 {
-    size_t at = search(device, first->base);
+    size_t at = vm_search(device, first->base);
     uint64_t end = first->base + first->bytes;
     while (bytes > end - address && at < device->live_count && device->live[at]->base == end &&
            !device->live[at]->filler && device->live[at]->host == first->host + (end - first->base))
@@ -525,7 +523,7 @@ void *vm_pointer(vm_device *device, uint64_t address, uint64_t bytes)
     pthread_rwlock_wrlock(&device->lock);
     const vm_allocation *found = lookup(device, address, bytes ? 1 : 0);
     void *pointer = found && covers(device, found, address, bytes) ? found->host + (address - found->base) : NULL;
-    for (size_t at = pointer ? search(device, address) - 1 : 0; pointer && bytes > 0; at++) {
+    for (size_t at = pointer ? vm_search(device, address) - 1 : 0; pointer && bytes > 0; at++) {
         const vm_allocation *a = device->live[at];
         uint64_t here = a->bytes - (address - a->base) < bytes ? a->bytes - (address - a->base) : bytes;
         if (a->shadow)
@@ -540,7 +538,7 @@ void *vm_pointer(vm_device *device, uint64_t address, uint64_t bytes)
 const vm_allocation *vm_reached(vm_device *device, uint64_t address)
 {
     pthread_rwlock_rdlock(&device->lock);
-    const size_t at = search(device, address);
+    const size_t at = vm_search(device, address);
     const vm_allocation *found = at && address - device->live[at - 1]->base < device->live[at - 1]->reach
                                      ? device->live[at - 1]
                                      : NULL;
@@ -605,7 +603,7 @@ bool vm_about(vm_device *device, uint64_t address, vm_info *info)
 bool vm_overlaps(vm_device *device, uint64_t address, uint64_t bytes)
 {
     pthread_rwlock_rdlock(&device->lock);
-    size_t at = search(device, address + bytes - 1);
+    size_t at = vm_search(device, address + bytes - 1);
     bool found = at > 0 && device->live[at - 1]->base + device->live[at - 1]->bytes > address;
     pthread_rwlock_unlock(&device->lock);
     return found;
@@ -677,7 +675,7 @@ void vm_storage_free(vm_device *device, void *storage, uint64_t bytes)
 bool vm_find(vm_device *device, uint64_t address, vm_span *span, bool *constant, bool *read_only)
 {
     pthread_rwlock_rdlock(&device->lock);
-    const size_t at = search(device, address);
+    const size_t at = vm_search(device, address);
     const vm_allocation *found = at && address - device->live[at - 1]->base < device->live[at - 1]->reach
                                      ? device->live[at - 1]
                                      : NULL;
@@ -740,69 +738,4 @@ bool vm_set_label(vm_device *device, uint64_t address, uint64_t bytes, const cha
     pthread_rwlock_unlock(&device->lock);
     kiln__free(device->mem, unused);
     return right;
-}
-
-/* The allocation that holds the address, or the nearer one of those around it. Under the lock. */
-static const vm_allocation *nearest(const vm_device *device, uint64_t address)
-{
-    enum { FAR = 1 << 20 };
-    size_t at = search(device, address), past_fillers = at;
-    while (at > 0 && device->live[at - 1]->filler)
-        at--;
-    while (past_fillers < device->live_count && device->live[past_fillers]->filler)
-        past_fillers++;
-    const vm_allocation *before = at ? device->live[at - 1] : NULL;
-    const vm_allocation *after = past_fillers < device->live_count ? device->live[past_fillers] : NULL;
-    if (before && address - before->base < before->bytes)
-        return before;
-    uint64_t past = before ? address - before->base - before->bytes : FAR;
-    uint64_t ahead = after ? after->base - address : FAR;
-    return past < FAR && past <= ahead ? before : ahead < FAR ? after : NULL;
-}
-
-bool vm_labelled_at(vm_device *device, uint64_t address, vm_labelled *found)
-{
-    pthread_rwlock_rdlock(&device->lock);
-    const vm_allocation *a = nearest(device, address);
-    bool labelled = a && a->label;
-    if (labelled) {
-        snprintf(found->name, sizeof found->name, "%s", a->label);
-        snprintf(found->role, sizeof found->role, "%s", a->role);
-        found->offset = (int64_t)(address - a->base);
-        found->bytes = a->bytes;
-    }
-    pthread_rwlock_unlock(&device->lock);
-    return labelled;
-}
-
-void vm_describe(vm_device *device, uint64_t address, char *text, size_t size)
-{
-    if (vm_describe_elsewhere(device, address, text, size))
-        return;
-    pthread_rwlock_rdlock(&device->lock);
-    for (unsigned k = 0; k < KILN__COUNT(device->freed); k++)
-        if (device->freed[k].bytes && address - device->freed[k].base < device->freed[k].bytes) {
-            snprintf(text, size, "in an allocation of %" PRIu64 " bytes that was freed", device->freed[k].bytes);
-            pthread_rwlock_unlock(&device->lock);
-            return;
-        }
-    const vm_allocation *a = nearest(device, address);
-    bool inside = a && address - a->base < a->bytes;
-    char what[160];
-    if (a && a->label)
-        snprintf(what, sizeof what, "'%.80s', %s", a->label, a->role);
-    else if (a && a->name)
-        snprintf(what, sizeof what, "'%.120s'", a->name);
-    else
-        snprintf(what, sizeof what, "%s allocation", inside ? "an" : "the");
-    if (!a)
-        snprintf(text, size, "in no allocation");
-    else if (inside)
-        snprintf(text, size, "at offset %" PRIu64 " of %s (%" PRIu64 " bytes at 0x%" PRIx64 ")", address - a->base,
-                 what, a->bytes, a->base);
-    else
-        snprintf(text, size, "%" PRIu64 " bytes %s %s of %" PRIu64 " bytes at 0x%" PRIx64,
-                 address < a->base ? a->base - address : address - a->base - a->bytes,
-                 address < a->base ? "before" : "past the end of", what, a->bytes, a->base);
-    pthread_rwlock_unlock(&device->lock);
 }

@@ -464,6 +464,8 @@ const vm_allocation *vm_allocation_of(vm_device *device, uint64_t address);
 bool vm_was_freed(vm_device *device, uint64_t address);
 /* Releases freed memory that no runner can still have in its caches. Under the lock. */
 void vm_bury(vm_device *device);
+/* The allocation that holds `address`, or the one before it: index + 1; 0 if all are at higher addresses. Under the lock. */
+size_t vm_search(const vm_device *device, uint64_t address);
 void vm_describe(vm_device *device, uint64_t address, char *text, size_t size);
 /* The allocation with a label in which an address lies, or beside which. */
 typedef struct vm_labelled {
