@@ -8,7 +8,8 @@
 #include "vm_hooks.h"
 #include "vm_math.h"
 
-uint32_t vm_mask_slot(const vm_code *i)
+/* The slot of the member mask. */
+static uint32_t mask_slot(const vm_code *i)
 {
     return i->masked == vm_op_shfl                                    ? (uint32_t)i->imm
            : i->masked == vm_op_warp_sync || i->masked == vm_op_elect ? i->a
@@ -100,7 +101,7 @@ static uint32_t meet_others(vm_warp *w, const vm_code *i, uint32_t m, vm_meeting
         const vm_path *path = &w->paths[k];
         if (k == w->current || path->state != VM_PATH_WARP || !same_operation(path->pc, i))
             continue;
-        const vm_u32 *masks = vm_row_of(path->frame, vm_mask_slot(path->pc));
+        const vm_u32 *masks = vm_row_of(path->frame, mask_slot(path->pc));
         VM_EACH(lane, path->arrived)
             t->room[lane] = masks[lane];
         arrived |= path->arrived;

@@ -615,8 +615,6 @@ typedef struct vm_meeting {
     vm_share shares[VM_LANES];
     vm_u32 room[VM_LANES];
 } vm_meeting;
-/* The slot of the member mask of an operation that has one. */
-uint32_t vm_mask_slot(const vm_code *i);
 void vm_op_shfl(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_vote(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_match(vm_warp *w, const vm_code *i, uint32_t m);
