@@ -17,49 +17,66 @@ static bool is(sim_span span, double start, double end)
 static void test_streams(void)
 {
     sim_timeline t = {0};
+    sim_timeline_device d = {0};
     double a = 0, b = 0, free = 0; /* two that wait for the legacy stream, one that does not */
-    CHECK(is(sim_timeline_put(&t, &a, true, SIM_LANE_TO_DEVICE, 2, 0), 0, 2));
-    CHECK(is(sim_timeline_put(&t, &a, true, SIM_LANE_KERNEL, 1, 0.5), 2, 3));
-    CHECK(is(sim_timeline_put(&t, &b, true, SIM_LANE_TO_DEVICE, 2, 0), 2, 4)); /* the way there is taken until 2 */
-    CHECK(is(sim_timeline_put(&t, &b, true, SIM_LANE_FROM_DEVICE, 1, 0), 4, 5));
-    CHECK(is(sim_timeline_put(&t, &free, false, SIM_LANE_KERNEL, 1, 0.5), 0, 1));
-    CHECK(is(sim_timeline_put(&t, NULL, true, SIM_LANE_ON_DEVICE, 1, 0), 5, 6)); /* after a and b */
-    CHECK(is(sim_timeline_put(&t, &a, true, SIM_LANE_KERNEL, 1, 0.5), 6, 7));
-    CHECK(is(sim_timeline_put(&t, &free, false, SIM_LANE_KERNEL, 1, 0.5), 1, 2));
+    CHECK(is(sim_timeline_put(&t, &d, &a, true, SIM_LANE_TO_DEVICE, 2, 0), 0, 2));
+    CHECK(is(sim_timeline_put(&t, &d, &a, true, SIM_LANE_KERNEL, 1, 0.5), 2, 3));
+    CHECK(is(sim_timeline_put(&t, &d, &b, true, SIM_LANE_TO_DEVICE, 2, 0), 2, 4)); /* the way there is taken until 2 */
+    CHECK(is(sim_timeline_put(&t, &d, &b, true, SIM_LANE_FROM_DEVICE, 1, 0), 4, 5));
+    CHECK(is(sim_timeline_put(&t, &d, &free, false, SIM_LANE_KERNEL, 1, 0.5), 0, 1));
+    CHECK(is(sim_timeline_put(&t, &d, NULL, true, SIM_LANE_ON_DEVICE, 1, 0), 5, 6)); /* after a and b */
+    CHECK(is(sim_timeline_put(&t, &d, &a, true, SIM_LANE_KERNEL, 1, 0.5), 6, 7));
+    CHECK(is(sim_timeline_put(&t, &d, &free, false, SIM_LANE_KERNEL, 1, 0.5), 1, 2));
     CHECK(t.end == 7 && t.host == 0);
 }
 
 static void test_waiting(void)
 {
     sim_timeline t = {0};
+    sim_timeline_device d = {0};
     double a = 0, b = 0;
-    sim_timeline_put(&t, &a, false, SIM_LANE_KERNEL, 3, 0.1);
-    const double event = sim_timeline_mark(&t, &a);
-    CHECK(event == 3 && sim_timeline_mark(&t, &b) == 0);
-    sim_timeline_after(&t, &b, event);
-    CHECK(is(sim_timeline_put(&t, &b, false, SIM_LANE_KERNEL, 1, 0.1), 3, 4));
+    sim_timeline_put(&t, &d, &a, false, SIM_LANE_KERNEL, 3, 0.1);
+    const double event = sim_timeline_mark(&t, &d, &a);
+    CHECK(event == 3 && sim_timeline_mark(&t, &d, &b) == 0);
+    sim_timeline_after(&d, &b, event);
+    CHECK(is(sim_timeline_put(&t, &d, &b, false, SIM_LANE_KERNEL, 1, 0.1), 3, 4));
     double later = 0;
-    CHECK(is(sim_timeline_put(&t, &later, false, SIM_LANE_KERNEL, 1, 0.1), 0, 1)); /* the host did not wait */
+    CHECK(is(sim_timeline_put(&t, &d, &later, false, SIM_LANE_KERNEL, 1, 0.1), 0, 1)); /* the host did not wait */
     sim_timeline_host_waits(&t, event);
     sim_timeline_host_waits(&t, 1); /* which is over */
     double last = 0;
-    CHECK(is(sim_timeline_put(&t, &last, false, SIM_LANE_KERNEL, 1, 0.1), 3, 4));
-    CHECK(sim_timeline_mark(&t, NULL) == 3);
+    CHECK(is(sim_timeline_put(&t, &d, &last, false, SIM_LANE_KERNEL, 1, 0.1), 3, 4));
+    CHECK(sim_timeline_mark(&t, &d, NULL) == 3);
 }
 
 static void test_room(void)
 {
     sim_timeline t = {0};
+    sim_timeline_device d = {0};
     double streams[4] = {0};
-    CHECK(is(sim_timeline_put(&t, &streams[0], false, SIM_LANE_KERNEL, 4, 0.6), 0, 4));
-    CHECK(is(sim_timeline_put(&t, &streams[1], false, SIM_LANE_KERNEL, 2, 0.4), 0, 2));
-    CHECK(is(sim_timeline_put(&t, &streams[2], false, SIM_LANE_KERNEL, 1, 0.3), 2, 3)); /* where the second was */
-    CHECK(is(sim_timeline_put(&t, &streams[3], false, SIM_LANE_KERNEL, 1, 1), 4, 5));   /* all SMs */
+    CHECK(is(sim_timeline_put(&t, &d, &streams[0], false, SIM_LANE_KERNEL, 4, 0.6), 0, 4));
+    CHECK(is(sim_timeline_put(&t, &d, &streams[1], false, SIM_LANE_KERNEL, 2, 0.4), 0, 2));
+    CHECK(is(sim_timeline_put(&t, &d, &streams[2], false, SIM_LANE_KERNEL, 1, 0.3), 2, 3)); /* where the second was */
+    CHECK(is(sim_timeline_put(&t, &d, &streams[3], false, SIM_LANE_KERNEL, 1, 1), 4, 5));   /* all SMs */
     double many = 0;
     for (int k = 0; k < 3 * SIM_TIMELINE_KERNELS; k++)
-        CHECK(is(sim_timeline_put(&t, &many, false, SIM_LANE_KERNEL, 1, 1), 5 + k, 6 + k));
+        CHECK(is(sim_timeline_put(&t, &d, &many, false, SIM_LANE_KERNEL, 1, 1), 5 + k, 6 + k));
+}
+
+/* Two devices have the host in common, and nothing else. */
+static void test_devices(void)
+{
+    sim_timeline t = {0};
+    sim_timeline_device d = {0}, other = {0};
+    double a = 0, b = 0;
+    CHECK(is(sim_timeline_put(&t, &d, &a, true, SIM_LANE_KERNEL, 3, 1), 0, 3));
+    CHECK(is(sim_timeline_put(&t, &other, &b, true, SIM_LANE_KERNEL, 2, 1), 0, 2));
+    CHECK(is(sim_timeline_put(&t, &other, NULL, true, SIM_LANE_TO_DEVICE, 1, 0), 2, 3));
+    sim_timeline_host_waits(&t, sim_timeline_mark(&t, &d, NULL));
+    CHECK(is(sim_timeline_put(&t, &other, &b, true, SIM_LANE_KERNEL, 1, 1), 3, 4));
+    CHECK(t.end == 4);
 }
 
 static const check_case cases[] = {
-    {"streams", test_streams}, {"waiting", test_waiting}, {"room on the device", test_room}};
+    {"streams", test_streams}, {"waiting", test_waiting}, {"room on the device", test_room}, {"devices", test_devices}};
 KILN_SUITE("sim timeline", cases)

@@ -47,6 +47,7 @@ static struct {
     pid_t process;                         /* whose files these are; 0: none yet */
     sim_journal profile, trace;
     sim_timeline timeline;
+    sim_timeline_device device;
     uint64_t stream; /* in which what is noted next runs; 0: the legacy one */
     bool waits;      /* a copy in it is one for which the host waits */
     locale_t plain;  /* numbers with a point, whatever the program has set; 0: not made yet */
@@ -140,6 +141,7 @@ static bool noting(void)
     sim_journal_close(&program.trace);
     forget_rows();
     program.timeline = (sim_timeline){0};
+    program.device = (sim_timeline_device){0};
     program.tracks = 0;
     program.legacy_shown = false;
     if (program.profile_path && sim_journal_open(&program.profile, program.profile_path, child))
@@ -387,7 +389,7 @@ static void put_event(const sim_context *context, sim_stream *stream, const sim_
 static sim_span put_work(sim_stream *stream, sim_lane lane, double seconds, double share)
 {
     const bool blocking = stream && !(stream->flags & CU_STREAM_NON_BLOCKING);
-    return sim_timeline_put(&program.timeline, stream ? &stream->device_end : NULL, blocking, lane,
+    return sim_timeline_put(&program.timeline, &program.device, stream ? &stream->device_end : NULL, blocking, lane,
                             seconds > 0 ? seconds : 0, share);
 }
 
@@ -520,20 +522,21 @@ static bool is_noted(void) { return program.process != 0; }
 void sim_program_record(sim_context *context, sim_event *event)
 {
     const sim_stream *stream = is_noted() ? stream_now(context) : NULL;
-    event->device_time = is_noted() ? sim_timeline_mark(&program.timeline, stream ? &stream->device_end : NULL) : 0;
+    event->device_time =
+        is_noted() ? sim_timeline_mark(&program.timeline, &program.device, stream ? &stream->device_end : NULL) : 0;
 }
 
 void sim_program_after(sim_stream *stream, const sim_event *event)
 {
     if (is_noted())
-        sim_timeline_after(&program.timeline, stream ? &stream->device_end : NULL, event->device_time);
+        sim_timeline_after(&program.device, stream ? &stream->device_end : NULL, event->device_time);
 }
 
 void sim_program_wait(const sim_stream *stream)
 {
     if (is_noted())
-        sim_timeline_host_waits(&program.timeline,
-                                sim_timeline_mark(&program.timeline, stream ? &stream->device_end : NULL));
+        sim_timeline_host_waits(&program.timeline, sim_timeline_mark(&program.timeline, &program.device,
+                                                                     stream ? &stream->device_end : NULL));
 }
 
 void sim_program_wait_event(const sim_event *event) { sim_timeline_host_waits(&program.timeline, event->device_time); }

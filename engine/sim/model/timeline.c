@@ -5,16 +5,16 @@ static double later(double a, double b) { return a > b ? a : b; }
 
 /* The first time from `ready` on at which the kernels that overlap leave `share` of the SMs. All that overlap count,
  * also those that do not overlap one another, so that the answer may be late, and is never too early. */
-static double room(const sim_timeline *t, double ready, double seconds, double share)
+static double room(const sim_timeline_device *d, double ready, double seconds, double share)
 {
     const double little = 1e-9;
     for (;;) {
         double taken = 0, next = 0;
         for (size_t k = 0; k < SIM_TIMELINE_KERNELS; k++) {
-            const sim_span *other = &t->kernels[k].span;
+            const sim_span *other = &d->kernels[k].span;
             if (other->end <= ready || other->start >= ready + seconds)
                 continue;
-            taken += t->kernels[k].share;
+            taken += d->kernels[k].share;
             next = next > 0 && next < other->end ? next : other->end;
         }
         if (taken <= 0 || taken + share <= 1 + little)
@@ -23,39 +23,40 @@ static double room(const sim_timeline *t, double ready, double seconds, double s
     }
 }
 
-sim_span sim_timeline_put(sim_timeline *t, double *end, bool blocking, sim_lane lane, double seconds, double share)
+sim_span sim_timeline_put(sim_timeline *t, sim_timeline_device *d, double *end, bool blocking, sim_lane lane,
+                          double seconds, double share)
 {
-    double *own = end ? end : &t->legacy, start = later(t->host, *own);
+    double *own = end ? end : &d->legacy, start = later(t->host, *own);
     if (!end)
-        start = later(start, t->blocking);
+        start = later(start, d->blocking);
     else if (blocking)
-        start = later(start, t->legacy);
+        start = later(start, d->legacy);
     if (lane == SIM_LANE_KERNEL)
-        start = room(t, start, seconds, share);
+        start = room(d, start, seconds, share);
     else
-        start = later(start, t->lanes[lane]);
+        start = later(start, d->lanes[lane]);
     const sim_span span = {start, start + seconds};
     if (lane == SIM_LANE_KERNEL) {
-        const size_t k = t->next_kernel++ % SIM_TIMELINE_KERNELS;
-        t->kernels[k].span = span;
-        t->kernels[k].share = share;
+        const size_t k = d->next_kernel++ % SIM_TIMELINE_KERNELS;
+        d->kernels[k].span = span;
+        d->kernels[k].share = share;
     }
-    t->lanes[lane] = later(t->lanes[lane], span.end);
+    d->lanes[lane] = later(d->lanes[lane], span.end);
     t->end = later(t->end, span.end);
     *own = span.end;
     if (end && blocking)
-        t->blocking = later(t->blocking, span.end);
+        d->blocking = later(d->blocking, span.end);
     return span;
 }
 
-double sim_timeline_mark(const sim_timeline *t, const double *end)
+double sim_timeline_mark(const sim_timeline *t, const sim_timeline_device *d, const double *end)
 {
-    return end ? later(t->host, *end) : later(t->host, later(t->legacy, t->blocking));
+    return end ? later(t->host, *end) : later(t->host, later(d->legacy, d->blocking));
 }
 
-void sim_timeline_after(sim_timeline *t, double *end, double time)
+void sim_timeline_after(sim_timeline_device *d, double *end, double time)
 {
-    double *own = end ? end : &t->legacy;
+    double *own = end ? end : &d->legacy;
     *own = later(*own, time);
 }
 

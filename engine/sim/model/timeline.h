@@ -19,10 +19,12 @@ typedef struct sim_span {
 } sim_span;
 
 enum { SIM_TIMELINE_KERNELS = 64 }; /* as many are seen side by side */
-/* All zero: nothing has run. */
+/* Both all zero: nothing has run. The host is common to the devices of a process. */
 typedef struct sim_timeline {
-    double host;             /* what is put into a stream now begins no earlier */
-    double end;              /* of everything so far */
+    double host; /* what is put into a stream now begins no earlier */
+    double end;  /* of everything so far */
+} sim_timeline;
+typedef struct sim_timeline_device {
     double legacy, blocking; /* end of the legacy stream; of all streams that wait for it */
     double lanes[SIM_LANES]; /* when a lane is free again */
     struct {
@@ -30,14 +32,15 @@ typedef struct sim_timeline {
         double share;
     } kernels[SIM_TIMELINE_KERNELS]; /* the last ones */
     size_t next_kernel;
-} sim_timeline;
+} sim_timeline_device;
 
 /* A stream: *end is when its work so far ends, 0 at first. NULL: the legacy stream. `blocking`: it waits for the legacy
  * stream, and that one for it. `share`: of the SMs, above 0, at most 1; of kernels only. */
-sim_span sim_timeline_put(sim_timeline *t, double *end, bool blocking, sim_lane lane, double seconds, double share);
+sim_span sim_timeline_put(sim_timeline *t, sim_timeline_device *d, double *end, bool blocking, sim_lane lane,
+                          double seconds, double share);
 /* When what the stream has so far is done: for an event, and for who waits for it. */
-double sim_timeline_mark(const sim_timeline *t, const double *end);
+double sim_timeline_mark(const sim_timeline *t, const sim_timeline_device *d, const double *end);
 /* The stream's next work waits for that time; of the legacy stream too. */
-void sim_timeline_after(sim_timeline *t, double *end, double time);
+void sim_timeline_after(sim_timeline_device *d, double *end, double time);
 void sim_timeline_host_waits(sim_timeline *t, double time);
 #endif
