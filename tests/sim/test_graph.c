@@ -292,8 +292,8 @@ static void test_kinds(void)
     FAILS(INVALID_VALUE, call_cuGraphAddKernelNode(&node, graph, NULL, 0, &got_kernel));
     got_kernel.func = NULL;
     FAILS(INVALID_HANDLE, call_cuGraphAddKernelNode(&node, graph, NULL, 0, &got_kernel));
-    CUgraphNodeParams conditional = {.type = CU_GRAPH_NODE_TYPE_CONDITIONAL};
-    FAILS(NOT_SUPPORTED, call_cuGraphAddNode(&node, graph, NULL, NULL, 0, &conditional));
+    CUgraphNodeParams conditional = {.type = CU_GRAPH_NODE_TYPE_CONDITIONAL}; /* without a handle */
+    FAILS(INVALID_VALUE, call_cuGraphAddNode(&node, graph, NULL, NULL, 0, &conditional));
     conditional.type = (CUgraphNodeType)77;
     FAILS(INVALID_VALUE, call_cuGraphAddNode(&node, graph, NULL, NULL, 0, &conditional));
     close_device();

@@ -32,6 +32,7 @@
     X(cuGraphEventWaitNodeSetEvent, 11010)                                                                             \
     X(cuGraphExecBatchMemOpNodeSetParams, 11070)                                                                       \
     X(cuGraphExecChildGraphNodeSetParams, 11010)                                                                       \
+    X(cuGraphConditionalHandleCreate, 12030)                                                                           \
     X(cuGraphExecDestroy, 10000)                                                                                       \
     X(cuGraphExecEventRecordNodeSetEvent, 11010)                                                                       \
     X(cuGraphExecEventWaitNodeSetEvent, 11010)                                                                         \

@@ -109,7 +109,8 @@ typedef enum sim_kind {
     SIM_POOL,
     SIM_RANGE,
     SIM_PHYSICAL,
-    SIM_IMPORT
+    SIM_IMPORT,
+    SIM_CONDITION
 } sim_kind; /* fits into five bits of a handle */
 
 typedef struct sim_context sim_context;

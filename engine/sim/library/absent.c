@@ -42,7 +42,6 @@ enum { NOT_SUPPORTED = 801 };
     X(cuFlushGPUDirectRDMAWrites)                                                                                      \
     X(cuGraphAddExternalSemaphoresSignalNode)                                                                          \
     X(cuGraphAddExternalSemaphoresWaitNode)                                                                            \
-    X(cuGraphConditionalHandleCreate)                                                                                  \
     X(cuGraphExecExternalSemaphoresSignalNodeSetParams)                                                                \
     X(cuGraphExecExternalSemaphoresWaitNodeSetParams)                                                                  \
     X(cuGraphExternalSemaphoresSignalNodeGetParams)                                                                    \

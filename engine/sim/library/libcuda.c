@@ -12,6 +12,7 @@
 #include "../cuda/array.c"
 #include "../stream/capture.c"
 #include "../stream/cluster.c"
+#include "../stream/condition.c"
 #include "../cuda/context.c"
 #include "../cuda/device.c"
 #include "../cuda/error.c"

@@ -265,7 +265,7 @@ CUresult sim_cuStreamBeginCaptureToGraph(CUstream stream, CUgraph handle, const 
     sim_graph *graph = sim_graph_of(context, handle);
     if (!graph || graph->capturing)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
-    if (graph->owner)
+    if (graph->owner && graph->owner->op.what.type != CU_GRAPH_NODE_TYPE_CONDITIONAL)
         return sim_end(CUDA_ERROR_NOT_SUPPORTED);
     sim_edge *edges = NULL;
     result = sim_edges_read(context, graph, nodes, data, count, &edges);

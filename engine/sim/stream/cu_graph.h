@@ -50,14 +50,15 @@ struct sim_graph {
     sim_object object;
     sim_node *first, *last;
     size_t count;
-    sim_node *owner;     /* the node of a child graph */
-    uint64_t original;   /* the graph that this one was cloned from */
-    unsigned depth;      /* levels of child graphs below */
-    size_t memory_nodes; /* a graph with such nodes cannot be cloned, nor instantiated twice at a time */
-    uint64_t instance;   /* its executable graph, if it has memory nodes */
-    bool capturing;      /* nodes are being captured into it */
-    bool internal;       /* of an executable graph: its handle is not public */
-    sim_hold *holds;     /* user objects that it references */
+    sim_node *owner;             /* the node of a child graph */
+    uint64_t original;           /* the graph that this one was cloned from */
+    unsigned depth;              /* levels of child graphs below */
+    size_t memory_nodes;         /* a graph with such nodes cannot be cloned, nor instantiated twice at a time */
+    uint64_t instance;           /* its executable graph, if it has memory nodes */
+    bool capturing;              /* nodes are being captured into it */
+    bool internal;               /* of an executable graph: its handle is not public */
+    size_t first_step, end_step; /* of the body of a condition in an executable graph */
+    sim_hold *holds;             /* user objects that it references */
     size_t hold_count, hold_capacity;
 };
 
@@ -122,6 +123,21 @@ CUresult sim_graph_order(sim_context *context, sim_graph *graph, sim_node **orde
 
 /* Replaces the node's parameters; kind and attributes are kept. */
 CUresult sim_op_replace(sim_context *context, sim_op *at, const CUgraphNodeParams *what);
+
+/* ---- conditions (condition.c): a node's bodies are graphs of their own, whose handles its op owns ---- */
+
+CUresult sim_condition_make(sim_context *context, sim_op *op);
+/* The bodies of `to`, which has the array of those of `from`, become copies. */
+CUresult sim_condition_copy(sim_context *context, const sim_op *from, sim_op *to);
+void sim_condition_close(sim_context *context, const sim_op *op);
+unsigned sim_condition_count(const sim_op *op); /* of bodies; 0: the op is no condition */
+sim_graph *sim_condition_body(const sim_context *context, const sim_op *op, unsigned index);
+/* Whether such a node may be in the graph: bodies have only some kinds. */
+bool sim_condition_allows(const sim_graph *graph, CUgraphNodeType type);
+/* At the launch of a graph with that node: sets the condition, if it was made so. */
+void sim_condition_start(sim_context *context, const sim_op *op);
+/* Which body runs now; -1: none. */
+int sim_condition_choose(const sim_context *context, const sim_op *op);
 
 /* ---- executable graphs (graph_exec.c) ---- */
 

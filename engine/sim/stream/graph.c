@@ -116,7 +116,14 @@ static void node_drop(sim_object *object)
 CUresult sim_node_add(sim_context *context, sim_graph *graph, const sim_edge *before, size_t count, sim_op *op,
                       sim_node **out)
 {
+    const unsigned bodies = sim_condition_count(op);
     unsigned below = op->child ? op->child->depth + 1 : 0, level = 0;
+    for (unsigned k = 0; k < bodies; k++) {
+        const unsigned depth = sim_condition_body(context, op, k)->depth + 1;
+        below = depth > below ? depth : below;
+    }
+    if (!sim_condition_allows(graph, op->what.type))
+        return CUDA_ERROR_NOT_SUPPORTED;
     for (const sim_graph *up = graph; up->owner; up = up->owner->graph)
         level++;
     if (level + below > GRAPH_DEPTH)
@@ -142,6 +149,8 @@ CUresult sim_node_add(sim_context *context, sim_graph *graph, const sim_edge *be
     graph->memory_nodes += uses_memory(&node->op);
     if (node->op.child)
         node->op.child->owner = node;
+    for (unsigned k = 0; k < bodies; k++)
+        sim_condition_body(context, &node->op, k)->owner = node;
     for (sim_graph *up = graph; up->depth < below; up = up->owner->graph, below++) {
         up->depth = below;
         if (!up->owner)

@@ -44,7 +44,7 @@ static void exec_close(sim_context *context, sim_exec *exec)
 /* ---- instantiation ---- */
 
 /* Appends the graph's nodes in order; nodes of a child graph follow its node (which is an empty step, so that it can be
- * found). */
+ * found), and those of its bodies a condition. */
 static CUresult flatten(sim_context *context, sim_exec *exec, sim_graph *graph, uint64_t *error)
 {
     sim_node **order = kiln__calloc(sim_memory(), graph->count + 1, sizeof *order), *stuck = NULL;
@@ -60,6 +60,12 @@ static CUresult flatten(sim_context *context, sim_exec *exec, sim_graph *graph, 
         exec->steps[exec->step_count++] = order[i];
         if (order[i]->op.child)
             result = flatten(context, exec, order[i]->op.child, error);
+        for (unsigned k = 0; result == CUDA_SUCCESS && k < sim_condition_count(&order[i]->op); k++) {
+            sim_graph *body = sim_condition_body(context, &order[i]->op, k);
+            body->first_step = exec->step_count;
+            result = flatten(context, exec, body, error);
+            body->end_step = exec->step_count;
+        }
     }
     kiln__free(sim_memory(), order);
     return result;
@@ -186,14 +192,47 @@ static void lose_memory(sim_context *context, CUgraphNodeType type)
     context->sticky = CUDA_ERROR_ILLEGAL_ADDRESS;
 }
 
-static CUresult run_steps(sim_context **context, CUstream stream, const sim_exec *exec)
+static CUresult run_steps(sim_context **context, CUstream stream, const sim_exec *exec, size_t first, size_t end);
+
+/* Runs the bodies as the condition says; *next becomes the step after all of them. */
+static CUresult run_condition(sim_context **context, CUstream stream, const sim_exec *exec, const sim_op *op,
+                              size_t *next)
 {
-    for (size_t i = 0; i < exec->step_count; i++) {
+    const CUgraphConditionalNodeType type = op->what.conditional.type;
+    *next = sim_condition_body(*context, op, sim_condition_count(op) - 1)->end_step;
+    for (;;) {
+        const int chosen = sim_condition_choose(*context, op);
+        if (chosen < 0)
+            return CUDA_SUCCESS;
+        const sim_graph *body = sim_condition_body(*context, op, (unsigned)chosen);
+        if (type == CU_GRAPH_COND_TYPE_WHILE && body->first_step == body->end_step) { /* nothing in it can end it */
+            snprintf((*context)->fault, sizeof(*context)->fault,
+                     "a graph's while node has an empty body and goes on for ever");
+            (*context)->sticky = CUDA_ERROR_LAUNCH_TIMEOUT;
+            return CUDA_SUCCESS;
+        }
+        CUresult result = run_steps(context, stream, exec, body->first_step, body->end_step);
+        if (result != CUDA_SUCCESS || !*context || (*context)->sticky != CUDA_SUCCESS ||
+            type != CU_GRAPH_COND_TYPE_WHILE)
+            return result;
+    }
+}
+
+static CUresult run_steps(sim_context **context, CUstream stream, const sim_exec *exec, size_t first, size_t end)
+{
+    for (size_t i = first; i < end; i++) {
         const sim_node *node = exec->steps[i];
         CUgraphNodeType type = node->op.what.type;
         if (node->disabled)
             continue;
-        CUresult result = sim_op_run(context, stream, &node->op);
+        CUresult result;
+        if (type == CU_GRAPH_NODE_TYPE_CONDITIONAL) {
+            size_t next = i + 1;
+            result = run_condition(context, stream, exec, &node->op, &next);
+            i = next - 1;
+        } else {
+            result = sim_op_run(context, stream, &node->op);
+        }
         if (!*context) /* the graph ended with it */
             return result;
         if (result == CUDA_ERROR_INVALID_VALUE &&
@@ -238,8 +277,10 @@ CUresult sim_cuGraphLaunch(CUgraphExec handle, CUstream stream)
     if (result != CUDA_SUCCESS)
         return sim_end_work(context, result);
     exec->busy = true;
+    for (size_t i = 0; i < exec->step_count; i++)
+        sim_condition_start(context, &exec->steps[i]->op);
     sim_order_begin(context, stream);
-    result = run_steps(&context, stream, exec);
+    result = run_steps(&context, stream, exec, 0, exec->step_count);
     if (context) {
         sim_order_end(context);
         sim_order_guard(context);
@@ -327,6 +368,14 @@ static bool collect(sim_context *context, update *u, sim_graph *to, sim_graph *f
         CUgraphNodeType type = node->op.what.type;
         if (node->op.child && !collect(context, u, old->op.child, node->op.child, result))
             return false;
+        const CUDA_CONDITIONAL_NODE_PARAMS *was = &old->op.what.conditional, *is = &node->op.what.conditional;
+        if (type == CU_GRAPH_NODE_TYPE_CONDITIONAL &&
+            (was->handle != is->handle || was->type != is->type || was->size != is->size))
+            return differs(u, CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED, node);
+        for (unsigned k = 0; k < sim_condition_count(&node->op); k++)
+            if (!collect(context, u, sim_condition_body(context, &old->op, k),
+                         sim_condition_body(context, &node->op, k), result))
+                return false;
         if (type == CU_GRAPH_NODE_TYPE_MEM_ALLOC
                 ? old->op.what.alloc.dptr != node->op.what.alloc.dptr
                 : type == CU_GRAPH_NODE_TYPE_MEM_FREE && old->op.what.free.dptr != node->op.what.free.dptr)
@@ -335,7 +384,7 @@ static bool collect(sim_context *context, update *u, sim_graph *to, sim_graph *f
             (old->op.cooperative != node->op.cooperative ||
              memcmp(old->op.cluster, node->op.cluster, sizeof old->op.cluster) != 0))
             return differs(u, CU_GRAPH_EXEC_UPDATE_ERROR_ATTRIBUTES_CHANGED, node);
-        if (node->op.child)
+        if (node->op.child || type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
             continue;
         if (!kiln__grow(sim_memory(), &u->changes, &u->capacity, u->count + 1, sizeof *u->changes)) {
             *result = CUDA_ERROR_OUT_OF_MEMORY;

@@ -34,6 +34,8 @@ static CUresult add_node(CUgraphNode *out, CUgraph handle, const CUgraphNode *be
     *out = SIM_HANDLE(CUgraphNode, node);
     if (address)
         what->alloc.dptr = address;
+    if (what->type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
+        what->conditional.phGraph_out = node->op.what.conditional.phGraph_out;
     return sim_end(CUDA_SUCCESS);
 }
 
@@ -366,7 +368,8 @@ CUresult sim_op_replace(sim_context *context, sim_op *at, const CUgraphNodeParam
 {
     sim_op op;
     if (what->type != at->what.type || what->type == CU_GRAPH_NODE_TYPE_GRAPH ||
-        what->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC || what->type == CU_GRAPH_NODE_TYPE_MEM_FREE)
+        what->type == CU_GRAPH_NODE_TYPE_CONDITIONAL || what->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC ||
+        what->type == CU_GRAPH_NODE_TYPE_MEM_FREE)
         return CUDA_ERROR_INVALID_VALUE;
     CUresult result = sim_op_make(context, what, &op);
     if (result != CUDA_SUCCESS) {

@@ -62,6 +62,12 @@ static void put_graph(FILE *out, const sim_context *context, const sim_graph *gr
         fprintf(out, "\"];\n");
         for (size_t i = 0; i < node->after.count; i++)
             fprintf(out, "\"%s%zu\" -> \"%s%zu\";\n", prefix, node->number, prefix, node->after.list[i].node->number);
+        for (unsigned k = 0; k < sim_condition_count(&node->op); k++) {
+            snprintf(name, sizeof name, "%s%zu.%u.", prefix, node->number, k);
+            fprintf(out, "subgraph \"cluster_%s%zu_%u\" {\n", prefix, node->number, k);
+            put_graph(out, context, sim_condition_body(context, &node->op, k), name, params);
+            fprintf(out, "}\n");
+        }
         if (!node->op.child)
             continue;
         snprintf(name, sizeof name, "%s%zu.", prefix, node->number);

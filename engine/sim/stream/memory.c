@@ -40,7 +40,8 @@ bool sim_memory_free(sim_context *context, CUdeviceptr pointer)
 {
     vm_info info;
     if (!vm_about(context->device, pointer, &info) || info.base != pointer || info.variable ||
-        info.owner == SIM_OWNER_RANGE || sim_object_find(context, (const void *)(uintptr_t)info.owner, SIM_IMPORT))
+        info.owner == SIM_OWNER_RANGE || sim_object_find(context, (const void *)(uintptr_t)info.owner, SIM_IMPORT) ||
+        sim_object_find(context, (const void *)(uintptr_t)info.owner, SIM_CONDITION))
         return false;
     sim_host *host = sim_object_find(context, (const void *)(uintptr_t)info.owner, SIM_HOST);
     if (host && host->sharing != SIM_MANAGED)

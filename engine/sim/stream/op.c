@@ -99,6 +99,7 @@ CUresult sim_op_make(sim_context *context, const CUgraphNodeParams *what, sim_op
     case CU_GRAPH_NODE_TYPE_MEM_ALLOC: return make_alloc(context, op);
     case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP: return make_memops(context, op);
     case CU_GRAPH_NODE_TYPE_GRAPH: return make_child(context, op);
+    case CU_GRAPH_NODE_TYPE_CONDITIONAL: return sim_condition_make(context, op);
     case CU_GRAPH_NODE_TYPE_MEMCPY:
     case CU_GRAPH_NODE_TYPE_MEMSET:
     case CU_GRAPH_NODE_TYPE_HOST:
@@ -106,7 +107,6 @@ CUresult sim_op_make(sim_context *context, const CUgraphNodeParams *what, sim_op
     case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
     case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
     case CU_GRAPH_NODE_TYPE_MEM_FREE: return sim_op_check(context, op);
-    case CU_GRAPH_NODE_TYPE_CONDITIONAL:
     case CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL:
     case CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT: return CUDA_ERROR_NOT_SUPPORTED;
     }
@@ -121,6 +121,8 @@ CUresult sim_op_copy(sim_context *context, const sim_op *from, sim_op *to)
     CUresult result = from->owned ? own(to, from->owned, from->owned_bytes) : CUDA_SUCCESS;
     if (result == CUDA_SUCCESS && from->child)
         result = sim_graph_clone(context, from->child, &to->child);
+    if (result == CUDA_SUCCESS && sim_condition_count(to))
+        return sim_condition_copy(context, from, to);
     if (result != CUDA_SUCCESS)
         return result;
     void **pointers = to->owned; /* NULL: there are none */
@@ -137,6 +139,7 @@ CUresult sim_op_copy(sim_context *context, const sim_op *from, sim_op *to)
 
 void sim_op_free(sim_context *context, sim_op *op)
 {
+    sim_condition_close(context, op);
     kiln__free(sim_memory(), op->owned);
     if (op->child)
         sim_graph_close(context, op->child);

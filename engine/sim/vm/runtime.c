@@ -40,7 +40,8 @@
     X(COPY_3D, "Memcpy3DAsync", 4, "88")                                                                               \
     X(FILL, "MemsetAsync", 4, "8488")                                                                                  \
     X(FILL_2D, "Memset2DAsync", 4, "884888")                                                                           \
-    X(FILL_3D, "Memset3DAsync", 4, "p4e8")
+    X(FILL_3D, "Memset3DAsync", 4, "p4e8")                                                                             \
+    X(SET_CONDITION, "GraphSetConditional", 0, "84")
 typedef enum vm_runtime {
 #define VM_X(name, ...) VM_RUNTIME_##name,
     VM_RUNTIME_MAP(VM_X)
@@ -83,10 +84,11 @@ static uint64_t size_of(char kind)
 bool vm_runtime_fits(uint32_t function, const ptx_function *declared, const ptx_module *ptx)
 {
     const char *parameters = functions[function].parameters;
-    bool fits = declared->return_count == 1 && declared->param_count == strlen(parameters) &&
-                ptx->symbols[declared->params[0]].bytes == functions[function].result;
+    const uint32_t results = functions[function].result > 0;
+    bool fits = declared->return_count == results && declared->param_count == strlen(parameters) &&
+                (!results || ptx->symbols[declared->params[0]].bytes == functions[function].result);
     for (uint32_t k = 0; fits && k < declared->param_count; k++)
-        fits = ptx->symbols[declared->params[1 + k]].bytes == size_of(parameters[k]);
+        fits = ptx->symbols[declared->params[results + k]].bytes == size_of(parameters[k]);
     return fits;
 }
 
@@ -421,6 +423,10 @@ static uint64_t call_one(const call_state *s, vm_runtime function)
     case VM_RUNTIME_FILL: return fill(s);
     case VM_RUNTIME_FILL_2D: return fill_2d(s);
     case VM_RUNTIME_FILL_3D: return fill_3d(s);
+    case VM_RUNTIME_SET_CONDITION: { /* the handle is the address of the value */
+        const uint32_t value = narrow(s, 1);
+        return put(s, 0, &value, sizeof value);
+    }
     }
     return VM_CUDA_UNKNOWN;
 }
@@ -435,6 +441,7 @@ void vm_runtime_run(vm_warp *w, const vm_code *i, uint32_t m, uint32_t function)
             result = call_one(&state, (vm_runtime)function);
         if (w->event & VM_EVENT_FAULT)
             return;
-        vm_answer(w, i->extra, lane, result);
+        if (functions[function].result)
+            vm_answer(w, i->extra, lane, result);
     }
 }
