@@ -2,9 +2,13 @@
  * it forks before it initialises the driver uses them. Prints what is wrong; ends with 0 if nothing is. */
 #include <cuda.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -38,6 +42,8 @@ enum { N = 300 }; /* not a whole page */
 typedef struct message {
     CUipcMemHandle memory, gone;
     CUipcEventHandle event;
+    int file;
+    uint64_t inode; /* of an ordinary file */
 } message;
 
 static CUfunction next, wait_for;
@@ -155,6 +161,15 @@ static void use_physical(int other)
     OK(cuMemGetAllocationGranularity(&bytes, &shareable, CU_MEM_ALLOC_GRANULARITY_MINIMUM));
     IS(cuMemImportFromShareableHandle(&handle, (void *)(intptr_t)other, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR),
        CUDA_ERROR_INVALID_VALUE); /* a socket */
+    char name[64] = "/proc/self/fd/", target[128] = "";
+    snprintf(name, sizeof name, "/proc/self/fd/%d", file);
+    CHECK(readlink(name, target, sizeof target - 1) > 0);
+    target[strcspn(target, " ")] = '\0';
+    const int open_end = memfd_create(strchr(target, ':') + 1, 0); /* named so, but its end may change */
+    CHECK(open_end >= 0 && ftruncate(open_end, (off_t)bytes) == 0);
+    IS(cuMemImportFromShareableHandle(&handle, (void *)(intptr_t)open_end, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR),
+       CUDA_ERROR_INVALID_VALUE);
+    close(open_end);
     OK(cuMemImportFromShareableHandle(&handle, (void *)(intptr_t)file, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
     close(file);
     OK(cuMemGetAllocationPropertiesFromHandle(&prop, handle));
@@ -163,6 +178,69 @@ static void use_physical(int other)
     run(next, at, 8);
     unmap_all(handle, at, bytes);
     say(other);
+}
+
+/* ---- handles that no driver made: each is an error ---- */
+
+/* As in engine/sim/stream/ipc.c. */
+typedef struct inside {
+    uint32_t mark;
+    int32_t process, file;
+    uint32_t zero;
+    uint64_t born, inode, bytes, event;
+} inside;
+
+static CUresult try_memory(const inside *what)
+{
+    CUipcMemHandle handle = {{0}};
+    CUdeviceptr at;
+    memcpy(&handle, what, sizeof *what);
+    return cuIpcOpenMemHandle(&at, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS);
+}
+
+static CUresult try_event(const inside *what)
+{
+    CUipcEventHandle handle = {{0}};
+    CUevent event;
+    memcpy(&handle, what, sizeof *what);
+    return cuIpcOpenEventHandle(&event, handle);
+}
+
+/* `file`: of the giver; an ordinary one, which another process could cut off. */
+static void forge(const message *got, int file, uint64_t inode)
+{
+    const CUresult error = CUDA_ERROR_INVALID_HANDLE;
+    inside memory, event, other;
+    memcpy(&memory, &got->memory, sizeof memory);
+    memcpy(&event, &got->event, sizeof event);
+    for (size_t bit = 0; bit < 8 * sizeof memory; bit++) {
+        other = memory;
+        ((unsigned char *)&other)[bit / 8] ^= (unsigned char)(1u << bit % 8);
+        /* a little shorter is the same memory: the file has whole pages */
+        const int inner = bit / 8 >= offsetof(inside, bytes) && bit / 8 < offsetof(inside, event);
+        if (!inner)
+            CHECK(try_memory(&other) != CUDA_SUCCESS);
+        other = event;
+        ((unsigned char *)&other)[bit / 8] ^= (unsigned char)(1u << bit % 8);
+        /* any event of a live process is complete, and another one may have begun in the same moment */
+        if (bit / 8 < offsetof(inside, event) &&
+            (bit / 8 < offsetof(inside, process) || bit / 8 >= offsetof(inside, file)))
+            IS(try_event(&other), error);
+    }
+    other = memory;
+    other.bytes = UINT64_MAX / 2;
+    IS(try_memory(&other), error);
+    other.bytes = memory.bytes + (1 << 20);
+    IS(try_memory(&other), error);
+    other = memory;
+    other.file = file;
+    other.inode = inode;
+    other.bytes = 4096;
+    IS(try_memory(&other), error);
+    other = event;
+    other.process = INT32_MAX; /* none; it began at no time */
+    other.born = 0;
+    IS(try_event(&other), error);
 }
 
 /* ---- the two processes ---- */
@@ -181,6 +259,7 @@ static void use(int other, pid_t giver)
     IS(cuIpcOpenMemHandle(&at, got.memory, 0), CUDA_ERROR_INVALID_VALUE);
     IS(cuIpcOpenMemHandle(&none, got.gone, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS), CUDA_ERROR_INVALID_HANDLE);
     IS(cuIpcOpenMemHandle(&none, invented, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS), CUDA_ERROR_INVALID_HANDLE);
+    forge(&got, got.file, got.inode);
     OK(cuIpcOpenMemHandle(&at, got.memory, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS));
     OK(cuIpcOpenMemHandle(&again, got.memory, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS));
     CHECK(again == at);
@@ -212,7 +291,7 @@ static void use(int other, pid_t giver)
 
 static void give(int other)
 {
-    message sent;
+    message sent = {0};
     CUdeviceptr memory, gone, none = 0;
     CUevent event, plain;
     CUipcMemHandle handle;
@@ -242,6 +321,11 @@ static void give(int other)
     OK(cuEventCreate(&event, CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING));
     OK(cuEventRecord(event, NULL));
     OK(cuIpcGetEventHandle(&sent.event, event));
+    struct stat info;
+    FILE *ordinary = tmpfile();
+    CHECK(ordinary && ftruncate(fileno(ordinary), 4096) == 0 && fstat(fileno(ordinary), &info) == 0);
+    sent.file = fileno(ordinary);
+    sent.inode = info.st_ino;
     CHECK(write(other, &sent, sizeof sent) == (ssize_t)sizeof sent);
     CHECK(hear(other));
     OK(cuEventSynchronize(event));

@@ -1,9 +1,12 @@
 /* What the host does wrong, above all streams that do not wait for each other, and the same done right, under KILN_SIM_CHECK: order_program NAME runs a case, and without a name all
  * are printed, with a part of the finding that is expected after a bar, or nothing. order_program.sh compares. */
 #include <cuda.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 static const char text[] =
     ".version 7.0\n.target sm_70\n.address_size 64\n"
@@ -302,6 +305,260 @@ static void device_uses_pinned(void) /* not the host */
     TRY(cuStreamSynchronize(w.a));
 }
 
+/* ---- less usual, and legal where no finding is expected ---- */
+
+static void destroyed_streams(void) /* a check follows 63 at a time */
+{
+    for (int i = 0; i < 100; i++) {
+        CUstream stream;
+        TRY(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+        put(stream, w.z);
+        TRY(cuStreamSynchronize(stream));
+        TRY(cuStreamDestroy(stream));
+    }
+    apart();
+}
+static void reads_after_allocation(void)
+{
+    CUdeviceptr more;
+    TRY(cuMemcpyDtoHAsync(w.pinned, w.x, BYTES, w.a));
+    TRY(cuMemAllocAsync(&more, BYTES, w.b));
+    seen = w.pinned[0];
+}
+static void CUDA_CB call_back(CUstream stream, CUresult result, void *user)
+{
+    (void)stream, (void)result, (void)user;
+    seen = w.pinned[0];
+}
+static void callback_reads(void)
+{
+    TRY(cuMemcpyDtoHAsync(w.pinned, w.x, BYTES, w.a));
+    TRY(cuStreamAddCallback(w.a, call_back, NULL, 0));
+}
+static CUgraphExec instance(CUgraph graph)
+{
+    CUgraphExec exec;
+    TRY(cuGraphInstantiate(&exec, graph, 0));
+    return exec;
+}
+static void graph_waits_event(void)
+{
+    CUgraph graph;
+    TRY(cuStreamBeginCapture(w.b, CU_STREAM_CAPTURE_MODE_RELAXED));
+    TRY(cuStreamWaitEvent(w.b, w.event, CU_EVENT_WAIT_EXTERNAL));
+    get(w.b, w.x, w.y);
+    TRY(cuStreamEndCapture(w.b, &graph));
+    put(w.a, w.x);
+    TRY(cuEventRecord(w.event, w.a));
+    TRY(cuGraphLaunch(instance(graph), w.b));
+}
+static void CUDA_CB tell(void *user) { *(volatile int *)user = 1; }
+static void graph_tells(void)
+{
+    static volatile int told;
+    CUgraph graph;
+    TRY(cuStreamBeginCapture(w.b, CU_STREAM_CAPTURE_MODE_RELAXED));
+    TRY(cuMemcpyDtoHAsync(w.pinned, w.x, BYTES, w.b));
+    TRY(cuLaunchHostFunc(w.b, tell, (void *)(size_t)&told));
+    TRY(cuStreamEndCapture(w.b, &graph));
+    TRY(cuGraphLaunch(instance(graph), w.b));
+    while (!told)
+        ;
+    seen = w.pinned[0];
+}
+static void value_tells(void)
+{
+    volatile int *flag;
+    TRY(cuMemHostAlloc((void **)(size_t)&flag, PAGE, CU_MEMHOSTALLOC_DEVICEMAP));
+    *flag = 0;
+    TRY(cuMemcpyDtoHAsync(w.pinned, w.x, BYTES, w.a));
+    TRY(cuStreamWriteValue32(w.a, (CUdeviceptr)(size_t)flag, 1, 0));
+    while (!*flag)
+        ;
+    seen = w.pinned[0];
+}
+static struct {
+    CUcontext first, second;
+    CUstream stream; /* of the second device, as what follows */
+    CUevent event;
+    CUdeviceptr memory;
+} two;
+static void second_device(void)
+{
+    CUdevice device;
+    TRY(cuCtxGetCurrent(&two.first));
+    TRY(cuDeviceGet(&device, 1));
+    TRY(cuDevicePrimaryCtxRetain(&two.second, device));
+    TRY(cuCtxSetCurrent(two.second));
+    TRY(cuStreamCreate(&two.stream, CU_STREAM_NON_BLOCKING));
+    TRY(cuEventCreate(&two.event, CU_EVENT_DISABLE_TIMING));
+    TRY(cuMemAlloc(&two.memory, BYTES));
+    TRY(cuMemsetD8(two.memory, 0, BYTES));
+    TRY(cuCtxSynchronize());
+}
+static void other_device_between(void)
+{
+    TRY(cuStreamSynchronize(w.b)); /* streams are counted from their first use */
+    TRY(cuStreamSynchronize(w.c));
+    second_device();
+    TRY(cuCtxSetCurrent(two.first));
+    put(w.a, w.x);
+    wait(two.stream, w.a);
+    TRY(cuEventRecord(two.event, two.stream));
+    TRY(cuStreamWaitEvent(w.b, two.event, 0));
+    get(w.b, w.x, w.y);
+}
+static void other_device_apart(void) /* its clock says nothing of the first one's */
+{
+    second_device();
+    for (int i = 0; i < 20; i++)
+        TRY(cuMemsetD8Async(two.memory, 0, BYTES, two.stream));
+    TRY(cuEventRecord(two.event, two.stream));
+    TRY(cuCtxSetCurrent(two.first));
+    put(w.a, w.x);
+    TRY(cuStreamWaitEvent(w.b, two.event, 0));
+    get(w.b, w.x, w.y);
+}
+static void pinned_through_devices(void)
+{
+    second_device();
+    TRY(cuCtxSetCurrent(two.first));
+    TRY(cuMemcpyDtoHAsync(w.pinned, w.x, BYTES, w.a));
+    wait(two.stream, w.a);
+    TRY(cuCtxSetCurrent(two.second));
+    TRY(cuMemcpyHtoDAsync(two.memory, w.pinned, BYTES, two.stream));
+    TRY(cuStreamSynchronize(two.stream));
+    seen = w.pinned[0];
+}
+static void per_thread_of_two_devices(void)
+{
+    put(CU_STREAM_PER_THREAD, w.x);
+    second_device();
+    TRY(cuMemsetD8Async(two.memory, 1, BYTES, CU_STREAM_PER_THREAD));
+    TRY(cuCtxSetCurrent(two.first));
+    get(CU_STREAM_PER_THREAD, w.x, w.y);
+}
+static char *own_page;
+static void on_fault(int number, siginfo_t *info, void *context)
+{
+    (void)number, (void)context;
+    if ((char *)info->si_addr < own_page || (char *)info->si_addr >= own_page + PAGE)
+        _Exit(3);
+    mprotect(own_page, PAGE, PROT_READ | PROT_WRITE);
+}
+static void use_handler(void)
+{
+    struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO};
+    own_page = mmap(NULL, PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    sigaction(SIGSEGV, &action, NULL);
+}
+static void handler_before(void) /* faults of both kinds, by turns */
+{
+    use_handler();
+    TRY(cuMemcpyDtoHAsync(w.pinned, w.x, BYTES, w.a));
+    *(volatile char *)own_page = 1;
+    seen = w.pinned[0];
+}
+static void handler_after(void)
+{
+    TRY(cuMemcpyDtoHAsync(w.pinned, w.x, BYTES, w.a));
+    TRY(cuStreamSynchronize(w.a));
+    use_handler();
+    TRY(cuMemcpyDtoHAsync(w.pinned, w.x, BYTES, w.a));
+    *(volatile char *)own_page = 1;
+    seen = w.pinned[0]; /* which is not seen */
+}
+static void two_buffers(void)
+{
+    CUevent done[2];
+    for (int k = 0; k < 2; k++)
+        TRY(cuEventCreate(&done[k], CU_EVENT_DISABLE_TIMING));
+    for (int i = 0; i < 8; i++) {
+        const CUstream stream = i % 2 ? w.a : w.b;
+        int *half = w.pinned + i % 2 * (PAGE / (int)sizeof(int));
+        const CUdeviceptr memory = i % 2 ? w.x : w.y;
+        TRY(cuEventSynchronize(done[i % 2]));
+        half[0] += i;
+        TRY(cuMemcpyHtoDAsync(memory, half, PAGE, stream));
+        put(stream, memory);
+        TRY(cuMemcpyDtoHAsync(half, memory, PAGE, stream));
+        TRY(cuEventRecord(done[i % 2], stream));
+    }
+    TRY(cuEventSynchronize(done[0]));
+    TRY(cuEventSynchronize(done[1]));
+    seen = w.pinned[0];
+}
+static void forked_capture(void)
+{
+    CUgraph graph;
+    TRY(cuStreamBeginCapture(w.a, CU_STREAM_CAPTURE_MODE_RELAXED));
+    put(w.a, w.x);
+    wait(w.b, w.a);
+    get(w.a, w.x, w.y), get(w.b, w.x, w.z);
+    wait(w.a, w.b);
+    TRY(cuStreamEndCapture(w.a, &graph));
+    const CUgraphExec exec = instance(graph);
+    TRY(cuGraphLaunch(exec, w.a));
+    TRY(cuGraphLaunch(exec, w.a));
+    wait(w.c, w.a);
+    get(w.c, w.y, w.x);
+}
+static void *copy_in_thread(void *context)
+{
+    int here[N];
+    TRY(cuCtxSetCurrent(context));
+    for (int i = 0; i < 50; i++)
+        TRY(cuMemcpyDtoH(here, w.x, BYTES));
+    return NULL;
+}
+static void threads_copy(void)
+{
+    pthread_t threads[3];
+    CUcontext context;
+    TRY(cuCtxGetCurrent(&context));
+    put(NULL, w.x);
+    for (int k = 0; k < 3; k++)
+        if (pthread_create(&threads[k], NULL, copy_in_thread, context) != 0)
+            exit(1);
+    for (int k = 0; k < 3; k++)
+        pthread_join(threads[k], NULL);
+}
+static void pool_by_event(void)
+{
+    for (int i = 0; i < 4; i++) {
+        CUdeviceptr memory;
+        TRY(cuMemAllocAsync(&memory, BYTES, w.a));
+        put(w.a, memory);
+        wait(w.b, w.a);
+        get(w.b, memory, w.y);
+        wait(w.c, w.b);
+        TRY(cuMemFreeAsync(memory, w.c));
+    }
+}
+static void legacy_handle(void)
+{
+    CUstream high;
+    TRY(cuStreamCreateWithPriority(&high, CU_STREAM_DEFAULT, -1));
+    put(high, w.x);
+    get(CU_STREAM_LEGACY, w.x, w.y);
+    get(CU_STREAM_PER_THREAD, w.y, w.z);
+    get(NULL, w.z, w.x);
+    get(high, w.x, w.y);
+}
+static void managed_prefetch(void)
+{
+    CUdeviceptr memory;
+    TRY(cuMemAllocManaged(&memory, BYTES, CU_MEM_ATTACH_GLOBAL));
+    memset((void *)memory, 0, BYTES);
+    const CUmemLocation here = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0};
+    TRY(cuMemPrefetchAsync(memory, BYTES, here, 0, w.a));
+    put(w.a, memory);
+    wait(w.b, w.a);
+    TRY(cuMemPrefetchAsync(memory, BYTES, (CUmemLocation){.type = CU_MEM_LOCATION_TYPE_HOST}, 0, w.b));
+    TRY(cuStreamSynchronize(w.b));
+    seen = *(int *)memory;
+}
+
 /* ---- what the driver refuses: the program need not look at the result ---- */
 
 static void copy_past_end(void) { cuMemcpyDtoH(w.plain, w.x, BYTES + 4); }
@@ -384,6 +641,24 @@ static const struct {
     X(host_waits, ""),
     X(host_next_page, ""),
     X(device_uses_pinned, ""),
+    X(destroyed_streams, LATER),
+    X(reads_after_allocation, "to pinned memory of an asynchronous copy to it (4096 bytes"),
+    X(callback_reads, ""),
+    X(graph_waits_event, ""),
+    X(graph_tells, ""),
+    X(value_tells, ""),
+    X(other_device_between, ""),
+    X(pinned_through_devices, ""),
+    X(per_thread_of_two_devices, ""),
+    X(other_device_apart, LATER),
+    X(handler_before, "to pinned memory of an asynchronous copy to it (4096 bytes"),
+    X(handler_after, ""),
+    X(two_buffers, ""),
+    X(forked_capture, ""),
+    X(threads_copy, ""),
+    X(pool_by_event, ""),
+    X(legacy_handle, ""),
+    X(managed_prefetch, ""),
     X(copy_past_end, "out of bounds: read by the host's copy of 4100 bytes"),
     X(rows_past_end, "out of bounds: write by the host's copy of 4160 bytes"),
     X(copy_to_freed, "use after free: write by the host's copy of 4096 bytes"),

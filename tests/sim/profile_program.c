@@ -104,6 +104,32 @@ static void streams(void)
     launch(twice, at, 16, a); /* 6: after all, since the host waited */
 }
 
+/* The same kernel on two devices, which do not wait for each other; what is expected is in program_profile.py. */
+static void devices(void)
+{
+    CUfunction twice[2];
+    CUcontext contexts[2];
+    CUdeviceptr at[2];
+    CUstream stream;
+    twice[0] = open_device();
+    TRY(cuCtxGetCurrent(&contexts[0]));
+    TRY(cuMemAlloc(&at[0], sizeof x));
+    CUmodule module;
+    TRY(cuDevicePrimaryCtxRetain(&contexts[1], 1));
+    TRY(cuCtxSetCurrent(contexts[1]));
+    TRY(cuModuleLoadData(&module, text));
+    TRY(cuModuleGetFunction(&twice[1], module, NAME));
+    TRY(cuMemAlloc(&at[1], sizeof x));
+    TRY(cuStreamCreate(&stream, CU_STREAM_DEFAULT));
+    TRY(cuCtxSetCurrent(contexts[0]));
+    launch(twice[0], at[0], BLOCKS, NULL); /* 1, 2: one after the other */
+    launch(twice[0], at[0], BLOCKS, NULL);
+    TRY(cuCtxSetCurrent(contexts[1]));
+    launch(twice[1], at[1], BLOCKS, NULL);   /* 3: beside 1 */
+    TRY(cuCtxSynchronize());                 /* of the second device */
+    launch(twice[1], at[1], BLOCKS, stream); /* 4: after 3, not after 2 */
+}
+
 static void forked(void)
 {
     fflush(stdout);
@@ -143,6 +169,8 @@ int main(int count, char **words)
     const int times = count > 2 ? atoi(words[2]) : 1;
     if (strcmp(way, "streams") == 0)
         streams();
+    else if (strcmp(way, "devices") == 0)
+        devices();
     else if (strcmp(way, "fork") == 0)
         forked();
     else if (strcmp(way, "close") == 0)

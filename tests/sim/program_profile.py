@@ -117,6 +117,10 @@ with tempfile.TemporaryDirectory() as folder:
     done = subprocess.run([KILN, "sim", "profile", f"{folder}/profile.json"], capture_output=True, text=True)
     check(f"sim profile: {done}", done.returncode == 5 and "no profile" in done.stderr)
 
+    own.write_text(json.dumps([rows[0], 5])) # anything may be in it
+    done = subprocess.run([KILN, "sim", "profile", "--json", str(own)], capture_output=True, text=True)
+    check(f"sim profile: {done}", done.returncode == 5 and "no profile" in done.stderr)
+
     # What waits for what: the numbers are those in streams() of the program.
     path = pathlib.Path(folder, "trace.json")
     done = run("streams", options=("--trace", str(path)))
@@ -136,4 +140,17 @@ with tempfile.TemporaryDirectory() as folder:
           all((e["pid"], e["tid"]) in names for e in work))
     check(f"args: {work[0]} {work[1]}", work[0]["args"]["bytes"] == 1 << 20 and work[0]["cat"] == "copy" and
           work[1]["args"]["grid"] == [16, 1, 1] and work[1]["args"]["estimated"] == "this launch")
+
+    # Two devices have two timelines; each has a default stream of its own.
+    done = run("devices", options=("--trace", str(path)), KILN_SIM_DEVICES="2")
+    events = json.loads(path.read_text())
+    work = [e for e in events if e["ph"] == "X"]
+    names = {e["tid"]: e["args"]["name"] for e in events if e["name"] == "thread_name"}
+    check(f"devices: {done} {work}", done.returncode == 0 and len(work) == 4)
+    start = [e["ts"] for e in work]
+    end = [e["ts"] + e["dur"] for e in work]
+    check(f"beside: {work}", start[0] == start[2] == 0 and abs(start[1] - end[0]) < little)
+    check(f"one device's end: {work}", abs(start[3] - end[2]) < little)
+    check(f"tracks: {names} {work}", [names[e["tid"]] for e in work] ==
+          ["device 0, default stream"] * 2 + ["device 1, default stream", f"device 1, stream {work[3]['tid']}"])
 print("nothing wrong")

@@ -233,6 +233,15 @@ static void test_driver(void)
     CHECK(sim_cuMemcpyDtoH(host, out, 32) == CUDA_SUCCESS && sim_cuMemcpyDtoH(host, out, 33) == CUDA_SUCCESS);
     kiln__sim_check_end(report, &reported);
     CHECK(reported == 3 && reported_kind == KILN_CHECK_UNINITIALISED);
+    CUstream blocking; /* in the second checks it is as in the first: the legacy stream waits for it */
+    CHECK(sim_cuStreamCreate(&blocking, CU_STREAM_DEFAULT) == CUDA_SUCCESS);
+    for (int k = 0; k < 2; k++) {
+        CHECK(kiln__sim_check_begin());
+        CHECK(sim_cuMemsetD8Async(out, 1, 32, blocking) == CUDA_SUCCESS);
+        CHECK(sim_cuMemsetD8Async(out, 2, 32, NULL) == CUDA_SUCCESS);
+        kiln__sim_check_end(report, &reported);
+        CHECK(reported == 3);
+    }
     CHECK(sim_cuDevicePrimaryCtxRelease(0) == CUDA_SUCCESS);
     kiln__sim_check_end(report, &reported); /* without a context: nothing */
     CHECK(reported == 3);

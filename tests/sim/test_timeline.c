@@ -27,7 +27,7 @@ static void test_streams(void)
     CHECK(is(sim_timeline_put(&t, &d, NULL, true, SIM_LANE_ON_DEVICE, 1, 0), 5, 6)); /* after a and b */
     CHECK(is(sim_timeline_put(&t, &d, &a, true, SIM_LANE_KERNEL, 1, 0.5), 6, 7));
     CHECK(is(sim_timeline_put(&t, &d, &free, false, SIM_LANE_KERNEL, 1, 0.5), 1, 2));
-    CHECK(t.end == 7 && t.host == 0);
+    CHECK(d.end == 7 && t.host == 0);
 }
 
 static void test_waiting(void)
@@ -72,9 +72,10 @@ static void test_devices(void)
     CHECK(is(sim_timeline_put(&t, &d, &a, true, SIM_LANE_KERNEL, 3, 1), 0, 3));
     CHECK(is(sim_timeline_put(&t, &other, &b, true, SIM_LANE_KERNEL, 2, 1), 0, 2));
     CHECK(is(sim_timeline_put(&t, &other, NULL, true, SIM_LANE_TO_DEVICE, 1, 0), 2, 3));
+    CHECK(d.end == 3 && other.end == 3);
     sim_timeline_host_waits(&t, sim_timeline_mark(&t, &d, NULL));
     CHECK(is(sim_timeline_put(&t, &other, &b, true, SIM_LANE_KERNEL, 1, 1), 3, 4));
-    CHECK(t.end == 4);
+    CHECK(other.end == 4);
 }
 
 static const check_case cases[] = {

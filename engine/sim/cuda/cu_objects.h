@@ -249,8 +249,9 @@ void *sim_object_new(sim_context *context, sim_kind kind, size_t size);
 void sim_object_free(sim_context *context, void *object);
 /* The live object of that handle and kind in `context`, or NULL. Under the state lock. */
 void *sim_object_find(const sim_context *context, const void *handle, sim_kind kind);
-sim_context *sim_context_find(CUcontext handle); /* a live one, or NULL */
-sim_context *sim_context_on(unsigned ordinal);   /* the device's primary one, or else another; NULL: there is none */
+sim_context *sim_context_find(CUcontext handle);            /* a live one, or NULL */
+sim_context *sim_context_after(const sim_context *context); /* all live ones: the next; NULL: the first */
+sim_context *sim_context_on(unsigned ordinal); /* the device's primary one, or else another; NULL: there is none */
 /* With several devices: the context of another device that has the address, or the object; `context` itself where none
  * has it. With one device: `context`. Under the state lock. */
 sim_context *sim_home(sim_context *context, uint64_t address);
@@ -441,12 +442,12 @@ void sim_program_launch(const sim_function *function, uint32_t resident, const v
                         struct vm_watch *watch, sim_noted *noted);
 void sim_program_ran(sim_context *context, sim_noted *noted, bool whole, const sim_timed *timed);
 void sim_program_moved(sim_context *context, sim_lane lane, const char *what, uint64_t bytes, double seconds);
-/* Events; the host waits for a stream, an event, everything. */
+/* Events; the host waits for a stream, an event, everything of the context's device. */
 void sim_program_record(sim_context *context, sim_event *event);
-void sim_program_after(sim_stream *stream, const sim_event *event);
-void sim_program_wait(const sim_stream *stream);
+void sim_program_after(const sim_context *context, sim_stream *stream, const sim_event *event);
+void sim_program_wait(const sim_context *context, const sim_stream *stream);
 void sim_program_wait_event(const sim_event *event);
-void sim_program_wait_all(void);
+void sim_program_wait_all(const sim_context *context);
 /* Answers queries of kernels; `user` is the profile (vm_limits). */
 bool sim_kernel_attribute(const void *profile, int attribute, int *value);
 /* How many blocks of `threads` threads fit on a multiprocessor. */

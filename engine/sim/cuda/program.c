@@ -47,12 +47,15 @@ static struct {
     pid_t process;                         /* whose files these are; 0: none yet */
     sim_journal profile, trace;
     sim_timeline timeline;
-    sim_timeline_device device;
+    sim_timeline_device devices[SIM_DEVICES_MOST];
     uint64_t stream; /* in which what is noted next runs; 0: the legacy one */
     bool waits;      /* a copy in it is one for which the host waits */
     locale_t plain;  /* numbers with a point, whatever the program has set; 0: not made yet */
     unsigned tracks;
-    bool legacy_shown;
+    struct {
+        unsigned number;
+        bool shown;
+    } legacy[SIM_DEVICES_MOST]; /* the legacy streams' tracks */
     sim_row *rows[BUCKETS];
 } program;
 
@@ -141,9 +144,9 @@ static bool noting(void)
     sim_journal_close(&program.trace);
     forget_rows();
     program.timeline = (sim_timeline){0};
-    program.device = (sim_timeline_device){0};
+    memset(program.devices, 0, sizeof program.devices);
+    memset(program.legacy, 0, sizeof program.legacy);
     program.tracks = 0;
-    program.legacy_shown = false;
     if (program.profile_path && sim_journal_open(&program.profile, program.profile_path, child))
         put_head(false);
     if (program.trace_path && sim_journal_open(&program.trace, program.trace_path, child))
@@ -333,22 +336,26 @@ static sim_stream *stream_now(const sim_context *context)
 static unsigned track_of(const sim_context *context, sim_stream *stream)
 {
     kiln__text text = {0};
-    unsigned *number = stream ? &stream->track : NULL, track = number ? *number : 0;
-    if (number ? *number > 0 : program.legacy_shown)
+    unsigned *number = stream ? &stream->track : &program.legacy[context->ordinal].number, track = *number;
+    if (stream ? track > 0 : program.legacy[context->ordinal].shown)
         return track;
-    if (number)
+    if (stream || context->ordinal > 0) /* track 0 is the first device's default stream */
         track = *number = ++program.tracks;
-    else
-        program.legacy_shown = true;
+    if (!stream)
+        program.legacy[context->ordinal].shown = true;
     kiln__text_printf(&text,
                       "{\"name\": \"thread_name\", \"ph\": \"M\", \"pid\": %ld, \"tid\": %u, \"args\": {\"name\": ",
                       (long)program.process, track);
-    if (stream && context->id == 1)
-        kiln__text_printf(&text, "\"stream %u\"}}", track);
-    else if (stream)
-        kiln__text_printf(&text, "\"stream %u of context %llu\"}}", track, (unsigned long long)context->id);
+    kiln__text_puts(&text, "\"");
+    if (sim_device_count() > 1)
+        kiln__text_printf(&text, "device %u, ", context->ordinal);
+    if (stream)
+        kiln__text_printf(&text, "stream %u", track);
     else
-        kiln__text_puts(&text, "\"default stream\"}}");
+        kiln__text_puts(&text, "default stream");
+    if (stream && context->id != 1 && sim_device_count() == 1)
+        kiln__text_printf(&text, " of context %llu", (unsigned long long)context->id);
+    kiln__text_puts(&text, "\"}}");
     sim_journal_add(&program.trace, &text);
     kiln__text_free(&text);
     return track;
@@ -386,11 +393,11 @@ static void put_event(const sim_context *context, sim_stream *stream, const sim_
     kiln__text_free(&text);
 }
 
-static sim_span put_work(sim_stream *stream, sim_lane lane, double seconds, double share)
+static sim_span put_work(const sim_context *context, sim_stream *stream, sim_lane lane, double seconds, double share)
 {
     const bool blocking = stream && !(stream->flags & CU_STREAM_NON_BLOCKING);
-    return sim_timeline_put(&program.timeline, &program.device, stream ? &stream->device_end : NULL, blocking, lane,
-                            seconds > 0 ? seconds : 0, share);
+    return sim_timeline_put(&program.timeline, &program.devices[context->ordinal], stream ? &stream->device_end : NULL,
+                            blocking, lane, seconds > 0 ? seconds : 0, share);
 }
 
 static void add_call(sim_row *row, double seconds, const sim_span *span)
@@ -484,7 +491,7 @@ void sim_program_ran(sim_context *context, sim_noted *noted, bool whole, const s
     const locale_t before = enter_locale();
     sim_stream *stream = stream_now(context);
     const double seconds = row->last;
-    const sim_span span = put_work(stream, SIM_LANE_KERNEL, seconds, row->share);
+    const sim_span span = put_work(context, stream, SIM_LANE_KERNEL, seconds, row->share);
     add_call(row, seconds, &span);
     put_row(row, row->calls == 1 || noted->estimated);
     put_event(context, stream, row, &span, noted, 0);
@@ -503,7 +510,7 @@ void sim_program_moved(sim_context *context, sim_lane lane, const char *what, ui
         return;
     const locale_t before = enter_locale();
     sim_stream *stream = stream_now(context);
-    const sim_span span = put_work(stream, lane, seconds, 0);
+    const sim_span span = put_work(context, stream, lane, seconds, 0);
     if (program.waits && (lane == SIM_LANE_TO_DEVICE || lane == SIM_LANE_FROM_DEVICE))
         sim_timeline_host_waits(&program.timeline, span.end);
     row->last = seconds;
@@ -522,23 +529,28 @@ static bool is_noted(void) { return program.process != 0; }
 void sim_program_record(sim_context *context, sim_event *event)
 {
     const sim_stream *stream = is_noted() ? stream_now(context) : NULL;
-    event->device_time =
-        is_noted() ? sim_timeline_mark(&program.timeline, &program.device, stream ? &stream->device_end : NULL) : 0;
+    event->device_time = is_noted() ? sim_timeline_mark(&program.timeline, &program.devices[context->ordinal],
+                                                        stream ? &stream->device_end : NULL)
+                                    : 0;
 }
 
-void sim_program_after(sim_stream *stream, const sim_event *event)
+void sim_program_after(const sim_context *context, sim_stream *stream, const sim_event *event)
 {
     if (is_noted())
-        sim_timeline_after(&program.device, stream ? &stream->device_end : NULL, event->device_time);
+        sim_timeline_after(&program.devices[context->ordinal], stream ? &stream->device_end : NULL, event->device_time);
 }
 
-void sim_program_wait(const sim_stream *stream)
+void sim_program_wait(const sim_context *context, const sim_stream *stream)
 {
     if (is_noted())
-        sim_timeline_host_waits(&program.timeline, sim_timeline_mark(&program.timeline, &program.device,
-                                                                     stream ? &stream->device_end : NULL));
+        sim_timeline_host_waits(&program.timeline,
+                                sim_timeline_mark(&program.timeline, &program.devices[context->ordinal],
+                                                  stream ? &stream->device_end : NULL));
 }
 
 void sim_program_wait_event(const sim_event *event) { sim_timeline_host_waits(&program.timeline, event->device_time); }
 
-void sim_program_wait_all(void) { sim_timeline_host_waits(&program.timeline, program.timeline.end); }
+void sim_program_wait_all(const sim_context *context)
+{
+    sim_timeline_host_waits(&program.timeline, program.devices[context->ordinal].end);
+}

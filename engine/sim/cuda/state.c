@@ -187,6 +187,17 @@ sim_context *sim_context_find(CUcontext handle)
     return context;
 }
 
+sim_context *sim_context_after(const sim_context *context)
+{
+    unsigned i = 0;
+    if (context && (context < sim.primary || context >= sim.primary + SIM_DEVICES_MOST))
+        return context->next;
+    for (i = context ? (unsigned)(context - sim.primary) + 1 : 0; i < SIM_DEVICES_MOST; i++)
+        if (sim.primary[i].retained)
+            return &sim.primary[i];
+    return sim.made;
+}
+
 sim_context *sim_context_on(unsigned ordinal)
 {
     if (ordinal < SIM_DEVICES_MOST && sim.primary[ordinal].retained)

@@ -42,7 +42,7 @@ sim_span sim_timeline_put(sim_timeline *t, sim_timeline_device *d, double *end, 
         d->kernels[k].share = share;
     }
     d->lanes[lane] = later(d->lanes[lane], span.end);
-    t->end = later(t->end, span.end);
+    d->end = later(d->end, span.end);
     *own = span.end;
     if (end && blocking)
         d->blocking = later(d->blocking, span.end);

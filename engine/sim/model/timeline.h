@@ -22,9 +22,9 @@ enum { SIM_TIMELINE_KERNELS = 64 }; /* as many are seen side by side */
 /* Both all zero: nothing has run. The host is common to the devices of a process. */
 typedef struct sim_timeline {
     double host; /* what is put into a stream now begins no earlier */
-    double end;  /* of everything so far */
 } sim_timeline;
 typedef struct sim_timeline_device {
+    double end;              /* of its work so far */
     double legacy, blocking; /* end of the legacy stream; of all streams that wait for it */
     double lanes[SIM_LANES]; /* when a lane is free again */
     struct {

@@ -168,15 +168,18 @@ void sim_order_begin(sim_context *context, CUstream stream); /* work that is put
 /* It touches memory as `what` says: "the host's copy". Not to be kept. */
 void sim_order_touch(sim_context *context, const char *what, uint64_t address, uint64_t bytes, bool write);
 void sim_order_end(sim_context *context);
-void sim_order_guard(sim_context *context); /* what it has copied asynchronously, from now on (pinned.c) */
+void sim_order_guard(void); /* what work has copied asynchronously, from now on, in all contexts (pinned.c) */
 /* The host has waited for the stream, for all, for what the event marks. */
 void sim_order_waited(sim_context *context, CUstream stream);
 void sim_order_waited_all(sim_context *context);
 void sim_order_waited_event(sim_context *context, const sim_event *event);
 /* The event marks the stream's work. NULL: all work. */
 void sim_order_record(sim_context *context, const CUstream *stream, sim_event *event);
-/* The stream waits for what the event marks. NULL: for all. */
+/* The stream waits for what the event marks, which may be of another context. NULL: for all of its own. */
 void sim_order_stream_waits(sim_context *context, CUstream stream, const sim_event *event);
+/* The stream's work so far ended with that: a function of the host, or a value in memory, may tell others. */
+void sim_order_told(sim_context *context, CUstream stream, const sim_op *op);
+void sim_order_stream_gone(sim_context *context, const sim_stream *stream);
 /* Protects whole pages; `reads`: against writes alone. -1: it cannot. Under the state lock. */
 int sim_guard_set(uint64_t address, uint64_t bytes, bool reads);
 /* Opens them again. True: the host has touched them, and `where` says from where, or "". */

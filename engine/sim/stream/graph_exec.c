@@ -259,6 +259,17 @@ static CUresult capture_launch(sim_context *context, sim_stream *stream, const s
     return result;
 }
 
+/* The nodes of a launch count as one: what one of them waits for, all of them do. */
+static void order_before(sim_context *context, CUstream stream, const sim_op *op)
+{
+    const CUevent handle = op->what.type == CU_GRAPH_NODE_TYPE_WAIT_EVENT ? op->what.eventWait.event : NULL;
+    const sim_event *event = handle ? sim_object_find(sim_follow(context, handle, SIM_EVENT), handle, SIM_EVENT) : NULL;
+    if (event && event->recorded)
+        sim_order_stream_waits(context, stream, event);
+    if (op->what.type == CU_GRAPH_NODE_TYPE_BATCH_MEM_OP)
+        sim_order_stream_waits(context, stream, NULL);
+}
+
 CUresult sim_cuGraphLaunch(CUgraphExec handle, CUstream stream)
 {
     sim_context *context = NULL;
@@ -279,11 +290,15 @@ CUresult sim_cuGraphLaunch(CUgraphExec handle, CUstream stream)
     exec->busy = true;
     for (size_t i = 0; i < exec->step_count; i++)
         sim_condition_start(context, &exec->steps[i]->op);
+    for (size_t i = 0; i < exec->step_count; i++)
+        order_before(context, stream, &exec->steps[i]->op);
     sim_order_begin(context, stream);
     result = run_steps(&context, stream, exec, 0, exec->step_count);
     if (context) {
         sim_order_end(context);
-        sim_order_guard(context);
+        for (size_t i = 0; i < exec->step_count; i++)
+            sim_order_told(context, stream, &exec->steps[i]->op);
+        sim_order_guard();
         exec->busy = false;
         if (exec->doomed)
             exec_close(context, exec);

@@ -61,6 +61,9 @@ static ipc_handle of_this_process(uint32_t mark)
     return (ipc_handle){.mark = mark, .process = process, .born = birth_of(process)};
 }
 
+/* False for no process at all too: nothing begins with 0. */
+static bool is_alive(const ipc_handle *from) { return from->born && birth_of(from->process) == from->born; }
+
 static bool same(const ipc_handle *a, const ipc_handle *b) { return memcmp(a, b, sizeof *a) == 0; }
 
 CUresult sim_cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr pointer)
@@ -92,17 +95,20 @@ static void import_drop(sim_object *object)
     munmap(import->host, (size_t)import->from.bytes);
 }
 
-/* The other process's file; -1: it is gone, or not this user's. */
+/* The other process's file; -1: it is gone, or not this user's, or no memory of a device: handles may hold anything, and
+ * other files must neither be changed nor end this process when they are cut off. */
 static int open_file(const ipc_handle *from)
 {
+    enum { PAST_MOST = 4096 }; /* the file is of whole pages */
     char path[64];
     struct stat info;
     snprintf(path, sizeof path, "/proc/%" PRId32 "/fd/%" PRId32, from->process, from->file);
-    if (birth_of(from->process) != from->born)
+    if (!is_alive(from) || stat(path, &info) != 0 || !S_ISREG(info.st_mode)) /* opening a device may do anything */
         return -1;
-    const int file = open(path, O_RDWR | O_CLOEXEC);
-    if (file >= 0 && fstat(file, &info) == 0 && S_ISREG(info.st_mode) && info.st_ino == from->inode &&
-        (uint64_t)info.st_size >= from->bytes)
+    const int file = open(path, O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (file >= 0 && fstat(file, &info) == 0 && info.st_ino == from->inode &&
+        (uint64_t)info.st_size - from->bytes < PAST_MOST && (uint64_t)info.st_size >= from->bytes &&
+        fcntl(file, F_GET_SEALS) == VM_FILE_SEALS)
         return file;
     if (file >= 0)
         close(file);
@@ -160,7 +166,8 @@ CUresult sim_cuIpcOpenMemHandle(CUdeviceptr *pointer, CUipcMemHandle handle, uns
     memcpy(&from, &handle, sizeof from);
     if (!pointer || flags != CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS)
         return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
-    if (from.mark != IPC_MEMORY || from.process <= 0 || from.file < 0 || from.bytes == 0 || from.bytes > SIZE_MAX / 2)
+    if (from.mark != IPC_MEMORY || from.process <= 0 || from.file < 0 || from.zero || from.event || from.bytes == 0 ||
+        from.bytes > SIZE_MAX / 2)
         return sim_end_work(context, CUDA_ERROR_INVALID_HANDLE);
     if (from.process == (int32_t)getpid()) /* as NVIDIA's driver: the process has the memory already */
         return sim_end_work(context, CUDA_ERROR_INVALID_CONTEXT);
@@ -211,7 +218,8 @@ CUresult sim_cuIpcOpenEventHandle(CUevent *event, CUipcEventHandle handle)
     memcpy(&from, &handle, sizeof from);
     if (!event)
         return CUDA_ERROR_INVALID_VALUE;
-    if (from.mark != IPC_EVENT || from.process <= 0 || !from.event || birth_of(from.process) != from.born)
+    if (from.mark != IPC_EVENT || from.process <= 0 || from.file || from.zero || !from.event || from.inode ||
+        from.bytes || !is_alive(&from))
         return CUDA_ERROR_INVALID_HANDLE;
     return sim_cuEventCreate(event, CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS);
 }

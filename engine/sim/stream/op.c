@@ -323,15 +323,23 @@ CUresult sim_op_run(sim_context **context, CUstream stream, const sim_op *op)
     }
 }
 
+void sim_order_told(sim_context *context, CUstream stream, const sim_op *op)
+{
+    if (op->what.type == CU_GRAPH_NODE_TYPE_BATCH_MEM_OP)
+        sim_order_stream_waits(context, stream, NULL); /* it may have waited for any */
+    if (op->what.type == CU_GRAPH_NODE_TYPE_BATCH_MEM_OP || op->what.type == CU_GRAPH_NODE_TYPE_HOST)
+        sim_order_waited(context, stream); /* the host may read what they write */
+}
+
 /* What the order of streams follows from, once the work is done. */
 static void note_order(sim_context *context, CUstream stream, const sim_op *op)
 {
     if (op->what.type == CU_GRAPH_NODE_TYPE_EVENT_RECORD)
         sim_order_record(context, &stream, sim_object_find(context, op->what.eventRecord.event, SIM_EVENT));
     else if (op->what.type == CU_GRAPH_NODE_TYPE_BATCH_MEM_OP)
-        sim_order_stream_waits(context, stream, NULL); /* it may have waited for any */
+        sim_order_told(context, stream, op);
     else if (op->what.type == CU_GRAPH_NODE_TYPE_HOST)
-        sim_order_waited(context, stream); /* the host's function may tell others */
+        sim_order_told(context, stream, op);
     else if (op->what.type == CU_GRAPH_NODE_TYPE_MEMCPY && sim_copy_waits(context, stream, op))
         sim_order_waited(context, stream);
 }
@@ -345,7 +353,7 @@ static CUresult run_in_order(sim_context **context, CUstream stream, const sim_o
     sim_order_end(*context);
     if (result == CUDA_SUCCESS)
         note_order(*context, stream, op);
-    sim_order_guard(*context);
+    sim_order_guard();
     return result;
 }
 

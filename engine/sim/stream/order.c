@@ -3,8 +3,9 @@
  * next. Launches and copies that are not ordered and touch the same memory, of which one writes, are a race.
  *
  * What the host learns by a call that waits, all that it enqueues later is ordered after; its threads count as one. What a
- * program learns without the driver (a flag in mapped memory) is not seen. Work of other contexts, and nodes of one graph,
- * count as ordered. */
+ * program learns without the driver (a flag in mapped memory that a kernel writes) is not seen. Work of other contexts, and
+ * nodes of one graph, count as ordered. Clocks are of one context. What streams of other contexts have waited for may be
+ * known to whoever waits for those: `crossed` is taken to be. */
 #include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
@@ -32,13 +33,16 @@ struct sim_order {
     uint32_t lanes;       /* in use; lane 0: the legacy stream, others: of streams, also of destroyed ones */
     uint32_t done[LANES]; /* works of each */
     uint32_t known[LANES + 1][LANES]; /* by lane, and HOST: how many works of each lane are ordered before its next */
+    uint32_t crossed[LANES];          /* works for which streams of other contexts have waited */
     bool blocking[LANES];             /* the legacy stream waits for it, and it for that */
+    bool vacant[LANES];               /* its stream was destroyed */
     bool lost;                        /* too many streams: all count as ordered */
     uint32_t last;                    /* the checks' time; an earlier one: they have begun anew */
     work *works;
     range *ranges;
     vm_period *spans; /* not ordered before the running work */
     size_t work_count, work_room, range_count, range_room, span_count, span_room;
+    size_t first_range; /* of the running work */
 };
 
 /* ---- pinned memory ---- */
@@ -83,6 +87,19 @@ static void free_order(sim_context *context)
     context->order = NULL;
 }
 
+/* What streams and events know from checks that have ended. */
+static void forget_old(sim_context *context)
+{
+    for (sim_object *object = context->objects; object; object = object->next) {
+        if (object->kind == SIM_STREAM)
+            ((sim_stream *)object)->lane = 0;
+        if (object->kind != SIM_EVENT)
+            continue;
+        kiln__free(sim_memory(), ((sim_event *)object)->known);
+        ((sim_event *)object)->known = NULL;
+    }
+}
+
 /* NULL: nothing is checked, or there is no memory: then all counts as ordered. */
 static sim_order *order_of(sim_context *context)
 {
@@ -94,6 +111,7 @@ static sim_order *order_of(sim_context *context)
     if (o && o->lanes == 0) {
         o->lanes = 1;
         context->order_end = free_order;
+        forget_old(context);
     }
     return o && !o->lost ? o : NULL;
 }
@@ -111,14 +129,28 @@ static uint32_t lane_of(sim_context *context, sim_order *o, CUstream handle)
         return LEGACY;
     if (stream->lane)
         return stream->lane;
-    if (o->lanes == LANES) {
+    const bool blocking = !(stream->flags & CU_STREAM_NON_BLOCKING);
+    uint32_t lane = o->lanes;
+    if (lane == LANES) /* one of a destroyed stream: its work counts as ordered before the new one's */
+        for (lane = 1; lane < LANES && !(o->vacant[lane] && o->blocking[lane] == blocking);)
+            lane++;
+    if (lane == LANES) {
         o->lost = true;
+        unguard_all(context, o);
         vm_check_concurrent(context->check, NULL, 0);
         return LEGACY;
     }
-    stream->lane = o->lanes++;
-    o->blocking[stream->lane] = !(stream->flags & CU_STREAM_NON_BLOCKING);
-    return stream->lane;
+    o->lanes += lane == o->lanes;
+    o->blocking[lane] = blocking;
+    o->vacant[lane] = false;
+    return stream->lane = lane;
+}
+
+void sim_order_stream_gone(sim_context *context, const sim_stream *stream)
+{
+    sim_order *o = order_of(context);
+    if (o && stream->lane)
+        o->vacant[stream->lane] = true;
 }
 
 /* What the stream's next work is ordered after. */
@@ -140,45 +172,67 @@ static uint32_t *known_of(sim_order *o, uint32_t lane)
 static void prune(sim_context *context, sim_order *o)
 {
     const uint32_t *known = o->known[HOST];
-    size_t kept = 0;
+    size_t kept = 0, before = 0;
     for (size_t i = 0; i < o->work_count; i++)
         if (o->works[i].number > known[o->works[i].lane])
             o->works[kept++] = o->works[i];
     o->work_count = kept;
     kept = 0;
     for (size_t i = 0; i < o->range_count; i++)
-        if (o->ranges[i].number > known[o->ranges[i].lane])
+        if (o->ranges[i].number > known[o->ranges[i].lane]) {
+            before += i < o->first_range;
             o->ranges[kept++] = o->ranges[i];
-        else
+        } else {
             unguard(context, &o->ranges[i]);
+        }
     o->range_count = kept;
+    o->first_range = before;
 }
 
+static work *running(sim_order *o)
+{
+    return o->work_count > 0 && o->works[o->work_count - 1].span.until == UINT32_MAX ? &o->works[o->work_count - 1]
+                                                                                     : NULL;
+}
+
+/* A thread may ask while another one's work is running, which the answer does not include. */
 static void host_knows(sim_context *context, sim_order *o, const uint32_t *known)
 {
-    join(o->known[HOST], known);
+    const work *now = running(o);
+    uint32_t *host = o->known[HOST];
+    join(host, known);
+    if (now && host[now->lane] >= now->number)
+        host[now->lane] = now->number - 1;
     prune(context, o);
+}
+
+static void host_learns(sim_context *context, sim_order *o, const uint32_t *known)
+{
+    host_knows(context, o, known);
+    for (sim_context *other = sim_context_after(NULL); other; other = sim_context_after(other))
+        if (other != context && other->order)
+            host_knows(other, other->order, other->order->crossed);
 }
 
 void sim_order_waited(sim_context *context, CUstream stream)
 {
     sim_order *o = order_of(context);
     if (o)
-        host_knows(context, o, known_of(o, lane_of(context, o, stream)));
+        host_learns(context, o, known_of(o, lane_of(context, o, stream)));
 }
 
 void sim_order_waited_all(sim_context *context)
 {
     sim_order *o = order_of(context);
     if (o)
-        host_knows(context, o, o->done);
+        host_learns(context, o, o->done);
 }
 
 void sim_order_waited_event(sim_context *context, const sim_event *event)
 {
     sim_order *o = order_of(context);
     if (o && event->known)
-        host_knows(context, o, event->known);
+        host_learns(context, o, event->known);
 }
 
 void sim_order_record(sim_context *context, const CUstream *stream, sim_event *event)
@@ -194,8 +248,12 @@ void sim_order_record(sim_context *context, const CUstream *stream, sim_event *e
 
 void sim_order_stream_waits(sim_context *context, CUstream stream, const sim_event *event)
 {
-    sim_order *o = order_of(context);
-    if (o)
+    sim_order *o = order_of(context), *from = event ? event->object.context->order : o;
+    if (from && from != o)
+        join(from->crossed, event->known ? event->known : from->done);
+    if (o && from != o)
+        join(o->known[lane_of(context, o, stream)], o->crossed);
+    else if (o)
         join(o->known[lane_of(context, o, stream)], event && event->known ? event->known : o->done);
 }
 
@@ -214,13 +272,16 @@ static void begin_anew(sim_context *context, sim_order *o)
 static void drop_old(sim_context *context, sim_order *o)
 {
     uint32_t known[LANES] = {0};
-    for (size_t i = 0; i < o->work_count / 2; i++)
+    for (size_t i = 0; i < (o->work_count + 1) / 2; i++)
         known[o->works[i].lane] = o->works[i].number;
     host_knows(context, o, known);
 }
 
 void sim_order_begin(sim_context *context, CUstream stream)
 {
+    for (sim_context *any = sim_context_after(NULL); any; any = sim_context_after(any))
+        if (any->order) /* the work may be with that memory, which all contexts may use */
+            unguard_all(any, any->order);
     sim_order *o = order_of(context);
     if (!o)
         return;
@@ -230,7 +291,7 @@ void sim_order_begin(sim_context *context, CUstream stream)
     o->last = now;
     if (o->work_count == WORKS_MOST || o->range_count >= RANGES_MOST)
         drop_old(context, o);
-    unguard_all(context, o); /* the work may be with that memory */
+    o->first_range = o->range_count;
     uint32_t *known = known_of(o, lane);
     o->span_count = 0;
     for (size_t i = 0; i < o->work_count; i++) {
@@ -247,12 +308,6 @@ void sim_order_begin(sim_context *context, CUstream stream)
     known[lane] = ++o->done[lane];
     o->works[o->work_count++] =
         (work){.lane = lane, .number = known[lane], .span = {.after = now, .until = UINT32_MAX}};
-}
-
-static work *running(sim_order *o)
-{
-    return o->work_count > 0 && o->works[o->work_count - 1].span.until == UINT32_MAX ? &o->works[o->work_count - 1]
-                                                                                     : NULL;
 }
 
 static bool overlap(const range *a, const range *b)
@@ -283,7 +338,7 @@ void sim_order_touch(sim_context *context, const char *what, uint64_t address, u
                         .bytes = bytes};
     for (size_t i = 0; i < o->span_count; i++)
         vm_check_host_race(context->device, what, address, bytes, write, o->spans[i]);
-    for (size_t i = 0; i < o->range_count; i++)
+    for (size_t i = 0; i < o->first_range; i++)
         if (overlap(&o->ranges[i], &made) && is_concurrent(o, now, &o->ranges[i]))
             vm_check_copies_race(context->device, what, o->ranges[i].what,
                                  address > o->ranges[i].address ? address : o->ranges[i].address);
@@ -306,10 +361,12 @@ void sim_order_end(sim_context *context)
     o->span_count = 0;
 }
 
-void sim_order_guard(sim_context *context)
+void sim_order_guard(void)
 {
-    sim_order *o = order_of(context);
-    for (size_t i = 0; o && i < o->range_count; i++)
-        if (o->ranges[i].pinned && o->ranges[i].guard < 0)
-            o->ranges[i].guard = guard_range(context, &o->ranges[i]);
+    for (sim_context *any = sim_context_after(NULL); any; any = sim_context_after(any)) {
+        sim_order *o = any->order;
+        for (size_t i = 0; o && !o->lost && i < o->range_count; i++)
+            if (o->ranges[i].pinned && o->ranges[i].guard < 0)
+                o->ranges[i].guard = guard_range(any, &o->ranges[i]);
+    }
 }

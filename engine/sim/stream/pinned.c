@@ -13,12 +13,14 @@
 
 #include "cu_graph.h"
 
-enum { GUARDS = 256 };
+enum { GUARDS = 256, LATE_MOST = 1000 };
 
-/* Changed under the state lock; the handler, on any thread, reads them and takes one out of use by `fired`. */
+/* Changed under the state lock; the handler, on any thread, reads them. */
 typedef struct guard {
-    _Atomic uintptr_t first, end; /* whole pages; 0: not in use */
-    _Atomic uintptr_t fired;      /* the code that touched it; 1: not known; 0: none did */
+    _Atomic uintptr_t first, end; /* whole pages; they stay when it is cleared */
+    atomic_bool set;
+    _Atomic uintptr_t fired; /* the code that touched it; 1: not known; 0: none did */
+    atomic_uint late;        /* faults since it was cleared: of threads that touched it just before */
 } guard;
 static guard guards[GUARDS];
 static struct sigaction before;
@@ -35,22 +37,37 @@ static uintptr_t code_of(const void *context)
 #endif
 }
 
-/* The access is made again when this returns: with memory that is open now, or under the program's own handler. */
+/* To what the program had installed before. Its handler is called from this one, which stays: others may still be guarded. */
+static void pass_on(int number, siginfo_t *info, void *context)
+{
+    if (before.sa_handler == SIG_DFL || before.sa_handler == SIG_IGN)
+        sigaction(number, &before, NULL);
+    else if (before.sa_flags & SA_SIGINFO)
+        before.sa_sigaction(number, info, context);
+    else
+        before.sa_handler(number);
+}
+
+/* The access is made again when this returns: with memory that is open now, or to end the process. */
 static void on_fault(int number, siginfo_t *info, void *context)
 {
     uintptr_t address = (uintptr_t)info->si_addr;
     bool ours = false;
     for (size_t i = 0; i < GUARDS; i++) {
         uintptr_t first = atomic_load(&guards[i].first), end = atomic_load(&guards[i].end);
-        if (first == 0 || address < first || address >= end)
+        if (address < first || address >= end)
             continue;
+        if (!atomic_load(&guards[i].set)) { /* if the memory is gone since, the fault is the program's own */
+            ours |= atomic_fetch_add(&guards[i].late, 1) < LATE_MOST;
+            continue;
+        }
         uintptr_t none = 0;
         atomic_compare_exchange_strong(&guards[i].fired, &none, code_of(context));
         mprotect((void *)first, end - first, PROT_READ | PROT_WRITE);
         ours = true;
     }
     if (!ours)
-        sigaction(number, &before, NULL);
+        pass_on(number, info, context);
 }
 
 static void install(void)
@@ -63,16 +80,22 @@ static void install(void)
 int sim_guard_set(uint64_t address, uint64_t bytes, bool reads)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
+    struct sigaction now;
     pthread_once(&once, install);
+    /* A handler that the program has installed since would get the faults. */
+    if (sigaction(SIGSEGV, NULL, &now) != 0 || !(now.sa_flags & SA_SIGINFO) || now.sa_sigaction != on_fault)
+        return -1;
     for (int i = 0; i < GUARDS; i++) {
-        if (atomic_load(&guards[i].first))
+        if (atomic_load(&guards[i].set))
             continue;
         atomic_store(&guards[i].fired, 0);
+        atomic_store(&guards[i].late, 0);
         atomic_store(&guards[i].end, (uintptr_t)(address + bytes));
         atomic_store(&guards[i].first, (uintptr_t)address);
+        atomic_store(&guards[i].set, true);
         if (mprotect((void *)(uintptr_t)address, bytes, reads ? PROT_READ : PROT_NONE) == 0)
             return i;
-        atomic_store(&guards[i].first, 0);
+        atomic_store(&guards[i].set, false);
         break;
     }
     return -1;
@@ -83,7 +106,7 @@ bool sim_guard_clear(int number, char *where, size_t room)
     guard *g = &guards[number];
     uintptr_t first = atomic_load(&g->first), end = atomic_load(&g->end);
     mprotect((void *)first, end - first, PROT_READ | PROT_WRITE);
-    atomic_store(&g->first, 0);
+    atomic_store(&g->set, false);
     uintptr_t fired = atomic_load(&g->fired);
     Dl_info code;
     where[0] = '\0';

@@ -307,6 +307,7 @@ static CUresult allocate(CUdeviceptr *pointer, size_t bytes, CUmemoryPool handle
         sim_order_begin(context, stream);
         sim_order_touch(context, "the allocation (cuMemAllocAsync)", *pointer, bytes, true);
         sim_order_end(context);
+        sim_order_guard();
     }
     return sim_end_work(context, result);
 }

@@ -32,18 +32,24 @@ static sim_stream *stream_new(sim_context *context, unsigned flags, int priority
     return made;
 }
 
-/* A thread's own default stream, in the context in which it was last used; it is needed only for captures. */
-static _Thread_local uint64_t own_stream;
+/* A thread's own default streams, in the contexts in which it has used one: for captures, checks and profiles. */
+static _Thread_local struct {
+    uint64_t streams[SIM_DEVICES_MOST];
+    unsigned next;
+} own_streams;
 
 sim_stream *sim_stream_at(sim_context *context, CUstream stream, bool make)
 {
     if (stream != CU_STREAM_PER_THREAD)
         return sim_is_legacy(stream) ? NULL : sim_object_find(context, stream, SIM_STREAM);
-    sim_stream *own = sim_object_find(context, (const void *)(uintptr_t)own_stream, SIM_STREAM);
-    if (!own && make)
-        own = stream_new(context, CU_STREAM_DEFAULT, 0);
+    sim_stream *own = NULL;
+    for (unsigned i = 0; !own && i < SIM_DEVICES_MOST; i++)
+        own = sim_object_find(context, (const void *)(uintptr_t)own_streams.streams[i], SIM_STREAM);
+    if (own || !make)
+        return own;
+    own = stream_new(context, CU_STREAM_DEFAULT, 0);
     if (own)
-        own_stream = own->object.handle;
+        own_streams.streams[own_streams.next++ % SIM_DEVICES_MOST] = own->object.handle;
     return own;
 }
 
@@ -85,6 +91,7 @@ CUresult sim_cuStreamDestroy(CUstream stream)
     if (!found)
         return sim_end_work(context, CUDA_ERROR_INVALID_HANDLE);
     sim_capture_leave(context, found);
+    sim_order_stream_gone(context, found);
     sim_object_free(context, found);
     return sim_end_work(context, CUDA_SUCCESS);
 }
@@ -93,7 +100,7 @@ CUresult sim_cuStreamDestroy(CUstream stream)
 static void waited(sim_context *context, CUstream stream)
 {
     sim_order_waited(context, stream);
-    sim_program_wait(sim_stream_noted(context, stream));
+    sim_program_wait(context, sim_stream_noted(context, stream));
 }
 
 CUresult sim_cuStreamSynchronize(CUstream stream)
@@ -307,9 +314,8 @@ CUresult sim_cuStreamAddCallback(CUstream stream, CUstreamCallback function, voi
     if (result != CUDA_SUCCESS)
         return sim_end_work(context, result);
     callback call = {function, stream, user};
+    sim_order_waited(context, stream); /* the callback may use what the stream has copied */
     bool stays = sim_call_out(context, call_back, &call);
-    if (stays)
-        sim_order_waited(context, stream);
     return sim_end_work(stays ? context : NULL, CUDA_SUCCESS);
 }
 
@@ -408,7 +414,7 @@ CUresult sim_cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags)
     if (flags & ~(unsigned)CU_EVENT_WAIT_EXTERNAL)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     if (!(flags & CU_EVENT_WAIT_EXTERNAL)) {
-        sim_program_after(sim_stream_noted(context, stream), found);
+        sim_program_after(context, sim_stream_noted(context, stream), found);
         result = sim_capture_wait_event(context, stream, found);
         if (result == CUDA_SUCCESS && found->recorded)
             sim_order_stream_waits(context, stream, found);
@@ -538,7 +544,7 @@ CUresult sim_cuCtxSynchronize(void)
     result = sim_forbid_any(context);
     if (result == CUDA_SUCCESS) {
         sim_order_waited_all(context);
-        sim_program_wait_all();
+        sim_program_wait_all(context);
     }
     return sim_end_work(context, result);
 }

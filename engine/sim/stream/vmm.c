@@ -97,8 +97,8 @@ CUresult sim_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes, con
         return sim_end(context ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_CONTEXT);
     char name[64];
     snprintf(name, sizeof name, FILE_NAME "%u", sim_device_place(prop->location.id));
-    int file = memfd_create(name, MFD_CLOEXEC);
-    sim_physical *made = file >= 0 && ftruncate(file, (off_t)bytes) == 0
+    int file = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    sim_physical *made = file >= 0 && ftruncate(file, (off_t)bytes) == 0 && fcntl(file, F_ADD_SEALS, VM_FILE_SEALS) == 0
                              ? sim_object_new(context, SIM_PHYSICAL, sizeof *made)
                              : NULL;
     if (!made) {
@@ -192,7 +192,7 @@ CUresult sim_cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle
         return result;
     const int given = (int)(intptr_t)from, number = place_of_file(given);
     if (!handle || type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR || number < 0 || fstat(given, &info) != 0 ||
-        info.st_size <= 0 || info.st_size % GRANULARITY != 0)
+        fcntl(given, F_GET_SEALS) != VM_FILE_SEALS || info.st_size <= 0 || info.st_size % GRANULARITY != 0)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     for (unsigned i = 0; i < sim_device_count(); i++) /* the device may be hidden: then it is the current one's */
         if (sim_device_place(sim_device_at(i)) == (unsigned)number && sim_context_on(i))

@@ -1,5 +1,6 @@
 /* memory.c - global memory: allocations with their own host memory, found by address. Most have an address in the
  * device's address space; memory that host and device share has the host's address (vm_alloc_host, vm_adopt). */
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -399,8 +400,8 @@ int vm_share_memory(vm_device *device, uint64_t address)
         file = a->file;
     } else if (a && a->raw && !a->shared && !a->heap) {
         const uint64_t bytes = (a->reach + PAGE - 1) / PAGE * PAGE;
-        file = memfd_create("kiln-device-memory", MFD_CLOEXEC);
-        void *host = file >= 0 && ftruncate(file, (off_t)bytes) == 0
+        file = memfd_create("kiln-device-memory", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+        void *host = file >= 0 && ftruncate(file, (off_t)bytes) == 0 && fcntl(file, F_ADD_SEALS, VM_FILE_SEALS) == 0
                          ? mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0)
                          : MAP_FAILED;
         if (host != MAP_FAILED) {

@@ -79,6 +79,8 @@ bool vm_alloc_at(vm_device *device, uint64_t address, uint64_t bytes);
 /* Puts the memory of an allocation into a file without a name, and returns the file, which is closed with the allocation.
  * -1: this cannot be done, or there is no memory. Nothing runs on the device. */
 int vm_share_memory(vm_device *device, uint64_t address);
+/* What files of memory are sealed with: no process can cut one off under another that has mapped it. */
+#define VM_FILE_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 /* Another process may write the allocation at any time. */
 void vm_set_outside(vm_device *device, uint64_t address);
 /* Counts device memory that the caller has allocated itself, until it is given back. False: not enough is left. */

@@ -40,8 +40,11 @@ static json_t *read_profile(const char *path)
         cli_complain(cli_printf("%s: %s", path, error.text));
         return NULL;
     }
-    if (strcmp(text_of(json_array_get(array, 0), "kiln"), "profile") == 0 &&
-        whole_of(json_array_get(array, 0), "version") == 1)
+    bool right = strcmp(text_of(json_array_get(array, 0), "kiln"), "profile") == 0 &&
+                 whole_of(json_array_get(array, 0), "version") == 1;
+    for (size_t i = 1; right && i < json_array_size(array); i++)
+        right = json_is_object(json_array_get(array, i));
+    if (right)
         return array;
     cli_complain(cli_printf("%s: is no profile of a program (version 1)", path));
     json_decref(array);

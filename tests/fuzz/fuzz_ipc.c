@@ -1,0 +1,42 @@
+/* Any bytes as handles of another process's memory and event, and any number as a descriptor of physical memory: none of
+ * them opens anything. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cu_objects.h"
+
+#define WANT(condition)                                                                                                \
+    do {                                                                                                               \
+        if (!(condition))                                                                                              \
+            abort();                                                                                                   \
+    } while (0)
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    CUcontext context = NULL;
+    CUipcMemHandle memory = {{0}};
+    CUipcEventHandle event = {{0}};
+    CUdeviceptr at = 0;
+    CUevent opened = NULL;
+    CUmemGenericAllocationHandle physical = 0;
+    int number = -1;
+    const int32_t parent = (int32_t)getppid();
+    WANT(sim_cuInit(0) == CUDA_SUCCESS && sim_cuDevicePrimaryCtxRetain(&context, 0) == CUDA_SUCCESS);
+    WANT(sim_cuCtxSetCurrent(context) == CUDA_SUCCESS);
+    memcpy(&memory, data, size < sizeof memory ? size : sizeof memory);
+    memcpy(&event, data, size < sizeof event ? size : sizeof event);
+    memcpy(&number, data, size < sizeof number ? size : sizeof number);
+    for (int k = 0; k < 2; k++) { /* as it is, and of a process that is there */
+        WANT(sim_cuIpcOpenMemHandle(&at, memory, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS) != CUDA_SUCCESS);
+        WANT(sim_cuIpcOpenEventHandle(&opened, event) != CUDA_SUCCESS);
+        memcpy(memory.reserved + sizeof(uint32_t), &parent, sizeof parent);
+        memcpy(event.reserved + sizeof(uint32_t), &parent, sizeof parent);
+    }
+    WANT(sim_cuMemImportFromShareableHandle(&physical, (void *)(intptr_t)number,
+                                            CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) != CUDA_SUCCESS);
+    WANT(sim_cuIpcCloseMemHandle(at) != CUDA_SUCCESS);
+    WANT(sim_cuDevicePrimaryCtxRelease(0) == CUDA_SUCCESS);
+    return 0;
+}
