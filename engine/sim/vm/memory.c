@@ -185,13 +185,21 @@ static void drop_fillers(vm_device *device, uint64_t base, uint64_t bytes)
         take_out(device, at);
 }
 
+/* Under the lock. */
+static bool was_freed(const vm_device *device, uint64_t address)
+{
+    bool was = false;
+    for (unsigned k = 0; k < KILN__COUNT(device->freed); k++)
+        was |= device->freed[k].bytes && address - device->freed[k].base < device->freed[k].bytes;
+    return was;
+}
+
 /* Memory for a kernel's access between the allocations of a page, which is no fault on a GPU. Fresh pages are zero there.
  * False: no allocation is in the page, or that address was freed. */
 static bool fill(vm_device *device, uint64_t address)
 {
     const uint64_t page = device->limits.page, first = page ? address & ~(page - 1) : 0;
-    if (page == 0 || device->hooks || address < VM_GLOBAL_BASE || address >= VM_GLOBAL_END ||
-        vm_was_freed(device, address))
+    if (page == 0 || device->hooks || address < VM_GLOBAL_BASE || address >= VM_GLOBAL_END)
         return false;
     pthread_rwlock_wrlock(&device->lock);
     size_t at = vm_search(device, address), before = at, after = at;
@@ -203,6 +211,7 @@ static bool fill(vm_device *device, uint64_t address)
                  (after < device->live_count && device->live[after]->base < first + page);
     uint64_t low = address & ~(uint64_t)(FILLER - 1), high = low + FILLER;
     uint64_t past = at > 0 ? device->live[at - 1]->base + device->live[at - 1]->reach : 0;
+    there = there && !was_freed(device, address);
     vm_allocation *made = there && past <= address ? kiln__calloc(device->mem, 1, sizeof *made) : NULL;
     bool done = there && past > address; /* another thread was first */
     if (made) {
@@ -571,10 +580,8 @@ void vm_set_internal(vm_device *device, uint64_t address)
 
 bool vm_was_freed(vm_device *device, uint64_t address)
 {
-    bool was = false;
     pthread_rwlock_rdlock(&device->lock);
-    for (unsigned k = 0; k < KILN__COUNT(device->freed); k++)
-        was |= device->freed[k].bytes && address - device->freed[k].base < device->freed[k].bytes;
+    bool was = was_freed(device, address);
     pthread_rwlock_unlock(&device->lock);
     return was;
 }
