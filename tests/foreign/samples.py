@@ -2,10 +2,13 @@
 """NVIDIA's CUDA samples on the simulated device, with Kiln's CUDA runtime: builds every sample that needs neither graphics
 nor another library, runs it at its defaults, and prints a table.
 
-    tests/foreign/samples.py BUILD SAMPLES FOLDER [--timeout S] [--jobs N] [--only TEXT] [--runtime shared|static]
+    tests/foreign/samples.py BUILD SAMPLES FOLDER [--timeout S] [--cpu S] [--jobs N] [--devices N] [--small]
+                             [--only TEXT,TEXT] [--runtime shared|static]
 
 BUILD is Kiln's build tree, SAMPLES a checkout of github.com/NVIDIA/cuda-samples (or of one with the same layout), FOLDER
 keeps what is built. Needs nvcc. A sample passes if it ends with 0, and verified itself if it also printed that it did.
+Several samples need --devices 2. With --small some skip their own check. The time shown is the processor time of all its threads: unlike the time on a clock, it does not depend much on what else
+the machine does. --cpu limits it.
 """
 import argparse
 import concurrent.futures
@@ -13,9 +16,10 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
-import time
+import threading
 
 ROOMS = ("0_Introduction", "1_Utilities", "2_Concepts_and_Techniques", "3_CUDA_Features", "5_Domain_Specific",
          "6_Performance")
@@ -25,6 +29,10 @@ LIBRARIES = {"CUDA::cuda_driver": "-lcuda", "CUDA::nvrtc": "-lnvrtc", "CUDA::cud
              "CUDA::cuda_driver)": "-lcuda"}
 FOREIGN = re.compile(r"OpenGL|GLUT|GLEW|FreeImage|Vulkan|VULKAN|glfw|EGL|NVSCI|nvsci|MPI|X11|D3D|DirectX|NvBuf|nvjpeg|"
                      r"OpenGLES|GLES|freeimage", re.I)
+# Arguments by which a sample that repeats a large work to time it does a smaller one.
+SMALL = {name: ["-wA=64", "-hA=64", "-wB=64", "-hB=64"] for name in ("matrixMul", "matrixMul_nvrtc")}
+SMALL.update({name: ["-n=65536"] for name in ("reduction", "reductionMultiBlockCG", "threadFenceReduction")},
+             transpose=["-dimX=64", "-dimY=64"], eigenvalues=["-matrix-size=64", "-iters-timing=1"])
 VERIFIED = re.compile(r"pass|success|verif|Result = PASS|\bOK\b|correct|match|SUCCEED|no error|L1-?norm|PSNR|Shutdown", re.I)
 
 
@@ -46,6 +54,7 @@ class Sample:
     def __init__(self, folder, text):
         self.folder, self.skip = folder, ""
         self.name, self.sources, self.links, self.flags, self.images = folder.name, [], [], [], []
+        self.headers = []
         kernel = ""
         for name, words in commands(text):
             if name == "find_package" and words and FOREIGN.search(words[0]):
@@ -63,6 +72,8 @@ class Sample:
                 kernel = words[1]
             elif name == "set" and words and words[0] in ("CUDA_FATBIN_FILE", "CUDA_PTX_FILE"):
                 self.images.append(words[1])
+            elif name == "add_custom_command" and "-E" in words:
+                self.copies(words[words.index("-E") + 1:])
         self.images = [(pathlib.PurePath(i).name, pathlib.PurePath(kernel).name) for i in self.images if kernel]
         for link in self.links:
             if link in LIBRARIES or link.startswith("$<") or link == self.name:
@@ -73,6 +84,43 @@ class Sample:
             self.skip = self.skip or "needs OpenGL"
         if not self.sources:
             self.skip = self.skip or "no program"
+
+    def copies(self, words):
+        """Headers of the toolkit that the build copies to where the program is, for NVRTC."""
+        toolkit = "${CUDA_INCLUDE_DIR}/"
+        target = words[-1].replace("${CMAKE_CURRENT_BINARY_DIR}", ".")
+        self.headers += [(word[len(toolkit):], target) for word in words[1:-1] if word.startswith(toolkit)]
+
+    def copy_headers(self):
+        include = pathlib.Path(shutil.which("nvcc")).resolve().parent.parent / "include"
+        for source, target in self.headers:
+            if (include / source).is_dir():
+                shutil.copytree(include / source, self.folder / target, dirs_exist_ok=True)
+            else:
+                shutil.copy(include / source, self.folder / target)
+
+    def measure(self, command, options, environment):
+        """Runs a program within the limits; its exit status (None: past one of them), what it printed, and its processor
+        time, which is that of the processes it started and waited for too."""
+        with open(self.folder / "output.txt", "w+b") as output:
+            limit = "--cpu=%s" % (options.cpu or "unlimited")
+            child = subprocess.Popen(["prlimit", limit, "--", *command], cwd=self.folder, env=environment,
+                                     stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
+                                     start_new_session=True)
+            late = threading.Event()
+
+            def stop():
+                late.set()
+                os.killpg(child.pid, signal.SIGKILL)
+
+            timer = threading.Timer(options.timeout, stop)
+            timer.start()
+            _, status, used = os.wait4(child.pid, 0)
+            timer.cancel()
+            rc = child.returncode = os.waitstatus_to_exitcode(status)
+            output.seek(0)
+            past = late.is_set() or rc in (-signal.SIGXCPU, -signal.SIGKILL)
+            return None if past else rc, output.read().decode(errors="replace"), used.ru_utime + used.ru_stime
 
     def run(self, command, seconds, environment):
         try:
@@ -105,17 +153,17 @@ class Sample:
         reason = self.build(options, environment)
         if reason:
             return self.name, "not built", reason, 0
-        begin = time.time()
-        rc, out = self.run([str(self.folder / ("run." + self.name))], options.timeout, environment)
-        (self.folder / "output.txt").write_text(out)
-        seconds = time.time() - begin
+        self.copy_headers()
+        arguments = SMALL.get(self.name, []) if options.small else []
+        rc, out, seconds = self.measure([str(self.folder / ("run." + self.name)), *arguments], options, environment)
         if rc is None:
-            return self.name, "late", "not done after %d s" % options.timeout, seconds
+            return self.name, "late", "not done in time", seconds
         if rc == 2:
             return self.name, "waived", last(out), seconds
         if rc != 0:
             return self.name, "failed", "exit %d: %s" % (rc, last(out)), seconds
-        return self.name, "verified" if VERIFIED.search(out) else "ran", "", seconds
+        verified = VERIFIED.search(out) and not re.search(r"skipping self-check", out)
+        return self.name, "verified" if verified else "ran", "", seconds
 
 
 def last(text):
@@ -129,20 +177,23 @@ def main():
     parser.add_argument("build", type=pathlib.Path)
     parser.add_argument("samples", type=pathlib.Path)
     parser.add_argument("folder", type=pathlib.Path)
-    parser.add_argument("--timeout", type=int, default=120)
+    parser.add_argument("--timeout", type=int, default=120, help="seconds on the clock")
+    parser.add_argument("--cpu", type=int, default=0, help="seconds of processor time; 0: no limit")
+    parser.add_argument("--small", action="store_true", help="smaller sizes where a sample has arguments for them")
+    parser.add_argument("--devices", type=int, default=1, help="simulated devices")
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--only", default="")
+    parser.add_argument("--only", default="", help="parts of names, with commas between")
     parser.add_argument("--rebuild", action="store_true", help="build again what is built")
     parser.add_argument("--runtime", choices=("shared", "static"), default="shared")
     options = parser.parse_args()
     options.build, options.samples = options.build.resolve(), options.samples.resolve()
-    environment = dict(os.environ, LD_LIBRARY_PATH=str(options.build / "lib/kiln"))
+    environment = dict(os.environ, LD_LIBRARY_PATH=str(options.build / "lib/kiln"), KILN_SIM_DEVICES=str(options.devices))
     samples = []
     common = options.folder.resolve() / "Common"
     if not common.exists():
         shutil.copytree(options.samples / "Common", common)
     for path in sorted(options.samples.glob("Samples/*/*/CMakeLists.txt")):
-        if path.parent.parent.name in ROOMS and options.only in path.parent.name:
+        if path.parent.parent.name in ROOMS and any(part in path.parent.name for part in options.only.split(",")):
             copy = options.folder.resolve() / "Samples" / path.parent.parent.name / path.parent.name
             if not copy.exists():
                 shutil.copytree(path.parent, copy)

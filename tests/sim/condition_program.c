@@ -170,6 +170,13 @@ static void loops(void)
     CUgraph same = NULL;
     OK(cuStreamEndCapture(stream, &same));
     CHECK(same == body);
+    /* an end without a place for the graph: for a graph that was given */
+    OK(cuStreamBeginCaptureToGraph(stream, body, NULL, NULL, 0, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+    OK(cuStreamEndCapture(stream, NULL));
+    OK(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+    IS(cuStreamEndCapture(stream, NULL), CUDA_ERROR_INVALID_VALUE);
+    OK(cuStreamEndCapture(stream, &same));
+    OK(cuGraphDestroy(same));
     exec = ready(graph);
     CHECK(result_for(exec, 7) == 7);
     OK(cuGraphExecDestroy(exec));

@@ -334,11 +334,12 @@ CUresult sim_cuStreamEndCapture(CUstream handle, CUgraph *out)
         return result;
     if (!sim_stream_known(context, handle))
         return sim_end(CUDA_ERROR_INVALID_HANDLE);
-    if (!out)
-        return sim_end(CUDA_ERROR_INVALID_VALUE);
-    *out = NULL;
     const sim_stream *stream = sim_stream_at(context, handle, false);
     sim_capture *capture = stream ? stream->capture : NULL;
+    if (!out && (!capture || capture->own)) /* whoever gave the graph has its handle */
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    if (out)
+        *out = NULL;
     if (!capture)
         return sim_end(CUDA_ERROR_ILLEGAL_STATE);
     if (capture->origin != stream)
@@ -352,9 +353,9 @@ CUresult sim_cuStreamEndCapture(CUstream handle, CUgraph *out)
     sim_graph *graph = capture->graph;
     bool own = capture->own;
     end(context, capture);
-    if (result == CUDA_SUCCESS)
+    if (result == CUDA_SUCCESS && out)
         *out = SIM_HANDLE(CUgraph, graph);
-    else if (own)
+    else if (result != CUDA_SUCCESS && own)
         sim_graph_close(context, graph);
     return sim_end(result);
 }
