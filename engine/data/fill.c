@@ -211,7 +211,7 @@ static void store_integer(kiln_type type, void *data, uint64_t index, uint64_t v
 
 /* ---- one part of an array ---- */
 
-enum { CHUNK = 1024, PART = 1 << 18 };
+enum { CHUNK = 1024, PART = 1 << 18 }; /* both even: neighbours share a block of random numbers */
 
 typedef struct fill_job {
     kiln_type type; /* of what is written: random complex numbers are filled part by part */
@@ -221,24 +221,37 @@ typedef struct fill_job {
     zipf zipf;
 } fill_job;
 
-static double float_element(const fill_job *job, uint64_t i)
+/* Elements i and i + 1, i even, of a random fill: one block of Philox makes both. */
+static void float_pair(const fill_job *job, uint64_t i, double out[2])
 {
     const kiln__fill_values *fill = &job->fill;
     uint64_t words[2];
-    switch (fill->kind) {
-    case KILN__FILL_IOTA: return fill->a + fill->b * (double)i;
-    case KILN__FILL_UNIFORM:
-        draw(fill->seed, i / 2, 0, words);
-        return fill->a + (fill->b - fill->a) * unit(words[i % 2]);
-    case KILN__FILL_NORMAL: {
-        /* Box-Muller: one block of Philox makes two neighbours. 1 - unit is in (0, 1], so the logarithm is finite. */
-        double cosine, sine;
-        draw(fill->seed, i / 2, 0, words);
-        circle(unit(words[1]), &cosine, &sine);
-        return fill->a + fill->b * (sqrt(-2 * ln(1 - unit(words[0]))) * (i % 2 ? sine : cosine));
+    draw(fill->seed, i / 2, 0, words);
+    if (fill->kind == KILN__FILL_UNIFORM) {
+        out[0] = fill->a + (fill->b - fill->a) * unit(words[0]);
+        out[1] = fill->a + (fill->b - fill->a) * unit(words[1]);
+        return;
     }
-    case KILN__FILL_ZIPF: return zipf_element(&job->zipf, fill->seed, i);
-    default: return fill->a;
+    /* Box-Muller: 1 - unit is in (0, 1], so the logarithm is finite. */
+    double cosine, sine, radius = sqrt(-2 * ln(1 - unit(words[0])));
+    circle(unit(words[1]), &cosine, &sine);
+    out[0] = fill->a + fill->b * (radius * cosine);
+    out[1] = fill->a + fill->b * (radius * sine);
+}
+
+/* values[0, count), from element `first` on, which is even; one more may be written where count is odd. */
+static void float_elements(const fill_job *job, uint64_t first, size_t count, double *values)
+{
+    const kiln__fill_values *fill = &job->fill;
+    const bool pairs = fill->kind == KILN__FILL_UNIFORM || fill->kind == KILN__FILL_NORMAL;
+    for (size_t i = 0; i < count && pairs; i += 2)
+        float_pair(job, first + i, values + i);
+    for (size_t i = 0; i < count && !pairs; i++) {
+        values[i] = fill->a;
+        if (fill->kind == KILN__FILL_IOTA)
+            values[i] = fill->a + fill->b * (double)(first + i);
+        else if (fill->kind == KILN__FILL_ZIPF)
+            values[i] = zipf_element(&job->zipf, fill->seed, first + i);
     }
 }
 
@@ -274,12 +287,14 @@ static void fill_integers(const fill_job *job, uint64_t first, uint64_t last)
 {
     const kiln__fill_values *fill = &job->fill;
     uint64_t range = (uint64_t)fill->ib - (uint64_t)fill->ia + 1; /* 0: all of 2^64 */
-    for (uint64_t i = first; i < last; i++) {
-        uint64_t value = (uint64_t)fill->ia, words[2];
+    uint64_t words[2] = {0, 0};
+    for (uint64_t i = first; i < last; i++) { /* first is even: a block of Philox makes two */
+        uint64_t value = (uint64_t)fill->ia;
         if (fill->kind == KILN__FILL_IOTA) {
             value += (uint64_t)fill->ib * i;
         } else if (fill->kind == KILN__FILL_UNIFORM) {
-            draw(fill->seed, i / 2, 0, words);
+            if (i % 2 == 0)
+                draw(fill->seed, i / 2, 0, words);
             /* The high half of a product: its distance from uniform is less than range / 2^64. */
             value += range ? (uint64_t)((u128)words[i % 2] * range >> 64) : words[i % 2];
         }
@@ -309,8 +324,7 @@ static void fill_part(void *user, size_t part, size_t worker)
     double values[CHUNK];
     while (first < last) {
         size_t count = last - first < CHUNK ? (size_t)(last - first) : CHUNK;
-        for (size_t i = 0; i < count; i++)
-            values[i] = float_element(job, first + i);
+        float_elements(job, first, count, values);
         if (fill->kind == KILN__FILL_NORMAL && kiln__types[type].kind == KILN__TYPE_FINITE)
             keep_finite(type, values, count);
         kiln__from_doubles(type, job->data, first, count, values);

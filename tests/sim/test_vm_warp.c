@@ -95,6 +95,27 @@ static void copies(void)
     vm_bench_end(&b);
 }
 
+/* Lanes that follow each other update one word: each gets what the lane before it left. Lane 11 does not take part. */
+static void atomics_in_runs(void)
+{
+    static const char text[] = HEAD KERNEL(
+        "k") "shr.u32 %r1, %r0, 3; mul.wide.u32 %d3, %r1, 8; add.u64 %d3, %d3, %d1; setp.ne.u32 %p1, %r0, 11;\n"
+             "@%p1 atom.global.add.u32 %r2, [%d3], %r0; @%p1 st.global.u32 [%d2], %r2;\n"
+             "@%p1 atom.global.max.u32 %r2, [%d3+4], %r0; @%p1 st.global.u32 [%d2+4], %r2;\nret;\n}\n";
+    lane_row rows[32] = {0};
+    vm_bench b = run(text, rows, 32);
+    uint32_t sum[4] = {0}, most[4] = {0};
+    for (uint32_t k = 0; k < 32; k++) {
+        if (k == 11)
+            continue;
+        CU_ASSERT(in[k].w[0] == sum[k / 8] && in[k].w[1] == most[k / 8]);
+        sum[k / 8] += k, most[k / 8] = k;
+    }
+    for (uint32_t g = 0; g < 4; g++)
+        CU_ASSERT(out[2 * g] == sum[g] && out[2 * g + 1] == most[g]);
+    vm_bench_end(&b);
+}
+
 static void atomics(void)
 {
     /* Vectors add element by element; 128 bits are exchanged whole; a load may land on its own address. */
@@ -330,6 +351,7 @@ static const check_case cases[] = {
     {"reductions and groups", reductions},
     {"asynchronous copies", copies},
     {"atomics and 128 bits", atomics},
+    {"atomics in runs", atomics_in_runs},
     {"flushing", flushing},
     {"stack and parameters", stacks},
     {"branches", branches},

@@ -1,6 +1,6 @@
-/* atomic.c - atom, red and fences. Host threads share global memory, so each lane's update is a host atomic, in
- * ascending order of lanes. Shared memory belongs to one host thread: words in it are updated by plain code, the rest by
- * the same as global memory. */
+/* atomic.c - atom, red and fences. Host threads share global memory, so updates are host atomics, in ascending order of
+ * lanes; neighbours that update the same word share one. Shared memory belongs to one host thread: words in it are
+ * updated by plain code, the rest by the same as global memory. */
 #include <math.h>
 #include <string.h>
 
@@ -185,12 +185,93 @@ static bool update_shared(vm_warp *w, const vm_code *i, uint32_t m, unsigned typ
 }
 #undef EACH_WORD
 
+/* The lanes of `run` update one word: as if each did, in ascending order, with nothing of other threads in between. So it
+ * is one atomic of the host. */
+typedef struct words {
+    uint64_t b[VM_LANES], c[VM_LANES], old[VM_LANES];
+} words;
+static void update_run(const vm_code *i, unsigned char *p, unsigned type, unsigned op, uint32_t run, words *v)
+{
+    const bool sum = op == PTX_MOD_ADD && (type == PTX_U32 || type == PTX_S32 || type == PTX_U64 || type == PTX_S64);
+    if (sum) {
+        uint64_t add = 0;
+        VM_EACH(lane, run)
+            add += v->b[lane];
+        uint64_t x = vm_atomic_update(i, p, type, op, add, 0);
+        VM_EACH(lane, run) {
+            v->old[lane] = i->size == 4 ? (uint32_t)x : x;
+            x += v->b[lane];
+        }
+        return;
+    }
+    vm_u32 *at = (vm_u32 *)(void *)p;
+    vm_u64 *wide = (vm_u64 *)(void *)p;
+    uint32_t seen = 0;
+    uint64_t seen64 = 0, x;
+    if (i->size == 4)
+        seen = __atomic_load_n(at, __ATOMIC_RELAXED);
+    else
+        seen64 = __atomic_load_n(wide, __ATOMIC_RELAXED);
+    do {
+        x = i->size == 4 ? seen : seen64;
+        VM_EACH(lane, run) {
+            v->old[lane] = x;
+            x = step(i, type, op, x, v->b[lane], v->c[lane]);
+            x = i->size == 4 ? (uint32_t)x : x;
+        }
+    } while (i->size == 4
+                 ? !__atomic_compare_exchange_n(at, &seen, (uint32_t)x, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)
+                 : !__atomic_compare_exchange_n(wide, &seen64, x, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
+}
+
+/* Words of global memory, run by run of lanes with the same address. False: not of this form; nothing was done. */
+static bool update_global(vm_warp *w, const vm_code *i, uint32_t m, unsigned type, unsigned op)
+{
+    uint64_t address[VM_LANES], seen = 0;
+    bool changed = false;
+    words v;
+    if (i->count != 1 || (i->size != 4 && i->size != 8) || i->space == PTX_SPACE_SHARED)
+        return false;
+    VM_EACH(lane, m) {
+        address[lane] = vm_lane_address(w, i, i->a, lane);
+        if (address[lane] < VM_GLOBAL_BASE)
+            return false;
+        v.b[lane] = i->flags & VM_REG64 ? vm_r64(w, i->b)[lane] : vm_r32(w, i->b)[lane];
+        v.c[lane] = op != PTX_MOD_CAS ? 0 : i->flags & VM_REG64 ? vm_r64(w, i->c)[lane] : vm_r32(w, i->c)[lane];
+    }
+    for (uint32_t left = m; left;) {
+        const uint32_t first = (uint32_t)__builtin_ctz(left);
+        uint32_t run = 0;
+        VM_EACH(lane, left) {
+            if (address[lane] != address[first])
+                break;
+            run |= 1u << lane;
+        }
+        left &= ~run;
+        unsigned char *p = vm_reach(w, i, first, i->space, address[first], i->size, true);
+        if (!p)
+            return true;
+        update_run(i, p, type, op, run, &v);
+        VM_EACH(lane, run) {
+            changed = changed || changes(op, v.old[lane], v.b[lane], v.c[lane]);
+            seen = vm_poll_mix(vm_poll_mix(seen, address[lane]), v.old[lane]);
+            if (i->d && i->flags & VM_REG64)
+                vm_r64(w, i->d)[lane] = v.old[lane];
+            else if (i->d)
+                vm_r32(w, i->d)[lane] = (uint32_t)v.old[lane];
+        }
+    }
+    if (i->d)
+        vm_poll(w, i, m, seen, changed);
+    return true;
+}
+
 /* imm: offset; size, count: element; extra: see `how`; d: 0 where the old value is not wanted. */
 void vm_op_atom(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const uint32_t *how = i->extra; /* type, op, then for vectors the slots of d and b */
     unsigned type = how[0], op = how[1];
-    if (update_shared(w, i, m, type, op)) {
+    if (update_shared(w, i, m, type, op) || update_global(w, i, m, type, op)) {
         give_way(w, op);
         return;
     }

@@ -117,8 +117,19 @@ VM_INLINE float vm_pick32(float a, float b, unsigned flags, bool max)
 }
 
 /* The ISA does not define integer division by zero; on the device quotient and remainder are all ones. */
+#ifdef __AVX512F__
+/* Vectors divide doubles only. The quotient's fraction is at least 2^-33 of it below the next integer, or 0: none is
+ * rounded up to one. */
+VM_INLINE uint32_t vm_udiv32(uint32_t a, uint32_t b)
+{
+    uint32_t q = (uint32_t)((double)a / (double)(b ? b : 1));
+    return b ? q : VM_ALL;
+}
+VM_INLINE uint32_t vm_urem32(uint32_t a, uint32_t b) { return b ? a - vm_udiv32(a, b) * b : VM_ALL; }
+#else
 VM_INLINE uint32_t vm_udiv32(uint32_t a, uint32_t b) { return b ? a / b : VM_ALL; }
 VM_INLINE uint32_t vm_urem32(uint32_t a, uint32_t b) { return b ? a % b : VM_ALL; }
+#endif
 VM_INLINE uint64_t vm_udiv64(uint64_t a, uint64_t b) { return b ? a / b : UINT64_MAX; }
 VM_INLINE uint64_t vm_urem64(uint64_t a, uint64_t b) { return b ? a % b : UINT64_MAX; }
 VM_INLINE int64_t vm_sdiv64(int64_t a, int64_t b)
@@ -128,8 +139,23 @@ VM_INLINE int64_t vm_sdiv64(int64_t a, int64_t b)
     return b == -1 ? (int64_t)(0 - (uint64_t)a) : a / b;
 }
 VM_INLINE int64_t vm_srem64(int64_t a, int64_t b) { return b == 0 ? -1 : b == -1 ? 0 : a % b; }
+#ifdef __AVX512F__
+/* By sizes: -2^31 / -1 is 2^31 there, which is -2^31 again. */
+VM_INLINE uint32_t vm_size32(int32_t x) { return x < 0 ? 0 - (uint32_t)x : (uint32_t)x; }
+VM_INLINE int32_t vm_sdiv32(int32_t a, int32_t b)
+{
+    uint32_t q = vm_udiv32(vm_size32(a), vm_size32(b));
+    return (int32_t)(b == 0 ? VM_ALL : (a ^ b) < 0 ? 0 - q : q);
+}
+VM_INLINE int32_t vm_srem32(int32_t a, int32_t b)
+{
+    uint32_t r = vm_urem32(vm_size32(a), vm_size32(b));
+    return (int32_t)(b == 0 ? VM_ALL : a < 0 ? 0 - r : r);
+}
+#else
 VM_INLINE int32_t vm_sdiv32(int32_t a, int32_t b) { return (int32_t)(uint32_t)(uint64_t)vm_sdiv64(a, b); }
 VM_INLINE int32_t vm_srem32(int32_t a, int32_t b) { return (int32_t)vm_srem64(a, b); }
+#endif
 
 VM_INLINE uint64_t vm_umulhi64(uint64_t a, uint64_t b)
 {
@@ -227,24 +253,25 @@ VM_INLINE uint32_t vm_fns(uint32_t mask, uint32_t base, int32_t offset)
             return (uint32_t)at;
     return VM_ALL;
 }
-/* Bit (a, b, c) of the table, for each bit: the table's ones as and-or of the inputs. */
+/* Bit (a, b, c) of the table, for each bit: c chooses between two of its ones, then b, then a. */
+VM_INLINE uint32_t vm_choose(uint32_t select, uint32_t one, uint32_t zero) { return zero ^ (select & (one ^ zero)); }
+VM_INLINE uint32_t vm_lop3_bit(uint32_t table, uint32_t k) { return 0 - (table >> k & 1); }
 VM_INLINE uint32_t vm_lop3(uint32_t a, uint32_t b, uint32_t c, uint32_t table)
 {
-    uint32_t r = 0;
-    for (uint32_t k = 0; k < 8; k++)
-        r |= (0 - (table >> k & 1)) & (k & 4 ? a : ~a) & (k & 2 ? b : ~b) & (k & 1 ? c : ~c);
-    return r;
+    uint32_t by_c[4];
+    for (uint32_t k = 0; k < 4; k++)
+        by_c[k] = vm_choose(c, vm_lop3_bit(table, 2 * k + 1), vm_lop3_bit(table, 2 * k));
+    return vm_choose(a, vm_choose(b, by_c[3], by_c[2]), vm_choose(b, by_c[1], by_c[0]));
 }
+/* Funnel shifts in 32 bits, where twice as many lanes fit into a vector; n is 0 to 31. */
+VM_INLINE uint32_t vm_shf_l(uint32_t a, uint32_t b, uint32_t n) { return b << n | a >> 1 >> (31 - n); }
+VM_INLINE uint32_t vm_shf_r(uint32_t a, uint32_t b, uint32_t n) { return a >> n | b << 1 << (31 - n); }
 VM_INLINE uint32_t vm_prmt(uint32_t a, uint32_t b, uint32_t c)
 {
-    uint64_t v = (uint64_t)b << 32 | a;
     uint32_t r = 0;
     for (unsigned k = 0; k < 4; k++) {
-        unsigned select = c >> 4 * k & 15;
-        uint32_t byte = (uint32_t)(v >> 8 * (select & 7)) & 0xff;
-        if (select & 8)
-            byte = byte >> 7 ? 0xff : 0;
-        r |= byte << 8 * k;
+        uint32_t select = c >> 4 * k, byte = (select & 4 ? b : a) >> 8 * (select & 3) & 0xff;
+        r |= (select & 8 ? (0 - (byte >> 7)) & 0xff : byte) << 8 * k;
     }
     return r;
 }
