@@ -47,6 +47,33 @@ static void granules(void)
     }
 }
 
+/* The shared memory that is the system's, which cooperative groups ask for: zero at first, apart from the kernel's own, and a
+ * fault beyond its end; and nothing for kernels that do not ask. */
+static void systems_shared(void)
+{
+#define AT "mov.u32 %r2, %reserved_smem_offset_1;\n"
+    static const struct {
+        const char *text;
+        vm_fault_kind kind;
+        uint32_t word;
+    } cases[] = {
+        {KERNEL(AT "ld.shared.u32 %r3, [%r2];\nst.global.u32 [%rd1], %r3;\n"), VM_OK, 0},
+        {KERNEL(AT "ld.shared.u32 %r3, [%r2+1020];\nst.global.u32 [%rd1], %r3;\n"), VM_OK, 0},
+        {KERNEL(AT "st.shared.u32 [s+96], 5;\nst.shared.u32 [%r2], %r1;\natom.shared.add.u32 %r3, [%r2], 1;\n"
+                   "ld.shared.u32 %r3, [%r2];\nld.shared.u32 %r4, [s+96];\nadd.u32 %r3, %r3, %r4;\n"
+                   "st.global.u32 [%rd1], %r3;\n"),
+         VM_OK, 13},
+        {KERNEL(AT "ld.shared.u32 %r3, [%r2+1024];\n"), VM_FAULT_ADDRESS, 0},
+        {KERNEL(AT "ld.shared.u32 %r3, [s+-4];\n"), VM_FAULT_ADDRESS, 0},
+        {KERNEL("ld.shared.u32 %r3, [s+256];\n"), VM_FAULT_ADDRESS, 0},
+    };
+    for (size_t k = 0; k < KILN__COUNT(cases); k++) {
+        uint32_t word[25];
+        CU_ASSERT_EQUAL(reach(cases[k].text, word), cases[k].kind);
+        CU_ASSERT_EQUAL(word[0], cases[k].word);
+    }
+}
+
 /* Where pages count (programs on libcuda.so.1), what is around an allocation in its page is there, too, and keeps what is
  * written; other pages and what was freed are faults. */
 static void pages(void)
@@ -156,6 +183,9 @@ static void textures(void)
     fetched(12, 1);
 }
 
-static const check_case cases[] = {
-    {"granules", granules}, {"pages", pages}, {"checked", checked}, {"textures", textures}};
+static const check_case cases[] = {{"granules", granules},
+                                   {"the system's shared memory", systems_shared},
+                                   {"pages", pages},
+                                   {"checked", checked},
+                                   {"textures", textures}};
 KILN_SUITE("vm reach", cases)

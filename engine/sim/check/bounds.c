@@ -184,6 +184,8 @@ bool vm_check_bounds(const vm_look *k, uint64_t address, uint32_t owner, uint64_
         }
         *low = address < run->shared_gap ? run->shared_low : run->shared_dynamic;
         *end = address < run->shared_gap ? run->shared_gap : run->shared_end;
+        if (run->shared_system && address >= run->shared_system)
+            *low = run->shared_system, *end = run->shared_reach;
         return true;
     case PTX_SPACE_LOCAL:
         *low = 0;

@@ -38,6 +38,7 @@ bool vm_check_block_new(vm_block *block)
     block->check = made;
     made->shift = run->launch->module->check->shift;
     uint64_t shared = run->shared_end > run->shared_gap ? run->shared_end : run->shared_gap;
+    shared = run->shared_system ? run->shared_reach : shared;
     made->cell_count = (size_t)(shared >> made->shift) + 1;
     made->warps = kiln__calloc(mem, block->warp_count, sizeof *made->warps);
     made->cells = kiln__calloc(mem, made->cell_count, sizeof *made->cells);

@@ -162,6 +162,7 @@ uint32_t vm_source(vm_decoder *d, const ptx_operand *o, unsigned bytes)
     case PTX_OPERAND_SREG: {
         vm_code *i = vm_step_op(d, vm_op_special);
         uint32_t temp = vm_temp(d);
+        d->module->uses_system_shared |= o->index == PTX_SREG_RESERVED_SMEM_1;
         i->b = o->index;
         i->flags = vm_sreg_flags(o, bytes);
         return i->d = temp;

@@ -225,6 +225,7 @@ void vm_decode_mov(vm_decoder *d)
         vm_code *i = vm_emit_op(d, vm_op_special);
         i->d = dest, i->b = from->index;
         i->flags = vm_sreg_flags(from, bytes);
+        d->module->uses_system_shared |= from->index == PTX_SREG_RESERVED_SMEM_1;
         return;
     }
     uint32_t a = vm_source(d, from, bytes), dest = vm_dest(d, to, bytes);

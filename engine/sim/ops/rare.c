@@ -167,6 +167,7 @@ static uint64_t special(vm_warp *w, unsigned which)
     case PTX_SREG_TOTAL_SMEM_SIZE: return vm_shared_bytes(run);
     case PTX_SREG_RESERVED_SMEM_END:
     case PTX_SREG_RESERVED_SMEM_CAP: return run->shared_low; /* it begins at 0 */
+    case PTX_SREG_RESERVED_SMEM_1: return run->shared_system;
     case PTX_SREG_DYNAMIC_SMEM_SIZE: return launch->dynamic_shared;
     case PTX_SREG_ENVREG1: return run->workspace >> 32; /* where cooperative groups expect it */
     case PTX_SREG_ENVREG2: return run->workspace;

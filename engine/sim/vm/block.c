@@ -104,6 +104,8 @@ bool vm_block_start(vm_block *block, uint64_t number)
     vm_children_reset(block);
     memset(block->barriers, 0, sizeof block->barriers);
     memset(block->shared, VM_POISON, (size_t)run->shared_reach);
+    if (run->shared_system)
+        memset(block->shared + run->shared_system, 0, VM_SYSTEM_SHARED);
     memset(block->local, VM_POISON, (size_t)run->local_bytes * run->warps_per_block * VM_LANES);
     for (uint32_t k = 0; k < block->warp_count; k++) {
         vm_warp *w = &block->warps[k];

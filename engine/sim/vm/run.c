@@ -301,6 +301,11 @@ vm_fault_kind vm_launch_prepare(vm_run_state *run, vm_fault *fault)
     run->shared_end = run->shared_dynamic + launch->dynamic_shared;
     run->shared_reach = run->shared_end > run->shared_gap ? run->shared_end : run->shared_gap;
     run->shared_reach = (run->shared_reach + SHARED_GRANULE - 1) / SHARED_GRANULE * SHARED_GRANULE;
+    run->shared_system = 0;
+    if (module->uses_system_shared) { /* never at 0, which means that there is none */
+        run->shared_system = run->shared_reach ? run->shared_reach : SHARED_GRANULE;
+        run->shared_reach = run->shared_system + VM_SYSTEM_SHARED;
+    }
     if (launch->dynamic_shared > VM_SHARED_WINDOW || run->shared_end > VM_SHARED_WINDOW ||
         run->kernel->static_shared + launch->dynamic_shared > run->device->limits.shared_per_block)
         return refuse(fault, VM_FAULT_INSTRUCTION,

@@ -258,7 +258,9 @@ typedef struct vm_run_state {
     const vm_launch *launch;
     const vm_function *kernel;
     uint64_t shared_low, shared_gap, shared_dynamic, shared_end; /* valid: [low, gap) and [dynamic, end) */
-    uint64_t shared_reach;                                       /* what can be accessed: [low, reach), as on a GPU */
+    uint64_t
+        shared_system;     /* of a module that uses it: where VM_SYSTEM_SHARED bytes of the system begin, below reach */
+    uint64_t shared_reach; /* what can be accessed: [low, reach), as on a GPU */
     uint32_t local_bytes;
     uint32_t block_threads, warps_per_block;
     uint64_t block_count;
@@ -405,6 +407,7 @@ struct vm_module {
     bool *home;              /* by symbol: a parameter that is in local memory, at `address` */
     vm_allocation **storage; /* by symbol, NULL if none */
     uint64_t dynamic_base;   /* where dynamic shared memory starts in every kernel */
+    bool uses_system_shared; /* it asks for the shared memory that is the system's (%reserved_smem_offset_1) */
     uint64_t const_bytes;
     uint32_t cache_count;
     size_t tally_count;          /* of all functions' instructions */
@@ -703,6 +706,9 @@ static inline bool vm_frame_fits(const vm_device *device, const vm_function *fun
 }
 /* The first shared address that a kernel may use: since compute capability 9.0 the system has the first KiB of a
  * block's shared memory (tests/conformance: an H200's addresses begin at 0x400). */
+/* Cooperative groups keep barriers and scratch of their own in the system's part. On a GPU it lies below the kernel's own
+ * shared memory; here behind it, so that what is below stays a fault. It is zero when a block begins. */
+enum { VM_SYSTEM_SHARED = 1024 };
 static inline uint64_t vm_shared_low(const vm_device *device)
 {
     return device->limits.cc && device->limits.cc < 90 ? 0 : 1024;
