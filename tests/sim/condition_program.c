@@ -1,7 +1,7 @@
 /* Conditional nodes of graphs, on the simulated device's libcuda.so.1. Prints what is wrong; ends with 0 if nothing is. */
-#include <cuda.h>
-#include <stdio.h>
 #include <string.h>
+
+#include "program.h"
 
 static const char text[] =
     ".version 7.8\n.target sm_80\n.address_size 64\n"
@@ -22,18 +22,6 @@ static const char text[] =
     ".visible .entry add(.param .u64 p, .param .u32 n)\n{\n"
     " .reg .b32 %r<3>; .reg .b64 %d<2>;\n"
     " ld.param.u64 %d1, [p]; ld.param.u32 %r1, [n]; ld.u32 %r2, [%d1]; add.u32 %r2, %r2, %r1; st.u32 [%d1], %r2; ret;\n}\n";
-
-static int wrong;
-static void check(int line, int right, const char *what)
-{
-    if (!right) {
-        printf("line %d: %s\n", line, what);
-        wrong++;
-    }
-}
-#define CHECK(condition) check(__LINE__, (condition), #condition)
-#define OK(call) CHECK((call) == CUDA_SUCCESS)
-#define IS(call, error) CHECK((call) == (error))
 
 static CUfunction set, count, add;
 static CUdeviceptr input, output; /* a number each */

@@ -1,9 +1,8 @@
 /* A program for the CUDA driver API on several simulated devices ($KILN_SIM_DEVICES=3): what two of them may see of each
  * other. Prints what is wrong; ends with 0 if nothing is. With an argument it prints which devices there are. */
-#include <cuda.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "program.h"
 
 static const char text[] =
     ".version 7.0\n.target sm_70\n.address_size 64\n"
@@ -14,18 +13,6 @@ static const char text[] =
     ".visible .entry add(.param .u64 to)\n{\n"
     " .reg .b32 %r<2>; .reg .b64 %d<2>;\n"
     " ld.param.u64 %d1, [to]; atom.global.add.u32 %r1, [%d1], 1; ret;\n}\n";
-
-static int wrong;
-static void check(int line, int right, const char *what)
-{
-    if (!right) {
-        printf("line %d: %s\n", line, what);
-        wrong++;
-    }
-}
-#define CHECK(condition) check(__LINE__, (condition), #condition)
-#define OK(call) CHECK((call) == CUDA_SUCCESS)
-#define IS(call, error) CHECK((call) == (error))
 
 enum { DEVICES = 3 };
 static CUdevice device[DEVICES];

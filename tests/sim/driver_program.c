@@ -1,8 +1,8 @@
 /* A program for the CUDA driver API that knows nothing of Kiln: cuda.h, -lcuda, PTX as text. It is run on the simulated
  * device's libcuda.so.1; 0: it got what it should. */
-#include <cuda.h>
-#include <stdio.h>
 #include <string.h>
+
+#include "program.h"
 
 static const char text[] =
     ".version 7.0\n.target sm_70\n.address_size 64\n"
@@ -18,17 +18,6 @@ static const char text[] =
     " ld.global.f32 %x, [%a]; ld.global.f32 %y, [%b]; add.rn.f32 %z, %x, %y; st.global.f32 [%c], %z;\n"
     "END: ret;\n"
     "}\n";
-
-#define TRY(call)                                                                                                      \
-    do {                                                                                                               \
-        CUresult result_ = (call);                                                                                     \
-        const char *name_ = "?";                                                                                       \
-        if (result_ != CUDA_SUCCESS) {                                                                                 \
-            cuGetErrorName(result_, &name_);                                                                           \
-            fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #call, name_);                                      \
-            return 1;                                                                                                  \
-        }                                                                                                              \
-    } while (0)
 
 enum { N = 10000 };
 static float a[N], b[N], c[N];

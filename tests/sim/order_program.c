@@ -1,12 +1,12 @@
-/* What the host does wrong, above all streams that do not wait for each other, and the same done right, under KILN_SIM_CHECK: order_program NAME runs a case, and without a name all
- * are printed, with a part of the finding that is expected after a bar, or nothing. order_program.sh compares. */
-#include <cuda.h>
+/* What the host does wrong, above all streams that do not wait for each other, and the same done right, under
+ * KILN_SIM_CHECK. order_program NAME runs a case; without a name all are printed, with a part of the finding that is
+ * expected after a bar, or nothing. order_program.sh compares. */
 #include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+
+#include "program.h"
 
 static const char text[] =
     ".version 7.0\n.target sm_70\n.address_size 64\n"
@@ -28,15 +28,6 @@ static const char text[] =
     " .reg .b32 %x; .reg .b64 %a;\n"
     " ld.param.u64 %a, [to]; cvta.to.global.u64 %a, %a; atom.global.add.u32 %x, [%a], 1; ret;\n"
     "}\n";
-
-#define TRY(call)                                                                                                      \
-    do {                                                                                                               \
-        CUresult result_ = (call);                                                                                     \
-        if (result_ != CUDA_SUCCESS) {                                                                                 \
-            fprintf(stderr, "%s:%d: %s: %d\n", __FILE__, __LINE__, #call, (int)result_);                               \
-            exit(1);                                                                                                   \
-        }                                                                                                              \
-    } while (0)
 
 enum { N = 1024, BYTES = N * 4, PAGE = 4096 }; /* pinned memory is guarded by whole pages */
 

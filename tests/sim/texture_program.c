@@ -5,8 +5,8 @@
  *         int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
  *         if (x < n && y < n) surf2Dwrite(tex2D<float>(in, 2 * x + 1, 2 * y + 1), out, x * sizeof(float), y);
  *     } */
-#include <cuda.h>
-#include <stdio.h>
+
+#include "program.h"
 
 static const char text[] =
     ".version 8.0\n.target sm_80\n.address_size 64\n"
@@ -23,17 +23,6 @@ static const char text[] =
     " shl.b32 %r14, %r1, 2;\n"
     " sust.b.2d.b32.trap [%rd2, {%r14, %r2}], {%f3};\n"
     "END: ret;\n}\n";
-
-#define TRY(call)                                                                                                      \
-    do {                                                                                                               \
-        CUresult result_ = (call);                                                                                     \
-        const char *name_ = "?";                                                                                       \
-        if (result_ != CUDA_SUCCESS) {                                                                                 \
-            cuGetErrorName(result_, &name_);                                                                           \
-            fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #call, name_);                                      \
-            return 1;                                                                                                  \
-        }                                                                                                              \
-    } while (0)
 
 enum { N = 40 };
 static float large[2 * N][2 * N], small[N][N];
