@@ -4,8 +4,9 @@ set -eu
 program=$1
 export KILN_SIM_DEVICES=2 KILN_SIM_CHECK=1 KILN_SIM_CHECK_SUPPRESS="${0%.sh}.suppress"
 wrong=0
-"$program" >"${TMPDIR:-/tmp}/kiln-order-$$"
-trap 'rm -f "${TMPDIR:-/tmp}/kiln-order-$$"' EXIT
+cases=$(mktemp)
+trap 'rm -f "$cases"' EXIT
+"$program" >"$cases"
 while IFS='|' read -r name finding; do
     said=$("$program" "$name" 2>&1) || { echo "$name: exit code $?" && wrong=1; }
     if [ -z "$finding" ]; then
@@ -18,5 +19,5 @@ while IFS='|' read -r name finding; do
     fi
     printf '%s: expected "%s", got:\n%s\n' "$name" "$finding" "$said"
     wrong=1
-done <"${TMPDIR:-/tmp}/kiln-order-$$"
+done <"$cases"
 exit $wrong
