@@ -261,6 +261,21 @@ __device__ __forceinline__ void cluster_sync()
     cluster_wait();
 }
 
+// Reads what lies at the same place in block `rank` of the cluster.
+__device__ __forceinline__ float4 cluster_read(const float4 *at, unsigned rank)
+{
+    float4 value;
+    asm volatile("{\n"
+                 ".reg .b32 remote;\n"
+                 "mapa.shared::cluster.u32 remote, %4, %5;\n"
+                 "ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [remote];\n"
+                 "}"
+                 : "=f"(value.x), "=f"(value.y), "=f"(value.z), "=f"(value.w)
+                 : "r"(shared_address(at)), "r"(rank)
+                 : "memory");
+    return value;
+}
+
 // Writes what lies at the same place in block `rank` of the cluster, and then counts its four bytes on the barrier at the
 // same place as `full`, of that block. Who waits there sees it: no fence, no barrier of the cluster.
 __device__ __forceinline__ void cluster_send(float *at, unsigned rank, float value, barrier *full)

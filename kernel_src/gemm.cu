@@ -60,6 +60,15 @@
 #ifndef CLUSTER_N
 #define CLUSTER_N 1 // and a tile of A
 #endif
+#ifndef SPLIT
+#define SPLIT 2 // split_k: blocks of a cluster that share the steps of a tile, 1 or 2
+#endif
+#ifndef PARTS
+#define PARTS 1 // split_k: clusters that do
+#endif
+#ifndef INTERLEAVE
+#define INTERLEAVE 0 // split_k: 1: the blocks of a tile take its steps by turns; 0: each a stretch of them
+#endif
 #ifndef BATCHED
 #define BATCHED 0 // wgmma_specialised: 1: tensor maps have the number of the product as a third coordinate
 #endif
@@ -369,7 +378,7 @@ extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N)
 #endif
 
 #if defined(GEMM_WGMMA_TMA) || defined(GEMM_WGMMA_SPECIALISED) || defined(GEMM_WGMMA_CLUSTER) ||                       \
-    defined(GEMM_STREAM_K) || !defined(GEMM_ONE)
+    defined(GEMM_STREAM_K) || defined(GEMM_SPLIT_K) || !defined(GEMM_ONE)
 #if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
 // A tile of each operand, as tensor maps bring it: boxes whose rows are 128 bytes, swizzled. Boxes of A have all rows
@@ -558,7 +567,24 @@ struct group_product {
                 }
     }
 
-    // Sums as they are, to and from global memory: a thread's quads lie 128 quads apart.
+    // The same for one quad alone, which thread `thread` of its group has as its i-th: two neighbours in each of two rows.
+    static __device__ __forceinline__ void store_quad(float4 quad, unsigned i, unsigned thread, result *C,
+                                                      unsigned first_row, unsigned first_column, unsigned M, unsigned N)
+    {
+        const unsigned r = first_row + i / (TILE_N / 8) * 64 + thread / 32 * 16 + thread % 32 / 4,
+                       c = first_column + i % (TILE_N / 8) * 8 + thread % 4 * 2;
+        const bool pairs = N % 2 == 0 && is_aligned<2 * sizeof(result)>(C);
+        store_inside(C, r, c, M, N, pairs, quad.x, quad.y);
+        store_inside(C, r + 8, c, M, N, pairs, quad.z, quad.w);
+    }
+
+    __device__ __forceinline__ float4 quad(unsigned i) const
+    {
+        const float *d = sums[i / (TILE_N / 8)] + 4 * (i % (TILE_N / 8));
+        return {d[0], d[1], d[2], d[3]};
+    }
+
+    // Sums as they are, to memory and back: a thread's quads lie 128 quads apart.
     __device__ __forceinline__ void save(float4 *to)
     {
         each_quad([&](const float *d, unsigned i) { to[i * 128] = {d[0], d[1], d[2], d[3]}; });
@@ -578,6 +604,11 @@ struct group_product {
             const float4 quad = __ldcg(from + i * 128);
             d[0] += quad.x, d[1] += quad.y, d[2] += quad.z, d[3] += quad.w;
         });
+    }
+
+    static __device__ __forceinline__ void add_quad(float4 &to, float4 quad)
+    {
+        to.x += quad.x, to.y += quad.y, to.z += quad.z, to.w += quad.w;
     }
 
     // Each warp lays 16 rows of 128 bytes into shared memory, swizzled, and a copy by tensor map takes them out, whole
@@ -923,6 +954,118 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
     }
     if (STAGED && lane_id() == 0)
         tensor_store_wait<0>();
+#endif
+}
+#endif
+
+#if defined(GEMM_SPLIT_K) || !defined(GEMM_ONE)
+// One thread of each of `all` blocks, a power of two, waits until all of them are here, and sees what they wrote before.
+// `counter` was a multiple of `all` before the first came.
+__device__ __forceinline__ void wait_for_all(unsigned *counter, unsigned all)
+{
+    __threadfence();
+    const unsigned goal = (atomicAdd(counter, 1) / all + 1) * all;
+    while ((int)(*(volatile unsigned *)counter - goal) < 0)
+        ;
+    __threadfence();
+}
+
+// For few tiles and a long K: SPLIT blocks of a cluster, in each of PARTS clusters, have equal shares of the steps of one
+// tile. Against stream_k, where one block adds all parts of a tile: each of the tile's blocks adds a share of it. The
+// two blocks of a cluster read it from each other's shared memory. Clusters exchange the sums through global memory, and wait
+// for each other: all blocks must be there at once, which a cooperative launch promises. All is added in order of blocks
+// within a cluster, then in order of clusters, so the answer is the same in every run.
+//
+// `partial` has a place for each block's share of its cluster's sums. `counters` are 0 before the first launch, one for
+// each tile and block of a cluster, and grow by PARTS in each launch. Both are used only where PARTS > 1.
+extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
+    gemm_split_k(const __grid_constant__ tensor_map map_a, const __grid_constant__ tensor_map map_b, result *C,
+                 float4 *partial, unsigned *counters, unsigned M, unsigned N, unsigned K)
+{
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+    extern __shared__ __align__(16) unsigned char shared[];
+    const ring ring(shared);
+    const unsigned group = threadIdx.x / 128, thread = threadIdx.x % 128, steps = ceil_div(K, TILE_K);
+    const unsigned rank = cluster_rank(), cluster = blockIdx.x / SPLIT, part = cluster % PARTS, tile = cluster / PARTS;
+    const unsigned number = part * SPLIT + rank; // of the tile's blocks
+    const unsigned first = INTERLEAVE ? number : steps * number / (SPLIT * PARTS),
+                   mine = INTERLEAVE ? ceil_div(steps - number, SPLIT * PARTS)
+                                     : steps * (number + 1) / (SPLIT * PARTS) - first;
+    const tile_place place = find_tile(tile, ceil_div(M, TILE_M), ceil_div(N, TILE_N));
+    const unsigned row = place.row * TILE_M, column = place.column * TILE_N;
+    if (threadIdx.x == 0)
+        ring.make(CONSUMERS);
+    __syncthreads();
+    if (group == CONSUMERS) {
+        if (CONSUMERS > 1)
+            registers_give<CONSUMERS == 2 ? 40 : 32>();
+        if (thread == 0)
+            for (unsigned count = 0; count < mine; ++count) {
+                const unsigned step = first + count * (INTERLEAVE ? SPLIT * PARTS : 1);
+                barrier_wait(ring.empty(count), ring.parity(count) ^ 1);
+                stage::load(ring.at(count), map_a, map_b, row, column, step * TILE_K, ring.full(count));
+            }
+        __syncwarp();
+        cluster_sync(); // the two of the others
+        cluster_sync();
+        return;
+    }
+    if (CONSUMERS > 1)
+        registers_take<CONSUMERS == 2 ? 232 : 160>();
+    constexpr unsigned threads = 128 * CONSUMERS, quads = group_product::down * TILE_N / 8, share = quads / SPLIT;
+    // The block's share of the tile: a thread has the quads from rank * share on of those whose sums it made.
+    float4 *const sums = (float4 *)ring.stages + group * quads * 128 + thread;
+    float4 own[share];
+    {
+        group_product product;
+        unsigned count = 0;
+        product.consume(ring, group, mine, count);
+        if (SPLIT > 1)
+            group_sync(1, threads); // nobody reads the ring any more
+#pragma unroll
+        for (unsigned i = 0; i < share; ++i) {
+            own[i] = product.quad(i);
+            if (SPLIT > 1) {
+                const float4 other = product.quad(share + i);
+                sums[(rank ? i : share + i) * 128] = rank ? own[i] : other;
+                own[i] = rank ? other : own[i];
+            }
+        }
+    }
+    cluster_sync();
+    if (SPLIT > 1)
+#pragma unroll
+        for (unsigned i = 0; i < share; ++i)
+            group_product::add_quad(own[i], cluster_read(sums + (rank * share + i) * 128, 1 - rank));
+    cluster_arrive();
+    const auto store = [&](float4 quad, unsigned i, unsigned of_group, unsigned of_thread) {
+        group_product::store_quad(quad, rank * share + i, of_thread, C, row + of_group * group_product::down * 64, column,
+                                  M, N);
+    };
+    if (PARTS == 1) {
+#pragma unroll
+        for (unsigned i = 0; i < share; ++i)
+            store(own[i], i, group, thread);
+    } else {
+        constexpr unsigned all = share * threads; // quads of a block's share
+        float4 *const parts = partial + (offset)(tile * SPLIT + rank) * PARTS * all;
+#pragma unroll
+        for (unsigned i = 0; i < share; ++i)
+            parts[part * all + (group * share + i) * 128 + thread] = own[i];
+        group_sync(1, threads);
+        if (threadIdx.x == 0) // its fences are between the block's accesses and the counter: they stand for all
+            wait_for_all(counters + tile * SPLIT + rank, PARTS);
+        group_sync(1, threads);
+        for (unsigned at = part * (all / PARTS) + threadIdx.x; at < (part + 1) * (all / PARTS); at += threads) {
+            float4 quad = __ldcg(parts + at);
+#pragma unroll
+            for (unsigned other = 1; other < PARTS; ++other)
+                group_product::add_quad(quad, __ldcg(parts + other * all + at));
+            store(quad, at / 128 % share, at / 128 / share, at % 128);
+        }
+    }
+    __syncwarp();
+    cluster_wait(); // until the others have read this block's sums
 #endif
 }
 #endif
