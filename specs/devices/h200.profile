@@ -24,6 +24,7 @@ shared_bytes_reserved_per_block: 1024   # guide
 shared_carveouts_kib: 0 8 16 32 64 100 132 164 196 228 # guide
 blocks_per_sm: 32                       # guide
 threads_per_sm: 2048                    # guide
+gpc_sms: 18 18 18 18 18 18 16 8          # measured: as cuOccupancyMaxActiveClusters says for 2, 4, 8, 16 blocks, one a SM: 66, 30, 15, 7
 warp_schedulers: 4                      # guide
 fp32_lanes: 128                         # guide
 fp64_lanes: 64                          # guide
@@ -44,7 +45,7 @@ tensor_fp64_fma: 128                    # whitepaper: 66.9 TFLOP/s at 1980 MHz
 tensor_latency: 30                      # assumed: of the order of what is published of mma.sync
 mma_sync_efficiency: 0.62               # bench: 62.9 % of the peak on average; wgmma reaches it
 wgmma_efficiency: 0.8                   # measured: gemm wgmma_specialised, bf16 and f8e4m3, 8192: 0.78 and 0.77 of its products' time at the peak
-bulk_copy_latency: 200                  # assumed: a copy by a tensor map takes 600 to 700 clocks, a load from the L2 or memory 263 to 540
+bulk_copy_latency: 800                 # measured: gemm 4096 with rings of 2 and 3 stages: a step takes its product and 1.3 to 1.5 us, over the stages
 alu_latency: 4                          # assumed: as Volta to Ampere
 fp64_latency: 8                         # assumed
 sfu_latency: 20                         # assumed

@@ -61,6 +61,8 @@ static void test_profile(void)
     CHECK(!reads_with("smcount: 4\n", "did you mean sm_count?"));
     CHECK(!reads_with("nonsense\n", "a line must be `key: value`"));
     CHECK(!reads_with("shared_carveouts_kib: 1\n", "occurs twice"));
+    CHECK(!reads_with("gpc_sms: 1\n", "gpc_sms occurs twice"));
+    CHECK(!reads("gpc_sms: 18 0\n", 14, "at most 16 numbers, from 1 to 4096"));
     CHECK(!reads("", 0, "missing: compute_capability"));
     CHECK(!reads("title: \n", 8, "title: must have 1 to 95 characters"));
     CHECK(!reads("sm_count: 0\n", 12, "sm_count: 0 is not between 1 and 4096"));
@@ -72,6 +74,21 @@ static void test_profile(void)
     char line[600];
     memset(line, 'x', sizeof line);
     CHECK(!reads(line, sizeof line, "at most 511 characters"));
+}
+
+/* The SMs of the GPCs are those of the device. */
+static void test_profile_gpcs(void)
+{
+    read_profile();
+    CHECK(h200.model.gpc_count == 8 && h200.model.gpcs[0] == 18 && h200.model.gpcs[7] == 8);
+    const char *line = strstr(profile_text, "sm_count: 132");
+    CHECK(line != NULL);
+    kiln__text text = {0};
+    kiln__text_add(&text, profile_text, (size_t)(line - profile_text));
+    kiln__text_puts(&text, "sm_count: 131");
+    kiln__text_puts(&text, line + strlen("sm_count: 132"));
+    CHECK(!reads(kiln__text_get(&text), text.length, "gpc_sms: 132 in sum, but sm_count is 131"));
+    kiln__text_free(&text);
 }
 
 /* Without any one of its lines a profile is refused, unless that says nothing. */
@@ -86,7 +103,8 @@ static void test_profile_whole(void)
         kiln__text_add(&text, profile_text, at);
         kiln__text_add(&text, profile_text + next, profile_length - next);
         bool says = profile_text[at] != '#' && profile_text[at] != '\n' &&
-                    strncmp(profile_text + at, "shared_carv", 11) != 0 && strncmp(profile_text + at, "host_", 5) != 0;
+                    strncmp(profile_text + at, "shared_carv", 11) != 0 && strncmp(profile_text + at, "gpc_", 4) != 0 &&
+                    strncmp(profile_text + at, "host_", 5) != 0;
         CHECK(reads(kiln__text_get(&text), text.length, NULL) == !says);
         refused += says;
         kiln__text_free(&text);
@@ -383,6 +401,7 @@ static void test_memory(void)
 
 static const check_case cases[] = {
     {"profile", test_profile},
+    {"profile, SMs of its GPCs", test_profile_gpcs},
     {"profile, line by line", test_profile_whole},
     {"arithmetic", test_arithmetic},
     {"shared memory", test_shared},

@@ -103,6 +103,39 @@ static void test_gone(void)
     rmdir(folder);
 }
 
-static const check_case cases[] = {
-    {"variables", test_begin}, {"as specs are estimated", test_equal}, {"a file that is gone", test_gone}};
+/* The profile says how many SMs each GPC of an H200 has. */
+static void test_clusters(void)
+{
+    static const struct {
+        unsigned size;
+        int fit; /* one block an SM, as an H200's driver says */
+    } known[] = {{2, 66}, {4, 30}, {8, 15}, {16, 7}};
+    CHECK(kiln__sim_profile("h200"));
+    open_device();
+    CUfunction function = kernel(load(saxpy), "saxpy");
+    OK(call_cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 200000));
+    OK(call_cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1));
+    for (size_t k = 0; k < sizeof known / sizeof *known; k++) {
+        CUlaunchAttribute cluster = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+                                     .value.clusterDim = {known[k].size, 1, 1}};
+        const CUlaunchConfig config = {.gridDimX = 16,
+                                       .gridDimY = 1,
+                                       .gridDimZ = 1,
+                                       .blockDimX = 32,
+                                       .blockDimY = 1,
+                                       .blockDimZ = 1,
+                                       .sharedMemBytes = 200000,
+                                       .attrs = &cluster,
+                                       .numAttrs = 1};
+        int fit = 0;
+        OK(call_cuOccupancyMaxActiveClusters(&fit, function, &config));
+        CHECK(fit == known[k].fit);
+    }
+    close_device();
+}
+
+static const check_case cases[] = {{"variables", test_begin},
+                                   {"as specs are estimated", test_equal},
+                                   {"clusters that fit", test_clusters},
+                                   {"a file that is gone", test_gone}};
 CU_SUITE("sim program", cases)

@@ -61,6 +61,8 @@ void kiln__sim_model_print(kiln__text *out)
     kiln__text_printf(out, "%a,%a,%a", model->clock, model->l2_size, model->sm_count);
     for (unsigned i = 0; i < model->carveout_count; i++)
         kiln__text_printf(out, ",%a", model->carveouts[i]);
+    for (unsigned i = 0; i < model->gpc_count; i++)
+        kiln__text_printf(out, ",%a", model->gpcs[i]);
 }
 
 const char *kiln__sim_profile_name(void)

@@ -76,21 +76,49 @@ static bool read_number(const char *text, double *value, const char **rest)
     return end != text && errno == 0 && isfinite(*value);
 }
 
-static void read_carveouts(reader *r, const char *text)
+/* Numbers between spaces, `count` of them so far. */
+typedef struct number_list {
+    const char *key;
+    double least, most;
+    bool ascending;
+    double unit, *values; /* the values are kept in this unit */
+    unsigned *count;
+} number_list;
+#define LIST_MOST KILN__COUNT(((sim_model *)0)->carveouts)
+_Static_assert(LIST_MOST == KILN__COUNT(((sim_model *)0)->gpcs), "lists have room for as many");
+
+static void read_list(reader *r, const number_list *l, const char *text)
 {
     double value;
-    if (r->model->carveout_count)
-        complain(r, "shared_carveouts_kib occurs twice");
+    if (*l->count)
+        complain(r, "%s occurs twice", l->key);
     while (read_number(text, &value, &text)) {
-        bool grows = r->model->carveout_count == 0 || value * 1024 > r->model->carveouts[r->model->carveout_count - 1];
-        if (value < 0 || value > 16384 || !grows || r->model->carveout_count == KILN__COUNT(r->model->carveouts)) {
-            complain(r, "shared_carveouts_kib: at most %zu sizes, ascending", KILN__COUNT(r->model->carveouts));
+        const bool grows = !l->ascending || *l->count == 0 || value * l->unit > l->values[*l->count - 1];
+        if (value < l->least || value > l->most || !grows || *l->count == LIST_MOST) {
+            complain(r, "%s: at most %zu numbers, %sfrom %g to %g", l->key, LIST_MOST,
+                     l->ascending ? "ascending, " : "", l->least, l->most);
             return;
         }
-        r->model->carveouts[r->model->carveout_count++] = value * 1024;
+        l->values[(*l->count)++] = value * l->unit;
     }
-    if (*text || r->model->carveout_count == 0)
-        complain(r, "shared_carveouts_kib: expected numbers separated by spaces");
+    if (*text || *l->count == 0)
+        complain(r, "%s: expected numbers separated by spaces", l->key);
+}
+
+/* Whether `key` is that of a list, which is read. */
+static bool read_as_list(reader *r, const char *key, const char *text)
+{
+    sim_model *m = r->model;
+    const number_list lists[] = {
+        {"shared_carveouts_kib", 0, 16384, true, 1024, m->carveouts, &m->carveout_count},
+        {"gpc_sms", 1, 4096, false, 1, m->gpcs, &m->gpc_count},
+    };
+    for (size_t k = 0; k < KILN__COUNT(lists); k++)
+        if (strcmp(key, lists[k].key) == 0) {
+            read_list(r, &lists[k], text);
+            return true;
+        }
+    return false;
 }
 
 static void read_figure(reader *r, const char *key, const char *text)
@@ -138,9 +166,7 @@ static void read_line(reader *r, char *line)
             complain(r, "title: must have 1 to %zu characters", sizeof r->title - 1);
         else
             memcpy(r->title, value, strlen(value) + 1);
-    } else if (strcmp(line, "shared_carveouts_kib") == 0) {
-        read_carveouts(r, value);
-    } else {
+    } else if (!read_as_list(r, line, value)) {
         read_figure(r, line, value);
     }
 }
@@ -178,6 +204,11 @@ static void read_text(reader *r, const char *text, size_t length)
     double cc = r->values[TOLD_compute_capability];
     if (!r->failed && fabs(cc * 10 - round(cc * 10)) > 1e-6)
         complain(r, "compute_capability: expected a major and a minor number, such as 9.0");
+    double sms = 0;
+    for (unsigned k = 0; k < r->model->gpc_count; k++)
+        sms += r->model->gpcs[k];
+    if (!r->failed && r->model->gpc_count && sms != r->values[TOLD_sm_count])
+        complain(r, "gpc_sms: %g in sum, but sm_count is %g", sms, r->values[TOLD_sm_count]);
 }
 
 static void tell(sim_profile_data *data, const reader *r)

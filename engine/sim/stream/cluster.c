@@ -43,14 +43,20 @@ CUresult sim_cluster_of(const sim_function *function, const unsigned grid[3], un
 
 /* ---- occupancy ---- */
 
-/* The blocks of a cluster are on one GPC. SMs come in pairs, which are spread evenly over the GPCs: of an H200's 132,
- * two GPCs have 18 and six have 16. */
+/* The blocks of a cluster are on one GPC. Where the profile does not say how many SMs each has, pairs of them are spread
+ * evenly. */
 uint64_t sim_resident_clusters(uint64_t per_sm, uint64_t size)
 {
+    const sim_model *model = sim_current_profile()->model;
+    uint64_t found = 0;
+    if (model && model->gpc_count) {
+        for (unsigned gpc = 0; gpc < model->gpc_count; gpc++)
+            found += (uint64_t)model->gpcs[gpc] * per_sm / size;
+        return found;
+    }
     const uint64_t sms = (uint64_t)sim_profile_int(sim_current_profile(), CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
     const uint64_t gpcs = sms < GPC_SMS ? 1 : sms / GPC_SMS > GPCS ? GPCS : sms / GPC_SMS;
     const uint64_t pairs = sms / 2, more = pairs % gpcs, odd = sms % 2;
-    uint64_t found = 0;
     for (uint64_t gpc = 0; gpc < gpcs; gpc++) {
         const uint64_t here = 2 * (pairs / gpcs + (gpc < more)) + (gpc == 0 ? odd : 0);
         found += here * per_sm / size;
