@@ -21,7 +21,7 @@ def sizes_of(kiln, spec):
 def measure(kiln, spec, words):
     variant, *settings = words
     sizes = sizes_of(kiln, spec)
-    command = [kiln, "profile", spec, "-v", variant, "--json"]
+    command = [kiln, "profile", spec, "-v", variant, "--json", "--no-machine-code"] # nothing here is about registers
     for setting in settings:
         command += ["-s" if setting.split("=")[0] in sizes else "-p", setting]
     run = subprocess.run(command, capture_output=True, text=True)

@@ -68,6 +68,11 @@ static void counted(void)
     CHECK(!kiln_profiling_kernel(p, 1) && !kiln_profiling_line(p, 99999) && !kiln_profiling_insn(p, 99999));
     kiln_profiling_free(p);
     kiln_profiling_free(NULL);
+    const kiln_run_options plain = {.size = sizeof plain, .flags = KILN_RUN_NO_MACHINE_CODE};
+    CHECK_OK(kiln_profile(engine, spec, &choice, &plain, &p, &error), error);
+    k = kiln_profiling_kernel(p, 0);
+    CHECK(k && k->registers > 0 && !k->registers_exact && k->counters->executed == lines);
+    kiln_profiling_free(p);
     kiln_spec_free(spec);
     kiln_engine_close(engine);
 }

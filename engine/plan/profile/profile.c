@@ -132,8 +132,9 @@ static kiln_status run_plan(kiln_engine *engine, const kiln_spec *spec, const ki
     CUcontext previous;
     kiln_plan *plan = NULL;
     kiln_status status = simulated_only(engine, error);
+    bool plain = watch || options->flags & KILN_RUN_NO_MACHINE_CODE;
     if (status == KILN_OK)
-        status = watch ? kiln_plan_open(engine, spec, choice, &plan, error)
+        status = plain ? kiln_plan_open(engine, spec, choice, &plan, error)
                        : open_plan(engine, spec, choice, &plan, error);
     if (status != KILN_OK)
         return status;
