@@ -161,7 +161,8 @@ kiln_status kiln__take_struct(const kiln_allocator *mem, kiln_error **error, con
 }
 
 #define RUN_FLAGS                                                                                                      \
-    (KILN_RUN_NO_VERIFY | KILN_RUN_NO_MEASURE | KILN_RUN_KEEP_L2 | KILN_RUN_FLUSH_L2 | KILN_RUN_CHECK | KILN_RUN_ENERGY)
+    (KILN_RUN_NO_VERIFY | KILN_RUN_NO_MEASURE | KILN_RUN_KEEP_L2 | KILN_RUN_FLUSH_L2 | KILN_RUN_CHECK |                \
+     KILN_RUN_ENERGY | KILN_RUN_NO_MACHINE_CODE)
 
 static kiln_status check_run(const kiln_allocator *mem, kiln_error **error, const char *function, const char *argument,
                              const kiln_run_options *run)

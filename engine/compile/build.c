@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "compile_internal.h"
+#include "words.h"
 
 /* The state of NVRTC's callback that asks whether to continue. */
 typedef struct flow {
@@ -41,29 +42,45 @@ enum { EXTRAS = 1, MINIMAL = 2, VERBOSE = 4, PCH = 8 }; /* which of the engine's
 /* ---- which options ---- */
 
 /* -minimal leaves out the declarations of textures, surfaces, the device runtime and the CUDA API's types. A source
- * that may use one of them is compiled without it; this is decided by words that those names contain. */
-static bool is_minimal_text(const char *text)
+ * that may use one of them is compiled without it; this is decided by its words, those of comments and texts apart. */
+static bool is_minimal_word(const kiln__word *word, const kiln__word *end)
 {
-    static const char *const words[] = {"cuda", "tex", "surf", "<<<", "__CUDACC"};
-    for (size_t i = 0; i < KILN__COUNT(words); i++)
-        if (strstr(text, words[i]))
-            return false;
-    for (const char *at = text; (at = strstr(at, "include")) != NULL;) {
-        at += strlen("include");
-        if (at[strspn(at, " \t")] != '"') /* the text of a project header is checked separately */
-            return false;
-    }
+    if (word->kind == '<') /* a launch by a kernel */
+        return end - word < 3 || word[1].kind != '<' || word[2].kind != '<';
+    if (word->kind != 'w')
+        return true;
+    if (word->directive && word->length == 7 &&
+        memcmp(word->text, "include", 7) == 0)        /* CUDA's, or by a macro; the text */
+        return end - word > 1 && word[1].kind == '"'; /* of another is looked at too */
+    return !(word->length >= 3 && memcmp(word->text, "tex", 3) == 0) &&
+           !(word->length >= 4 && memcmp(word->text, "surf", 4) == 0) && !memmem(word->text, word->length, "cuda", 4) &&
+           !memmem(word->text, word->length, "__CUDACC", 8);
+}
+
+/* False: out of memory. */
+static bool judge_text(const kiln_allocator *mem, const char *text, bool *minimal)
+{
+    size_t count = 0;
+    kiln__word *words = kiln__words_read(mem, text, strlen(text), &count);
+    if (!words)
+        return false;
+    *minimal = *minimal && count < KILN__WORDS_MAX;
+    for (size_t i = 0; i < count && *minimal; i++)
+        *minimal = is_minimal_word(words + i, words + count);
+    kiln__free(mem, words);
     return true;
 }
 
-static bool is_minimal(const kiln__compile_request *request)
+static bool judge(const kiln_allocator *mem, const kiln__compile_request *request, bool *minimal)
 {
-    bool minimal = is_minimal_text(request->source);
-    for (size_t i = 0; i < request->include_count; i++)
-        minimal = minimal && is_minimal_text(request->includes[i].text);
-    for (size_t i = 0; i < request->option_count; i++) /* the text of a macro may contain such a word too */
-        minimal = minimal && is_minimal_text(request->options[i]);
-    return minimal;
+    *minimal = true;
+    bool judged = judge_text(mem, request->source, minimal);
+    for (size_t i = 0; i < request->include_count && judged && *minimal; i++)
+        judged = judge_text(mem, request->includes[i].text, minimal);
+    for (size_t i = 0; i < request->option_count && judged && *minimal;
+         i++) /* the text of a macro may have such a word */
+        judged = judge_text(mem, request->options[i], minimal);
+    return judged;
 }
 
 typedef struct option_list {
@@ -362,8 +379,12 @@ static kiln_status compile_text(const kiln_allocator *mem, kiln__nvrtc *nvrtc, c
     kiln_status status = KILN_OK;
     attempt try = {.mem = mem, .nvrtc = nvrtc, .request = request, .flow = *limits};
     unsigned own = VERBOSE;
-    if (!atomic_load(&nvrtc->plain))
-        own |= EXTRAS | (is_minimal(request) ? MINIMAL : 0u);
+    bool minimal = false;
+    if (!atomic_load(&nvrtc->plain)) {
+        if (!judge(mem, request, &minimal))
+            return kiln__fail_memory(error);
+        own |= EXTRAS | (minimal ? MINIMAL : 0u);
+    }
     if (request->pch && nvrtc->pch_status)
         own |= PCH;
     for (;;) {

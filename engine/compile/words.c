@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-enum { MOST_WORDS = 1 << 20 };
-
 typedef struct reader {
     const char *at, *end;
     unsigned line;
@@ -115,6 +113,6 @@ kiln__word *kiln__words_read(const kiln_allocator *mem, const char *text, size_t
             return NULL;
         }
         words[(*count)++] = word;
-    } while (*count < MOST_WORDS && next(&in, &word));
+    } while (*count < KILN__WORDS_MAX && next(&in, &word));
     return words;
 }

@@ -12,7 +12,9 @@ typedef struct kiln__word {
     bool directive; /* of a line that begins with # */
 } kiln__word;
 
-/* Reads any text. Number 0 is an empty word. The caller frees them (kiln__free). NULL: out of memory. */
+enum { KILN__WORDS_MAX = 1 << 20 };
+
+/* Reads any text, at most so many words of it. Number 0 is an empty word. The caller frees them (kiln__free). NULL: out of memory. */
 kiln__word *kiln__words_read(const kiln_allocator *mem, const char *text, size_t length, size_t *count);
 
 #endif

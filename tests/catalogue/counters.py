@@ -5,18 +5,23 @@ SPEC.counters beside this file has a line for each run: the variant, params and 
 true of the counters (COUNTERS.md, and flops, launches, blocks, warps), added up over its kernels or, with KERNEL.NAME, of
 one. What a line that begins with NAME = has counted is NAME to the lines after it.
 """
-import json, os, subprocess, sys, tempfile
+import functools, json, os, subprocess, sys, tempfile
 
 
 class Counts(dict):
     __getattr__ = dict.__getitem__
 
 
+@functools.cache
+def sizes_of(kiln, spec):
+    shown = json.loads(subprocess.run([kiln, "show", spec, "--json"], check=True, capture_output=True).stdout)
+    return set(next(iter(shown["sizes"].values())))
+
+
 def measure(kiln, spec, words):
     variant, *settings = words
-    shown = json.loads(subprocess.run([kiln, "show", spec, "--json"], check=True, capture_output=True).stdout)
-    sizes = set(next(iter(shown["sizes"].values())))
-    command = [kiln, "profile", spec, "-v", variant, "--json"]
+    sizes = sizes_of(kiln, spec)
+    command = [kiln, "profile", spec, "-v", variant, "--json", "--no-machine-code"] # nothing here is about registers
     for setting in settings:
         command += ["-s" if setting.split("=")[0] in sizes else "-p", setting]
     run = subprocess.run(command, capture_output=True, text=True)

@@ -144,6 +144,10 @@ static void test_units(void)
     free(ptx);
 }
 
+static const char source_minimal[] =
+    "// the next surface of a text, included: cuda's <<<\n#define JOIN(a, b) a##b\n/* tex2D\n#include <x> */\n"
+    "extern \"C\" __global__ void k(int *vertex) { *vertex = 41 + JOIN(__CU, DACC_RTC_MINIMAL__); }\n";
+
 static void test_headers(void)
 {
     kiln__include headers[] = {{.name = "sub/a.h", .text = "#include \"b.h\"\n#define A (B + 1)\n"},
@@ -174,6 +178,13 @@ static void test_headers(void)
             CHECK_OK(compile(&request, &unit, &error), error);
             kiln__unit_free(&unit);
         }
+    }
+    /* of the next one comments and texts alone have words that could want what -minimal leaves out */
+    request = (kiln__compile_request){.name = "m.cu", .arch = 80, .source = source_minimal};
+    if (kiln__nvrtc_version(nvrtc) >= 13000) {
+        CHECK_OK(compile(&request, &unit, &error), error);
+        CHECK(unit.ptx && strstr(unit.ptx, "42") != NULL);
+        kiln__unit_free(&unit);
     }
     /* a texture and a type of the run-time API: compiled without -minimal */
     request = (kiln__compile_request){.name = "t.cu", .arch = 80, .source = source_texture};

@@ -765,9 +765,9 @@ static void test_inner(void)
     CHECK_TEXT(kiln_error_message(out.error),
                "kiln_best_find: options.run.size is 0; set options.run.size = sizeof options.run");
     forget_out();
-    run = (kiln_run_options){.size = offsetof(kiln_run_options, budget), .flags = 64, .budget = -1};
+    run = (kiln_run_options){.size = offsetof(kiln_run_options, budget), .flags = 128, .budget = -1};
     CHECK(kiln_tune(w.engine, w.spec, &tune, &out.tuning, &out.error) == KILN_ERROR_ARGUMENT);
-    CHECK_TEXT(kiln_error_message(out.error), "kiln_tune: options.run.flags has unknown bits 0x40");
+    CHECK_TEXT(kiln_error_message(out.error), "kiln_tune: options.run.flags has unknown bits 0x80");
     forget_out();
     run.flags = 0;
     CHECK(kiln_best_find(w.engine, w.spec, NULL, &best, &out.best, &out.error) != KILN_ERROR_ARGUMENT);
@@ -817,7 +817,7 @@ static void test_flags_and_enums(void)
     REFUSED(TUNE(.flags = 64), "kiln_tune: options.flags has unknown bits 0x40");
     REFUSED(TUNE(.flags = KILN_TUNE_LEAD_ONLY),
             "kiln_tune: KILN_TUNE_LEAD_ONLY needs an engine with ranks, and excludes options.devices");
-    REFUSED(TUNE(.run = TUNE_RUN(.flags = 64)), "kiln_tune: options.run.flags has unknown bits 0x40");
+    REFUSED(TUNE(.run = TUNE_RUN(.flags = 128)), "kiln_tune: options.run.flags has unknown bits 0x80");
     REFUSED(TUNE(.isolation = (kiln_isolation)3), "kiln_tune: options.isolation is 3; it must be 0 to 2");
     REFUSED(kiln_store_open(w.engine, "a.db", 6, &out.store, &out.error),
             "kiln_store_open: flags has unknown bits 0x6");

@@ -19,8 +19,16 @@ static kiln_status start(const kiln_allocator *mem, kiln_engine **engine, kiln_s
     return status == KILN_OK ? kiln_spec_load(*engine, SPEC, spec, error) : status;
 }
 
+static int count_entry(void *user, const kiln_cache_entry *entry)
+{
+    CHECK_TEXT(entry->arch, "sm_90");
+    ++*(int *)user;
+    return 0;
+}
+
 static void counted(void)
 {
+    int entries = 0;
     kiln_engine *engine = NULL;
     kiln_spec *spec = NULL;
     kiln_profiling *p = NULL;
@@ -28,6 +36,8 @@ static void counted(void)
     CHECK_OK(start(NULL, &engine, &spec, &error), error);
     CHECK_OK(kiln_profile(engine, spec, &choice, NULL, &p, &error), error);
     CU_ASSERT_EQUAL_FATAL(kiln_profiling_kernel_count(p), 1);
+    CHECK_OK(kiln_cache_list(engine, count_entry, &entries, &error), error);
+    CHECK(entries == 1); /* PTX and machine code of one compile */
     const kiln_profiled_kernel *k = kiln_profiling_kernel(p, 0);
     CHECK_TEXT(k->name, "add");
     CHECK(k->launches == 1 && k->blocks == 10 && k->warps == 10 && k->grid[0] == 10 && k->block[0] == 32);
@@ -58,6 +68,11 @@ static void counted(void)
     CHECK(!kiln_profiling_kernel(p, 1) && !kiln_profiling_line(p, 99999) && !kiln_profiling_insn(p, 99999));
     kiln_profiling_free(p);
     kiln_profiling_free(NULL);
+    const kiln_run_options plain = {.size = sizeof plain, .flags = KILN_RUN_NO_MACHINE_CODE};
+    CHECK_OK(kiln_profile(engine, spec, &choice, &plain, &p, &error), error);
+    k = kiln_profiling_kernel(p, 0);
+    CHECK(k && k->registers > 0 && !k->registers_exact && k->counters->executed == lines);
+    kiln_profiling_free(p);
     kiln_spec_free(spec);
     kiln_engine_close(engine);
 }

@@ -98,6 +98,32 @@ static kiln_status simulated_only(kiln_engine *engine, kiln_error **error)
     return status;
 }
 
+/* With machine code beside the PTX, in one compile: its registers decide the occupancy. Where there can be none (NVRTC is
+ * too old, ptxas refuses what the simulated device runs), without. */
+static kiln_status open_plan(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice, kiln_plan **plan,
+                             kiln_error **error)
+{
+    kiln__config *config;
+    kiln__code_job *job = NULL;
+    kiln__code code = {0};
+    kiln_status status = kiln__config_make(engine, spec, choice, &config, error);
+    if (status != KILN_OK)
+        return status;
+    status = kiln__code_start(engine, config, NULL, true, &job, NULL);
+    if (status == KILN_OK)
+        status = kiln__code_take(job, &code, NULL);
+    if (status != KILN_OK) {
+        status = kiln__code_start(engine, config, NULL, engine->want_cubin, &job, error);
+        if (status == KILN_OK)
+            status = kiln__code_take(job, &code, error);
+    }
+    if (status != KILN_OK) {
+        kiln__config_free(config);
+        return status;
+    }
+    return kiln__plan_make(engine, config, &code, plan, error);
+}
+
 static kiln_status run_plan(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
                             const kiln_run_options *options, watcher *watch, uint64_t block, kiln__arena *arena,
                             kiln_plan **opened, kiln__sim_kernel **kernels, size_t *count, kiln_result *result,
@@ -106,8 +132,10 @@ static kiln_status run_plan(kiln_engine *engine, const kiln_spec *spec, const ki
     CUcontext previous;
     kiln_plan *plan = NULL;
     kiln_status status = simulated_only(engine, error);
+    bool plain = watch || options->flags & KILN_RUN_NO_MACHINE_CODE;
     if (status == KILN_OK)
-        status = kiln_plan_open(engine, spec, choice, &plan, error);
+        status = plain ? kiln_plan_open(engine, spec, choice, &plan, error)
+                       : open_plan(engine, spec, choice, &plan, error);
     if (status != KILN_OK)
         return status;
     *opened = plan;
@@ -162,23 +190,17 @@ static void merge_lines(kiln_profiling *made)
     made->line_count = count;
 }
 
-/* Registers as ptxas assigns them for the device's architecture; 0: the compiler did not say. */
-static kiln__cubin_kernel *machine_code(kiln_plan *plan, size_t *count)
+/* Registers as ptxas assigns them for the device's architecture; NULL: the compiler did not say. */
+static kiln__cubin_kernel *machine_code(const kiln_plan *plan, size_t *count)
 {
-    kiln__target target;
-    kiln__code_job *job = NULL;
-    kiln__code code = {0};
+    const kiln__unit *unit = &plan->code.unit;
     kiln__cubin_kernel *found = NULL;
     *count = 0;
-    if (kiln__variant_target(plan->engine, plan->variant, &target, NULL) != KILN_OK ||
-        kiln__code_start(plan->engine, plan->config, &target, true, &job, NULL) != KILN_OK ||
-        kiln__code_take(job, &code, NULL) != KILN_OK)
-        return NULL;
-    if (kiln__cubin_kernels(plan->mem, code.unit.cubin, code.unit.cubin_length, &found, count, NULL) != KILN_OK) {
+    if (!unit->cubin || !unit->cubin_length ||
+        kiln__cubin_kernels(plan->mem, unit->cubin, unit->cubin_length, &found, count, NULL) != KILN_OK) {
         found = NULL;
         *count = 0;
     }
-    kiln__code_free(&code);
     return found;
 }
 

@@ -607,6 +607,8 @@ typedef struct kiln_file_binding {
 /* Measure energy too, where the GPU has a counter of it. Takes about a second more, because the counter changes only
  * some ten times a second. */
 #define KILN_RUN_ENERGY 32u
+/* kiln_profile: compile to PTX alone; registers, and the occupancy, are then the simulated device's estimate. */
+#define KILN_RUN_NO_MACHINE_CODE 64u
 
 typedef struct kiln_run_options { /* zero-initialise, set `size`; every zero member means its default */
     size_t size;                  /* sizeof(kiln_run_options) */

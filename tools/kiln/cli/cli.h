@@ -95,7 +95,8 @@ typedef struct cli_args {
     cli_list variants, params, sizes, inputs, outputs, paths, strategies, objectives;
     bool no_verify, no_measure, flush_l2, keep_l2, no_cache, no_workers, read_anywhere, allow_commands, isolate,
         no_isolate;
-    bool check, notes, json, quiet, help, names, metrics, all, show_source, show_ptx, page, schema, lines;
+    bool check, notes, json, quiet, help, names, metrics, all, show_source, show_ptx, page, schema, lines, each,
+        no_machine_code;
     bool mpi, no_mpi, profile, counters, every_launch;
     bool strict, no_store, fresh, failed, energy, no_early_stop, no_finals, lead_only, png;
     uint64_t jobs, top, repetitions, max_configurations, max_size, memory_limit, seed, seeds, finalists, stagnation,

@@ -280,7 +280,8 @@ void cli_make_run(cli *c, kiln_run_options *options)
         .size = sizeof *options,
         .flags = (args->no_verify ? KILN_RUN_NO_VERIFY : 0) | (args->no_measure ? KILN_RUN_NO_MEASURE : 0) |
                  (args->flush_l2 ? KILN_RUN_FLUSH_L2 : 0) | (args->keep_l2 ? KILN_RUN_KEEP_L2 : 0) |
-                 (args->check ? KILN_RUN_CHECK : 0) | (args->energy ? KILN_RUN_ENERGY : 0),
+                 (args->check ? KILN_RUN_CHECK : 0) | (args->energy ? KILN_RUN_ENERGY : 0) |
+                 (args->no_machine_code ? KILN_RUN_NO_MACHINE_CODE : 0),
         .budget = args->budget,
         .precision = args->precision,
         .min_repetitions = exactly,

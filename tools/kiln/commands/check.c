@@ -12,6 +12,8 @@ typedef struct check_view {
     const char *why, *which; /* of it */
     bool progress;
     double shown;
+    uint64_t configurations; /* of all sweeps */
+    bool uncounted, sampled;
 } check_view;
 
 static int on_progress(void *user, const kiln_progress *progress, const kiln_sample *sample)
@@ -39,14 +41,14 @@ static int on_progress(void *user, const kiln_progress *progress, const kiln_sam
     return cli_interrupted();
 }
 
-static void show_text(const cli *c, const check_view *view, const kiln_tuning_totals *totals)
+static void show_text(const cli *c, const check_view *view)
 {
     size_t severe = findings_severe(&view->found), notes = view->found.count - severe;
     findings_text(&view->found, c->args.notes, true);
     if (view->found.count > (c->args.notes ? 0 : notes))
         out_puts("\n");
     out_printf("%s%s%s  %s configuration%s checked, ", out_bold(), kiln_spec_name(c->spec), out_plain(),
-               cli_whole(totals->configurations), totals->configurations == 1 ? "" : "s");
+               cli_whole(view->configurations), view->configurations == 1 ? "" : "s");
     if (severe)
         out_printf("%s%s finding%s%s", out_red(), cli_whole(severe), severe == 1 ? "" : "s", out_plain());
     else
@@ -55,60 +57,86 @@ static void show_text(const cli *c, const check_view *view, const kiln_tuning_to
         out_printf(", %s note%s%s", cli_whole(notes), notes == 1 ? "" : "s",
                    c->args.notes ? "" : " (--notes shows them)");
     out_puts("\n");
-    if (totals->uncounted)
+    if (view->uncounted)
         out_printf("  of a space too large to be counted in a short time%s\n",
-                   totals->sampled ? ", drawn at random, not all equally likely" : "");
+                   view->sampled ? ", drawn at random, not all equally likely" : "");
     if (view->failed) {
         out_printf("  %s failed, first %s:\n", cli_whole(view->failed), view->which);
         out_wrapped(view->why, 4, out_width());
     }
 }
 
-static void show_json(const cli *c, const check_view *view, const kiln_tuning_totals *totals)
+static void show_json(const cli *c, const check_view *view)
 {
     json_t *object = js_object();
     js_set(object, "spec", js_text(kiln_spec_name(c->spec)));
-    js_set(object, "configurations", js_whole(totals->configurations));
+    js_set(object, "configurations", js_whole(view->configurations));
     js_set(object, "failed", js_whole(view->failed));
-    if (totals->uncounted)
+    if (view->uncounted)
         js_set(object, "space_counted", json_false());
     js_set(object, "first_failure", js_text(view->why));
     js_set(object, "findings", findings_json(&view->found));
     js_print(object);
 }
 
+/* A sweep of these variants (0: of all), added to the view. A failure is said; *ended: there is nothing to show. */
+static kiln_status sweep(cli *c, check_view *view, kiln_run_options *run, const char *const *variants, size_t count,
+                         bool *ended, int *code)
+{
+    kiln_tuning *tuning = NULL;
+    kiln_error *error = NULL;
+    if (!cli_make_choice(c, count == 1 ? variants[0] : NULL, &view->chosen)) {
+        *ended = true;
+        *code = CLI_USAGE;
+        return KILN_ERROR_ARGUMENT;
+    }
+    const kiln_tune_options options = {
+        .size = sizeof options,
+        .variants = count ? variants : NULL,
+        .variant_count = count,
+        .params = view->chosen.choice.params,
+        .param_count = view->chosen.choice.param_count,
+        .size_set = view->chosen.choice.size_set,
+        .sizes = view->chosen.choice.sizes,
+        .size_count = view->chosen.choice.size_count,
+        .max_configurations = c->args.max_configurations,
+        .max_seconds = c->args.max_seconds,
+        .strategy = c->args.strategy,
+        .seed = c->args.seed,
+        .run = run,
+        .callback = on_progress,
+        .user = view,
+    };
+    view->shown = 0;
+    kiln_status status = kiln_tune(c->engine, c->spec, &options, &tuning, &error);
+    progress_clear();
+    *ended = !tuning;
+    if (!tuning) {
+        *code = cli_error(c, error);
+        return status;
+    }
+    const kiln_tuning_totals *totals = kiln_tuning_sum(tuning);
+    view->configurations += totals->configurations;
+    view->uncounted |= totals->uncounted != 0;
+    view->sampled |= totals->sampled != 0;
+    if (status != KILN_OK && !c->args.json)
+        cli_complain(status == KILN_ERROR_INTERRUPTED ? "interrupted; showing the results so far"
+                                                      : kiln_error_message(error));
+    kiln_tuning_free(tuning);
+    kiln_error_free(error);
+    return status;
+}
+
 static int check_run(cli *c)
 {
     check_view view = {.progress = progress_wanted(c)};
-    kiln_tuning *tuning = NULL;
-    kiln_error *error = NULL;
     c->args.check = c->args.no_measure = true;
     if (!c->args.device)
         c->args.device = "sim";
     int code = cli_spec(c);
     if (code)
         return code;
-    const char *only = c->args.variants.count == 1 ? c->args.variants.items[0] : NULL;
-    if (!cli_make_choice(c, only, &view.chosen))
-        return CLI_USAGE;
     kiln_run_options run;
-    kiln_tune_options options = {
-        .size = sizeof options,
-        .variants = c->args.variants.count ? c->args.variants.items : NULL,
-        .variant_count = c->args.variants.count,
-        .params = view.chosen.choice.params,
-        .param_count = view.chosen.choice.param_count,
-        .size_set = view.chosen.choice.size_set,
-        .sizes = view.chosen.choice.sizes,
-        .size_count = view.chosen.choice.size_count,
-        .max_configurations = c->args.max_configurations,
-        .max_seconds = c->args.max_seconds,
-        .strategy = c->args.strategy,
-        .seed = c->args.seed,
-        .run = &run,
-        .callback = on_progress,
-        .user = &view,
-    };
     cli_make_run(c, &run);
     if (!cli_make_files(c, &c->args.inputs, "--input", &run.inputs))
         return CLI_USAGE;
@@ -116,20 +144,25 @@ static int check_run(cli *c)
     run.check = findings_add;
     run.check_user = &view.found;
     cli_catch_signals("");
-    kiln_status status = kiln_tune(c->engine, c->spec, &options, &tuning, &error);
-    progress_clear();
-    if (!tuning)
-        return cli_error(c, error);
-    const kiln_tuning_totals *totals = kiln_tuning_sum(tuning);
+    const char *const *names = c->args.variants.items;
+    size_t count = c->args.variants.count;
+    bool ended = false;
+    kiln_status status = KILN_OK;
+    if (!c->args.each) {
+        status = sweep(c, &view, &run, names, count, &ended, &code);
+    } else {
+        size_t all = count ? count : kiln_spec_variant_count(c->spec);
+        for (size_t i = 0; i < all && status == KILN_OK; i++) {
+            const char *name = count ? names[i] : kiln_spec_variant_name(c->spec, i);
+            status = sweep(c, &view, &run, &name, 1, &ended, &code);
+        }
+    }
+    if (ended)
+        return code;
     if (c->args.json)
-        show_json(c, &view, totals);
+        show_json(c, &view);
     else
-        show_text(c, &view, totals);
-    if (status != KILN_OK && !c->args.json)
-        cli_complain(status == KILN_ERROR_INTERRUPTED ? "interrupted; showing the results so far"
-                                                      : kiln_error_message(error));
-    kiln_tuning_free(tuning);
-    kiln_error_free(error);
+        show_text(c, &view);
     return findings_severe(&view.found) ? CLI_FOUND : status != KILN_OK ? cli_exit_code(status) : view.code;
 }
 
@@ -143,6 +176,8 @@ static const cli_option options[] = {
     CLI_INPUT_OPTION,
     {"max-configurations", 'm', CLI_WHOLE, CLI_OPTION_FIELD(max_configurations), "COUNT", CLI_NOTHING, NULL,
      "Stop after this many configurations."},
+    {"each", 0, CLI_FLAG, CLI_OPTION_FIELD(each), NULL, CLI_NOTHING, NULL,
+     "One variant after another: --max-configurations and --max-seconds are for each."},
     {"max-seconds", 't', CLI_NUMBER, CLI_OPTION_FIELD(max_seconds), "SECONDS", CLI_NOTHING, NULL,
      "Stop after this long."},
     {"strategy", 0, CLI_TEXT, CLI_OPTION_FIELD(strategy), "NAME", CLI_NOTHING, NULL,
@@ -174,6 +209,7 @@ const cli_command cli_check_command = {
     .groups = (const cli_group *const[]){&group, &cli_engine_group, NULL},
     .examples = (const cli_example[]){{"kiln check matmul", "All configurations, at the size `tiny`."},
                                       {"kiln check matmul -v tiled -s ragged -m 20", "Some of them, at another size."},
+                                      {"kiln check matmul --each -m 3 --strategy random", "Three of each variant."},
                                       {0}},
     .run = check_run,
 };

@@ -468,6 +468,8 @@ static const cli_option options[] = {
      "Also show counts by line, beside the source."},
     CLI_INPUT_OPTION,
     {"no-verify", 0, CLI_FLAG, CLI_OPTION_FIELD(no_verify), NULL, CLI_NOTHING, NULL, "Do not check the answer."},
+    {"no-machine-code", 0, CLI_FLAG, CLI_OPTION_FIELD(no_machine_code), NULL, CLI_NOTHING, NULL,
+     "Compile to PTX alone, which takes less time: registers are then an estimate."},
     CLI_TIMEOUT_OPTION("."),
 };
 static const cli_group group = {"Profiling", options, CLI_COUNT(options)};

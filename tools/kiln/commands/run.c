@@ -197,32 +197,19 @@ static const cli_group capture_group = {"Capture", capture_options, CLI_COUNT(ca
 static const cli_option estimate_options[] = {CLI_ARCH_OPTION};
 static const cli_group estimate_group = {"Estimating", estimate_options, CLI_COUNT(estimate_options)};
 
-static int run_run(cli *c)
+/* One configuration, when the spec and the engine are open. 0, or the exit code. */
+static int run_one(cli *c, const char *variant, kiln_run_options *options)
 {
     cli_choice chosen;
     run_view view = {0};
-    kiln_run_options options;
     kiln_plan *plan = NULL;
     const kiln_result *ran = NULL;
     kiln_result result = {0}; /* outlives the plan */
     kiln_error *error = NULL;
     findings found = {0};
-    if (c->args.flush_l2 && c->args.keep_l2)
-        return cli_usage(c, "--flush-l2 and --keep-l2 exclude each other");
-    if (!cli_take_arch(c))
-        return CLI_USAGE;
-    cli_make_run(c, &options);
-    if (!cli_make_files(c, &c->args.inputs, "--input", &options.inputs) ||
-        !cli_make_files(c, &c->args.outputs, "--output", &options.outputs))
-        return CLI_USAGE;
-    options.input_count = c->args.inputs.count;
-    options.output_count = c->args.outputs.count;
-    options.check = findings_add;
-    options.check_user = &found;
-    int code = cli_spec(c);
-    if (code)
-        return code;
-    if (!cli_make_choice(c, c->args.variant, &chosen))
+    options->check = findings_add;
+    options->check_user = &found;
+    if (!cli_make_choice(c, variant, &chosen))
         return CLI_USAGE;
     kiln_status status = kiln_engine_device(c->engine, &view.device, &error);
     if (status == KILN_OK)
@@ -231,7 +218,7 @@ static int run_run(cli *c)
         status = kiln_plan_capture(plan, c->args.capture, &error);
     cli_catch_signals("");
     if (status == KILN_OK)
-        status = kiln_plan_run(plan, &options, &ran, &error);
+        status = kiln_plan_run(plan, options, &ran, &error);
     if (ran)
         result = *ran;
     if (status == KILN_OK)
@@ -249,9 +236,9 @@ static int run_run(cli *c)
     if (status != KILN_OK)
         return cli_error(c, error);
 
-    int variant = kiln_spec_variant_find(c->spec, chosen.variant);
+    int index = kiln_spec_variant_find(c->spec, chosen.variant);
     view.variant = chosen.variant;
-    view.param_count = cli_whole_params(c->spec, variant < 0 ? 0 : (size_t)variant, &chosen.choice, &view.params);
+    view.param_count = cli_whole_params(c->spec, index < 0 ? 0 : (size_t)index, &chosen.choice, &view.params);
     view.size_count = cli_whole_sizes(c->spec, &chosen.choice, view.device->simulated, &view.size_set, &view.sizes);
     if (c->args.json)
         show_json(c, &view, &result, &found);
@@ -262,6 +249,37 @@ static int run_run(cli *c)
     return findings_severe(&found) ? CLI_FOUND : 0;
 }
 
+static int run_run(cli *c)
+{
+    kiln_run_options options;
+    const char *names = c->args.variant;
+    bool several = names && strchr(names, ',');
+    if (c->args.flush_l2 && c->args.keep_l2)
+        return cli_usage(c, "--flush-l2 and --keep-l2 exclude each other");
+    if (several && (c->args.json || c->args.outputs.count || c->args.capture))
+        return cli_usage(c, "--json, --output and --capture are for one variant, not '%s'", names);
+    if (!cli_take_arch(c))
+        return CLI_USAGE;
+    cli_make_run(c, &options);
+    if (!cli_make_files(c, &c->args.inputs, "--input", &options.inputs) ||
+        !cli_make_files(c, &c->args.outputs, "--output", &options.outputs))
+        return CLI_USAGE;
+    options.input_count = c->args.inputs.count;
+    options.output_count = c->args.outputs.count;
+    int code = cli_spec(c);
+    if (code || !several)
+        return code ? code : run_one(c, names, &options);
+    for (const char *at = names; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
+        if (at != names)
+            out_puts("\n");
+        int now = run_one(c, cli_strndup(at, strcspn(at, ",")), &options);
+        code = code ? code : now; /* a variant that fails does not keep the others from running */
+        if (now == CLI_USAGE || now == cli_exit_code(KILN_ERROR_INTERRUPTED))
+            break;
+    }
+    return code;
+}
+
 const cli_command cli_run_command = {
     .name = "run",
     .summary = "run one configuration of a spec: compile, launch, check, time",
@@ -270,7 +288,8 @@ const cli_command cli_run_command = {
         "Compiles one configuration of a spec (or takes it from the cache), fills its buffers, runs it, checks "
         "the answer and times it. A wrong answer shows the worst element and ends with exit code 14.\n\n"
         "Without a GPU the printed time is what a model of an H200 estimates (sim:h200; --arch or --device chooses "
-        "another GPU), with --device sim the wall time of the interpreter. Both are marked as such.",
+        "another GPU), with --device sim the wall time of the interpreter. Both are marked as such.\n\n"
+        "With several variants, separated by commas, each runs in turn; the exit code is that of the first that failed.",
     .min_words = 1,
     .max_words = 1,
     .completes = CLI_SPECS,
@@ -280,6 +299,7 @@ const cli_command cli_run_command = {
         (const cli_example[]){
             {"kiln run matmul", "The first contender with its defaults."},
             {"kiln run matmul -v tiled -p TILE_WIDTH=16 -s ragged", "One configuration."},
+            {"kiln run matmul -v naive,tiled,coarsened -s ragged", "Three, each with its defaults."},
             {"kiln run matmul -s M=512 -s K=64 --device sim", "Your own sizes, without a GPU."},
             {"kiln run matmul --input A=a.npy --input B=b.npy --output P=p.npy -s M=100 -s K=50", "Your own data."},
             {"kiln run matmul -v naive --capture captures",
