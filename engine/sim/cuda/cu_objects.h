@@ -256,6 +256,8 @@ sim_context *sim_context_on(unsigned ordinal); /* the device's primary one, or e
  * has it. With one device: `context`. Under the state lock. */
 sim_context *sim_home(sim_context *context, uint64_t address);
 sim_context *sim_follow(sim_context *context, const void *handle, sim_kind kind);
+/* The context of the object, on whichever device; `context` itself where there is none. Under the state lock. */
+sim_context *sim_owner(sim_context *context, const void *handle, sim_kind kind);
 /* CUstream and similar types are pointers to incomplete types: a handle's number is stored in the pointer. */
 #define SIM_HANDLE(type, object_) ((type)(uintptr_t)(object_)->object.handle)
 /* True for the default streams and for a live one. */
@@ -367,7 +369,8 @@ void sim_user_retain(struct sim_user *user, unsigned count);
 /* The value of a variable of the environment, 0 if it is not set; false, with a line on stderr, if it is not a
  * number. */
 bool sim_environment(const char *name, uint64_t *value);
-bool sim_right_isa(void); /* $KILN_SIM_ISA; false, with a line on stderr: it is no instruction set */
+/* $KILN_SIM_ISA and $KILN_SIM_TARGET; false, with a line on stderr: not one of their words. */
+bool sim_right_words(void);
 /* Addresses from VM_GLOBAL_BASE to here Linux gives to no process: one of them in no allocation is a wrong device
  * address. */
 #define SIM_DEVICE_ONLY_END 0x400000000000ull

@@ -222,14 +222,18 @@ sim_context *sim_home(sim_context *context, uint64_t address)
     return context;
 }
 
-sim_context *sim_follow(sim_context *context, const void *handle, sim_kind kind)
+sim_context *sim_owner(sim_context *context, const void *handle, sim_kind kind)
 {
     const uint64_t number = (uintptr_t)handle;
     const uint32_t index = (uint32_t)(number >> 8) & ((1u << SLOT_BITS) - 1);
     const sim_object *object = index < sim.slot_count ? sim.slots[index].object : NULL;
-    return object && object->handle == number && object->kind == kind && object->context->ordinal != context->ordinal
-               ? object->context
-               : context;
+    return object && object->handle == number && object->kind == kind ? object->context : context;
+}
+
+sim_context *sim_follow(sim_context *context, const void *handle, sim_kind kind)
+{
+    sim_context *owner = sim_owner(context, handle, kind);
+    return owner->ordinal != context->ordinal ? owner : context;
 }
 
 /* Under the state lock: the current context of the thread, if it can be used. */
@@ -479,7 +483,7 @@ static CUresult context_open(sim_context *made, unsigned ordinal, uint64_t handl
     uint64_t optin = (uint64_t)sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
     uint64_t memory, threads, steps;
     if (!sim_device_memory(profile, &memory) || !sim_environment("KILN_SIM_THREADS", &threads) ||
-        !sim_environment("KILN_SIM_STEPS", &steps) || !sim_right_isa() || !sim_program_open())
+        !sim_environment("KILN_SIM_STEPS", &steps) || !sim_right_words() || !sim_program_open())
         return CUDA_ERROR_INVALID_VALUE;
     vm_limits limits = {
         .memory = memory,

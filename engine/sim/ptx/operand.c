@@ -101,6 +101,11 @@ static bool ptx_raw_simple(ptx_parser *p, ptx_raw *raw)
     }
     raw->kind = is_sink(p->token.name) ? PTX_RAW_SINK : PTX_RAW_NAME;
     raw->name = p->token.name;
+    const ptx_binding *binding = p->token.name->binding;
+    if (binding && binding->kind == PTX_BIND_SREG &&
+        !ptx_needs(p, p->token.line, (ptx_since){.target = (uint16_t)binding->count}, p->token.text,
+                   (int)p->token.length))
+        return false;
     ptx_next(p);
     if (p->token.kind == PTX_TOKEN_DIRECTIVE)
         return ptx_selector(p, raw);
