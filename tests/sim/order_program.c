@@ -399,6 +399,24 @@ static void other_device_between(void)
     TRY(cuStreamWaitEvent(w.b, two.event, 0));
     get(w.b, w.x, w.y);
 }
+static void other_context_between(void) /* of the same device */
+{
+    CUdevice device;
+    TRY(cuStreamSynchronize(w.b));
+    TRY(cuCtxGetCurrent(&two.first));
+    TRY(cuCtxGetDevice(&device));
+    TRY(cuCtxCreate(&two.second, NULL, 0, device));
+    TRY(cuStreamCreate(&two.stream, CU_STREAM_NON_BLOCKING));
+    TRY(cuEventCreate(&two.event, CU_EVENT_DISABLE_TIMING));
+    TRY(cuCtxSetCurrent(two.first));
+    put(w.a, w.x);
+    wait(two.stream, w.a);
+    TRY(cuCtxSetCurrent(two.second));
+    TRY(cuEventRecord(two.event, two.stream));
+    TRY(cuCtxSetCurrent(two.first));
+    TRY(cuStreamWaitEvent(w.b, two.event, 0));
+    get(w.b, w.x, w.y);
+}
 static void other_device_apart(void) /* its clock says nothing of the first one's */
 {
     second_device();
@@ -639,6 +657,7 @@ static const struct {
     X(graph_tells, ""),
     X(value_tells, ""),
     X(other_device_between, ""),
+    X(other_context_between, ""),
     X(pinned_through_devices, ""),
     X(per_thread_of_two_devices, ""),
     X(other_device_apart, LATER),
