@@ -601,16 +601,16 @@ static const struct {
     void (*run)(void);
     const char *finding; /* "": none */
 } cases[] = {
-#define LATER " by an earlier launch, in streams that do not wait"
+#define LATER " by an earlier launch of put, in streams that do not wait"
 #define X(name, finding)                                                                                               \
     {                                                                                                                  \
 #name, name, finding                                                                                           \
     }
     X(apart, " and a write" LATER),
-    X(read_then_written, "and a read" LATER),
+    X(read_then_written, "and a read by an earlier launch of get, in streams that do not wait"),
     X(same_stream, ""),
     X(by_event, ""),
-    X(early_event, LATER),
+    X(early_event, "write by an earlier launch at PTX line 8"),
     X(by_third, ""),
     X(by_host, ""),
     X(wrong_host, LATER),
@@ -624,7 +624,7 @@ static const struct {
     X(blocking_apart, LATER),
     X(legacy_apart, LATER),
     X(atomics, ""),
-    X(atomic_and_plain, LATER),
+    X(atomic_and_plain, " and a write by an earlier launch of count, in streams"),
     X(both_read, ""),
     X(by_function, ""),
     X(graph_apart, LATER),
@@ -635,7 +635,7 @@ static const struct {
     X(copy_to_waited, ""),
     X(copy_from_apart, "read by the host's copy at"),
     X(copy_from_legacy, "read by the host's copy at"),
-    X(copy_overwrites, " and a read by a launch"),
+    X(copy_overwrites, " and a read by a launch of get, in streams"),
     X(both_copy_from, ""),
     X(both_copy_to, "the host's copy and the host's copy, in streams that do not wait"),
     X(half_each, ""),

@@ -2,6 +2,7 @@
  * launches is found as any other, by the second one's accesses; one of a launch and a copy by the cells of the copy's
  * memory. */
 #include <inttypes.h>
+#include <string.h>
 
 #include "vm_checks_internal.h"
 
@@ -25,6 +26,42 @@ bool vm_check_is_concurrent(const vm_check *check, uint32_t stamp)
         if (stamp > check->concurrent[i].after && stamp <= check->concurrent[i].until)
             return true;
     return false;
+}
+
+static const char *keep_name(vm_check *check, const char *name)
+{
+    for (size_t k = 0; k < check->kernel_count; k++)
+        if (strcmp(check->kernels[k], name) == 0)
+            return check->kernels[k];
+    const char *kept = kiln__arena_strdup(&check->arena, name);
+    if (!kept || !kiln__grow(check->mem, (void *)&check->kernels, &check->kernel_room, check->kernel_count + 1,
+                             sizeof *check->kernels))
+        return NULL;
+    return check->kernels[check->kernel_count++] = kept;
+}
+
+void vm_check_launched(vm_check *check, const vm_run_state *run)
+{
+    vm_check_code *code = run->launch->module->check;
+    const char *name = keep_name(check, run->kernel->ptx->name);
+    if (!code->serial)
+        code->serial = ++check->modules;
+    if (check->launch_count == VM_LAUNCHES_MOST) { /* the older half is forgotten */
+        check->launch_count /= 2;
+        memmove(check->launches, check->launches + check->launch_count, check->launch_count * sizeof *check->launches);
+    }
+    if (name &&
+        kiln__grow(check->mem, &check->launches, &check->launch_room, check->launch_count + 1, sizeof *check->launches))
+        check->launches[check->launch_count++] =
+            (vm_launched){.after = check->launch, .module = code->serial, .kernel = name};
+}
+
+const vm_launched *vm_check_launch_at(const vm_check *check, uint32_t stamp)
+{
+    for (size_t k = check->launch_count; k-- > 0;)
+        if (check->launches[k].after < stamp)
+            return &check->launches[k];
+    return NULL;
 }
 
 static bool is_within(const vm_mark *mark, vm_period span)
@@ -52,9 +89,10 @@ static void describe(vm_check *check, vm_device *device, kiln_check_finding *f, 
 }
 
 static void report(vm_device *device, const char *what, const vm_allocation *a, uint64_t offset, bool write,
-                   bool kernel_writes)
+                   bool kernel_writes, const vm_mark *mark)
 {
     vm_check *check = device->check;
+    const vm_launched *launch = vm_check_launch_at(check, mark->stamp);
     kiln_check_finding *f = vm_check_host(check, KILN_CHECK_RACE, false, a->base + (write ? 1 : 0));
     if (!f)
         return;
@@ -62,9 +100,10 @@ static void report(vm_device *device, const char *what, const vm_allocation *a, 
     f->at.what = vm_check_print(check, "%s by %s", write ? "write" : "read", what);
     f->message = vm_check_print(check,
                                 "%s at global address 0x%" PRIx64
-                                " and %s by a launch, in streams that do not wait for "
+                                " and %s by a launch%s%s, in streams that do not wait for "
                                 "each other, are not ordered, %s",
-                                f->at.what, f->address, kernel_writes ? "a write" : "a read", f->allocation);
+                                f->at.what, f->address, kernel_writes ? "a write" : "a read", launch ? " of " : "",
+                                launch ? launch->kernel : "", f->allocation);
 }
 
 void vm_check_host_race(vm_device *device, const char *what, uint64_t address, uint64_t bytes, bool write,
@@ -86,7 +125,7 @@ void vm_check_host_race(vm_device *device, const char *what, uint64_t address, u
         const vm_mark *mark = conflict(cell, write, span);
         if (!mark)
             continue;
-        report(device, what, a, at < first ? first : at, write, mark == &cell->w);
+        report(device, what, a, at < first ? first : at, write, mark == &cell->w, mark);
         return; /* one finding for each */
     }
 }

@@ -101,6 +101,7 @@ typedef struct vm_check_code {
     bool async;                   /* it has asynchronous operations or mbarriers */
     /* Registers that products use, and their copies: by function and register, numbered from 1. NULL: it has none. */
     uint32_t **numbers, reg_count;
+    uint32_t serial; /* of the modules that the check has seen, from 1; 0: not yet */
 } vm_check_code;
 enum vm_check_see {
     VM_SEE_NOTHING,
