@@ -124,6 +124,8 @@ typedef struct sim_object {
     /* Called when the object is freed: frees what it holds besides itself; NULL: nothing. Other objects may be freed
      * already. */
     void (*drop)(struct sim_object *object);
+    /* Not NULL: the object belongs to the process. It is called when its context ends, and leaves that. */
+    void (*leave)(struct sim_object *object);
 } sim_object;
 
 /* A pool of stream-ordered allocations. It keeps no freed memory. */
@@ -283,6 +285,10 @@ static inline CUresult sim_ended(CUresult result) { return sim_end(result), resu
 /* The same for a call that gives the device work; its duration is added to the context's clock. */
 CUresult sim_begin_work(sim_context **context);
 CUresult sim_begin_any(sim_context **context); /* the same, also if a fault has ended the context */
+/* The same without a usable current context too, for what belongs to the process: then it is sim_homeless(). */
+CUresult sim_begin_process(sim_context **context);
+/* Holds what belongs to the process and has outlived its context; it has no device, and the ordinal of none. */
+sim_context *sim_homeless(void);
 CUresult sim_end_work(sim_context *context, CUresult result);
 #if defined __clang_analyzer__ || defined KILN_ANALYZER
 static inline CUresult sim_ended_work(sim_context *context, CUresult result)
