@@ -554,6 +554,68 @@ static void legacy_handle(void)
     get(NULL, w.z, w.x);
     get(high, w.x, w.y);
 }
+/* ---- managed memory that the host touches while a kernel may run ---- */
+
+static int *managed(void)
+{
+    CUdeviceptr memory;
+    TRY(cuMemAllocManaged(&memory, 2 * BYTES, CU_MEM_ATTACH_GLOBAL));
+    memset((void *)memory, 0, 2 * BYTES);
+    return (int *)memory;
+}
+static void managed_read(void)
+{
+    int *memory = managed();
+    put(w.a, (CUdeviceptr)memory);
+    seen = memory[5];
+    TRY(cuStreamSynchronize(w.a));
+}
+static void managed_changed(void)
+{
+    int *memory = managed();
+    get(w.a, (CUdeviceptr)memory, w.y);
+    seen = memory[5]; /* both read */
+    memory[7] = 1;
+    TRY(cuStreamSynchronize(w.a));
+}
+static void managed_waited(void)
+{
+    int *memory = managed();
+    memory[0] = 1;
+    put(w.a, (CUdeviceptr)memory);
+    TRY(cuStreamSynchronize(w.a));
+    memory[1] = memory[5];
+    get(w.a, (CUdeviceptr)memory, w.y);
+    seen = memory[3];
+    TRY(cuCtxSynchronize());
+    memory[2] = 5;
+}
+static void managed_other_part(void) /* of one page, and of one allocation */
+{
+    int *memory = managed();
+    put(w.a, (CUdeviceptr)memory + BYTES / 2);
+    memory[0] = 1;
+    TRY(cuStreamSynchronize(w.a));
+    put(w.a, (CUdeviceptr)memory);
+    memory[N] = 1;
+}
+static void managed_flag(void) /* the kernel's atomics may tell the host that it is done */
+{
+    int *memory = managed();
+    CUdeviceptr at = (CUdeviceptr)memory;
+    TRY(cuLaunchKernel(w.count, 1, 1, 1, N, 1, 1, 0, w.a, (void *[]){&at}, NULL));
+    while (*(volatile int *)memory < N)
+        ;
+    seen = memory[0];
+}
+static void managed_copied(void)
+{
+    int *memory = managed();
+    put(w.a, (CUdeviceptr)memory);
+    TRY(cuMemcpyDtoHAsync(w.plain, (CUdeviceptr)memory, BYTES, w.a));
+    TRY(cuStreamSynchronize(w.a));
+    seen = w.plain[1] + memory[1];
+}
 static void managed_prefetch(void)
 {
     CUdeviceptr memory;
@@ -668,6 +730,12 @@ static const struct {
     X(threads_copy, ""),
     X(pool_by_event, ""),
     X(legacy_handle, ""),
+    X(managed_read, "to managed memory at 0x"),
+    X(managed_changed, "that a launch of get reads, for which the host has not waited"),
+    X(managed_waited, ""),
+    X(managed_other_part, ""),
+    X(managed_flag, ""),
+    X(managed_copied, ""),
     X(managed_prefetch, ""),
     X(copy_past_end, "out of bounds: read by the host's copy of 4100 bytes"),
     X(rows_past_end, "out of bounds: write by the host's copy of 4160 bytes"),

@@ -212,6 +212,14 @@ static vm_cell *global_cell(vm_look *k, vm_allocation *a, uint64_t offset)
     return *page + (offset % VM_SHADOW_PAGE >> shadow->shift);
 }
 
+/* Memory that the host shares. */
+static void note_page(const vm_look *k, vm_shadow *shadow, uint64_t offset)
+{
+    shadow->used[2 * (offset / VM_SHADOW_PAGE) + k->write] = k->now;
+    if (k->write && k->strong)
+        shadow->flagged = k->now;
+}
+
 static void see_global(vm_look *k, vm_allocation *a)
 {
     vm_shadow *shadow = a->shadow;
@@ -234,6 +242,8 @@ static void see_global(vm_look *k, vm_allocation *a)
             vm_shadow_write(shadow, offset, k->a->bytes);
         if (VM_UNLIKELY(shadow->pitch && k->write))
             vm_check_padding(k, shadow, offset, p->lane[n], p->who[n]);
+        if (VM_UNLIKELY(shadow->used))
+            note_page(k, shadow, offset);
         vm_cell *c = global_cell(k, a, offset);
         unsigned cells = k->a->bytes >> shadow->shift;
         for (unsigned j = 0; c && j < (cells ? cells : 1); j++) {

@@ -159,3 +159,64 @@ void vm_check_pinned_race(vm_device *device, uint64_t address, uint64_t bytes, b
                                 ") for which the host has not waited",
                                 f->at.what, where, written ? "to" : "from", bytes, address);
 }
+
+/* ---- managed memory, which the host touches itself ---- */
+
+bool vm_check_has_launched(const vm_check *check, vm_period span)
+{
+    return check->launch_count > 0 && check->launches[check->launch_count - 1].after >= span.after;
+}
+
+static bool is_in(uint32_t stamp, vm_period span) { return stamp > span.after && stamp <= span.until; }
+
+bool vm_check_used(vm_device *device, uint64_t from, vm_period span, vm_used *used)
+{
+    const vm_allocation *a = device->check ? vm_allocation_of(device, from) : NULL;
+    const vm_shadow *shadow = a ? a->shadow : NULL;
+    if (!shadow || !shadow->used)
+        return false;
+    const uint64_t count = (a->bytes + VM_SHADOW_PAGE - 1) / VM_SHADOW_PAGE;
+    uint64_t page = (from - a->base + VM_SHADOW_PAGE - 1) / VM_SHADOW_PAGE, first;
+    while (page < count && !is_in(shadow->used[2 * page], span) && !is_in(shadow->used[2 * page + 1], span))
+        page++;
+    if (page == count)
+        return false;
+    used->written = is_in(shadow->used[2 * page + 1], span);
+    for (first = page; page < count && is_in(shadow->used[2 * page + 1], span) == used->written; page++)
+        if (!used->written && !is_in(shadow->used[2 * page], span))
+            break;
+    const uint64_t end = page * VM_SHADOW_PAGE;
+    used->address = a->base + first * VM_SHADOW_PAGE;
+    used->bytes = (end < a->bytes ? end : a->bytes) - first * VM_SHADOW_PAGE;
+    return true;
+}
+
+bool vm_check_flagged(vm_device *device, uint64_t address, vm_period span)
+{
+    const vm_allocation *a = device->check ? vm_allocation_of(device, address) : NULL;
+    return a && a->shadow && is_in(a->shadow->flagged, span);
+}
+
+void vm_check_managed_race(vm_device *device, uint64_t address, bool written, vm_period span, const char *where)
+{
+    vm_check *check = device->check;
+    const vm_allocation *a = check ? vm_allocation_of(device, address) : NULL;
+    const vm_shadow *shadow = a ? a->shadow : NULL;
+    const vm_cell *page = shadow && address - a->base < a->bytes ? shadow->pages[(address - a->base) / VM_SHADOW_PAGE]
+                                                                 : NULL;
+    /* Of pages that are written both reads and writes end in a signal, and which it was is not known. */
+    const vm_mark *mark = page
+                              ? conflict(page + ((address - a->base) % VM_SHADOW_PAGE >> shadow->shift), !written, span)
+                              : NULL;
+    kiln_check_finding *f = mark ? vm_check_host(check, KILN_CHECK_RACE, false, a->base + 4) : NULL;
+    if (!f)
+        return;
+    const vm_launched *launch = vm_check_launch_at(check, mark->stamp);
+    describe(check, device, f, address);
+    f->at.what = written ? "access by the host" : "write by the host";
+    f->message = vm_check_print(check,
+                                "%s%s to managed memory at 0x%" PRIx64 " that a launch%s%s %s, for which the host has "
+                                "not waited, %s",
+                                f->at.what, where, address, launch ? " of " : "", launch ? launch->kernel : "",
+                                written ? "writes" : "reads", f->allocation);
+}
