@@ -271,8 +271,11 @@ typedef enum kiln_sim_kind {
 typedef struct kiln_sim_instruction {
     const char *name; /* "ld", "mma.sp", "%tid.x" */
     kiln_sim_kind kind;
-    const char *const *forms; /* of RUNS: "rn|rz? ftz? f32 : d0 s0 s0", suffixes and operands; ends with NULL */
+    const char *const *forms; /* of RUNS: "rn|rz? ftz? f32 : d0 s0 s0", suffixes and operands; ends with NULL. "@90"
+                                 after a suffix or among them: the target that the suffix or the form needs */
     size_t form_count;
+    const char *since; /* the target that it needs, as ops.def writes it ("90": sm_90 and all later, "90a": that one
+                          alone); of REFUSED, and where any will do: NULL */
 } kiln_sim_instruction;
 /* Return nonzero to be called no more. */
 typedef int (*kiln_sim_instruction_fn)(void *user, const kiln_sim_instruction *instruction);

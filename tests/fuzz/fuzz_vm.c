@@ -224,7 +224,7 @@ typedef struct opcode {
     const char *text, *forms[FORMS_MOST];
 } opcode;
 static const opcode opcodes[] = {
-#define OP(name, text, decode, class, cost, effect, ...) {text, {__VA_ARGS__}},
+#define OP(name, text, decode, class, cost, effect, since, ...) {text, {__VA_ARGS__}},
 #include "ops.def"
 #undef OP
 };
@@ -273,6 +273,8 @@ static void make_suffix(maker *m, const char *slot, size_t length)
 {
     bool optional = slot[length - 1] == '?';
     length -= optional;
+    if (slot[0] == '@') /* the target that the form needs */
+        return;
     if (optional && pick(m, 3) == 0)
         return;
     uint32_t count = 1;
@@ -283,7 +285,7 @@ static void make_suffix(maker *m, const char *slot, size_t length)
         slot += bar, length -= bar;
     }
     size_t end = 0;
-    while (end < length && slot[end] != '|' && slot[end] != '#')
+    while (end < length && slot[end] != '|' && slot[end] != '#' && slot[end] != '@')
         end++;
     say(m, ".%.*s", (int)end, slot);
     const char *type = type_named(slot, end);

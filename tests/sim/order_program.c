@@ -399,6 +399,24 @@ static void other_device_between(void)
     TRY(cuStreamWaitEvent(w.b, two.event, 0));
     get(w.b, w.x, w.y);
 }
+static void other_context_between(void) /* of the same device */
+{
+    CUdevice device;
+    TRY(cuStreamSynchronize(w.b));
+    TRY(cuCtxGetCurrent(&two.first));
+    TRY(cuCtxGetDevice(&device));
+    TRY(cuCtxCreate(&two.second, NULL, 0, device));
+    TRY(cuStreamCreate(&two.stream, CU_STREAM_NON_BLOCKING));
+    TRY(cuEventCreate(&two.event, CU_EVENT_DISABLE_TIMING));
+    TRY(cuCtxSetCurrent(two.first));
+    put(w.a, w.x);
+    wait(two.stream, w.a);
+    TRY(cuCtxSetCurrent(two.second));
+    TRY(cuEventRecord(two.event, two.stream));
+    TRY(cuCtxSetCurrent(two.first));
+    TRY(cuStreamWaitEvent(w.b, two.event, 0));
+    get(w.b, w.x, w.y);
+}
 static void other_device_apart(void) /* its clock says nothing of the first one's */
 {
     second_device();
@@ -536,6 +554,68 @@ static void legacy_handle(void)
     get(NULL, w.z, w.x);
     get(high, w.x, w.y);
 }
+/* ---- managed memory that the host touches while a kernel may run ---- */
+
+static int *managed(void)
+{
+    CUdeviceptr memory;
+    TRY(cuMemAllocManaged(&memory, 2 * BYTES, CU_MEM_ATTACH_GLOBAL));
+    memset((void *)memory, 0, 2 * BYTES);
+    return (int *)memory;
+}
+static void managed_read(void)
+{
+    int *memory = managed();
+    put(w.a, (CUdeviceptr)memory);
+    seen = memory[5];
+    TRY(cuStreamSynchronize(w.a));
+}
+static void managed_changed(void)
+{
+    int *memory = managed();
+    get(w.a, (CUdeviceptr)memory, w.y);
+    seen = memory[5]; /* both read */
+    memory[7] = 1;
+    TRY(cuStreamSynchronize(w.a));
+}
+static void managed_waited(void)
+{
+    int *memory = managed();
+    memory[0] = 1;
+    put(w.a, (CUdeviceptr)memory);
+    TRY(cuStreamSynchronize(w.a));
+    memory[1] = memory[5];
+    get(w.a, (CUdeviceptr)memory, w.y);
+    seen = memory[3];
+    TRY(cuCtxSynchronize());
+    memory[2] = 5;
+}
+static void managed_other_part(void) /* of one page, and of one allocation */
+{
+    int *memory = managed();
+    put(w.a, (CUdeviceptr)memory + BYTES / 2);
+    memory[0] = 1;
+    TRY(cuStreamSynchronize(w.a));
+    put(w.a, (CUdeviceptr)memory);
+    memory[N] = 1;
+}
+static void managed_flag(void) /* the kernel's atomics may tell the host that it is done */
+{
+    int *memory = managed();
+    CUdeviceptr at = (CUdeviceptr)memory;
+    TRY(cuLaunchKernel(w.count, 1, 1, 1, N, 1, 1, 0, w.a, (void *[]){&at}, NULL));
+    while (*(volatile int *)memory < N)
+        ;
+    seen = memory[0];
+}
+static void managed_copied(void)
+{
+    int *memory = managed();
+    put(w.a, (CUdeviceptr)memory);
+    TRY(cuMemcpyDtoHAsync(w.plain, (CUdeviceptr)memory, BYTES, w.a));
+    TRY(cuStreamSynchronize(w.a));
+    seen = w.plain[1] + memory[1];
+}
 static void managed_prefetch(void)
 {
     CUdeviceptr memory;
@@ -583,16 +663,16 @@ static const struct {
     void (*run)(void);
     const char *finding; /* "": none */
 } cases[] = {
-#define LATER " by an earlier launch, in streams that do not wait"
+#define LATER " by an earlier launch of put, in streams that do not wait"
 #define X(name, finding)                                                                                               \
     {                                                                                                                  \
 #name, name, finding                                                                                           \
     }
     X(apart, " and a write" LATER),
-    X(read_then_written, "and a read" LATER),
+    X(read_then_written, "and a read by an earlier launch of get, in streams that do not wait"),
     X(same_stream, ""),
     X(by_event, ""),
-    X(early_event, LATER),
+    X(early_event, "write by an earlier launch at PTX line 8"),
     X(by_third, ""),
     X(by_host, ""),
     X(wrong_host, LATER),
@@ -606,7 +686,7 @@ static const struct {
     X(blocking_apart, LATER),
     X(legacy_apart, LATER),
     X(atomics, ""),
-    X(atomic_and_plain, LATER),
+    X(atomic_and_plain, " and a write by an earlier launch of count, in streams"),
     X(both_read, ""),
     X(by_function, ""),
     X(graph_apart, LATER),
@@ -617,7 +697,7 @@ static const struct {
     X(copy_to_waited, ""),
     X(copy_from_apart, "read by the host's copy at"),
     X(copy_from_legacy, "read by the host's copy at"),
-    X(copy_overwrites, " and a read by a launch"),
+    X(copy_overwrites, " and a read by a launch of get, in streams"),
     X(both_copy_from, ""),
     X(both_copy_to, "the host's copy and the host's copy, in streams that do not wait"),
     X(half_each, ""),
@@ -639,6 +719,7 @@ static const struct {
     X(graph_tells, ""),
     X(value_tells, ""),
     X(other_device_between, ""),
+    X(other_context_between, ""),
     X(pinned_through_devices, ""),
     X(per_thread_of_two_devices, ""),
     X(other_device_apart, LATER),
@@ -649,6 +730,12 @@ static const struct {
     X(threads_copy, ""),
     X(pool_by_event, ""),
     X(legacy_handle, ""),
+    X(managed_read, "to managed memory at 0x"),
+    X(managed_changed, "that a launch of get reads, for which the host has not waited"),
+    X(managed_waited, ""),
+    X(managed_other_part, ""),
+    X(managed_flag, ""),
+    X(managed_copied, ""),
     X(managed_prefetch, ""),
     X(copy_past_end, "out of bounds: read by the host's copy of 4100 bytes"),
     X(rows_past_end, "out of bounds: write by the host's copy of 4160 bytes"),

@@ -71,6 +71,7 @@ static const expected memory_cases[] = {
 static const expected order_cases[] = {
     BUG("no_barrier", 1, 64, RACE, "@no_barrier.other", 0, -1, "at offset "),
     OK("barrier", 1, 64),
+    OK("system", 1, 32),
     BUG("write_after_read", 1, 64, RACE, "@write_after_read.other", 0, -1, "at offset "),
     OK("write_after_read", 1, 64),
     BUG("two_writers", 1, 64, RACE, "@two_writers", 0, 32, "at offset 0 of "),

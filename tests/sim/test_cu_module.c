@@ -1,6 +1,8 @@
 /* Modules, libraries, functions. */
 #include "cu_check.h"
 
+#define NEWER ".version 8.8\n.target sm_100\n.address_size 64\n.visible .entry k()"
+
 /* ---- modules ---- */
 
 static CUresult try_load(const char *image, char *log, size_t size)
@@ -30,8 +32,16 @@ static void test_images(void)
     FAILS(NO_BINARY_FOR_GPU, try_load("\x50\xed\x55\xba\1\0\x10\0\0\0\0\0\0\0\0\0", log, sizeof log));
     FAILS(INVALID_IMAGE, try_load("", log, sizeof log));
     FAILS(INVALID_IMAGE, try_load("hello", log, sizeof log));
-    FAILS(INVALID_PTX, try_load(".version 8.0\n.target sm_100\n.address_size 64\n", log, sizeof log));
+    OK(try_load(NEWER "{ ret; }\n", log, sizeof log));
+    FAILS(INVALID_PTX, try_load(NEWER "{\n.reg .b64 %r<3>;\nadd.f32x2 %r1, %r2, %r2;\nret; }\n", log, sizeof log));
+    CHECK(strstr(log, "line 6; error   : 'add.f32x2' needs .target sm_100 or higher; the device has sm_90"));
+    FAILS(INVALID_PTX, try_load(HEAD ".visible .entry k() { .reg .f32 %r<2>; redux.sync.min.f32 %r1, %r1, -1; }\n", log,
+                                sizeof log));
+    CHECK(strstr(log, "line 4; error   : 'redux.sync.min.f32' needs .target sm_100f; the device has sm_90"));
+    setenv("KILN_SIM_TARGET", "strict", 1);
+    FAILS(INVALID_PTX, try_load(NEWER "{ ret; }\n", log, sizeof log));
     CHECK(strstr(log, "sm_100") && strstr(log, "sm_90"));
+    unsetenv("KILN_SIM_TARGET");
     OK(try_load(".version 8.0\n.target sm_90a\n.address_size 64\n", log, sizeof log));
     FAILS(INVALID_PTX, try_load(".version 8.8\n.target sm_86a\n.address_size 64\n", log, sizeof log));
     CHECK(strstr(log, "sm_86a runs on that architecture alone"));

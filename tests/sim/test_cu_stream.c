@@ -102,5 +102,39 @@ static void test_stream_queries(void)
     close_device();
 }
 
-static const check_case cases[] = {{"streams and events", test_streams}, {"stream queries", test_stream_queries}};
+/* A stream waits for an event of another context, of the same device. */
+static void test_other_context(void)
+{
+    open_device();
+    CUcontext first, second;
+    CUstream stream, other;
+    CUevent event;
+    OK(call_cuCtxGetCurrent(&first));
+    OK(call_cuStreamCreate(&stream, 0));
+    OK(call_cuEventCreate(&event, 0));
+    OK(call_cuEventRecord(event, stream));
+    OK(call_cuCtxCreate(&second, NULL, 0, 0));
+    OK(call_cuStreamCreate(&other, 0));
+    OK(call_cuStreamWaitEvent(other, event, 0));
+    OK(call_cuStreamWaitEvent(NULL, event, 0));
+    OK(call_cuStreamBeginCapture(other, CU_STREAM_CAPTURE_MODE_RELAXED));
+    OK(call_cuStreamWaitEvent(other, event, CU_EVENT_WAIT_EXTERNAL));
+    CUgraph graph;
+    CUgraphExec exec;
+    OK(call_cuStreamEndCapture(other, &graph));
+    OK(call_cuGraphInstantiateWithFlags(&exec, graph, 0));
+    OK(call_cuGraphLaunch(exec, other));
+    OK(call_cuCtxSetCurrent(first));
+    OK(call_cuStreamWaitEvent(other, event, 0)); /* neither is of the current one */
+    FAILS(INVALID_HANDLE, call_cuEventRecord(event, other));
+    OK(call_cuCtxDestroy(second));
+    FAILS(INVALID_HANDLE, call_cuStreamWaitEvent(other, event, 0));
+    OK(call_cuEventDestroy(event));
+    FAILS(INVALID_HANDLE, call_cuStreamWaitEvent(stream, event, 0));
+    close_device();
+}
+
+static const check_case cases[] = {{"other context", test_other_context},
+                                   {"streams and events", test_streams},
+                                   {"stream queries", test_stream_queries}};
 CU_SUITE("sim cu stream", cases)

@@ -113,7 +113,9 @@ static void of_nvcc(void)
             sim_texts_free(&texts);
             kiln__text_free(&log);
         }
-        refused(&b, 70, SIM_IMAGE_NO_BINARY, "is for sm_121, later than the device's sm_70");
+        setenv("KILN_SIM_TARGET", "strict", 1);
+        refused(&b, 70, SIM_IMAGE_NO_BINARY, "is for sm_75, later than the device's sm_70");
+        unsetenv("KILN_SIM_TARGET");
         CU_ASSERT_EQUAL(sim_image_extent(b.data), b.length);
         kiln__free(NULL, data);
     }
@@ -135,7 +137,8 @@ static void choice(void)
         expect(&b, 89, "eighty, and a text that is long enough to be packed: eighty eighty eighty");
         expect(&b, 75, "seventy-five");
         expect(&b, 120, "hundred");
-        b.length += 100; /* what follows belongs to something else */
+        expect(&b, 70, "seventy-five"); /* the earliest of those that are later */
+        b.length += 100;                /* what follows belongs to something else */
         expect(&b, 90, "ninety");
         b.length = 0;
         f = fatbin_begin(&b);
@@ -304,7 +307,16 @@ static void objects(void)
     refused(&plain, 90, SIM_IMAGE_NO_BINARY, "'it' has no device code");
     static bytes later;
     object(&later, EM_X86_64, (part[]){{".nv_fatbin", &none}}, 1);
+    expect(&later, 90, "later");
+    /* One of its fat binaries has PTX for the device, another for later ones only: both are read for these, once. */
+    static bytes both;
+    object(&both, EM_X86_64, (part[]){{".nv_fatbin", &none}, {"__nv_relfatbin", &one}}, 2);
+    CU_ASSERT_EQUAL(take(both.data, both.length, 90, &texts, &log), SIM_IMAGE_OK);
+    CU_ASSERT_EQUAL(texts.count, 2);
+    sim_texts_free(&texts);
+    setenv("KILN_SIM_TARGET", "strict", 1);
     refused(&later, 90, SIM_IMAGE_NO_BINARY, "later than the device's sm_90");
+    unsetenv("KILN_SIM_TARGET");
     member(&archive, "cubin.o/", &cubin);
     member(&archive, "text/", &text);
     member(&archive, "later.o/", &later);
@@ -356,6 +368,18 @@ static void wrappers(void)
     CU_ASSERT_EQUAL(sim_image_load(&texts, &w, 90, &log), SIM_IMAGE_OK);
     CU_ASSERT(texts.count == 1 && strcmp(texts.items[0].data, "two") == 0);
     sim_texts_free(&texts);
+    /* So is PTX for a later architecture than that of the other parts, as libcudadevrt.a has it. */
+    a.length = b.length = 0;
+    f = fatbin_begin(&a);
+    entry(&a, f, 1, 120, PLAIN, "far");
+    f = fatbin_begin(&b);
+    entry(&b, f, 1, 100, PLAIN, "near");
+    CU_ASSERT_EQUAL(sim_image_load(&texts, &w, 90, &log), SIM_IMAGE_OK);
+    CU_ASSERT(texts.count == 1 && strcmp(texts.items[0].data, "near") == 0);
+    sim_texts_free(&texts);
+    a.length = 0;
+    f = fatbin_begin(&a);
+    entry(&a, f, 2, 80, PLAIN, "machine code");
     parts[1] = NULL;
     CU_ASSERT_EQUAL(sim_image_load(&texts, &w, 90, &log), SIM_IMAGE_NO_BINARY);
     sim_texts_free(&texts);

@@ -262,9 +262,46 @@ static void test_environment(void)
     close_device();
 }
 
-static const check_case cases[] = {{"pinned and registered", test_pinned},
-                                   {"managed", test_managed},
-                                   {"virtual memory", test_virtual},
-                                   {"pools", test_pools},
-                                   {"environment", test_environment}};
+/* Physical memory and ranges outlive the context in which they were made; only access needs one. */
+static void test_no_context(void)
+{
+    begin();
+    CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device}};
+    const CUmemAccessDesc access = {.location = prop.location, .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    CUmemGenericAllocationHandle made, before;
+    CUdeviceptr range = 0, other = 0;
+    unsigned value = 7;
+    OK(call_cuMemAddressReserve(&range, UNIT, 0, 0, 0));
+    OK(call_cuMemCreate(&before, UNIT, &prop, 0));
+    OK(call_cuMemMap(range, UNIT, 0, before, 0));
+    OK(call_cuMemSetAccess(range, UNIT, &access, 1));
+    OK(call_cuMemcpyHtoD(range + 4, &value, 4));
+    close_device();
+    FAILS(INVALID_CONTEXT, call_cuMemAddressReserve(&other, UNIT, 0, 0, 0)); /* addresses are a device's */
+    OK(call_cuMemCreate(&made, UNIT, &prop, 0));
+    OK(call_cuMemGetAllocationPropertiesFromHandle(&prop, made));
+    OK(call_cuMemRelease(made));
+    FAILS(INVALID_VALUE, call_cuMemRelease(made));
+
+    begin();
+    OK(call_cuMemAddressReserve(&other, UNIT, 0, 0, 0));
+    CHECK(other != range);                                         /* that is still taken */
+    FAILS(INVALID_VALUE, call_cuMemcpyDtoH(&value, range + 4, 4)); /* the new context has no access */
+    OK(call_cuMemSetAccess(range, UNIT, &access, 1));
+    value = 0;
+    OK(call_cuMemcpyDtoH(&value, range + 4, 4));
+    CHECK(value == 7);
+    close_device();
+
+    OK(call_cuMemUnmap(range, UNIT));
+    OK(call_cuMemRelease(before));
+    OK(call_cuMemAddressFree(range, UNIT));
+    FAILS(INVALID_VALUE, call_cuMemAddressFree(range, UNIT));
+    OK(call_cuMemAddressFree(other, UNIT));
+}
+
+static const check_case cases[] = {{"no context", test_no_context}, {"pinned and registered", test_pinned},
+                                   {"managed", test_managed},       {"virtual memory", test_virtual},
+                                   {"pools", test_pools},           {"environment", test_environment}};
 CU_SUITE("sim shared", cases)

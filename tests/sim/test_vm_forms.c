@@ -282,6 +282,23 @@ static u64 lop3(u64 a, u64 b, u64 c)
     return d;
 }
 static u64 lop3_or(u64 a, u64 b, u64 c) { return lop3(a, b, c) != 0 || (uint32_t)a == (uint32_t)b; }
+static u64 lop3_all(u64 a, u64 b, u64 c) { return (uint32_t)lop3(a, b, c) != 0 ? 3 : 1; }
+static u64 set_gt(u64 a, u64 b, u64 c)
+{
+    (void)c;
+    return (int32_t)(uint32_t)a > (int32_t)(uint32_t)b ? 0xffffffff : 0;
+}
+static u64 not_gt(u64 a, u64 b, u64 c) { return ~set_gt(a, b, c) & 0xffffffff; }
+static u64 either(u64 a, u64 b, u64 c)
+{
+    const u64 bits = set_gt(a, b, c) ? 1 : 2;
+    return bits | ((uint32_t)c == 0 ? 8 : 4);
+}
+static u64 block_votes(u64 a, u64 b, u64 c)
+{
+    (void)a, (void)b, (void)c;
+    return 1 | 4;
+}
 static u64 cnot_b16(u64 a, u64 b, u64 c)
 {
     (void)b, (void)c;
@@ -667,6 +684,25 @@ static const row rows[] = {
     {"setp.eq.u32 %p1, $a, $b; lop3.or.b32 _|%p0, $a, $b, $c, 0x2d, %p1; selp.b32 $d, 1, 0, %p0;", "4444", V(ints),
      lop3_or},
     {"setp.eq.u32 %p1, $a, $b; lop3.or.b32 $d|_, $a, $b, $c, 0x2d, %p1;", "4444", V(ints), lop3},
+    /* constants as predicates, as in C: 0 or not */
+    {"set.gt.and.u32.s32 $d, $a, $b, 1;", "4444", V(ints), set_gt},
+    {"set.gt.and.u32.s32 $d, $a, $b, 4294967296;", "4444", V(ints), set_gt},
+    {"set.gt.and.u32.s32 $d, $a, $b, !0;", "4444", V(ints), set_gt},
+    {"set.gt.or.u32.s32 $d, $a, $b, 0;", "4444", V(ints), set_gt},
+    {"set.gt.xor.u32.s32 $d, $a, $b, 2;", "4444", V(ints), not_gt},
+    {"setp.gt.and.s32 %p0|%p1, $a, $b, 1; selp.b32 %r8, 1, 0, %p0; selp.b32 %r9, 2, 0, %p1; or.b32 $d, %r8, %r9;\n"
+     "and.pred %p0, %p0, 0; setp.ne.or.b32 %p0, $c, 0, 0; selp.b32 %r8, 4, 8, %p0; or.b32 $d, $d, %r8;",
+     "4444", V(ints), either},
+    {"setp.gt.s32 %p0, $a, $b; and.pred %p1, !%p0, 1; not.pred %p1, !%p1; mov.pred %p1, !%p1; xor.pred %p1, !0, !%p1;\n"
+     "not.pred %p1, %p1; xor.pred %p1, %p1, !0; selp.b32 $d, 0, 0xffffffff, !%p1;",
+     "4444", V(ints), set_gt},
+    {"lop3.or.b32 _|%p0, $a, $b, $c, 0x2d, 1; selp.b32 %r8, 1, 0, %p0;\n"
+     "lop3.and.b32 _|%p0, $a, $b, $c, 0x2d, 1; selp.b32 %r9, 2, 0, %p0; or.b32 $d, %r8, %r9;",
+     "4444", V(ints), lop3_all},
+    {"bar.red.popc.u32 %r8, 0, 5; min.u32 $d, %r8, 1; bar.red.popc.u32 %r8, 0, 0; min.u32 %r8, %r8, 1;\n"
+     "mad.lo.u32 $d, %r8, 2, $d; bar.red.and.pred %p0, 0, 1; selp.b32 %r8, 4, 0, %p0; or.b32 $d, $d, %r8;\n"
+     "bar.red.or.pred %p0, 0, 0; selp.b32 %r8, 8, 0, %p0; or.b32 $d, $d, %r8;",
+     "4444", V(ints), block_votes},
     {"cnot.b16 $d, $a;", "2222", V(ints), cnot_b16},
     {"slct.b64.s32 $d, $a, $b, $c;", "8884", V(ints), slct_s32},
     {"div.s32 $d, $a, $b;", "4444", V(ints), div_s32},

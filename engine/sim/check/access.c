@@ -212,6 +212,14 @@ static vm_cell *global_cell(vm_look *k, vm_allocation *a, uint64_t offset)
     return *page + (offset % VM_SHADOW_PAGE >> shadow->shift);
 }
 
+/* Memory that the host shares. */
+static void note_page(const vm_look *k, vm_shadow *shadow, uint64_t offset)
+{
+    shadow->used[2 * (offset / VM_SHADOW_PAGE) + k->write] = k->now;
+    if (k->write && k->strong)
+        shadow->flagged = k->now;
+}
+
 static void see_global(vm_look *k, vm_allocation *a)
 {
     vm_shadow *shadow = a->shadow;
@@ -234,6 +242,8 @@ static void see_global(vm_look *k, vm_allocation *a)
             vm_shadow_write(shadow, offset, k->a->bytes);
         if (VM_UNLIKELY(shadow->pitch && k->write))
             vm_check_padding(k, shadow, offset, p->lane[n], p->who[n]);
+        if (VM_UNLIKELY(shadow->used))
+            note_page(k, shadow, offset);
         vm_cell *c = global_cell(k, a, offset);
         unsigned cells = k->a->bytes >> shadow->shift;
         for (unsigned j = 0; c && j < (cells ? cells : 1); j++) {
@@ -251,6 +261,7 @@ static void see_shared(vm_look *k)
     const vm_check_block *b = k->home->check;
     const vm_pattern *p = k->p;
     uint64_t base = k->a->address[__builtin_ctz(k->a->lanes)];
+    const uint64_t system = k->w->runner->run->shared_system, own = system ? system : UINT64_MAX;
     unsigned cells = k->a->bytes >> b->shift;
     bool reads = k->a->kind & VM_READS;
     cells = cells ? cells : 1;
@@ -262,7 +273,7 @@ static void see_shared(vm_look *k)
             unsigned missing = 0;
             for (unsigned j = 0; j < cells; j++)
                 missing += c[j].w.stamp <= b->base;
-            if (VM_UNLIKELY(missing))
+            if (VM_UNLIKELY(missing) && (at << b->shift) < own) /* the system's begins as zeros */
                 vm_check_unwritten(k, p->lane[n], p->who[n], missing != cells);
         }
         for (unsigned j = 0; j < cells; j++)

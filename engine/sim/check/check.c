@@ -30,6 +30,8 @@ void vm_check_free(vm_check *check)
     kiln__arena_free(&check->arena);
     kiln__free(check->mem, check->found);
     kiln__free(check->mem, check->flights);
+    kiln__free(check->mem, check->launches);
+    kiln__free(check->mem, (void *)check->kernels);
     for (size_t k = 0; k < VM_PATTERNS; k++)
         kiln__free(check->mem, check->patterns[k]);
     kiln__free(check->mem, check);
@@ -202,8 +204,10 @@ bool vm_check_begin(vm_run_state *run)
     if (check->time > UINT32_MAX / 2) { /* everything before this launch is ordered before it: forget it */
         vm_check_attach(run->device, check);
         check->time = 1;
+        check->launch_count = 0;
     }
     check->launch = check->time;
+    vm_check_launched(check, run);
     vm_check_known(check);
     check->launch_flight = check->flight;
     check->told = false;

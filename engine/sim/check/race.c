@@ -38,7 +38,9 @@ static void report_race(vm_look *k, const vm_mark *s, bool other_writes, uint32_
     const bool earlier = !k->shared && !(s->who & VM_PENDING) && s->stamp <= k->check->launch;
     const vm_flight *pending = s->who & VM_PENDING ? vm_flight_at(k->check, s->insn) : NULL;
     bool note = k->write && other_writes && !pending && writes_same(k, lane);
-    const uint32_t other = pending ? pending->insn : earlier ? VM_NO_INSN : s->insn; /* of this module */
+    const vm_launched *launch = earlier ? vm_check_launch_at(k->check, s->stamp) : NULL;
+    const bool here = !earlier || (launch && launch->module == k->w->runner->run->launch->module->check->serial);
+    const uint32_t other = pending ? pending->insn : here ? s->insn : VM_NO_INSN; /* of this module */
     kiln_check_finding *f = vm_check_start(k, KILN_CHECK_RACE, note, other, lane, 1u << lane);
     if (!f)
         return;
@@ -46,11 +48,14 @@ static void report_race(vm_look *k, const vm_mark *s, bool other_writes, uint32_
     f->bytes = k->a->bytes;
     if (earlier) {
         f->allocation = vm_check_describe(k, lane);
+        if (here)
+            f->other.what = other_writes ? "write by an earlier launch" : "read by an earlier launch";
         f->message = vm_check_print(k->check,
                                     "%s at global address 0x%" PRIx64
-                                    " and %s by an earlier launch, in streams that do "
+                                    " and %s by an earlier launch%s%s, in streams that do "
                                     "not wait for each other, are not ordered, %s",
-                                    f->at.what, f->address, other_writes ? "a write" : "a read", f->allocation);
+                                    f->at.what, f->address, other_writes ? "a write" : "a read", launch ? " of " : "",
+                                    launch ? launch->kernel : "", f->allocation);
         return;
     }
     f->other.what = pending        ? "asynchronous copy"

@@ -25,6 +25,9 @@ vm_shadow *vm_shadow_new(vm_check *check, uint64_t bytes, bool written)
 
 void vm_shadow_renew(vm_check *check, vm_shadow *shadow, uint64_t bytes)
 {
+    if (shadow->used)
+        memset(shadow->used, 0, 2 * page_count(bytes) * sizeof *shadow->used);
+    shadow->flagged = 0;
     for (size_t k = 0; shadow->pages && k < page_count(bytes); k++) {
         check->cell_bytes -= shadow->pages[k] ? (VM_SHADOW_PAGE >> shadow->shift) * sizeof(vm_cell) : 0;
         kiln__free(check->mem, shadow->pages[k]);
@@ -36,6 +39,7 @@ void vm_shadow_free(vm_check *check, vm_shadow *shadow, uint64_t bytes)
 {
     vm_shadow_renew(check, shadow, bytes);
     kiln__free(check->mem, shadow->pages);
+    kiln__free(check->mem, shadow->used);
     kiln__free(check->mem, shadow->written);
     kiln__free(check->mem, shadow);
 }
@@ -89,6 +93,15 @@ void vm_check_forget(vm_device *device, uint64_t address, uint64_t bytes)
         return;
     if (shadow)
         unwrite(shadow, offset, bytes);
+}
+
+void vm_check_track(vm_device *device, uint64_t address)
+{
+    uint64_t offset, bytes = 1;
+    vm_shadow *shadow = device->check ? shadow_at(device, address, &offset, &bytes) : NULL;
+    if (shadow && !shadow->used) /* without memory it is not tracked */
+        shadow->used = kiln__calloc(device->check->mem, 2 * page_count(vm_allocation_of(device, address)->bytes),
+                                    sizeof *shadow->used);
 }
 
 void vm_check_rows(vm_device *device, uint64_t address, uint64_t row, uint64_t pitch)

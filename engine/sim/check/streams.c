@@ -2,6 +2,7 @@
  * launches is found as any other, by the second one's accesses; one of a launch and a copy by the cells of the copy's
  * memory. */
 #include <inttypes.h>
+#include <string.h>
 
 #include "vm_checks_internal.h"
 
@@ -25,6 +26,42 @@ bool vm_check_is_concurrent(const vm_check *check, uint32_t stamp)
         if (stamp > check->concurrent[i].after && stamp <= check->concurrent[i].until)
             return true;
     return false;
+}
+
+static const char *keep_name(vm_check *check, const char *name)
+{
+    for (size_t k = 0; k < check->kernel_count; k++)
+        if (strcmp(check->kernels[k], name) == 0)
+            return check->kernels[k];
+    const char *kept = kiln__arena_strdup(&check->arena, name);
+    if (!kept || !kiln__grow(check->mem, (void *)&check->kernels, &check->kernel_room, check->kernel_count + 1,
+                             sizeof *check->kernels))
+        return NULL;
+    return check->kernels[check->kernel_count++] = kept;
+}
+
+void vm_check_launched(vm_check *check, const vm_run_state *run)
+{
+    vm_check_code *code = run->launch->module->check;
+    const char *name = keep_name(check, run->kernel->ptx->name);
+    if (!code->serial)
+        code->serial = ++check->modules;
+    if (check->launch_count == VM_LAUNCHES_MOST) { /* the older half is forgotten */
+        check->launch_count /= 2;
+        memmove(check->launches, check->launches + check->launch_count, check->launch_count * sizeof *check->launches);
+    }
+    if (name &&
+        kiln__grow(check->mem, &check->launches, &check->launch_room, check->launch_count + 1, sizeof *check->launches))
+        check->launches[check->launch_count++] =
+            (vm_launched){.after = check->launch, .module = code->serial, .kernel = name};
+}
+
+const vm_launched *vm_check_launch_at(const vm_check *check, uint32_t stamp)
+{
+    for (size_t k = check->launch_count; k-- > 0;)
+        if (check->launches[k].after < stamp)
+            return &check->launches[k];
+    return NULL;
 }
 
 static bool is_within(const vm_mark *mark, vm_period span)
@@ -52,9 +89,10 @@ static void describe(vm_check *check, vm_device *device, kiln_check_finding *f, 
 }
 
 static void report(vm_device *device, const char *what, const vm_allocation *a, uint64_t offset, bool write,
-                   bool kernel_writes)
+                   bool kernel_writes, const vm_mark *mark)
 {
     vm_check *check = device->check;
+    const vm_launched *launch = vm_check_launch_at(check, mark->stamp);
     kiln_check_finding *f = vm_check_host(check, KILN_CHECK_RACE, false, a->base + (write ? 1 : 0));
     if (!f)
         return;
@@ -62,9 +100,10 @@ static void report(vm_device *device, const char *what, const vm_allocation *a, 
     f->at.what = vm_check_print(check, "%s by %s", write ? "write" : "read", what);
     f->message = vm_check_print(check,
                                 "%s at global address 0x%" PRIx64
-                                " and %s by a launch, in streams that do not wait for "
+                                " and %s by a launch%s%s, in streams that do not wait for "
                                 "each other, are not ordered, %s",
-                                f->at.what, f->address, kernel_writes ? "a write" : "a read", f->allocation);
+                                f->at.what, f->address, kernel_writes ? "a write" : "a read", launch ? " of " : "",
+                                launch ? launch->kernel : "", f->allocation);
 }
 
 void vm_check_host_race(vm_device *device, const char *what, uint64_t address, uint64_t bytes, bool write,
@@ -86,7 +125,7 @@ void vm_check_host_race(vm_device *device, const char *what, uint64_t address, u
         const vm_mark *mark = conflict(cell, write, span);
         if (!mark)
             continue;
-        report(device, what, a, at < first ? first : at, write, mark == &cell->w);
+        report(device, what, a, at < first ? first : at, write, mark == &cell->w, mark);
         return; /* one finding for each */
     }
 }
@@ -119,4 +158,65 @@ void vm_check_pinned_race(vm_device *device, uint64_t address, uint64_t bytes, b
                                 "%s%s to pinned memory of an asynchronous copy %s it (%" PRIu64 " bytes at 0x%" PRIx64
                                 ") for which the host has not waited",
                                 f->at.what, where, written ? "to" : "from", bytes, address);
+}
+
+/* ---- managed memory, which the host touches itself ---- */
+
+bool vm_check_has_launched(const vm_check *check, vm_period span)
+{
+    return check->launch_count > 0 && check->launches[check->launch_count - 1].after >= span.after;
+}
+
+static bool is_in(uint32_t stamp, vm_period span) { return stamp > span.after && stamp <= span.until; }
+
+bool vm_check_used(vm_device *device, uint64_t from, vm_period span, vm_used *used)
+{
+    const vm_allocation *a = device->check ? vm_allocation_of(device, from) : NULL;
+    const vm_shadow *shadow = a ? a->shadow : NULL;
+    if (!shadow || !shadow->used)
+        return false;
+    const uint64_t count = (a->bytes + VM_SHADOW_PAGE - 1) / VM_SHADOW_PAGE;
+    uint64_t page = (from - a->base + VM_SHADOW_PAGE - 1) / VM_SHADOW_PAGE, first;
+    while (page < count && !is_in(shadow->used[2 * page], span) && !is_in(shadow->used[2 * page + 1], span))
+        page++;
+    if (page == count)
+        return false;
+    used->written = is_in(shadow->used[2 * page + 1], span);
+    for (first = page; page < count && is_in(shadow->used[2 * page + 1], span) == used->written; page++)
+        if (!used->written && !is_in(shadow->used[2 * page], span))
+            break;
+    const uint64_t end = page * VM_SHADOW_PAGE;
+    used->address = a->base + first * VM_SHADOW_PAGE;
+    used->bytes = (end < a->bytes ? end : a->bytes) - first * VM_SHADOW_PAGE;
+    return true;
+}
+
+bool vm_check_flagged(vm_device *device, uint64_t address, vm_period span)
+{
+    const vm_allocation *a = device->check ? vm_allocation_of(device, address) : NULL;
+    return a && a->shadow && is_in(a->shadow->flagged, span);
+}
+
+void vm_check_managed_race(vm_device *device, uint64_t address, bool written, vm_period span, const char *where)
+{
+    vm_check *check = device->check;
+    const vm_allocation *a = check ? vm_allocation_of(device, address) : NULL;
+    const vm_shadow *shadow = a ? a->shadow : NULL;
+    const vm_cell *page = shadow && address - a->base < a->bytes ? shadow->pages[(address - a->base) / VM_SHADOW_PAGE]
+                                                                 : NULL;
+    /* Of pages that are written both reads and writes end in a signal, and which it was is not known. */
+    const vm_mark *mark = page
+                              ? conflict(page + ((address - a->base) % VM_SHADOW_PAGE >> shadow->shift), !written, span)
+                              : NULL;
+    kiln_check_finding *f = mark ? vm_check_host(check, KILN_CHECK_RACE, false, a->base + 4) : NULL;
+    if (!f)
+        return;
+    const vm_launched *launch = vm_check_launch_at(check, mark->stamp);
+    describe(check, device, f, address);
+    f->at.what = written ? "access by the host" : "write by the host";
+    f->message = vm_check_print(check,
+                                "%s%s to managed memory at 0x%" PRIx64 " that a launch%s%s %s, for which the host has "
+                                "not waited, %s",
+                                f->at.what, where, address, launch ? " of " : "", launch ? launch->kernel : "",
+                                written ? "writes" : "reads", f->allocation);
 }

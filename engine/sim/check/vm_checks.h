@@ -40,6 +40,21 @@ void vm_check_host_launch(vm_device *device, const char *kernel, const char *why
 /* A copy or a fill by the host touches memory, and nothing orders it and what kernels did in that span. */
 void vm_check_host_race(vm_device *device, const char *what, uint64_t address, uint64_t bytes, bool write,
                         vm_period span);
+/* Memory that host and device share: kernels' accesses are noted by page from now on. */
+void vm_check_track(vm_device *device, uint64_t address);
+bool vm_check_has_launched(const vm_check *check, vm_period span);
+/* Such memory's next pages from `from` on that kernels have touched in that span, one after another and in one way: true
+ * and where. `written`: some kernel writes them. */
+typedef struct vm_used {
+    uint64_t address, bytes;
+    bool written;
+} vm_used;
+bool vm_check_used(vm_device *device, uint64_t from, vm_period span, vm_used *used);
+/* Kernels have told something to others by it in that span, perhaps to the host. */
+bool vm_check_flagged(vm_device *device, uint64_t address, vm_period span);
+/* The host has touched memory of kernels for which it has not waited; `written`: by them. Nothing, if they have not touched
+ * that very place. */
+void vm_check_managed_race(vm_device *device, uint64_t address, bool written, vm_period span, const char *where);
 /* Nor two of the host's doings, of which one writes. */
 void vm_check_copies_race(vm_device *device, const char *one, const char *other, uint64_t address);
 /* The host has touched pinned memory of a copy for which it has not waited; `written`: by the copy. */
@@ -80,6 +95,8 @@ typedef struct vm_shadow {
     uint64_t *written;              /* one bit per byte; NULL: all */
     uint64_t unwritten;             /* bytes */
     vm_cell **pages;                /* each of VM_SHADOW_PAGE bytes of memory; NULL until touched */
+    uint32_t *used;                 /* vm_check_track(): of each page the times of the last read and write; NULL: not */
+    uint32_t flagged;               /* the time of the last atomic, volatile or ordered write, if it is tracked */
     uint64_t row, pitch;            /* of cuMemAllocPitch: bytes of a row that are not padding; 0: no rows */
     unsigned shift;                 /* a cell covers 1 << shift bytes */
     bool by_kernel;                 /* malloc in device code */
@@ -101,6 +118,7 @@ typedef struct vm_check_code {
     bool async;                   /* it has asynchronous operations or mbarriers */
     /* Registers that products use, and their copies: by function and register, numbered from 1. NULL: it has none. */
     uint32_t **numbers, reg_count;
+    uint32_t serial; /* of the modules that the check has seen, from 1; 0: not yet */
 } vm_check_code;
 enum vm_check_see {
     VM_SEE_NOTHING,

@@ -24,6 +24,12 @@ typedef struct vm_found {
     uint32_t insn, other;
 } vm_found;
 #define VM_FOUND_MOST 256u
+#define VM_LAUNCHES_MOST 4096u
+typedef struct vm_launched {
+    uint32_t after;     /* its accesses are later, and those of the one before it are not */
+    uint32_t module;    /* vm_check_code.serial */
+    const char *kernel; /* in the arena */
+} vm_launched;
 #define VM_FLIGHTS 16384u
 
 struct vm_check {
@@ -37,6 +43,11 @@ struct vm_check {
     vm_found *found;
     size_t found_count;
     uint64_t dropped;
+    vm_launched *launches; /* the last ones, earliest first */
+    size_t launch_count, launch_room;
+    const char **kernels; /* their names, each once */
+    size_t kernel_count, kernel_room;
+    uint32_t modules;                  /* the last serial */
     vm_pattern *patterns[VM_PATTERNS]; /* made when one is needed */
     vm_pattern spare;                  /* where there is no memory for one */
     size_t cell_bytes;
@@ -71,6 +82,10 @@ kiln_check_finding *vm_check_host(vm_check *check, kiln_check_kind kind, bool no
 void vm_check_label(vm_check *check, vm_device *device, kiln_check_finding *f);
 
 /* ---- streams.c ---- */
+/* Keeps the name of a launch that begins. */
+void vm_check_launched(vm_check *check, const vm_run_state *run);
+/* The launch that made an access at that time; NULL: it is too long ago, or there was no memory to keep it. */
+const vm_launched *vm_check_launch_at(const vm_check *check, uint32_t stamp);
 /* Sets `known` of a launch that begins. */
 void vm_check_known(vm_check *check);
 /* An access of an earlier launch that is not ordered before this one. */

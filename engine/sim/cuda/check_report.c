@@ -170,7 +170,7 @@ static void headline(const kiln_check_finding *f, char *text, size_t size)
 static void put_place(const kiln_check_finding *f, const kiln_check_side *side)
 {
     fputs(" at ", report.to);
-    put_text(f->kernel[0] ? f->kernel : "host");
+    put_text(side == &f->other && !side->has_block ? "another launch" : f->kernel[0] ? f->kernel : "host");
     if (side->file[0]) {
         fputs(" in ", report.to);
         put_text(side->file);

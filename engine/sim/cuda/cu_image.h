@@ -19,6 +19,7 @@ typedef struct sim_texts {
     sim_text *items;
     size_t count, capacity;
     uint64_t unpacked; /* uncompressed bytes so far; limit: SIM_UNPACKED_MOST */
+    int later;         /* the earliest architecture after the device's for which there was PTX; 0: none */
     bool linked;       /* they belong together: from cuLinkComplete, or parts of a program */
 } sim_texts;
 
@@ -29,8 +30,11 @@ typedef enum sim_image_result {
     SIM_IMAGE_MEMORY
 } sim_image_result;
 
-/* Adds the PTX of `bytes` that suits compute capability `cc` (90: 9.0) best: one text of each fat binary. `log` gets
- * errors, and what was skipped. Messages call the image `name`. */
+/* Whether PTX for a later architecture than the device's is refused as a whole, as on a GPU ($KILN_SIM_TARGET). */
+bool sim_strict_target(void);
+/* Adds the PTX of `bytes` that suits compute capability `cc` (90: 9.0) best: one text of each fat binary. Where there is
+ * none but for later architectures, it is that of the earliest one. `log` gets errors, and what was skipped. Messages
+ * call the image `name`. */
 sim_image_result sim_image_read(sim_texts *texts, const void *bytes, size_t length, const char *name, int cc,
                                 kiln__text *log);
 /* The size of an image that is passed without its length, from its own header, which must be trusted here (as the

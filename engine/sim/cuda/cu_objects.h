@@ -124,6 +124,8 @@ typedef struct sim_object {
     /* Called when the object is freed: frees what it holds besides itself; NULL: nothing. Other objects may be freed
      * already. */
     void (*drop)(struct sim_object *object);
+    /* Not NULL: the object belongs to the process. It is called when its context ends, and leaves that. */
+    void (*leave)(struct sim_object *object);
 } sim_object;
 
 /* A pool of stream-ordered allocations. It keeps no freed memory. */
@@ -256,6 +258,8 @@ sim_context *sim_context_on(unsigned ordinal); /* the device's primary one, or e
  * has it. With one device: `context`. Under the state lock. */
 sim_context *sim_home(sim_context *context, uint64_t address);
 sim_context *sim_follow(sim_context *context, const void *handle, sim_kind kind);
+/* The context of the object, on whichever device; `context` itself where there is none. Under the state lock. */
+sim_context *sim_owner(sim_context *context, const void *handle, sim_kind kind);
 /* CUstream and similar types are pointers to incomplete types: a handle's number is stored in the pointer. */
 #define SIM_HANDLE(type, object_) ((type)(uintptr_t)(object_)->object.handle)
 /* True for the default streams and for a live one. */
@@ -281,6 +285,10 @@ static inline CUresult sim_ended(CUresult result) { return sim_end(result), resu
 /* The same for a call that gives the device work; its duration is added to the context's clock. */
 CUresult sim_begin_work(sim_context **context);
 CUresult sim_begin_any(sim_context **context); /* the same, also if a fault has ended the context */
+/* The same without a usable current context too, for what belongs to the process: then it is sim_homeless(). */
+CUresult sim_begin_process(sim_context **context);
+/* Holds what belongs to the process and has outlived its context; it has no device, and the ordinal of none. */
+sim_context *sim_homeless(void);
 CUresult sim_end_work(sim_context *context, CUresult result);
 #if defined __clang_analyzer__ || defined KILN_ANALYZER
 static inline CUresult sim_ended_work(sim_context *context, CUresult result)
@@ -367,7 +375,8 @@ void sim_user_retain(struct sim_user *user, unsigned count);
 /* The value of a variable of the environment, 0 if it is not set; false, with a line on stderr, if it is not a
  * number. */
 bool sim_environment(const char *name, uint64_t *value);
-bool sim_right_isa(void); /* $KILN_SIM_ISA; false, with a line on stderr: it is no instruction set */
+/* $KILN_SIM_ISA and $KILN_SIM_TARGET; false, with a line on stderr: not one of their words. */
+bool sim_right_words(void);
 /* Addresses from VM_GLOBAL_BASE to here Linux gives to no process: one of them in no allocation is a wrong device
  * address. */
 #define SIM_DEVICE_ONLY_END 0x400000000000ull

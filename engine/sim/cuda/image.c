@@ -4,6 +4,7 @@
  * entries, each with a header of 64 bytes or more and data padded to 8. */
 #include <elf.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <libelf.h>
 #include <gelf.h>
 #include <lz4.h>
@@ -28,6 +29,12 @@ enum {
     ENTRY_UNPACKED = 56
 };
 #define TEXT_MOST ((uint64_t)1 << 28) /* most bytes of one text, uncompressed */
+
+bool sim_strict_target(void)
+{
+    const char *text = getenv("KILN_SIM_TARGET");
+    return text && strcmp(text, "strict") == 0;
+}
 
 static uint64_t get(const unsigned char *p, unsigned bytes)
 {
@@ -257,13 +264,15 @@ static sim_image_result read_fatbin(sim_texts *texts, const unsigned char *p, si
         bool ptx = get(entry + ENTRY_KIND, 2) == KIND_PTX;
         if (ptx && arch <= (uint64_t)cc && arch >= best_arch)
             best = entry, best_arch = arch;
-        if (ptx && arch > (uint64_t)cc)
+        if (ptx && arch > (uint64_t)cc && (!later || arch < later))
             later = arch;
         entries++;
         at += header + get(entry + ENTRY_SIZE, 8);
     }
     if (best)
         return read_entry(texts, best, name, lazy, log);
+    if (later && later <= INT_MAX && (!texts->later || (int)later < texts->later))
+        texts->later = (int)later;
     if (later)
         kiln__text_printf(log, "the PTX in '%s' is for sm_%" PRIu64 ", later than the device's sm_%d\n", name, later,
                           cc);
@@ -385,8 +394,8 @@ static sim_image_result read_elf(sim_texts *texts, const unsigned char *p, size_
 
 /* ---- any image ---- */
 
-sim_image_result sim_image_read(sim_texts *texts, const void *bytes, size_t length, const char *name, int cc,
-                                kiln__text *log)
+static sim_image_result read_any(sim_texts *texts, const void *bytes, size_t length, const char *name, int cc,
+                                 kiln__text *log)
 {
     static const char archive[] = "!<arch>\n";
     const unsigned char *p = bytes;
@@ -399,6 +408,28 @@ sim_image_result sim_image_read(sim_texts *texts, const void *bytes, size_t leng
                               (length >= sizeof archive - 1 && memcmp(p, archive, sizeof archive - 1) == 0)))
         return read_elf(texts, p, length, name, cc, log);
     return read_text(texts, p, length, name, false);
+}
+
+/* PTX for a later architecture may need nothing that the device has not; what it does need is found when it is parsed.
+ * True: the image is to be read again for that architecture; what it added is gone. */
+static bool takes_later(sim_texts *texts, const sim_texts *before, sim_image_result result)
+{
+    if (result != SIM_IMAGE_NO_BINARY || !texts->later || sim_strict_target())
+        return false;
+    sim_texts_cut(texts, before->count);
+    texts->unpacked = before->unpacked;
+    return true;
+}
+
+sim_image_result sim_image_read(sim_texts *texts, const void *bytes, size_t length, const char *name, int cc,
+                                kiln__text *log)
+{
+    texts->later = 0;
+    const sim_texts before = *texts;
+    sim_image_result result = read_any(texts, bytes, length, name, cc, log);
+    if (takes_later(texts, &before, result))
+        result = read_any(texts, bytes, length, name, texts->later, log);
+    return result;
 }
 
 size_t sim_image_extent(const void *image)
@@ -416,7 +447,8 @@ size_t sim_image_extent(const void *image)
     return strlen(text);
 }
 
-sim_image_result sim_image_load(sim_texts *texts, const void *image, int cc, kiln__text *log)
+/* All parts of a program, or one image. */
+static sim_image_result load_any(sim_texts *texts, const void *image, int cc, kiln__text *log)
 {
     /* As nvcc writes it; with version 2 the array has the parts of a program that are not linked yet. */
     typedef struct wrapper {
@@ -429,7 +461,7 @@ sim_image_result sim_image_load(sim_texts *texts, const void *image, int cc, kil
     if (strncmp(image, ELFMAG, SELFMAG) == 0) /* its length is not known */
         return refuse_cubin("image", log);
     if (strncmp(image, (const char *)magic, sizeof magic) != 0)
-        return sim_image_read(texts, image, sim_image_extent(image), "image", cc, log);
+        return read_any(texts, image, sim_image_extent(image), "image", cc, log);
     wrapper w;
     memcpy(&w, image, sizeof w);
     if (w.version == PARTS_APART && w.parts && w.parts[0]) {
@@ -439,7 +471,7 @@ sim_image_result sim_image_load(sim_texts *texts, const void *image, int cc, kil
         for (size_t k = 0; w.parts[k] && (result == SIM_IMAGE_OK || result == SIM_IMAGE_NO_BINARY); k++) {
             char name[32];
             snprintf(name, sizeof name, "part %zu", k + 1);
-            result = sim_image_read(texts, w.parts[k], sim_image_extent(w.parts[k]), name, cc, log);
+            result = read_any(texts, w.parts[k], sim_image_extent(w.parts[k]), name, cc, log);
         }
         return result == SIM_IMAGE_NO_BINARY && texts->count > 0 ? SIM_IMAGE_OK : result;
     }
@@ -447,5 +479,15 @@ sim_image_result sim_image_load(sim_texts *texts, const void *image, int cc, kil
         kiln__text_puts(log, "error   : the wrapper of the fat binary is empty\n");
         return SIM_IMAGE_INVALID;
     }
-    return sim_image_read(texts, w.data, sim_image_extent(w.data), "image", cc, log);
+    return read_any(texts, w.data, sim_image_extent(w.data), "image", cc, log);
+}
+
+sim_image_result sim_image_load(sim_texts *texts, const void *image, int cc, kiln__text *log)
+{
+    texts->later = 0;
+    const sim_texts before = *texts;
+    sim_image_result result = load_any(texts, image, cc, log);
+    if (takes_later(texts, &before, result))
+        result = load_any(texts, image, texts->later, log);
+    return result;
 }

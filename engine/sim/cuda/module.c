@@ -103,10 +103,10 @@ CUresult sim_ptx_parse(const char *text, size_t length, ptx_module **ptx, kiln__
                           major, PTX_MAJOR);
         return CUDA_ERROR_UNSUPPORTED_PTX_VERSION;
     }
-    CUresult result = sim_ptx_result(ptx_parse(sim_memory(), text, length, ptx, log));
+    int cc = sim_device_cc();
+    CUresult result = sim_ptx_result(ptx_parse_for(cc, sim_memory(), text, length, ptx, log));
     if (result != CUDA_SUCCESS)
         return result;
-    int cc = sim_device_cc();
     bool other = (*ptx)->target_kind == 'a' ? (*ptx)->target != cc
                                             : (*ptx)->target_kind == 'f' && (*ptx)->target / 10 != cc / 10;
     if (other && (*ptx)->target <= cc) {
@@ -116,7 +116,7 @@ CUresult sim_ptx_parse(const char *text, size_t length, ptx_module **ptx, kiln__
                           (*ptx)->target, (*ptx)->target_kind, cc);
         result = CUDA_ERROR_INVALID_PTX;
     }
-    if ((*ptx)->target > cc) {
+    if ((*ptx)->target > cc && sim_strict_target()) {
         kiln__text_printf(log,
                           "ptxas application ptx input; fatal   : the .target sm_%d is newer than the device's "
                           "sm_%d\n",

@@ -22,17 +22,23 @@ bool sim_environment(const char *name, uint64_t *value)
     return false;
 }
 
-/* The interpreter ignores an unknown value (vm_table), so a misspelt one must be reported here. */
-bool sim_right_isa(void)
+/* What reads these variables ignores an unknown value, so a misspelt one must be reported here. */
+static bool is_one_of(const char *variable, const char *const *known, size_t count, const char *all)
 {
-    static const char *const known[] = {"base", "avx2", "avx512"};
-    const char *text = getenv("KILN_SIM_ISA");
-    for (size_t i = 0; text && *text && i < KILN__COUNT(known); i++)
-        if (strcmp(text, known[i]) == 0)
-            return true;
-    if (text && *text)
-        fprintf(stderr, "kiln: KILN_SIM_ISA=%s must be base, avx2 or avx512\n", text);
-    return !text || !*text;
+    const char *text = getenv(variable);
+    bool right = !text || !*text;
+    for (size_t i = 0; !right && i < count; i++)
+        right = strcmp(text, known[i]) == 0;
+    if (!right)
+        fprintf(stderr, "kiln: %s=%s must be %s\n", variable, text, all);
+    return right;
+}
+
+bool sim_right_words(void)
+{
+    static const char *const sets[] = {"base", "avx2", "avx512"}, *const targets[] = {"strict"};
+    return is_one_of("KILN_SIM_ISA", sets, KILN__COUNT(sets), "base, avx2 or avx512") &&
+           is_one_of("KILN_SIM_TARGET", targets, KILN__COUNT(targets), "strict");
 }
 
 /* ---- destructors of user objects ---- */

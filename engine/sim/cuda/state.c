@@ -1,4 +1,6 @@
-/* state.c - the process's simulated device: initialisation, contexts, handles, locks. */
+/* state.c - the process's simulated device: initialisation, contexts, handles, locks.
+ *
+ * Long: the state of the process is one static object here, and what changes it is beside it. */
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
@@ -35,8 +37,9 @@ static struct {
     unsigned places[SIM_DEVICES_MOST]; /* of the devices on the machine */
     sim_context primary[SIM_DEVICES_MOST];
     unsigned primary_flags[SIM_DEVICES_MOST];
-    vm_group group;      /* if there are several devices */
-    sim_context *made;   /* by cuCtxCreate */
+    vm_group group;    /* if there are several devices */
+    sim_context *made; /* by cuCtxCreate */
+    sim_context homeless;
     uint64_t serial;     /* of contexts */
     uint64_t work_start; /* under `work` */
     unsigned outside;    /* threads that are in a host function */
@@ -45,6 +48,7 @@ static struct {
          .state = PTHREAD_MUTEX_INITIALIZER,
          .free_slot = NO_SLOT,
          .group = {.lock = PTHREAD_RWLOCK_INITIALIZER},
+         .homeless = {.ordinal = SIM_DEVICES_MOST},
          .idle = PTHREAD_COND_INITIALIZER};
 
 static atomic_ullong total_ns, total_instructions;
@@ -104,6 +108,26 @@ static bool slot_take(uint32_t *index)
     return true;
 }
 
+static void link_object(sim_context *context, sim_object *object)
+{
+    object->context = context;
+    object->previous = NULL;
+    object->next = context->objects;
+    if (object->next)
+        object->next->previous = object;
+    context->objects = object;
+}
+
+static void unlink_object(sim_context *context, sim_object *object)
+{
+    if (object->previous)
+        object->previous->next = object->next;
+    else
+        context->objects = object->next;
+    if (object->next)
+        object->next->previous = object->previous;
+}
+
 void *sim_object_new(sim_context *context, sim_kind kind, size_t size)
 {
     uint32_t index;
@@ -115,12 +139,8 @@ void *sim_object_new(sim_context *context, sim_kind kind, size_t size)
     if (++sim.generation == 0)
         sim.generation = 1;
     object->kind = kind;
-    object->context = context;
     object->handle = handle_of(index, sim.generation, kind);
-    object->next = context->objects;
-    if (object->next)
-        object->next->previous = object;
-    context->objects = object;
+    link_object(context, object);
     sim.slots[index] = (slot){.object = object, .generation = sim.generation};
     return object;
 }
@@ -134,12 +154,7 @@ void sim_object_free(sim_context *context, void *pointer)
     sim.slots[index].object = NULL;
     sim.slots[index].next_free = sim.free_slot;
     sim.free_slot = index;
-    if (object->previous)
-        object->previous->next = object->next;
-    else
-        context->objects = object->next;
-    if (object->next)
-        object->next->previous = object->previous;
+    unlink_object(context, object);
     kiln__free(sim.mem, object);
 }
 
@@ -222,14 +237,18 @@ sim_context *sim_home(sim_context *context, uint64_t address)
     return context;
 }
 
-sim_context *sim_follow(sim_context *context, const void *handle, sim_kind kind)
+sim_context *sim_owner(sim_context *context, const void *handle, sim_kind kind)
 {
     const uint64_t number = (uintptr_t)handle;
     const uint32_t index = (uint32_t)(number >> 8) & ((1u << SLOT_BITS) - 1);
     const sim_object *object = index < sim.slot_count ? sim.slots[index].object : NULL;
-    return object && object->handle == number && object->kind == kind && object->context->ordinal != context->ordinal
-               ? object->context
-               : context;
+    return object && object->handle == number && object->kind == kind ? object->context : context;
+}
+
+sim_context *sim_follow(sim_context *context, const void *handle, sim_kind kind)
+{
+    sim_context *owner = sim_owner(context, handle, kind);
+    return owner->ordinal != context->ordinal ? owner : context;
 }
 
 /* Under the state lock: the current context of the thread, if it can be used. */
@@ -300,6 +319,28 @@ CUresult sim_begin_any(sim_context **context)
         pthread_mutex_unlock(&sim.state);
         pthread_mutex_unlock(&sim.work);
         return result == CUDA_SUCCESS ? CUDA_ERROR_INVALID_CONTEXT : result;
+    }
+    sim.work_start = kiln__now_ns();
+    return CUDA_SUCCESS;
+}
+
+sim_context *sim_homeless(void) { return &sim.homeless; }
+
+CUresult sim_begin_process(sim_context **context)
+{
+    if (called_out)
+        return CUDA_ERROR_NOT_PERMITTED;
+    pthread_mutex_lock(&sim.work);
+    pthread_mutex_lock(&sim.state);
+    CUresult result = current(context);
+    if (result == CUDA_ERROR_INVALID_CONTEXT || result == CUDA_ERROR_CONTEXT_IS_DESTROYED) {
+        *context = &sim.homeless;
+        result = CUDA_SUCCESS;
+    }
+    if (result != CUDA_SUCCESS) {
+        pthread_mutex_unlock(&sim.state);
+        pthread_mutex_unlock(&sim.work);
+        return result;
     }
     sim.work_start = kiln__now_ns();
     return CUDA_SUCCESS;
@@ -479,7 +520,7 @@ static CUresult context_open(sim_context *made, unsigned ordinal, uint64_t handl
     uint64_t optin = (uint64_t)sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
     uint64_t memory, threads, steps;
     if (!sim_device_memory(profile, &memory) || !sim_environment("KILN_SIM_THREADS", &threads) ||
-        !sim_environment("KILN_SIM_STEPS", &steps) || !sim_right_isa() || !sim_program_open())
+        !sim_environment("KILN_SIM_STEPS", &steps) || !sim_right_words() || !sim_program_open())
         return CUDA_ERROR_INVALID_VALUE;
     vm_limits limits = {
         .memory = memory,
@@ -536,7 +577,11 @@ static void context_close(sim_context *context)
             sim_array_close(context, (sim_array *)object);
         else if (object->kind == SIM_TEXTURE)
             sim_texture_close(context, (sim_texture *)object);
-        else
+        else if (object->leave && !sim.mem) { /* a caller's allocator may end with its contexts */
+            object->leave(object);
+            unlink_object(context, object);
+            link_object(&sim.homeless, object);
+        } else
             sim_object_free(context, object);
         object = context->objects;
     }
@@ -545,7 +590,7 @@ static void context_close(sim_context *context)
     vm_device_free(context->device);
     vm_check_free(context->check);
     *context = (sim_context){0};
-    if (any_context())
+    if (any_context() || sim.homeless.objects)
         return;
     kiln__free(sim.mem, sim.slots);
     sim.slots = NULL;

@@ -11,7 +11,7 @@
 #define CONSTANTS_MOST (1u << 30)
 
 static vm_decode_fn *const decoders[PTX_OP_COUNT] = {
-#define OP(name, text, decode, class, cost, effect, ...) [PTX_OP_##name] = vm_decode_##decode,
+#define OP(name, text, decode, class, cost, effect, since, ...) [PTX_OP_##name] = vm_decode_##decode,
 #include "ops.def"
 #undef OP
 };

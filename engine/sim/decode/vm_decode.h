@@ -32,7 +32,7 @@ typedef struct vm_decoder {
 } vm_decoder;
 
 typedef void vm_decode_fn(vm_decoder *d);
-#define OP(name, text, decode, class, cost, effect, ...) vm_decode_fn vm_decode_##decode;
+#define OP(name, text, decode, class, cost, effect, since, ...) vm_decode_fn vm_decode_##decode;
 #include "ops.def"
 #undef OP
 

@@ -110,10 +110,28 @@ static bool ptx_numbers(ptx_parser *p, uint32_t *values, unsigned count)
     return true;
 }
 
+/* The directives of clusters need a target that has them. */
+static bool ptx_directive_known(ptx_parser *p)
+{
+    static const struct {
+        const char *name;
+        ptx_since since;
+    } all[] = {{"reqnctapercluster", {90, 0}},
+               {"maxclusterrank", {90, 0}},
+               {"explicitcluster", {90, 0}},
+               {"blocksareclusters", {90, 0}}};
+    for (size_t k = 0; k < KILN__COUNT(all); k++)
+        if (ptx_is_directive(p, all[k].name))
+            return ptx_needs(p, p->token.line, all[k].since, all[k].name, (int)strlen(all[k].name));
+    return true;
+}
+
 /* The directives between the parameters and the body. */
 static bool ptx_function_directives(ptx_parser *p, ptx_function *function)
 {
     while (p->token.kind == PTX_TOKEN_DIRECTIVE) {
+        if (!ptx_directive_known(p))
+            return false;
         if (ptx_is_directive(p, "maxntid")) {
             if (!ptx_numbers(p, function->max_threads, 3))
                 return false;

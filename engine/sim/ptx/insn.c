@@ -67,10 +67,12 @@ bool ptx_instruction(ptx_parser *p, uint32_t guard, bool guard_negate)
     /* If several forms do not match, the message is that of the last one with this number of operands. */
     ptx_name *label = NULL;
     char why[sizeof p->why] = "";
-    bool matched = false;
+    bool matched = false, newer = false;
     const ptx_form_list *list = &ptx_forms[spelling->op];
-    for (unsigned i = 0; i < list->count && !matched && !p->memory; i++) {
-        if (!(spelling->forms >> i & 1))
+    for (unsigned k = 0; k < 2 * list->count && !matched && !p->memory; k++) {
+        const unsigned i = k % list->count;
+        newer = k >= list->count; /* after the forms that the device has */
+        if (!((newer ? spelling->newer : spelling->forms) >> i & 1))
             continue;
         const ptx_form *form = &list->forms[i];
         label = NULL;
@@ -82,6 +84,9 @@ bool ptx_instruction(ptx_parser *p, uint32_t guard, bool guard_negate)
         memcpy(p->why, why, sizeof why);
         return ptx_arguments_error(p, spelling, line);
     }
+    if (newer &&
+        !ptx_needs(p, line, spelling->since, spelling->text, spelling->length > 80 ? 80 : (int)spelling->length))
+        return false;
     ptx_next(p);
     return ptx_append(p, &insn, label);
 }

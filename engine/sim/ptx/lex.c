@@ -267,12 +267,17 @@ void ptx_scope_pop(ptx_parser *p)
 bool ptx_names_init(ptx_parser *p)
 {
     static const char *const sregs[] = {
-#define PTX_X(name, text, bytes) text,
+#define PTX_X(name, text, bytes, since) text,
         PTX_SREG_MAP(PTX_X)
 #undef PTX_X
     };
     static const uint8_t bytes[] = {
-#define PTX_X(name, text, size) size,
+#define PTX_X(name, text, size, since) size,
+        PTX_SREG_MAP(PTX_X)
+#undef PTX_X
+    };
+    static const uint8_t least[] = {
+#define PTX_X(name, text, size, since) since,
         PTX_SREG_MAP(PTX_X)
 #undef PTX_X
     };
@@ -281,6 +286,7 @@ bool ptx_names_init(ptx_parser *p)
         ptx_binding *binding = name ? ptx_bind(p, name, PTX_BIND_SREG, i) : NULL;
         if (!binding)
             return false;
+        binding->count = least[i];
         binding->type = bytes[i] == 8 ? PTX_B64 : bytes[i] ? PTX_B32 : PTX_PRED;
     }
     ptx_name *name = ptx_intern(p, "WARP_SZ", 7);

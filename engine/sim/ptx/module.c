@@ -182,6 +182,12 @@ static void ptx_parser_free(ptx_parser *p)
 
 ptx_result ptx_parse(const kiln_allocator *mem, const char *text, size_t length, ptx_module **module, kiln__text *log)
 {
+    return ptx_parse_for(0, mem, text, length, module, log);
+}
+
+ptx_result ptx_parse_for(int device, const kiln_allocator *mem, const char *text, size_t length, ptx_module **module,
+                         kiln__text *log)
+{
     *module = NULL;
     ptx_parser *p = kiln__calloc(mem, 1, sizeof *p);
     ptx_module *made = kiln__calloc(mem, 1, sizeof *made);
@@ -194,6 +200,7 @@ ptx_result ptx_parse(const kiln_allocator *mem, const char *text, size_t length,
     p->mem = p->scratch.mem = mem; /* one by one: the rest, 10 KB, is zero already */
     p->module = made;
     p->log = log;
+    p->device = device;
     p->start = p->cursor = text;
     p->end = text + length;
     p->line = 1;

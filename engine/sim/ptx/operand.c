@@ -101,6 +101,11 @@ static bool ptx_raw_simple(ptx_parser *p, ptx_raw *raw)
     }
     raw->kind = is_sink(p->token.name) ? PTX_RAW_SINK : PTX_RAW_NAME;
     raw->name = p->token.name;
+    const ptx_binding *binding = p->token.name->binding;
+    if (binding && binding->kind == PTX_BIND_SREG &&
+        !ptx_needs(p, p->token.line, (ptx_since){.target = (uint16_t)binding->count}, p->token.text,
+                   (int)p->token.length))
+        return false;
     ptx_next(p);
     if (p->token.kind == PTX_TOKEN_DIRECTIVE)
         return ptx_selector(p, raw);
@@ -237,7 +242,7 @@ static bool ptx_match_source(ptx_parser *p, ptx_op op, const ptx_raw *raw, ptx_t
         return false;
     if (binding->kind != PTX_BIND_SREG)
         return ptx_match_reg(p, raw, type, relaxed, operand);
-    if (raw->offset || !ptx_sreg_fits(binding, type))
+    if (raw->offset || raw->negate || !ptx_sreg_fits(binding, type))
         return ptx_mismatch(p, "special register '%s' does not fit a .%s operand", raw->name->text,
                             ptx_type_name(type));
     if (op != PTX_OP_MOV && op != PTX_OP_CVT)
@@ -473,7 +478,7 @@ static bool ptx_match_operand(ptx_parser *p, ptx_insn *insn, ptx_pattern pattern
     if (pattern.kind == 'I')
         return ptx_match_constants(p, raw, pattern.count, type, operand);
     *operand = (ptx_operand){.type = (uint8_t)type};
-    if (raw->negate && pattern.kind != 'p')
+    if (raw->negate && pattern.kind != 'p' && (type != PTX_PRED || !strchr("sm", pattern.kind)))
         return ptx_mismatch(p, "'!' is not allowed here");
     if ((raw->minus && pattern.kind != 'y') || (raw->select && pattern.kind != 'y' && pattern.kind != 'Y'))
         return ptx_mismatch(p, raw->minus ? "'-' is not allowed here" : "a part of a register cannot be selected here");
@@ -501,10 +506,8 @@ static bool ptx_match_operand(ptx_parser *p, ptx_insn *insn, ptx_pattern pattern
     case 'r':
     case 'V': return ptx_match_reg(p, raw, type, pattern.relaxed, operand);
     case 'p':
-        if (raw->kind != PTX_RAW_VALUE || raw->negate ||
-            (insn->op != PTX_OP_VOTE && ptx_effect_of(insn) != PTX_EFFECT_WARPGROUP))
-            return ptx_match_reg(p, raw, type, false, operand);
-        return ptx_match_value(p, raw, PTX_U32, operand); /* a constant: 0 or not */
+        return raw->kind == PTX_RAW_VALUE ? ptx_match_value(p, raw, PTX_PRED, operand) /* a constant: 0 or not */
+                                          : ptx_match_reg(p, raw, type, false, operand);
     case 's':
     case 'v': return ptx_match_source(p, (ptx_op)insn->op, raw, type, pattern.relaxed, operand);
     case 'i':

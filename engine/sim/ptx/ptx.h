@@ -316,7 +316,7 @@ _Static_assert(PTX_MOD_COUNT <= 64 * PTX_MOD_WORDS, "each modifier is a bit of p
  * describes the accepted modifiers, types and operands (ops.def explains the notation). It drives parser, checker,
  * decoder, counters, checks, the estimate and the coverage list. */
 typedef enum ptx_op {
-#define OP(name, text, decode, class, cost, effect, ...) PTX_OP_##name,
+#define OP(name, text, decode, class, cost, effect, since, ...) PTX_OP_##name,
 #include "ops.def"
 #undef OP
     PTX_OP_COUNT
@@ -327,111 +327,111 @@ typedef struct ptx_traits {
 } ptx_traits;
 extern const ptx_traits ptx_op_traits[PTX_OP_COUNT]; /* see ptx_class_of() and similar functions */
 
-/* Special registers. X(name, spelling, bytes) ; vectors are spelled out (%tid.x). */
+/* Special registers. X(name, spelling, bytes, least target, 0: any) ; vectors are spelled out (%tid.x). */
 #define PTX_SREG_MAP(X)                                                                                                \
-    X(TID_X, "%tid.x", 4)                                                                                              \
-    X(TID_Y, "%tid.y", 4)                                                                                              \
-    X(TID_Z, "%tid.z", 4)                                                                                              \
-    X(NTID_X, "%ntid.x", 4)                                                                                            \
-    X(NTID_Y, "%ntid.y", 4)                                                                                            \
-    X(NTID_Z, "%ntid.z", 4)                                                                                            \
-    X(CTAID_X, "%ctaid.x", 4)                                                                                          \
-    X(CTAID_Y, "%ctaid.y", 4)                                                                                          \
-    X(CTAID_Z, "%ctaid.z", 4)                                                                                          \
-    X(NCTAID_X, "%nctaid.x", 4)                                                                                        \
-    X(NCTAID_Y, "%nctaid.y", 4)                                                                                        \
-    X(NCTAID_Z, "%nctaid.z", 4)                                                                                        \
-    X(LANEID, "%laneid", 4)                                                                                            \
-    X(WARPID, "%warpid", 4)                                                                                            \
-    X(NWARPID, "%nwarpid", 4)                                                                                          \
-    X(SMID, "%smid", 4)                                                                                                \
-    X(NSMID, "%nsmid", 4)                                                                                              \
-    X(GRIDID, "%gridid", 8)                                                                                            \
-    X(LANEMASK_EQ, "%lanemask_eq", 4)                                                                                  \
-    X(LANEMASK_LE, "%lanemask_le", 4)                                                                                  \
-    X(LANEMASK_LT, "%lanemask_lt", 4)                                                                                  \
-    X(LANEMASK_GE, "%lanemask_ge", 4)                                                                                  \
-    X(LANEMASK_GT, "%lanemask_gt", 4)                                                                                  \
-    X(CLOCK, "%clock", 4)                                                                                              \
-    X(CLOCK_HI, "%clock_hi", 4)                                                                                        \
-    X(CLOCK64, "%clock64", 8)                                                                                          \
-    X(GLOBALTIMER, "%globaltimer", 8)                                                                                  \
-    X(GLOBALTIMER_LO, "%globaltimer_lo", 4)                                                                            \
-    X(GLOBALTIMER_HI, "%globaltimer_hi", 4)                                                                            \
-    X(TOTAL_SMEM_SIZE, "%total_smem_size", 4)                                                                          \
-    X(DYNAMIC_SMEM_SIZE, "%dynamic_smem_size", 4)                                                                      \
-    X(CLUSTERID_X, "%clusterid.x", 4)                                                                                  \
-    X(CLUSTERID_Y, "%clusterid.y", 4)                                                                                  \
-    X(CLUSTERID_Z, "%clusterid.z", 4)                                                                                  \
-    X(NCLUSTERID_X, "%nclusterid.x", 4)                                                                                \
-    X(NCLUSTERID_Y, "%nclusterid.y", 4)                                                                                \
-    X(NCLUSTERID_Z, "%nclusterid.z", 4)                                                                                \
-    X(CLUSTER_CTAID_X, "%cluster_ctaid.x", 4)                                                                          \
-    X(CLUSTER_CTAID_Y, "%cluster_ctaid.y", 4)                                                                          \
-    X(CLUSTER_CTAID_Z, "%cluster_ctaid.z", 4)                                                                          \
-    X(CLUSTER_NCTAID_X, "%cluster_nctaid.x", 4)                                                                        \
-    X(CLUSTER_NCTAID_Y, "%cluster_nctaid.y", 4)                                                                        \
-    X(CLUSTER_NCTAID_Z, "%cluster_nctaid.z", 4)                                                                        \
-    X(CLUSTER_CTARANK, "%cluster_ctarank", 4)                                                                          \
-    X(CLUSTER_NCTARANK, "%cluster_nctarank", 4)                                                                        \
-    X(IS_EXPLICIT_CLUSTER, "%is_explicit_cluster", 0)                                                                  \
-    X(AGGR_SMEM_SIZE, "%aggr_smem_size", 4)                                                                            \
-    X(CURRENT_GRAPH_EXEC, "%current_graph_exec", 8)                                                                    \
-    X(RESERVED_SMEM_BEGIN, "%reserved_smem_offset_begin", 4)                                                           \
-    X(RESERVED_SMEM_END, "%reserved_smem_offset_end", 4)                                                               \
-    X(RESERVED_SMEM_CAP, "%reserved_smem_offset_cap", 4)                                                               \
-    X(RESERVED_SMEM_0, "%reserved_smem_offset_0", 4)                                                                   \
-    X(RESERVED_SMEM_1, "%reserved_smem_offset_1", 4)                                                                   \
-    X(ENVREG0, "%envreg0", 4)                                                                                          \
-    X(ENVREG1, "%envreg1", 4)                                                                                          \
-    X(ENVREG2, "%envreg2", 4)                                                                                          \
-    X(ENVREG3, "%envreg3", 4)                                                                                          \
-    X(ENVREG4, "%envreg4", 4)                                                                                          \
-    X(ENVREG5, "%envreg5", 4)                                                                                          \
-    X(ENVREG6, "%envreg6", 4)                                                                                          \
-    X(ENVREG7, "%envreg7", 4)                                                                                          \
-    X(ENVREG8, "%envreg8", 4)                                                                                          \
-    X(ENVREG9, "%envreg9", 4)                                                                                          \
-    X(ENVREG10, "%envreg10", 4)                                                                                        \
-    X(ENVREG11, "%envreg11", 4)                                                                                        \
-    X(ENVREG12, "%envreg12", 4)                                                                                        \
-    X(ENVREG13, "%envreg13", 4)                                                                                        \
-    X(ENVREG14, "%envreg14", 4)                                                                                        \
-    X(ENVREG15, "%envreg15", 4)                                                                                        \
-    X(ENVREG16, "%envreg16", 4)                                                                                        \
-    X(ENVREG17, "%envreg17", 4)                                                                                        \
-    X(ENVREG18, "%envreg18", 4)                                                                                        \
-    X(ENVREG19, "%envreg19", 4)                                                                                        \
-    X(ENVREG20, "%envreg20", 4)                                                                                        \
-    X(ENVREG21, "%envreg21", 4)                                                                                        \
-    X(ENVREG22, "%envreg22", 4)                                                                                        \
-    X(ENVREG23, "%envreg23", 4)                                                                                        \
-    X(ENVREG24, "%envreg24", 4)                                                                                        \
-    X(ENVREG25, "%envreg25", 4)                                                                                        \
-    X(ENVREG26, "%envreg26", 4)                                                                                        \
-    X(ENVREG27, "%envreg27", 4)                                                                                        \
-    X(ENVREG28, "%envreg28", 4)                                                                                        \
-    X(ENVREG29, "%envreg29", 4)                                                                                        \
-    X(ENVREG30, "%envreg30", 4)                                                                                        \
-    X(ENVREG31, "%envreg31", 4)                                                                                        \
-    X(PM0, "%pm0", 4)                                                                                                  \
-    X(PM1, "%pm1", 4)                                                                                                  \
-    X(PM2, "%pm2", 4)                                                                                                  \
-    X(PM3, "%pm3", 4)                                                                                                  \
-    X(PM4, "%pm4", 4)                                                                                                  \
-    X(PM5, "%pm5", 4)                                                                                                  \
-    X(PM6, "%pm6", 4)                                                                                                  \
-    X(PM7, "%pm7", 4)                                                                                                  \
-    X(PM0_64, "%pm0_64", 8)                                                                                            \
-    X(PM1_64, "%pm1_64", 8)                                                                                            \
-    X(PM2_64, "%pm2_64", 8)                                                                                            \
-    X(PM3_64, "%pm3_64", 8)                                                                                            \
-    X(PM4_64, "%pm4_64", 8)                                                                                            \
-    X(PM5_64, "%pm5_64", 8)                                                                                            \
-    X(PM6_64, "%pm6_64", 8)                                                                                            \
-    X(PM7_64, "%pm7_64", 8)
+    X(TID_X, "%tid.x", 4, 0)                                                                                           \
+    X(TID_Y, "%tid.y", 4, 0)                                                                                           \
+    X(TID_Z, "%tid.z", 4, 0)                                                                                           \
+    X(NTID_X, "%ntid.x", 4, 0)                                                                                         \
+    X(NTID_Y, "%ntid.y", 4, 0)                                                                                         \
+    X(NTID_Z, "%ntid.z", 4, 0)                                                                                         \
+    X(CTAID_X, "%ctaid.x", 4, 0)                                                                                       \
+    X(CTAID_Y, "%ctaid.y", 4, 0)                                                                                       \
+    X(CTAID_Z, "%ctaid.z", 4, 0)                                                                                       \
+    X(NCTAID_X, "%nctaid.x", 4, 0)                                                                                     \
+    X(NCTAID_Y, "%nctaid.y", 4, 0)                                                                                     \
+    X(NCTAID_Z, "%nctaid.z", 4, 0)                                                                                     \
+    X(LANEID, "%laneid", 4, 0)                                                                                         \
+    X(WARPID, "%warpid", 4, 0)                                                                                         \
+    X(NWARPID, "%nwarpid", 4, 0)                                                                                       \
+    X(SMID, "%smid", 4, 0)                                                                                             \
+    X(NSMID, "%nsmid", 4, 0)                                                                                           \
+    X(GRIDID, "%gridid", 8, 0)                                                                                         \
+    X(LANEMASK_EQ, "%lanemask_eq", 4, 0)                                                                               \
+    X(LANEMASK_LE, "%lanemask_le", 4, 0)                                                                               \
+    X(LANEMASK_LT, "%lanemask_lt", 4, 0)                                                                               \
+    X(LANEMASK_GE, "%lanemask_ge", 4, 0)                                                                               \
+    X(LANEMASK_GT, "%lanemask_gt", 4, 0)                                                                               \
+    X(CLOCK, "%clock", 4, 0)                                                                                           \
+    X(CLOCK_HI, "%clock_hi", 4, 0)                                                                                     \
+    X(CLOCK64, "%clock64", 8, 0)                                                                                       \
+    X(GLOBALTIMER, "%globaltimer", 8, 0)                                                                               \
+    X(GLOBALTIMER_LO, "%globaltimer_lo", 4, 0)                                                                         \
+    X(GLOBALTIMER_HI, "%globaltimer_hi", 4, 0)                                                                         \
+    X(TOTAL_SMEM_SIZE, "%total_smem_size", 4, 0)                                                                       \
+    X(DYNAMIC_SMEM_SIZE, "%dynamic_smem_size", 4, 0)                                                                   \
+    X(CLUSTERID_X, "%clusterid.x", 4, 90)                                                                              \
+    X(CLUSTERID_Y, "%clusterid.y", 4, 90)                                                                              \
+    X(CLUSTERID_Z, "%clusterid.z", 4, 90)                                                                              \
+    X(NCLUSTERID_X, "%nclusterid.x", 4, 90)                                                                            \
+    X(NCLUSTERID_Y, "%nclusterid.y", 4, 90)                                                                            \
+    X(NCLUSTERID_Z, "%nclusterid.z", 4, 90)                                                                            \
+    X(CLUSTER_CTAID_X, "%cluster_ctaid.x", 4, 90)                                                                      \
+    X(CLUSTER_CTAID_Y, "%cluster_ctaid.y", 4, 90)                                                                      \
+    X(CLUSTER_CTAID_Z, "%cluster_ctaid.z", 4, 90)                                                                      \
+    X(CLUSTER_NCTAID_X, "%cluster_nctaid.x", 4, 90)                                                                    \
+    X(CLUSTER_NCTAID_Y, "%cluster_nctaid.y", 4, 90)                                                                    \
+    X(CLUSTER_NCTAID_Z, "%cluster_nctaid.z", 4, 90)                                                                    \
+    X(CLUSTER_CTARANK, "%cluster_ctarank", 4, 90)                                                                      \
+    X(CLUSTER_NCTARANK, "%cluster_nctarank", 4, 90)                                                                    \
+    X(IS_EXPLICIT_CLUSTER, "%is_explicit_cluster", 0, 90)                                                              \
+    X(AGGR_SMEM_SIZE, "%aggr_smem_size", 4, 90)                                                                        \
+    X(CURRENT_GRAPH_EXEC, "%current_graph_exec", 8, 0)                                                                 \
+    X(RESERVED_SMEM_BEGIN, "%reserved_smem_offset_begin", 4, 80)                                                       \
+    X(RESERVED_SMEM_END, "%reserved_smem_offset_end", 4, 80)                                                           \
+    X(RESERVED_SMEM_CAP, "%reserved_smem_offset_cap", 4, 80)                                                           \
+    X(RESERVED_SMEM_0, "%reserved_smem_offset_0", 4, 80)                                                               \
+    X(RESERVED_SMEM_1, "%reserved_smem_offset_1", 4, 80)                                                               \
+    X(ENVREG0, "%envreg0", 4, 0)                                                                                       \
+    X(ENVREG1, "%envreg1", 4, 0)                                                                                       \
+    X(ENVREG2, "%envreg2", 4, 0)                                                                                       \
+    X(ENVREG3, "%envreg3", 4, 0)                                                                                       \
+    X(ENVREG4, "%envreg4", 4, 0)                                                                                       \
+    X(ENVREG5, "%envreg5", 4, 0)                                                                                       \
+    X(ENVREG6, "%envreg6", 4, 0)                                                                                       \
+    X(ENVREG7, "%envreg7", 4, 0)                                                                                       \
+    X(ENVREG8, "%envreg8", 4, 0)                                                                                       \
+    X(ENVREG9, "%envreg9", 4, 0)                                                                                       \
+    X(ENVREG10, "%envreg10", 4, 0)                                                                                     \
+    X(ENVREG11, "%envreg11", 4, 0)                                                                                     \
+    X(ENVREG12, "%envreg12", 4, 0)                                                                                     \
+    X(ENVREG13, "%envreg13", 4, 0)                                                                                     \
+    X(ENVREG14, "%envreg14", 4, 0)                                                                                     \
+    X(ENVREG15, "%envreg15", 4, 0)                                                                                     \
+    X(ENVREG16, "%envreg16", 4, 0)                                                                                     \
+    X(ENVREG17, "%envreg17", 4, 0)                                                                                     \
+    X(ENVREG18, "%envreg18", 4, 0)                                                                                     \
+    X(ENVREG19, "%envreg19", 4, 0)                                                                                     \
+    X(ENVREG20, "%envreg20", 4, 0)                                                                                     \
+    X(ENVREG21, "%envreg21", 4, 0)                                                                                     \
+    X(ENVREG22, "%envreg22", 4, 0)                                                                                     \
+    X(ENVREG23, "%envreg23", 4, 0)                                                                                     \
+    X(ENVREG24, "%envreg24", 4, 0)                                                                                     \
+    X(ENVREG25, "%envreg25", 4, 0)                                                                                     \
+    X(ENVREG26, "%envreg26", 4, 0)                                                                                     \
+    X(ENVREG27, "%envreg27", 4, 0)                                                                                     \
+    X(ENVREG28, "%envreg28", 4, 0)                                                                                     \
+    X(ENVREG29, "%envreg29", 4, 0)                                                                                     \
+    X(ENVREG30, "%envreg30", 4, 0)                                                                                     \
+    X(ENVREG31, "%envreg31", 4, 0)                                                                                     \
+    X(PM0, "%pm0", 4, 0)                                                                                               \
+    X(PM1, "%pm1", 4, 0)                                                                                               \
+    X(PM2, "%pm2", 4, 0)                                                                                               \
+    X(PM3, "%pm3", 4, 0)                                                                                               \
+    X(PM4, "%pm4", 4, 0)                                                                                               \
+    X(PM5, "%pm5", 4, 0)                                                                                               \
+    X(PM6, "%pm6", 4, 0)                                                                                               \
+    X(PM7, "%pm7", 4, 0)                                                                                               \
+    X(PM0_64, "%pm0_64", 8, 0)                                                                                         \
+    X(PM1_64, "%pm1_64", 8, 0)                                                                                         \
+    X(PM2_64, "%pm2_64", 8, 0)                                                                                         \
+    X(PM3_64, "%pm3_64", 8, 0)                                                                                         \
+    X(PM4_64, "%pm4_64", 8, 0)                                                                                         \
+    X(PM5_64, "%pm5_64", 8, 0)                                                                                         \
+    X(PM6_64, "%pm6_64", 8, 0)                                                                                         \
+    X(PM7_64, "%pm7_64", 8, 0)
 typedef enum ptx_sreg {
-#define PTX_X(name, text, bytes) PTX_SREG_##name,
+#define PTX_X(name, text, bytes, since) PTX_SREG_##name,
     PTX_SREG_MAP(PTX_X)
 #undef PTX_X
         PTX_SREG_COUNT
@@ -593,6 +593,10 @@ typedef struct ptx_module {
  * input). */
 typedef enum ptx_result { PTX_OK, PTX_INVALID, PTX_UNSUPPORTED, PTX_MEMORY } ptx_result;
 ptx_result ptx_parse(const kiln_allocator *mem, const char *text, size_t length, ptx_module **module, kiln__text *log);
+/* The same for a device of compute capability `device` (90): what needs a newer target, or another family's, is an
+ * error with its line and that target, whatever the text's .target. 0: any device. */
+ptx_result ptx_parse_for(int device, const kiln_allocator *mem, const char *text, size_t length, ptx_module **module,
+                         kiln__text *log);
 void ptx_free(const kiln_allocator *mem, ptx_module *module);
 
 /* Links several modules into one, as nvlink does: .extern is resolved, .weak yields to another definition, .common gets

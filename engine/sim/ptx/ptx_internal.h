@@ -9,11 +9,29 @@
 
 /* ---- the table ---- */
 
+typedef struct ptx_since { /* as ops.def writes it: "90" is {90, 0}, "90a" {90, 'a'}; {0, 0}: any target */
+    uint16_t target;
+    char kind;
+} ptx_since;
+
+typedef enum ptx_suffix_kind { PTX_SUFFIX_UNKNOWN, PTX_SUFFIX_TYPE, PTX_SUFFIX_SPACE, PTX_SUFFIX_MOD } ptx_suffix_kind;
+typedef struct ptx_suffix {
+    ptx_suffix_kind kind;
+    unsigned value;
+} ptx_suffix;
+
+typedef struct ptx_need { /* a suffix that not all targets have */
+    ptx_suffix suffix;    /* UNKNOWN: none */
+    ptx_since since;
+} ptx_need;
+
+#define PTX_MAX_NEEDS 2
 typedef struct ptx_slot {
     uint64_t mods[PTX_MOD_WORDS];
     uint64_t types; /* bit set of ptx_type */
     uint8_t spaces; /* bit set of ptx_space */
     bool optional;
+    ptx_need needs[PTX_MAX_NEEDS];
 } ptx_slot;
 
 typedef enum ptx_width { PTX_FIXED, PTX_WRITTEN, PTX_WIDENED } ptx_width;
@@ -30,15 +48,11 @@ typedef struct ptx_pattern { /* for one operand */
 #define PTX_MAX_SLOTS 16
 typedef struct ptx_form {
     uint8_t slot_count, operand_count, operands_needed;
+    ptx_since since;
     uint16_t slots[PTX_MAX_SLOTS]; /* of ptx_slots: many forms have the same */
     ptx_pattern operands[PTX_MAX_OPERANDS];
 } ptx_form;
 
-typedef enum ptx_suffix_kind { PTX_SUFFIX_UNKNOWN, PTX_SUFFIX_TYPE, PTX_SUFFIX_SPACE, PTX_SUFFIX_MOD } ptx_suffix_kind;
-typedef struct ptx_suffix {
-    ptx_suffix_kind kind;
-    unsigned value;
-} ptx_suffix;
 /* X(name, spelling) */
 #define PTX_SPACE_MAP(X) X(GLOBAL, "global") X(SHARED, "shared") X(LOCAL, "local") X(CONST, "const") X(PARAM, "param")
 
@@ -51,6 +65,7 @@ typedef struct ptx_named {
 typedef struct ptx_form_list {
     const ptx_form *forms;
     unsigned count;
+    ptx_since since;
 } ptx_form_list;
 extern const ptx_named ptx_suffixes[]; /* by text */
 extern const size_t ptx_suffix_count;
@@ -61,6 +76,7 @@ ptx_suffix ptx_suffix_find(const char *text, size_t length);
 bool ptx_type_find(const char *text, size_t length, ptx_type *type);
 ptx_space ptx_mod_space(ptx_mod mod);       /* the space of a modifier such as "shared::cta", else GENERIC */
 const char *const *ptx_op_forms(ptx_op op); /* as written; ends in NULL */
+const char *ptx_op_since(ptx_op op);        /* as written; NULL: any target */
 /* The longest prefix of `text`, cut only at dots, that is an opcode; its length, 0 if none. */
 size_t ptx_op_find(const char *text, size_t length, ptx_op *op);
 /* The same among PTX opcodes that the device does not run; NULL if none. */
@@ -86,7 +102,8 @@ typedef struct ptx_binding {
     struct ptx_binding *shadowed; /* the meaning of the name in the outer scope */
     struct ptx_binding *next;     /* in the same scope */
     struct ptx_name *name;
-    uint32_t depth, index, count; /* count: of a RANGE's registers, of TARGETS; CONSTANT: its value */
+    uint32_t depth, index,
+        count; /* count: of a RANGE's registers, of TARGETS; CONSTANT: its value; SREG: least target */
     uint8_t kind, type;
 } ptx_binding;
 
@@ -170,7 +187,9 @@ typedef struct ptx_spelling { /* a mnemonic such as "add.s32", parsed once */
     const char *text;
     uint32_t length, hash;
     ptx_op op;
-    uint64_t forms; /* bit set of the op's forms that match the suffixes; 0: an error, reported each time */
+    uint64_t forms;  /* bit set of the op's forms that match the suffixes */
+    uint64_t newer;  /* the same, of those that need another target than the device; both 0: an error each time */
+    ptx_since since; /* what the first of `newer` needs */
     uint8_t types[4], space, vector, tiles;
     uint64_t mods[PTX_MOD_WORDS];
 } ptx_spelling;
@@ -186,6 +205,7 @@ typedef struct ptx_parser {
     kiln__arena scratch;
     kiln__text *log;
     unsigned errors;
+    int device;           /* its compute capability, 90; 0: any */
     bool memory, invalid; /* out of memory; an error other than an unsupported instruction */
 
     const char *start, *cursor, *end;
@@ -252,6 +272,15 @@ bool ptx_out_of_memory(ptx_parser *p);
 const char *ptx_shown(ptx_parser *p); /* the current token for a message */
 /* kiln__grow(); a failure sets p->memory. */
 bool ptx_grow(ptx_parser *p, void *array, size_t *capacity, size_t need, size_t size);
+
+/* Whether a device has it. */
+static inline bool ptx_device_has(int device, ptx_since since)
+{
+    return device == 0 ||
+           (device >= since.target && ((since.kind != 'a' && since.kind != 'f') || device / 10 == since.target / 10));
+}
+/* An error if the device does not have what is named, such as "directive .explicitcluster". */
+bool ptx_needs(ptx_parser *p, uint32_t line, ptx_since since, const char *what, int length);
 
 /* names */
 ptx_binding *ptx_bind(ptx_parser *p, ptx_name *name, ptx_binding_kind kind, uint32_t index); /* in the current scope */

@@ -5,10 +5,23 @@
 
 #include "ptx_internal.h"
 
-/* Whether the suffixes fill the form's slots: types in order, the others in any order. */
-static bool ptx_fill_slots(const ptx_form *form, const ptx_suffix *suffixes, unsigned count)
+/* What ops.def says of a suffix in its slot. */
+static ptx_since suffix_since(const ptx_slot *slot, ptx_suffix suffix)
+{
+    for (unsigned n = 0; n < PTX_MAX_NEEDS; n++)
+        if (slot->needs[n].suffix.kind == suffix.kind && slot->needs[n].suffix.value == suffix.value)
+            return slot->needs[n].since;
+    return (ptx_since){0};
+}
+
+/* Whether the suffixes fill the form's slots: types in order, the others in any order. If they need something that the
+ * device does not have, *missing is set to the first such target. */
+static bool ptx_fill_slots(const ptx_form *form, const ptx_suffix *suffixes, unsigned count, int device,
+                           ptx_since *missing)
 {
     uint32_t filled = 0;
+    if (!ptx_device_has(device, form->since))
+        *missing = form->since;
     for (unsigned i = 0; i < count; i++) {
         ptx_suffix suffix = suffixes[i];
         bool found = false;
@@ -22,9 +35,12 @@ static bool ptx_fill_slots(const ptx_form *form, const ptx_suffix *suffixes, uns
                 found = slot->spaces >> suffix.value & 1;
             else
                 found = slot->mods[suffix.value / 64] >> suffix.value % 64 & 1;
-            if (found)
+            if (found) {
+                const ptx_since since = suffix_since(slot, suffix);
+                if (!missing->target && !ptx_device_has(device, since))
+                    *missing = since;
                 filled |= 1u << s;
-            else if (suffix.kind == PTX_SUFFIX_TYPE && slot->types)
+            } else if (suffix.kind == PTX_SUFFIX_TYPE && slot->types)
                 break;
         }
         if (!found)
@@ -91,6 +107,20 @@ static ptx_suffix find_suffix(const char *text, size_t length, uint8_t *tiles)
     return ptx_suffix_find(shape, (size_t)wrote);
 }
 
+bool ptx_needs(ptx_parser *p, uint32_t line, ptx_since since, const char *what, int length)
+{
+    if (ptx_device_has(p->device, since))
+        return true;
+    /* The feature is of the architecture alone before families were told apart, which began with 10.0. */
+    const char kind = since.kind == 'F' ? (since.target < 100 ? 'a' : 'f') : since.kind;
+    return ptx_error(p, line, "'%.*s' needs .target sm_%u%.1s%s; the device has sm_%d", length, what, since.target,
+                     &kind,
+                     kind == 0           ? " or higher"
+                     : since.kind == 'F' ? " or a later family's"
+                                         : "",
+                     p->device);
+}
+
 static bool has_mod(const ptx_spelling *spelling, ptx_mod mod) { return spelling->mods[mod / 64] >> mod % 64 & 1; }
 
 /* Splits "add.cc.u32" and finds the forms that match. */
@@ -123,10 +153,17 @@ static bool ptx_read_spelling(ptx_parser *p, ptx_spelling *spelling, uint32_t li
         at += size;
     }
     const ptx_form_list *list = &ptx_forms[spelling->op];
-    for (unsigned i = 0; i < list->count; i++)
-        if (ptx_fill_slots(&list->forms[i], suffixes, count))
-            spelling->forms |= UINT64_C(1) << i;
-    return spelling->forms ||
+    for (unsigned i = 0; i < list->count; i++) {
+        ptx_since missing = {0};
+        if (!ptx_fill_slots(&list->forms[i], suffixes, count, p->device, &missing))
+            continue;
+        if (!missing.target && !ptx_device_has(p->device, list->since))
+            missing = list->since;
+        if (missing.target && !spelling->newer)
+            spelling->since = missing;
+        *(missing.target ? &spelling->newer : &spelling->forms) |= UINT64_C(1) << i;
+    }
+    return spelling->forms || spelling->newer ||
            ptx_error(p, line, "Illegal modifiers or types for instruction '%s': '%.*s'", ptx_op_name(spelling->op),
                      (int)(spelling->length > 120 ? 120 : spelling->length), text);
 }

@@ -7,17 +7,19 @@ typedef struct ptx_row {
     const char *name;
     size_t length;
     const char *const *forms;
+    const char *since;
 } ptx_row;
 
 static const ptx_row ptx_rows[] = {
-#define OP(name, text, decode, class, cost, effect, ...)                                                               \
-    {text, sizeof text - 1, (const char *const[]){__VA_ARGS__, NULL}},
+#define OP(name, text, decode, class, cost, effect, since, ...)                                                        \
+    {text, sizeof text - 1, (const char *const[]){__VA_ARGS__, NULL}, #since},
 #include "ops.def"
 #undef OP
 };
 
 const ptx_traits ptx_op_traits[PTX_OP_COUNT] = {
-#define OP(name, text, decode, class, cost, effect, ...) {PTX_CLASS_##class, PTX_COST_##cost, PTX_EFFECT_##effect},
+#define OP(name, text, decode, class, cost, effect, since, ...)                                                        \
+    {PTX_CLASS_##class, PTX_COST_##cost, PTX_EFFECT_##effect},
 #include "ops.def"
 #undef OP
 };
@@ -94,6 +96,8 @@ const char *ptx_type_name(ptx_type type) { return type < PTX_TYPE_COUNT ? ptx_ty
 const char *ptx_op_name(ptx_op op) { return op < PTX_OP_COUNT ? ptx_rows[op].name : "?"; }
 
 const char *const *ptx_op_forms(ptx_op op) { return ptx_rows[op].forms; }
+
+const char *ptx_op_since(ptx_op op) { return strcmp(ptx_rows[op].since, "ANY") == 0 ? NULL : ptx_rows[op].since; }
 
 ptx_suffix ptx_suffix_find(const char *text, size_t length)
 {

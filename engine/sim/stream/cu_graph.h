@@ -183,5 +183,5 @@ void sim_order_stream_gone(sim_context *context, const sim_stream *stream);
 /* Protects whole pages; `reads`: against writes alone. -1: it cannot. Under the state lock. */
 int sim_guard_set(uint64_t address, uint64_t bytes, bool reads);
 /* Opens them again. True: the host has touched them, and `where` says from where, or "". */
-bool sim_guard_clear(int number, char *where, size_t room);
+bool sim_guard_clear(int number, uint64_t *address, char *where, size_t room);
 #endif

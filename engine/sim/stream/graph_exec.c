@@ -263,7 +263,7 @@ static CUresult capture_launch(sim_context *context, sim_stream *stream, const s
 static void order_before(sim_context *context, CUstream stream, const sim_op *op)
 {
     const CUevent handle = op->what.type == CU_GRAPH_NODE_TYPE_WAIT_EVENT ? op->what.eventWait.event : NULL;
-    const sim_event *event = handle ? sim_object_find(sim_follow(context, handle, SIM_EVENT), handle, SIM_EVENT) : NULL;
+    const sim_event *event = handle ? sim_object_find(sim_owner(context, handle, SIM_EVENT), handle, SIM_EVENT) : NULL;
     if (event && event->recorded)
         sim_order_stream_waits(context, stream, event);
     if (op->what.type == CU_GRAPH_NODE_TYPE_BATCH_MEM_OP)

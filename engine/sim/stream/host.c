@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cu_graph.h"
+#include "vm_checks.h"
 
 sim_host *sim_host_at(const sim_context *context, uint64_t address)
 {
@@ -39,8 +40,10 @@ static CUresult make(sim_context *context, void **pointer, size_t bytes, sim_sha
         return result;
     void *made = bytes <= kiln__host_memory() ? vm_alloc_host(context->device, bytes, sharing == SIM_MANAGED) : NULL;
     result = made ? note(context, made, bytes, sharing, flags) : CUDA_ERROR_OUT_OF_MEMORY;
-    if (result == CUDA_SUCCESS)
+    if (result == CUDA_SUCCESS) {
+        vm_check_track(context->device, (uintptr_t)made);
         *pointer = made;
+    }
     return result;
 }
 

@@ -76,7 +76,10 @@ CUresult sim_op_check(sim_context *context, const sim_op *op)
     case CU_GRAPH_NODE_TYPE_MEMSET: return sim_fill_check(context, &op->what.memset);
     case CU_GRAPH_NODE_TYPE_HOST: return op->what.host.fn ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
     case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
-        return sim_object_find(context, op->what.eventWait.event, SIM_EVENT) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+        return sim_object_find(sim_owner(context, op->what.eventWait.event, SIM_EVENT), op->what.eventWait.event,
+                               SIM_EVENT)
+                   ? CUDA_SUCCESS
+                   : CUDA_ERROR_INVALID_HANDLE;
     case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
         return sim_object_find(context, op->what.eventRecord.event, SIM_EVENT) ? CUDA_SUCCESS
                                                                                : CUDA_ERROR_INVALID_HANDLE;

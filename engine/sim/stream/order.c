@@ -24,8 +24,10 @@ typedef struct work {
 typedef struct range { /* of memory that a copy or a fill touches */
     uint32_t lane, number;
     bool write, pinned; /* pinned: memory that the host is guarded against */
-    int guard;          /* its number; -1: none */
-    const char *what;   /* "the host's copy" */
+    bool managed;       /* used by kernels, in that span, not by a copy */
+    vm_period span;
+    int guard;        /* its number; -1: none */
+    const char *what; /* "the host's copy" */
     uint64_t address, bytes;
 } range;
 
@@ -50,8 +52,12 @@ struct sim_order {
 static void unguard(sim_context *context, range *r)
 {
     char where[160];
-    if (r->guard >= 0 && sim_guard_clear(r->guard, where, sizeof where)) {
-        vm_check_pinned_race(context->device, r->address, r->bytes, r->write, where);
+    uint64_t address;
+    if (r->guard >= 0 && sim_guard_clear(r->guard, &address, where, sizeof where)) {
+        if (r->managed)
+            vm_check_managed_race(context->device, address, r->write, r->span, where);
+        else
+            vm_check_pinned_race(context->device, r->address, r->bytes, r->write, where);
         r->pinned = false; /* said once */
     }
     r->guard = -1;
@@ -339,11 +345,45 @@ void sim_order_touch(sim_context *context, const char *what, uint64_t address, u
     for (size_t i = 0; i < o->span_count; i++)
         vm_check_host_race(context->device, what, address, bytes, write, o->spans[i]);
     for (size_t i = 0; i < o->first_range; i++)
-        if (overlap(&o->ranges[i], &made) && is_concurrent(o, now, &o->ranges[i]))
+        if (!o->ranges[i].managed && overlap(&o->ranges[i], &made) && is_concurrent(o, now, &o->ranges[i]))
             vm_check_copies_race(context->device, what, o->ranges[i].what,
                                  address > o->ranges[i].address ? address : o->ranges[i].address);
     if (kiln__grow(sim_memory(), &o->ranges, &o->range_room, o->range_count + 1, sizeof *o->ranges))
         o->ranges[o->range_count++] = made;
+}
+
+/* Managed memory that the work's kernels have used is guarded too, unless they have told something to the host meanwhile:
+ * a flag that it waits for orders what it does then. */
+static void guard_managed(sim_context *context, sim_order *o, const work *now)
+{
+    if (!context->check_shown || !vm_check_has_launched(context->check, now->span))
+        return;
+    for (sim_object *object = context->objects; object; object = object->next)
+        if (object->kind == SIM_HOST &&
+            vm_check_flagged(context->device, (uintptr_t)((sim_host *)object)->pointer, now->span))
+            return;
+    for (sim_object *object = context->objects; object; object = object->next) {
+        const sim_host *host = (sim_host *)object;
+        if (object->kind != SIM_HOST || host->sharing != SIM_MANAGED)
+            continue;
+        vm_used used = {.address = (uintptr_t)host->pointer};
+        for (uint64_t from = used.address; from < (uintptr_t)host->pointer + host->bytes;
+             from = used.address + used.bytes) {
+            if (!vm_check_used(context->device, from, now->span, &used) ||
+                !kiln__grow(sim_memory(), &o->ranges, &o->range_room, o->range_count + 1, sizeof *o->ranges))
+                break;
+            o->ranges[o->range_count++] = (range){.lane = now->lane,
+                                                  .number = now->number,
+                                                  .write = used.written,
+                                                  .pinned = true,
+                                                  .managed = true,
+                                                  .span = now->span,
+                                                  .guard = -1,
+                                                  .what = "a launch",
+                                                  .address = used.address,
+                                                  .bytes = used.bytes};
+        }
+    }
 }
 
 void sim_order_end(sim_context *context)
@@ -354,11 +394,12 @@ void sim_order_end(sim_context *context)
         return;
     now->span.until = o->last = vm_check_tick_host(context->check);
     for (size_t i = 0; i < o->range_count; i++) /* what kernels have touched of earlier copies' memory */
-        if (is_concurrent(o, now, &o->ranges[i]))
+        if (!o->ranges[i].managed && is_concurrent(o, now, &o->ranges[i]))
             vm_check_host_race(context->device, o->ranges[i].what, o->ranges[i].address, o->ranges[i].bytes,
                                o->ranges[i].write, now->span);
     vm_check_concurrent(context->check, NULL, 0);
     o->span_count = 0;
+    guard_managed(context, o, now);
 }
 
 void sim_order_guard(void)

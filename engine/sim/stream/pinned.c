@@ -19,8 +19,9 @@ enum { GUARDS = 256, LATE_MOST = 1000 };
 typedef struct guard {
     _Atomic uintptr_t first, end; /* whole pages; they stay when it is cleared */
     atomic_bool set;
-    _Atomic uintptr_t fired; /* the code that touched it; 1: not known; 0: none did */
-    atomic_uint late;        /* faults since it was cleared: of threads that touched it just before */
+    _Atomic uintptr_t touched; /* where, if it has */
+    _Atomic uintptr_t fired;   /* the code that touched it; 1: not known; 0: none did */
+    atomic_uint late;          /* faults since it was cleared: of threads that touched it just before */
 } guard;
 static guard guards[GUARDS];
 static struct sigaction before;
@@ -62,6 +63,8 @@ static void on_fault(int number, siginfo_t *info, void *context)
             continue;
         }
         uintptr_t none = 0;
+        if (atomic_load(&guards[i].fired) == 0)
+            atomic_store(&guards[i].touched, address);
         atomic_compare_exchange_strong(&guards[i].fired, &none, code_of(context));
         mprotect((void *)first, end - first, PROT_READ | PROT_WRITE);
         ours = true;
@@ -101,13 +104,14 @@ int sim_guard_set(uint64_t address, uint64_t bytes, bool reads)
     return -1;
 }
 
-bool sim_guard_clear(int number, char *where, size_t room)
+bool sim_guard_clear(int number, uint64_t *address, char *where, size_t room)
 {
     guard *g = &guards[number];
     uintptr_t first = atomic_load(&g->first), end = atomic_load(&g->end);
     mprotect((void *)first, end - first, PROT_READ | PROT_WRITE);
     atomic_store(&g->set, false);
     uintptr_t fired = atomic_load(&g->fired);
+    *address = atomic_load(&g->touched);
     Dl_info code;
     where[0] = '\0';
     if (fired > 1 && dladdr((void *)fired, &code) && code.dli_fname) {

@@ -393,8 +393,10 @@ static CUresult submit_event(CUstream stream, CUgraphNodeType type, CUevent even
         op.what.eventRecord.event = event;
     else
         op.what.eventWait.event = event;
-    context = sim_follow(context, stream, SIM_STREAM);
-    bool known = sim_stream_known(context, stream) && sim_object_find(context, event, SIM_EVENT);
+    context = type == CU_GRAPH_NODE_TYPE_WAIT_EVENT ? sim_owner(context, stream, SIM_STREAM)
+                                                    : sim_follow(context, stream, SIM_STREAM);
+    sim_context *other = type == CU_GRAPH_NODE_TYPE_WAIT_EVENT ? sim_owner(context, event, SIM_EVENT) : context;
+    bool known = sim_stream_known(context, stream) && sim_object_find(other, event, SIM_EVENT);
     result = known ? sim_submit(&context, stream, &op, NULL) : CUDA_ERROR_INVALID_HANDLE;
     return sim_end_work(context, result);
 }
@@ -407,8 +409,8 @@ CUresult sim_cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags)
     CUresult result = sim_begin(&context);
     if (result != CUDA_SUCCESS)
         return result;
-    context = sim_follow(context, stream, SIM_STREAM);
-    const sim_event *found = sim_object_find(sim_follow(context, event, SIM_EVENT), event, SIM_EVENT);
+    context = sim_owner(context, stream, SIM_STREAM);
+    const sim_event *found = sim_object_find(sim_owner(context, event, SIM_EVENT), event, SIM_EVENT);
     if (!sim_stream_known(context, stream) || !found)
         return sim_end(CUDA_ERROR_INVALID_HANDLE);
     if (flags & ~(unsigned)CU_EVENT_WAIT_EXTERNAL)

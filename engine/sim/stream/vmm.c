@@ -49,7 +49,10 @@ static CUresult right_prop(const CUmemAllocationProp *prop)
     return sim_device_ordinal(prop->location.id) >= 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
 }
 
-/* The context that stands for the device: `context`, if it is the device's. NULL: it has none. */
+/* Physical memory and ranges belong to the process, not to a context: they outlive the one in which they were made, and
+ * most of what is done with them needs none. Only access is a context's.
+ *
+ * The context that stands for the device: `context`, if it is the device's. NULL: it has none. */
 static sim_context *context_for(sim_context *context, CUdevice device)
 {
     const unsigned ordinal = (unsigned)sim_device_ordinal(device);
@@ -72,6 +75,15 @@ CUresult sim_cuMemGetAllocationGranularity(size_t *granularity, const CUmemAlloc
 
 static void physical_drop(sim_object *object) { close(((sim_physical *)object)->file); }
 
+/* Of memory without a context nothing counts it. */
+static void physical_leave(sim_object *object)
+{
+    sim_physical *physical = (sim_physical *)object;
+    if (physical->counted)
+        vm_give(object->context->device, physical->bytes);
+    physical->counted = false;
+}
+
 static void physical_release(sim_physical *physical)
 {
     sim_context *context = physical->object.context;
@@ -86,69 +98,73 @@ CUresult sim_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes, con
                          unsigned long long flags)
 {
     sim_context *context;
-    CUresult result = sim_begin(&context);
+    CUresult result = sim_begin_process(&context);
     if (result != CUDA_SUCCESS)
         return result;
     result = right_prop(prop);
     if (result != CUDA_SUCCESS || !handle || bytes == 0 || bytes % GRANULARITY != 0 || flags != 0)
-        return sim_end(result != CUDA_SUCCESS ? result : CUDA_ERROR_INVALID_VALUE);
-    context = context_for(context, prop->location.id);
-    if (!context || !vm_take(context->device, bytes))
-        return sim_end(context ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_CONTEXT);
+        return sim_end_work(context, result != CUDA_SUCCESS ? result : CUDA_ERROR_INVALID_VALUE);
+    sim_context *home = context_for(context, prop->location.id);
+    const bool counted = home != NULL;
+    if (counted && !vm_take(home->device, bytes))
+        return sim_end_work(context, CUDA_ERROR_OUT_OF_MEMORY);
+    home = counted ? home : sim_homeless();
     char name[64];
     snprintf(name, sizeof name, FILE_NAME "%u", sim_device_place(prop->location.id));
     int file = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
     sim_physical *made = file >= 0 && ftruncate(file, (off_t)bytes) == 0 && fcntl(file, F_ADD_SEALS, VM_FILE_SEALS) == 0
-                             ? sim_object_new(context, SIM_PHYSICAL, sizeof *made)
+                             ? sim_object_new(home, SIM_PHYSICAL, sizeof *made)
                              : NULL;
     if (!made) {
         if (file >= 0)
             close(file);
-        vm_give(context->device, bytes);
-        return sim_end(CUDA_ERROR_OUT_OF_MEMORY);
+        if (counted)
+            vm_give(home->device, bytes);
+        return sim_end_work(context, CUDA_ERROR_OUT_OF_MEMORY);
     }
     made->object.drop = physical_drop;
+    made->object.leave = physical_leave;
     made->file = file;
     made->bytes = bytes;
     made->prop = *prop;
     made->handles = 1;
-    made->counted = true;
+    made->counted = counted;
     *handle = made->object.handle;
-    return sim_end(CUDA_SUCCESS);
+    return sim_end_work(context, CUDA_SUCCESS);
 }
 
 static sim_physical *physical_of(sim_context *context, CUmemGenericAllocationHandle handle)
 {
     const void *number = (const void *)(uintptr_t)handle;
-    sim_physical *physical = sim_object_find(sim_follow(context, number, SIM_PHYSICAL), number, SIM_PHYSICAL);
+    sim_physical *physical = sim_object_find(sim_owner(context, number, SIM_PHYSICAL), number, SIM_PHYSICAL);
     return physical && physical->handles > 0 ? physical : NULL;
 }
 
 CUresult sim_cuMemRelease(CUmemGenericAllocationHandle handle)
 {
     sim_context *context;
-    CUresult result = sim_begin(&context);
+    CUresult result = sim_begin_process(&context);
     if (result != CUDA_SUCCESS)
         return result;
     sim_physical *physical = physical_of(context, handle);
     if (!physical)
-        return sim_end(CUDA_ERROR_INVALID_VALUE);
+        return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
     physical->handles--;
     physical_release(physical);
-    return sim_end(CUDA_SUCCESS);
+    return sim_end_work(context, CUDA_SUCCESS);
 }
 
 CUresult sim_cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *prop, CUmemGenericAllocationHandle handle)
 {
     sim_context *context;
-    CUresult result = sim_begin(&context);
+    CUresult result = sim_begin_process(&context);
     if (result != CUDA_SUCCESS)
         return result;
     const sim_physical *physical = physical_of(context, handle);
     if (!physical || !prop)
-        return sim_end(CUDA_ERROR_INVALID_VALUE);
+        return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
     *prop = physical->prop;
-    return sim_end(CUDA_SUCCESS);
+    return sim_end_work(context, CUDA_SUCCESS);
 }
 
 /* ---- sharing with other processes: by a file descriptor, that the program passes on ---- */
@@ -157,17 +173,17 @@ CUresult sim_cuMemExportToShareableHandle(void *out, CUmemGenericAllocationHandl
                                           CUmemAllocationHandleType type, unsigned long long flags)
 {
     sim_context *context;
-    CUresult result = sim_begin(&context);
+    CUresult result = sim_begin_process(&context);
     if (result != CUDA_SUCCESS)
         return result;
     const sim_physical *physical = physical_of(context, handle);
     if (!out || !physical || flags != 0 || type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR ||
         !(physical->prop.requestedHandleTypes & CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR))
-        return sim_end(CUDA_ERROR_INVALID_VALUE);
+        return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
     const int file = fcntl(physical->file, F_DUPFD_CLOEXEC, 0);
     if (file >= 0)
         memcpy(out, &file, sizeof file);
-    return sim_end(file >= 0 ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY);
+    return sim_end_work(context, file >= 0 ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY);
 }
 
 /* The place of the device whose memory the file is; -1: it is no device memory. */
@@ -187,33 +203,37 @@ CUresult sim_cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle
 {
     sim_context *context;
     struct stat info;
-    CUresult result = sim_begin(&context);
+    CUresult result = sim_begin_process(&context);
     if (result != CUDA_SUCCESS)
         return result;
     const int given = (int)(intptr_t)from, number = place_of_file(given);
     if (!handle || type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR || number < 0 || fstat(given, &info) != 0 ||
         fcntl(given, F_GET_SEALS) != VM_FILE_SEALS || info.st_size <= 0 || info.st_size % GRANULARITY != 0)
-        return sim_end(CUDA_ERROR_INVALID_VALUE);
+        return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
+    sim_context *home = context;
+    unsigned ordinal = context == sim_homeless() ? 0 : context->ordinal;
     for (unsigned i = 0; i < sim_device_count(); i++) /* the device may be hidden: then it is the current one's */
-        if (sim_device_place(sim_device_at(i)) == (unsigned)number && sim_context_on(i))
-            context = context_for(context, sim_device_at(i));
+        if (sim_device_place(sim_device_at(i)) == (unsigned)number) {
+            home = sim_context_on(i) ? context_for(context, sim_device_at(i)) : home;
+            ordinal = i;
+        }
     const int file = fcntl(given, F_DUPFD_CLOEXEC, 0);
-    sim_physical *made = file >= 0 ? sim_object_new(context, SIM_PHYSICAL, sizeof *made) : NULL;
+    sim_physical *made = file >= 0 ? sim_object_new(home, SIM_PHYSICAL, sizeof *made) : NULL;
     if (!made) {
         if (file >= 0)
             close(file);
-        return sim_end(CUDA_ERROR_OUT_OF_MEMORY);
+        return sim_end_work(context, CUDA_ERROR_OUT_OF_MEMORY);
     }
     made->object.drop = physical_drop;
+    made->object.leave = physical_leave;
     made->file = file;
     made->bytes = (uint64_t)info.st_size;
-    made->prop =
-        (CUmemAllocationProp){.type = CU_MEM_ALLOCATION_TYPE_PINNED,
-                              .requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
-                              .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = sim_device_at(context->ordinal)}};
+    made->prop = (CUmemAllocationProp){.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                       .requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+                                       .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = sim_device_at(ordinal)}};
     made->handles = 1;
     *handle = made->object.handle;
-    return sim_end(CUDA_SUCCESS);
+    return sim_end_work(context, CUDA_SUCCESS);
 }
 
 /* ---- addresses ---- */
@@ -221,6 +241,8 @@ CUresult sim_cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle
 /* Takes what is mapped there from one device. */
 static void take_access(sim_context *context, mapping *map)
 {
+    if (context == sim_homeless())
+        return;
     if (map->access[context->ordinal] != CU_MEM_ACCESS_FLAGS_PROT_NONE)
         vm_free(context->device, map->base);
     map->access[context->ordinal] = CU_MEM_ACCESS_FLAGS_PROT_NONE;
@@ -236,41 +258,20 @@ static void take_all_access(sim_context *context, mapping *map)
     }
 }
 
+/* The context ends: other devices must not use the range any more, until they get access anew. */
+static void range_leave(sim_object *object)
+{
+    sim_range *range = (sim_range *)object;
+    for (size_t i = 0; i < range->count; i++)
+        take_all_access(object->context, &range->maps[i]);
+}
+
 static void range_drop(sim_object *object)
 {
     sim_range *range = (sim_range *)object;
-    for (size_t i = 0; i < range->count; i++) /* the context ends: other devices must not use the range any more */
-        take_all_access(object->context, &range->maps[i]);
+    range_leave(object);
     munmap(range->host, (size_t)range->bytes);
     kiln__free(sim_memory(), range->maps);
-}
-
-CUresult sim_cuMemAddressReserve(CUdeviceptr *pointer, size_t bytes, size_t align, CUdeviceptr wanted,
-                                 unsigned long long flags)
-{
-    sim_context *context;
-    CUresult result = sim_begin(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
-    (void)wanted; /* only a hint */
-    if (!pointer || bytes == 0 || bytes % GRANULARITY != 0 || (align & (align - 1)) != 0 || flags != 0)
-        return sim_end(CUDA_ERROR_INVALID_VALUE);
-    uint64_t base = bytes <= RANGE_MOST && align <= RANGE_MOST
-                        ? vm_reserve(context->device, bytes, align > GRANULARITY ? align : GRANULARITY)
-                        : 0;
-    void *host = base ? mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) : MAP_FAILED;
-    sim_range *made = host != MAP_FAILED ? sim_object_new(context, SIM_RANGE, sizeof *made) : NULL;
-    if (!made) {
-        if (host != MAP_FAILED)
-            munmap(host, bytes);
-        return sim_end(CUDA_ERROR_OUT_OF_MEMORY);
-    }
-    made->object.drop = range_drop;
-    made->base = base;
-    made->bytes = bytes;
-    made->host = host;
-    *pointer = base;
-    return sim_end(CUDA_SUCCESS);
 }
 
 /* The range that holds [pointer, pointer + bytes). */
@@ -285,7 +286,52 @@ static sim_range *range_in(const sim_context *context, CUdeviceptr pointer, uint
     return NULL;
 }
 
-/* The same, also in contexts of other devices. */
+/* Addresses that no range has which has outlived its context. 0: there are none. */
+static uint64_t reserve(const sim_context *context, uint64_t bytes, uint64_t align)
+{
+    for (;;) {
+        const uint64_t base = vm_reserve(context->device, bytes, align);
+        bool taken = false;
+        for (uint64_t at = base; base && !taken && at < base + bytes; at += GRANULARITY)
+            taken = range_in(sim_homeless(), at, 1) != NULL;
+        if (!taken)
+            return base;
+    }
+}
+
+CUresult sim_cuMemAddressReserve(CUdeviceptr *pointer, size_t bytes, size_t align, CUdeviceptr wanted,
+                                 unsigned long long flags)
+{
+    sim_context *context;
+    CUresult result = sim_begin_process(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    (void)wanted; /* only a hint */
+    sim_context *home = context == sim_homeless() ? sim_context_after(NULL) : context;
+    if (!home) /* addresses are a device's */
+        return sim_end_work(context, CUDA_ERROR_INVALID_CONTEXT);
+    if (!pointer || bytes == 0 || bytes % GRANULARITY != 0 || (align & (align - 1)) != 0 || flags != 0)
+        return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
+    uint64_t base = bytes <= RANGE_MOST && align <= RANGE_MOST
+                        ? reserve(home, bytes, align > GRANULARITY ? align : GRANULARITY)
+                        : 0;
+    void *host = base ? mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) : MAP_FAILED;
+    sim_range *made = host != MAP_FAILED ? sim_object_new(home, SIM_RANGE, sizeof *made) : NULL;
+    if (!made) {
+        if (host != MAP_FAILED)
+            munmap(host, bytes);
+        return sim_end_work(context, CUDA_ERROR_OUT_OF_MEMORY);
+    }
+    made->object.drop = range_drop;
+    made->object.leave = range_leave;
+    made->base = base;
+    made->bytes = bytes;
+    made->host = host;
+    *pointer = base;
+    return sim_end_work(context, CUDA_SUCCESS);
+}
+
+/* The same, also in contexts of other devices, and without one. */
 static sim_range *range_of(const sim_context *context, CUdeviceptr pointer, uint64_t bytes)
 {
     sim_range *range = range_in(context, pointer, bytes);
@@ -293,13 +339,13 @@ static sim_range *range_of(const sim_context *context, CUdeviceptr pointer, uint
         const sim_context *other = i != context->ordinal ? sim_context_on(i) : NULL;
         range = other ? range_in(other, pointer, bytes) : NULL;
     }
-    return range;
+    return range ? range : range_in(sim_homeless(), pointer, bytes);
 }
 
 CUresult sim_cuMemAddressFree(CUdeviceptr pointer, size_t bytes)
 {
     sim_context *context;
-    CUresult result = sim_begin_work(&context);
+    CUresult result = sim_begin_process(&context);
     if (result != CUDA_SUCCESS)
         return result;
     sim_range *range = range_of(context, pointer, bytes);
@@ -329,7 +375,7 @@ CUresult sim_cuMemMap(CUdeviceptr pointer, size_t bytes, size_t offset, CUmemGen
                       unsigned long long flags)
 {
     sim_context *context;
-    CUresult result = sim_begin_work(&context);
+    CUresult result = sim_begin_process(&context);
     if (result != CUDA_SUCCESS)
         return result;
     sim_range *range = range_of(context, pointer, bytes);
@@ -382,7 +428,7 @@ CUresult sim_cuMemUnmap(CUdeviceptr pointer, size_t bytes)
 {
     sim_context *context;
     size_t first = 0, count = 0;
-    CUresult result = sim_begin_work(&context);
+    CUresult result = sim_begin_process(&context);
     if (result != CUDA_SUCCESS)
         return result;
     sim_range *range = range_of(context, pointer, bytes);
@@ -425,7 +471,7 @@ CUresult sim_cuMemSetAccess(CUdeviceptr pointer, size_t bytes, const CUmemAccess
 {
     sim_context *context;
     size_t first = 0, maps = 0;
-    CUresult result = sim_begin_work(&context);
+    CUresult result = sim_begin_process(&context);
     if (result != CUDA_SUCCESS)
         return result;
     sim_range *range = range_of(context, pointer, bytes);
@@ -460,28 +506,28 @@ static const mapping *mapping_at(const sim_context *context, CUdeviceptr pointer
 CUresult sim_cuMemGetAccess(unsigned long long *flags, const CUmemLocation *location, CUdeviceptr pointer)
 {
     sim_context *context;
-    CUresult result = sim_begin(&context);
+    CUresult result = sim_begin_process(&context);
     if (result != CUDA_SUCCESS)
         return result;
     const mapping *map = mapping_at(context, pointer);
     if (!flags || !location || !map || location->type != CU_MEM_LOCATION_TYPE_DEVICE)
-        return sim_end(CUDA_ERROR_INVALID_VALUE);
+        return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
     if (sim_device_ordinal(location->id) < 0)
-        return sim_end(CUDA_ERROR_INVALID_DEVICE);
+        return sim_end_work(context, CUDA_ERROR_INVALID_DEVICE);
     *flags = map->access[sim_device_ordinal(location->id)];
-    return sim_end(CUDA_SUCCESS);
+    return sim_end_work(context, CUDA_SUCCESS);
 }
 
 CUresult sim_cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void *address)
 {
     sim_context *context;
-    CUresult result = sim_begin(&context);
+    CUresult result = sim_begin_process(&context);
     if (result != CUDA_SUCCESS)
         return result;
     const mapping *map = mapping_at(context, (uintptr_t)address);
     if (!handle || !map)
-        return sim_end(CUDA_ERROR_INVALID_VALUE);
+        return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
     map->physical->handles++;
     *handle = map->physical->object.handle;
-    return sim_end(CUDA_SUCCESS);
+    return sim_end_work(context, CUDA_SUCCESS);
 }

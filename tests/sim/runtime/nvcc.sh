@@ -39,6 +39,12 @@ if "$real" -gencode arch=compute_80,code=sm_80 -cudart shared m.cu -o machine 2>
     if LD_LIBRARY_PATH=$1 ./machine 2> errors; then exit 1; fi
     grep -q 'no PTX, machine code only' errors
 fi
+# PTX for a later architecture than the device's runs where nothing in it needs that.
+"$nvcc" -gencode arch=compute_100,code=compute_100 "$here/../ci/saxpy.cu" -o later
+"$kiln" sim run --quiet --device h200 ./later > output
+grep -q '^saxpy of 1000000 elements is right$' output
+if KILN_SIM_TARGET=strict "$kiln" sim run --quiet --device h200 ./later > output 2> errors; then exit 1; fi
+
 # NVIDIA's static runtime is refused.
 if "$real" -arch=sm_80 -cudart static m.cu -o nvidia 2> /dev/null; then
     if "$kiln" sim run ./nvidia 2> errors; then exit 1; fi

@@ -24,6 +24,8 @@ static int note(void *user, const kiln_sim_instruction *i)
     for (size_t k = 0; k < i->form_count; k++)
         js_add(forms, js_text(i->forms[k]));
     js_set(one, "name", js_text(i->name));
+    if (i->since)
+        js_set(one, "since", js_text(i->since));
     js_set(one, "forms", forms);
     js_add(f->runs, one);
     table_cell(&f->table, "%s", i->name);
@@ -40,7 +42,7 @@ static int page_row(void *user, const kiln_sim_instruction *i)
     (void)user;
     if (i->kind != KILN_SIM_RUNS)
         return 0;
-    out_printf("| `%s` | ", i->name);
+    out_printf("| `%s` | %s | ", i->name, i->since ? i->since : "");
     for (size_t k = 0; k < i->form_count; k++) {
         const char *colon = strstr(i->forms[k], " :");
         out_puts(k ? "<br>" : "");
@@ -68,10 +70,17 @@ static void page(const found *f)
 {
     out_puts("# Instructions of the simulated device\n\n"
              "Made by `kiln sim coverage --page` from `ops.def`; a test fails if it is not up to date.\n\n");
-    out_printf("%zu instructions in %zu forms run. A form lists suffixes: alternatives with | between them, `?` where "
-               "they may be left out. `ops.def` has the operands, too.\n\n",
-               f->instructions, f->forms);
-    out_puts("| instruction | forms |\n| --- | --- |\n");
+    out_printf(
+        "%zu instructions in %zu forms run. A form lists suffixes: alternatives with | between them, `?` where "
+        "they may be left out. `ops.def` has the operands, too.\n\n"
+        "PTX for any target is loaded, also for a later one than the device's compute capability. An instruction "
+        "that the device does not have is then an error, with its line and the target that it needs (with "
+        "`KILN_SIM_TARGET=strict` all of such PTX is refused, as on a GPU). *needs* says which that is, and `@90` "
+        "after a suffix or among the suffixes of a form that this one needs more: 90 is sm_90 and all later, 90a "
+        "(100f) that one and later ones of its family, with the features of their architecture (family), 90F all "
+        "from there on, with these features.\n\n",
+        f->instructions, f->forms);
+    out_puts("| instruction | needs | forms |\n| --- | --- | --- |\n");
     kiln_sim_instructions(page_row, NULL);
     out_puts("\n## Refused when a module is loaded, by name, line and kernel\n\n");
     page_names(&f->refused_names);

@@ -15,8 +15,9 @@ enum { ROWS_MOST = 40 }; /* of a table; --json has all */
 
 static double real_of(const json_t *row, const char *key) /* negative: not known */
 {
+    const double most = 1e15; /* the sum of all rows stays a number */
     const json_t *value = json_object_get(row, key);
-    return json_is_number(value) ? json_number_value(value) : -1;
+    return json_is_number(value) && json_number_value(value) <= most ? json_number_value(value) : -1;
 }
 
 static uint64_t whole_of(const json_t *row, const char *key)

@@ -7,13 +7,19 @@
 #include "notation.h"
 
 static const char *const op_names[] = {
-#define OP(name, text, decode, class, cost, effect, ...) text,
+#define OP(name, text, decode, class, cost, effect, since, ...) text,
+#include "ops.def"
+#undef OP
+};
+
+static const char *const op_since[] = {
+#define OP(name, text, decode, class, cost, effect, since, ...) #since,
 #include "ops.def"
 #undef OP
 };
 
 static const char *const *const op_forms[] = {
-#define OP(name, text, decode, class, cost, effect, ...) (const char *const[]){__VA_ARGS__, NULL},
+#define OP(name, text, decode, class, cost, effect, since, ...) (const char *const[]){__VA_ARGS__, NULL},
 #include "ops.def"
 #undef OP
 };
@@ -70,7 +76,7 @@ static unsigned slot_count;
 static bool same_slot(const ptx_slot *a, const ptx_slot *b)
 {
     return memcmp(a->mods, b->mods, sizeof a->mods) == 0 && a->types == b->types && a->spaces == b->spaces &&
-           a->optional == b->optional;
+           a->optional == b->optional && memcmp(a->needs, b->needs, sizeof a->needs) == 0;
 }
 
 /* Its place in the table; SLOTS_MOST: that is full. */
@@ -92,7 +98,8 @@ static bool write_form(const char *name, const char *text)
         fprintf(stderr, "ops.def: %s: this form is malformed: \"%s\"\n", name, text);
         return false;
     }
-    printf("    {%u, %u, %u, {", form.slot_count, form.operand_count, form.operands_needed);
+    printf("    {%u, %u, %u, {%u, %d}, {", form.slot_count, form.operand_count, form.operands_needed, form.since.target,
+           form.since.kind);
     for (unsigned k = 0; k < form.slot_count; k++) {
         unsigned place = slot_place(&own[k]);
         if (place == SLOTS_MOST) {
@@ -111,6 +118,18 @@ static bool write_form(const char *name, const char *text)
     return true;
 }
 
+static bool write_list(unsigned op, unsigned first, unsigned count)
+{
+    ptx_since since = {0};
+    const char *text = op_since[op];
+    if (strcmp(text, "ANY") != 0 && !ptx_since_compile(text, strlen(text), &since)) {
+        fprintf(stderr, "ops.def: %s: '%s' is no target\n", op_names[op], text);
+        return false;
+    }
+    printf("    {&forms[%u], %u, {%u, %d}}, /* %s */\n", first, count, since.target, since.kind, op_names[op]);
+    return true;
+}
+
 static bool write_forms(void)
 {
     unsigned count[PTX_OP_COUNT] = {0}, all = 0;
@@ -121,13 +140,20 @@ static bool write_forms(void)
                 return false;
     printf("};\n\nconst ptx_form_list ptx_forms[PTX_OP_COUNT] = {\n");
     for (unsigned op = 0; op < PTX_OP_COUNT; all += count[op++])
-        printf("    {&forms[%u], %u}, /* %s */\n", all, count[op], op_names[op]);
+        if (!write_list(op, all, count[op]))
+            return false;
     printf("};\n\nconst ptx_slot ptx_slots[] = {\n");
     for (unsigned k = 0; k < slot_count; k++) {
         printf("    {{");
         for (unsigned n = 0; n < PTX_MOD_WORDS; n++)
             printf("%s0x%llx", n ? ", " : "", (unsigned long long)slots[k].mods[n]);
-        printf("}, 0x%llx, 0x%x, %d},\n", (unsigned long long)slots[k].types, slots[k].spaces, slots[k].optional);
+        printf("}, 0x%llx, 0x%x, %d, {", (unsigned long long)slots[k].types, slots[k].spaces, slots[k].optional);
+        for (unsigned n = 0; n < PTX_MAX_NEEDS; n++) {
+            const ptx_need *need = &slots[k].needs[n];
+            printf("{{%d, %u}, {%u, %d}}, ", (int)need->suffix.kind, need->suffix.value, need->since.target,
+                   need->since.kind);
+        }
+        printf("}},\n");
     }
     printf("};\n");
     return true;

@@ -3,6 +3,40 @@
 
 #include "notation.h"
 
+bool ptx_since_compile(const char *text, size_t length, ptx_since *since)
+{
+    *since = (ptx_since){0};
+    while (length && *text >= '0' && *text <= '9' && since->target < 1000) {
+        since->target = (uint16_t)(since->target * 10 + (*text++ - '0'));
+        length--;
+    }
+    if (length == 1 && strchr("afF", *text))
+        since->kind = *text;
+    return since->target >= 10 && length == (since->kind != 0);
+}
+
+/* The bits of the suffix of `size` characters, which may end in "@90". */
+static bool compile_suffix(const char *text, size_t size, ptx_slot *slot)
+{
+    const char *at = memchr(text, '@', size);
+    const ptx_suffix suffix = ptx_suffix_find(text, at ? (size_t)(at - text) : size);
+    switch (suffix.kind) {
+    case PTX_SUFFIX_TYPE: slot->types |= UINT64_C(1) << suffix.value; break;
+    case PTX_SUFFIX_SPACE: slot->spaces |= (uint8_t)(1u << suffix.value); break;
+    case PTX_SUFFIX_MOD: slot->mods[suffix.value / 64] |= UINT64_C(1) << suffix.value % 64; break;
+    default: return false;
+    }
+    if (!at)
+        return true;
+    unsigned n = 0;
+    while (n < PTX_MAX_NEEDS && slot->needs[n].suffix.kind != PTX_SUFFIX_UNKNOWN)
+        n++;
+    if (n == PTX_MAX_NEEDS)
+        return false;
+    slot->needs[n].suffix = suffix;
+    return ptx_since_compile(at + 1, size - (size_t)(at + 1 - text), &slot->needs[n].since);
+}
+
 static bool compile_slot(const char *text, size_t length, ptx_slot *slot)
 {
     *slot = (ptx_slot){0};
@@ -13,13 +47,8 @@ static bool compile_slot(const char *text, size_t length, ptx_slot *slot)
     while (length) {
         const char *bar = memchr(text, '|', length);
         size_t size = bar ? (size_t)(bar - text) : length;
-        ptx_suffix suffix = ptx_suffix_find(text, size);
-        switch (suffix.kind) {
-        case PTX_SUFFIX_TYPE: slot->types |= UINT64_C(1) << suffix.value; break;
-        case PTX_SUFFIX_SPACE: slot->spaces |= (uint8_t)(1u << suffix.value); break;
-        case PTX_SUFFIX_MOD: slot->mods[suffix.value / 64] |= UINT64_C(1) << suffix.value % 64; break;
-        default: return false;
-        }
+        if (!compile_suffix(text, size, slot))
+            return false;
         size += bar != NULL;
         text += size;
         length -= size;
@@ -85,6 +114,9 @@ bool ptx_form_compile(const char *text, ptx_form *form, ptx_slot slots[PTX_MAX_S
         size_t length = strcspn(text, " ");
         if (length == 1 && *text == ':') {
             operands = true;
+        } else if (length && !operands && *text == '@') {
+            if (form->since.target || !ptx_since_compile(text + 1, length - 1, &form->since))
+                return false;
         } else if (length && !operands) {
             if (form->slot_count == PTX_MAX_SLOTS || !compile_slot(text, length, &slots[form->slot_count++]))
                 return false;

@@ -5,6 +5,7 @@
 #include "ptx_internal.h"
 
 /* False: the form is malformed. form->slots is left to the caller, who gives each of `slots` its place in a table. */
+bool ptx_since_compile(const char *text, size_t length, ptx_since *since);
 bool ptx_form_compile(const char *text, ptx_form *form, ptx_slot slots[PTX_MAX_SLOTS]);
 
 #endif
