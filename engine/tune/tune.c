@@ -246,11 +246,15 @@ static kiln_status look_up(sweep *s, const kiln_choice *choice, job *made, bool 
     return lost != KILN_OK ? lost : ended;
 }
 
-/* A search that learns begins with what the store has of its space. */
+/* A search that learns begins with what the store has of its space, and with estimates if they are asked for. */
 static kiln_status recall(sweep *s, kiln_error **error)
 {
     kiln_status status = KILN_OK, failed;
-    if (kiln__tune_source_learns(s->source))
+    size_t estimates = 0;
+    const kiln__asker watch = {wants_end, s};
+    if (s->options->estimates && kiln__tune_source_learns(s->source) && kiln__goals_by_time(s->options))
+        status = kiln__estimates_make(s->engine, s->spec, s->options, &watch, s->source, &estimates, error);
+    if (status == KILN_OK && kiln__tune_source_learns(s->source) && estimates == 0)
         status = kiln__tune_source_expect(s->source, s->recorder, error);
     if (status == KILN_OK && kiln__tune_source_learns(s->source))
         status = kiln__tune_source_recall(s->source, s->recorder, error);
