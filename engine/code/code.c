@@ -601,7 +601,7 @@ kiln_status kiln__code_prepare(kiln_engine *engine, const kiln__config *config, 
     job->request.arch = chosen.arch;
     job->request.kind = chosen.kind;
     job->request.cubin = cubin;
-    job->lines = !target && engine->driver.simulator != NULL;
+    job->lines = !target && engine->driver.simulator != NULL && !engine->as_on_gpu;
     kiln__config_print(config, &job->label);
     status = make_macros(config, job, error);
     if (status == KILN_OK)

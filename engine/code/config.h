@@ -77,6 +77,25 @@ const char *kiln__code_symbol(const kiln__code *code, const char *kernel);
 kiln_status kiln__config_kernels(const kiln__config *config, const kiln_allocator *mem, kiln__arena *arena,
                                  const char *const **names, size_t *count, kiln_error **error);
 
+/* ---- whether a device has room for the launches (fit.c) ---- */
+/* KILN_ERROR_LAUNCH: an extent, a block or shared memory that the engine's device, which is open, never takes. `code`
+ * NULL: before it is compiled; else with the registers and the shared memory of its machine code. What depends on the
+ * data of inputs is left to the plan. */
+kiln_status kiln__config_fits(const kiln_engine *engine, const kiln__config *config, const kiln__code *code,
+                              kiln_error **error);
+/* The two checks that a plan makes too. KILN_ERROR_LAUNCH, with the place in the spec. */
+typedef enum kiln__extent_kind { KILN__EXTENT_GRID, KILN__EXTENT_BLOCK, KILN__EXTENT_CLUSTER } kiln__extent_kind;
+kiln_status kiln__extent_fits(const kiln_allocator *mem, kiln__extent_kind kind, int axis, const kiln__expr *expr,
+                              int64_t value, kiln_error **error);
+typedef struct kiln__block { /* of a launch */
+    unsigned extents[3];
+    uint64_t static_shared, dynamic_shared;
+    const char *kernel; /* for the message, and what the driver says that it takes; 0: not known */
+    int max_threads;
+} kiln__block;
+kiln_status kiln__block_fits(const kiln_allocator *mem, const kiln_device_info *info, const kiln__step *step,
+                             const kiln__block *block, kiln_error **error);
+
 /* KILN_ERROR_NOT_FOUND: "OWNER has no WHAT 'NAME'", with the nearest of `count` names or all of them. The names lie
  * `stride` bytes apart, each the first member of a struct. */
 kiln_status kiln__plan_unknown(const kiln_allocator *mem, const char *owner, const char *what, const char *name,

@@ -219,6 +219,7 @@ typedef struct kiln__cubin_kernel {
 } kiln__cubin_kernel;
 kiln_status kiln__cubin_kernels(const kiln_allocator *mem, const void *cubin, size_t length,
                                 kiln__cubin_kernel **kernels, size_t *count, kiln_error **error);
+bool kiln__is_relocatable(const void *cubin, size_t length); /* it is to be linked; false also for what is no cubin */
 /* Occupancy, computed by the toolkit's cuda_occupancy.h. */
 typedef struct kiln__occupancy {
     int blocks_per_sm;

@@ -197,6 +197,15 @@ static kiln_status walk(reader *in, bool first, kiln_error **error)
     return KILN_OK;
 }
 
+bool kiln__is_relocatable(const void *cubin, size_t length)
+{
+    Elf64_Ehdr header;
+    if (!cubin || length < sizeof header)
+        return false;
+    memcpy(&header, cubin, sizeof header);
+    return memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 && header.e_type == ET_REL;
+}
+
 kiln_status kiln__cubin_kernels(const kiln_allocator *mem, const void *cubin, size_t length,
                                 kiln__cubin_kernel **kernels, size_t *count, kiln_error **error)
 {

@@ -47,6 +47,7 @@ struct kiln_engine {
     size_t device_setting_count;
     int arch;        /* 90: the architecture to compile for */
     bool want_cubin; /* a real device: machine code instead of PTX */
+    bool as_on_gpu;  /* a simulated device: code is compiled as for a GPU, without lines */
 
     kiln_ranks *ranks; /* the leader's; NULL: none. Set when the engine is opened */
     kiln__nvrtc *nvrtc;

@@ -144,6 +144,13 @@ typedef struct kiln_tune_options {
      * sweep. A configuration that is not valid at this set is not verified. KILN_ERROR_UNSUPPORTED: how much the spec
      * does depends on data (inputs, `while`), its buffers have more than 256 MiB, or `run` asks for something else. */
     const char *verify_size_set;
+    /* For a search on a GPU by time (a budget, a strategy that learns): a simulated device ("sim:PROFILE", "sim:sm_80" as
+     * in kiln_options; "sim": the nearest to the GPU) whose model first estimates random configurations, for at most a
+     * tenth of `max_seconds`; the search begins with these and learns how far they can be trusted. They are not stored, and
+     * are in place of what the store has of other devices. What is compiled for them, the GPU uses too. A specification
+     * that cannot be estimated (buffers of more than 256 MiB, functions of the host that only the caller has) is searched
+     * without, with a warning in the log. NULL: none */
+    const char *estimates;
 } kiln_tune_options;
 
 typedef struct kiln_tuning kiln_tuning;

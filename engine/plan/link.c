@@ -1,18 +1,8 @@
 /* link.c - machine code that launches kernels must be linked with the device runtime, libcudadevrt.a, before it is
  * loaded. The simulated device has these functions built in. */
-#include <elf.h>
 #include <string.h>
 
 #include "plan_internal.h"
-
-bool kiln__is_relocatable(const void *cubin, size_t length)
-{
-    Elf64_Ehdr header;
-    if (!cubin || length < sizeof header)
-        return false;
-    memcpy(&header, cubin, sizeof header);
-    return memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 && header.e_type == ET_REL;
-}
 
 static kiln_status link_failed(kiln_plan *plan, CUresult result, char *log, size_t room, kiln_error **error)
 {

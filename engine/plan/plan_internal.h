@@ -396,7 +396,6 @@ kiln_status kiln__capture_asked(kiln_plan *plan, kiln__arena *arena, kiln__captu
                                 kiln_error **error);
 
 /* ---- link.c ---- */
-bool kiln__is_relocatable(const void *cubin, size_t length);
 /* Links the relocatable cubin with the device runtime and loads it as the plan's module. */
 kiln_status kiln__load_linked(kiln_plan *plan, const void *cubin, size_t length, kiln_error **error);
 

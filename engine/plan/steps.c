@@ -209,21 +209,20 @@ static kiln_status set_args(walk *w, const kiln__step *step, const kiln__plan_ke
     return kiln__arguments_set(w->plan, step, kernel, scope, values, pointers, w->error);
 }
 
-static kiln_status set_dims(walk *w, kiln__expr *const exprs[3], const kiln__scope *scope, const char *what,
-                            const int64_t most[3], unsigned dims[3])
+static kiln_status set_dims(walk *w, kiln__expr *const exprs[3], const kiln__scope *scope, kiln__extent_kind kind,
+                            unsigned dims[3])
 {
+    static const char *const names[][3] = {
+        {"grid x", "grid y", "grid z"}, {"block x", "block y", "block z"}, {"cluster x", "cluster y", "cluster z"}};
     kiln__diag diag = {.mem = w->plan->mem};
     for (int d = 0; d < 3; d++) {
         int64_t value;
-        char name[16];
-        snprintf(name, sizeof name, "%s %c", what, "xyz"[d]);
-        if (!kiln__expr_eval_int(exprs[d], scope, name, &value, &diag))
+        if (!kiln__expr_eval_int(exprs[d], scope, names[kind][d], &value, &diag))
             break;
-        if (value < 0 || value > most[d]) {
-            kiln__pos pos = kiln__expr_pos(exprs[d]);
+        kiln_status status = kiln__extent_fits(w->plan->mem, kind, d, exprs[d], value, w->error);
+        if (status != KILN_OK) {
             kiln__text_free(&diag.text);
-            return fail_at(w, KILN_ERROR_LAUNCH, pos, "%s = %" PRId64 " is outside 0 .. %" PRId64, name, value,
-                           most[d]);
+            return status;
         }
         dims[d] = (unsigned)value;
     }
@@ -235,26 +234,14 @@ static kiln_status set_dims(walk *w, kiln__expr *const exprs[3], const kiln__sco
 static kiln_status check_block(walk *w, const kiln__step *step, kiln__plan_kernel *kernel, const kiln__plan_op *op)
 {
     const kiln_device_info *info = &w->plan->engine->info;
-    const unsigned *block = op->as.launch.block;
-    uint64_t threads = (uint64_t)block[0] * block[1] * block[2];
-    uint64_t shared = kernel->static_shared + op->as.launch.shared;
-    kiln__pos pos = kiln__expr_pos(step->as.launch.block[0]);
-    if (threads == 0)
-        return fail_at(w, KILN_ERROR_LAUNCH, pos, "a block of %u x %u x %u has no threads", block[0], block[1],
-                       block[2]);
-    if (threads > (uint64_t)info->max_threads_per_block)
-        return fail_at(w, KILN_ERROR_LAUNCH, pos, "a block of %" PRIu64 " threads; the device allows %d", threads,
-                       info->max_threads_per_block);
-    if (kernel->max_threads > 0 && threads > (uint64_t)kernel->max_threads)
-        return fail_at(w, KILN_ERROR_LAUNCH, pos,
-                       "a block of %" PRIu64 " threads; %s allows %d, by its registers or its launch bounds", threads,
-                       kernel->name, kernel->max_threads);
-    if (shared > info->shared_per_block_optin && shared > info->shared_per_block)
-        return fail_at(w, KILN_ERROR_LAUNCH,
-                       step->as.launch.shared ? kiln__expr_pos(step->as.launch.shared) : step->pos,
-                       "%" PRIu64 " bytes of shared memory (%" PRIu64 " static, %u dynamic); the device allows %" PRIu64
-                       " a block",
-                       shared, kernel->static_shared, op->as.launch.shared, info->shared_per_block_optin);
+    const unsigned *extents = op->as.launch.block;
+    const uint64_t shared = kernel->static_shared + op->as.launch.shared;
+    const kiln__block block = {.extents = {extents[0], extents[1], extents[2]},
+                               .static_shared = kernel->static_shared,
+                               .dynamic_shared = op->as.launch.shared,
+                               .kernel = kernel->name,
+                               .max_threads = kernel->max_threads};
+    KILN__TRY(kiln__block_fits(w->plan->mem, info, step, &block, w->error));
     if (shared <= info->shared_per_block || op->as.launch.shared <= kernel->dynamic_limit)
         return KILN_OK;
     CUresult result = w->plan->engine->driver.cuFuncSetAttribute_(
@@ -267,23 +254,21 @@ static kiln_status check_block(walk *w, const kiln__step *step, kiln__plan_kerne
 
 static kiln_status launch(walk *w, const kiln__step *step, const kiln__scope *scope)
 {
-    static const int64_t grid_most[3] = {INT32_MAX, 65535, 65535}, block_most[3] = {1024, 1024, 64};
-    static const int64_t cluster_most[3] = {16, 16, 16};
     kiln__plan_op op = {.kind = KILN__OP_LAUNCH, .step = step};
     kiln_status status;
     int64_t shared = 0;
     kiln__plan_kernel *kernel = find_kernel(w, step, scope, &status);
     if (!kernel)
         return status;
-    status = set_dims(w, step->as.launch.grid, scope, "grid", grid_most, op.as.launch.grid);
+    status = set_dims(w, step->as.launch.grid, scope, KILN__EXTENT_GRID, op.as.launch.grid);
     if (status != KILN_OK)
         return status;
     if (op.as.launch.grid[0] == 0 || op.as.launch.grid[1] == 0 || op.as.launch.grid[2] == 0)
         return KILN_OK; /* nothing to do for an empty problem */
-    status = set_dims(w, step->as.launch.block, scope, "block", block_most, op.as.launch.block);
+    status = set_dims(w, step->as.launch.block, scope, KILN__EXTENT_BLOCK, op.as.launch.block);
     if (status == KILN_OK && step->as.launch.cluster[0]) {
         op.as.launch.attributes.clustered = true;
-        status = set_dims(w, step->as.launch.cluster, scope, "cluster", cluster_most, op.as.launch.attributes.cluster);
+        status = set_dims(w, step->as.launch.cluster, scope, KILN__EXTENT_CLUSTER, op.as.launch.attributes.cluster);
     }
     if (status == KILN_OK && step->as.launch.shared) {
         kiln__diag diag = {.mem = w->plan->mem};

@@ -329,7 +329,11 @@ static kiln_status make_points(reading *in)
     if (r->arena.failed)
         return kiln__fail_memory(in->error);
     for (size_t i = 0; i < r->param_count; i++)
-        axes[i] = (kiln__part_axis){(uint32_t)r->params[i].count, r->params[i].values[0].kind != KILN_TEXT};
+        axes[i] = (kiln__part_axis){.values = (uint32_t)r->params[i].count,
+                                    .ordered = r->params[i].values[0].kind != KILN_TEXT,
+                                    .powers = kiln__find_powers(&r->arena, r->params[i].values, r->params[i].count)};
+    if (r->arena.failed)
+        return kiln__fail_memory(in->error);
     *part = (kiln__part){r->param_count, axes};
     r->points = (kiln__points){
         .mem = r->mem, .part_count = 1, .width = width, .parts = part, .at = row_at, .holds = row_holds, .user = r};

@@ -2,7 +2,8 @@
  *
  * The covariance of two points is that of their parts, plus within a part 1 / (1 + d^2 / 2)^2, with d the distance of
  * their positions, each axis divided by a length of its own (a rational quadratic kernel: Rasmussen and Williams,
- * Gaussian Processes for Machine Learning, 2006, chapter 4; the likelihood: chapter 5). An answer adds a row to the
+ * Gaussian Processes for Machine Learning, 2006, chapter 4; the likelihood: chapter 5). Where a list mixes powers of two
+ * with other values, they are apart by another length as well: sizes that are powers fit what a GPU divides its work by. An answer adds a row to the
  * factor of the covariances; only a changed length or noise computes it anew, as seldom as `effort` allows. */
 #include <math.h>
 #include <string.h>
@@ -24,21 +25,29 @@ static const double cost_weight = 0.3;
 static const double trust_spread = 0.5, least_scale = 0.01, doubt = 4; /* set_trust() */
 enum { DOUBT_AFTER = 8, AGREED = 24 };                                 /* answers that are compared with hints */
 
+typedef struct feature { /* by which points are near or far: a position on an axis, or whether that is a power of two */
+    size_t axis;
+    bool power;
+} feature;
+
 struct kiln__gaussian {
-    size_t count, axes, parts;
+    size_t count, axes, parts; /* axes: how many features; those of the axes themselves come first */
+    feature *features;
+    size_t *power_of;        /* the other feature of each axis that has one */
     const uint32_t *entries; /* of the answers */
     double noise, scale;     /* scale: the variance of the goals */
     uint64_t effort;         /* left for changes of lengths and noise */
     double goal_mean;
     double trust, prior_mean; /* goals are from `trust` times what was expected, above its mean */
     double priors[MOST];
+    double levels[AGREED], values[AGREED]; /* of the first: what was expected, what came */
     double goals[MOST], costs[MOST];
     float hopes[MOST];                              /* weights of covariances, for goals and costs together */
     double factor[MOST * MOST], trial[MOST * MOST]; /* lower triangles, a row after the other */
     double apart[MOST * MOST];                      /* squared distances */
     uint32_t part[MOST];
-    double *weights; /* of each axis: 1 / length^2 */
-    float *at;       /* positions, from 0 to 1, of each axis: MOST */
+    double *weights; /* of each feature: 1 / length^2 */
+    float *at;       /* positions, from 0 to 1, or powers (0 or 1), of each feature: MOST */
 };
 
 /* ---- the factor ---- */
@@ -65,10 +74,11 @@ static double covariance(double squared)
 static double apart_on(const kiln__search *s, const kiln__gaussian *g, size_t axis, size_t i, size_t k)
 {
     const kiln__part *part = &s->points->parts[g->part[i]];
-    if (axis >= part->axis_count)
+    const feature *on = &g->features[axis];
+    if (on->axis >= part->axis_count || (on->power && !part->axes[on->axis].powers))
         return 0;
     double d = (double)g->at[axis * MOST + i] - (double)g->at[axis * MOST + k];
-    return part->axes[axis].ordered ? d * d : (double)(d != 0);
+    return part->axes[on->axis].ordered && !on->power ? d * d : (double)(d != 0);
 }
 
 /* Computes row i of the factor; false: not positive definite. */
@@ -128,8 +138,11 @@ static double likelihood(kiln__gaussian *g, const double *factor, size_t axis, d
     return like - 0.2 * noise * noise;
 }
 
-static bool is_used(const kiln__search *s, size_t axis)
+static bool is_used(const kiln__search *s, const kiln__gaussian *g, size_t number)
 {
+    size_t axis = g->features[number].axis;
+    if (g->features[number].power)
+        return true;
     for (size_t p = 0; p < s->points->part_count; p++)
         if (axis < s->points->parts[p].axis_count && s->points->parts[p].axes[axis].values > 1)
             return true;
@@ -156,7 +169,7 @@ static void improve(kiln__search *s, kiln__gaussian *g, double *best)
     double old_noise = g->noise, old_scale = g->scale, more = 0;
     if (axis < g->axes) {
         double weight = g->weights[axis] * (up ? 2.25 : 1 / 2.25), bound = most_length * most_length;
-        if (!is_used(s, axis) || weight > bound || weight * bound < 1)
+        if (!is_used(s, g, axis) || weight > bound || weight * bound < 1)
             return;
         more = weight - g->weights[axis];
     } else {
@@ -187,9 +200,15 @@ static void take_answer(const kiln__search *s, kiln__gaussian *g, uint32_t entry
     size_t i = g->count++;
     g->part[i] = point[0];
     g->priors[i] = fmin(kiln__prior_of(s, point), worst_goal);
+    if (i < AGREED && s->prior) {
+        g->levels[i] = kiln__prior_level(s, point);
+        g->values[i] = s->entries[entry].value;
+    }
     for (size_t a = 0; a < part->axis_count; a++) {
         uint32_t values = part->axes[a].values;
         g->at[a * MOST + i] = place_of(point[1 + a], values);
+        if (part->axes[a].powers)
+            g->at[g->power_of[a] * MOST + i] = part->axes[a].powers[point[1 + a]];
     }
     for (size_t k = 0; k < i; k++) {
         double sum = 0;
@@ -243,7 +262,7 @@ static void set_trust(const kiln__search *s, kiln__gaussian *g)
     both = dot(priors, goals, g->count);
     square = dot(priors, priors, g->count);
     double pull = fmax(g->scale, least_scale) / (trust_spread * trust_spread);
-    double agreed = kiln__prior_agreement(g->priors, g->goals, g->count < AGREED ? g->count : AGREED);
+    double agreed = kiln__prior_agreement(g->levels, g->values, g->count < AGREED ? g->count : AGREED);
     double trust = (both + pull * fmax(0, agreed)) / (square + pull);
     for (size_t i = 0; i < g->count; i++)
         left += (goals[i] - trust * priors[i]) * (goals[i] - trust * priors[i]) / n;
@@ -272,22 +291,42 @@ static void set_costs(const kiln__search *s, kiln__gaussian *g)
         g->costs[i] = isnan(g->costs[i]) ? 0 : g->costs[i] - sum / (double)known;
 }
 
+/* The axes, and behind them those on which some values are powers of two and others not. */
+static void list_features(const kiln__search *s, kiln__gaussian *g)
+{
+    for (g->axes = 0; g->axes < s->width - 1; g->axes++)
+        g->features[g->axes].axis = g->axes;
+    for (size_t a = 0; a < s->width - 1; a++) {
+        bool told_apart = false;
+        for (size_t p = 0; p < s->points->part_count; p++)
+            told_apart |= a < s->points->parts[p].axis_count && s->points->parts[p].axes[a].powers;
+        if (!told_apart)
+            continue;
+        g->power_of[a] = g->axes;
+        g->features[g->axes++] = (feature){a, true};
+    }
+}
+
 static kiln__gaussian *open_gaussian(const kiln__search *s)
 {
-    size_t axes = s->width - 1;
+    const size_t most = 2 * s->width;
     kiln__gaussian *g = kiln__calloc(s->mem, 1, sizeof *g);
     if (!g)
         return NULL;
-    g->axes = axes;
-    g->parts = s->points->part_count;
-    g->noise = first_noise;
-    g->weights = kiln__calloc(s->mem, axes + 1, sizeof *g->weights);
-    g->at = kiln__calloc(s->mem, (axes + 1) * MOST, sizeof *g->at);
+    g->features = kiln__calloc(s->mem, most, sizeof *g->features);
+    g->power_of = kiln__calloc(s->mem, s->width, sizeof *g->power_of);
+    if (g->features && g->power_of) {
+        list_features(s, g);
+        g->weights = kiln__calloc(s->mem, g->axes + 1, sizeof *g->weights);
+        g->at = kiln__calloc(s->mem, (g->axes + 1) * MOST, sizeof *g->at);
+    }
     if (!g->weights || !g->at) {
         kiln__gaussian_free(s, g);
         return NULL;
     }
-    for (size_t a = 0; a < axes; a++)
+    g->parts = s->points->part_count;
+    g->noise = first_noise;
+    for (size_t a = 0; a < g->axes; a++)
         g->weights[a] = 1;
     return g;
 }
@@ -299,6 +338,8 @@ void kiln__gaussian_free(const kiln__search *s, kiln__gaussian *g)
     if (!g)
         return;
     kiln__free(s->mem, g->weights);
+    kiln__free(s->mem, g->features);
+    kiln__free(s->mem, g->power_of);
     kiln__free(s->mem, g->at);
     kiln__free(s->mem, g);
 }
@@ -363,12 +404,28 @@ static void add_axis(const kiln__search *s, const kiln__gaussian *g, uint32_t pa
                 apart->of[k] += at[k] != here ? weight : 0;
 }
 
+/* The same for whether a value is a power of two. */
+static void add_power(const kiln__search *s, const kiln__gaussian *g, uint32_t part, size_t axis, uint32_t position,
+                      float sign, row_floats *apart)
+{
+    const kiln__part_axis *on = &s->points->parts[part].axes[axis];
+    if (!on->powers)
+        return;
+    const size_t number = g->power_of[axis], padded = (g->count + LANES - 1) / LANES * LANES;
+    const float *at = g->at + number * MOST, here = on->powers[position], weight = sign * (float)g->weights[number];
+    for (size_t i = 0; i < padded; i += LANES)
+        for (size_t k = i; k < i + LANES; k++)
+            apart->of[k] += at[k] != here ? weight : 0;
+}
+
 /* The squared distances of a point from all rows of its part. */
 static void distances(const kiln__search *s, const kiln__gaussian *g, const uint32_t *point, row_floats *apart)
 {
     memset(apart, 0, sizeof *apart);
-    for (size_t a = 0; a < s->points->parts[point[0]].axis_count; a++)
+    for (size_t a = 0; a < s->points->parts[point[0]].axis_count; a++) {
         add_axis(s, g, point[0], a, point[1 + a], (float)g->weights[a], apart);
+        add_power(s, g, point[0], a, point[1 + a], 1, apart);
+    }
 }
 
 /* The covariances of a point with all rows; the largest of them. */
@@ -418,6 +475,8 @@ static float relate_item(const kiln__search *s, const kiln__gaussian *g, const k
     if (b->used && axis < g->axes) {
         float weight = (float)g->weights[axis];
         apart = *around;
+        add_power(s, g, point[0], axis, kiln__search_point(s, b->around)[1 + axis], -1, &apart);
+        add_power(s, g, point[0], axis, point[1 + axis], 1, &apart);
         add_axis(s, g, point[0], axis, kiln__search_point(s, b->around)[1 + axis], -weight, &apart);
         add_axis(s, g, point[0], axis, point[1 + axis], weight, &apart);
     } else {

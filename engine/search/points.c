@@ -1,4 +1,5 @@
 /* points.c - several variants as one set of points, neighbours, and random numbers. */
+#include <math.h>
 #include <string.h>
 
 #include "points.h"
@@ -153,6 +154,28 @@ static kiln_status open_index(kiln__union *u, size_t p, kiln_error **error)
     return kiln__sampler_open(u->spaces[p], &u->samplers[p], error);
 }
 
+/* A whole number above 0; 0: it is none. */
+static int64_t size_of(kiln_value value)
+{
+    if (value.kind == KILN_FLOAT && value.as.f > 0 && value.as.f < 0x1p62 && value.as.f == floor(value.as.f))
+        return (int64_t)value.as.f;
+    return value.kind == KILN_INT && value.as.i > 0 ? value.as.i : 0;
+}
+
+const bool *kiln__find_powers(kiln__arena *arena, const kiln_value *values, size_t count)
+{
+    enum { MOST = 4096 }; /* lists of more values are ranges: too few of their values are powers */
+    bool *powers = count > 2 && count <= MOST ? kiln__arena_alloc(arena, count) : NULL;
+    size_t found = 0;
+    for (size_t i = 0; powers && i < count; i++) {
+        int64_t size = size_of(values[i]);
+        if (size == 0) /* a switch, or the numbers of methods */
+            return NULL;
+        found += powers[i] = (size & (size - 1)) == 0;
+    }
+    return found > 1 && found < count ? powers : NULL;
+}
+
 static kiln_status add_part(kiln__union *u, const kiln__variant *variant, size_t p, kiln__part *part,
                             kiln_error **error)
 {
@@ -166,7 +189,10 @@ static kiln_status add_part(kiln__union *u, const kiln__variant *variant, size_t
         const kiln_value *values;
         axes[i].values = (uint32_t)kiln__space_values(u->spaces[p], i, &values);
         axes[i].ordered = axes[i].values > 0 && values[0].kind != KILN_TEXT;
+        axes[i].powers = kiln__find_powers(&u->arena, values, axes[i].values);
     }
+    if (u->arena.failed)
+        return kiln__fail_memory(error);
     *part = (kiln__part){variant->param_count, axes};
     if (u->points.width < variant->param_count + 1)
         u->points.width = variant->param_count + 1;

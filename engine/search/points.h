@@ -9,8 +9,9 @@
 /* ---- points ---- */
 
 typedef struct kiln__part_axis {
-    uint32_t values; /* how many; at least 1 unless the set is empty */
-    bool ordered;    /* adjacent values are similar: numbers, not texts */
+    uint32_t values;    /* how many; at least 1 unless the set is empty */
+    bool ordered;       /* adjacent values are similar: numbers, not texts */
+    const bool *powers; /* of each value: it is a power of two; NULL: not a list of sizes, or none or all of them are */
 } kiln__part_axis;
 
 typedef struct kiln__part {
@@ -65,6 +66,9 @@ typedef enum kiln__neighbourhood { KILN__ADJACENT, KILN__HAMMING } kiln__neighbo
 /* Appends the valid neighbours of a valid point to *list (width numbers each; capacity in points); *count grows. */
 kiln_status kiln__points_neighbours(const kiln__points *points, kiln__neighbourhood kind, const uint32_t *point,
                                     uint32_t **list, size_t *capacity, size_t *count, kiln_error **error);
+
+/* The powers of a kiln__part_axis, in the arena; NULL also if that has failed. */
+const bool *kiln__find_powers(kiln__arena *arena, const kiln_value *values, size_t count);
 
 /* A permutation of [0, count) chosen by a seed, computed and not stored: kiln__shuffled() of 0, 1, 2, ... */
 typedef struct kiln__shuffle {

@@ -92,7 +92,7 @@ static bool learn(kiln__search *s, kiln__prior *p)
         size_t at = i < ROWS / 2 || p->count <= ROWS ? i
                                                      : ROWS / 2 + (i - ROWS / 2) * (p->count - ROWS / 2) / (ROWS / 2);
         uint32_t hint = p->order[at];
-        kiln__forest_row(p->forest, i, p->coords + hint * s->width, NULL, p->values[hint]);
+        kiln__forest_row(p->forest, i, p->coords + hint * s->width, NULL, fmin(p->values[hint], KILN__PRIOR_MOST));
     }
     kiln__forest_grow(p->forest, &s->random, KILN__FOREST_TREES, false);
     return true;
@@ -111,7 +111,7 @@ bool kiln__prior_open(kiln__search *s)
     qsort_r(p->order, p->count, sizeof *p->order, by_value, p);
     double least = p->values[p->order[0]];
     for (size_t i = 0; i < p->count; i++)
-        p->values[i] = least < HUGE_VAL ? fmin(p->values[i] - least, KILN__PRIOR_MOST) : 0;
+        p->values[i] = least < HUGE_VAL ? p->values[i] - least : 0;
     return p->count >= s->points->count || learn(s, p);
 }
 
@@ -122,6 +122,11 @@ const uint32_t *kiln__prior_ranked(const kiln__search *s, size_t rank)
 }
 
 double kiln__prior_of(const kiln__search *s, const uint32_t *point)
+{
+    return fmin(kiln__prior_level(s, point), KILN__PRIOR_MOST);
+}
+
+double kiln__prior_level(const kiln__search *s, const uint32_t *point)
 {
     const kiln__prior *p = s->prior;
     if (!p || !p->order)

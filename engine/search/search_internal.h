@@ -61,7 +61,9 @@ void kiln__search_kick(kiln__search *s, unsigned changes);
 #define KILN__PRIOR_MOST 2.0
 bool kiln__prior_open(kiln__search *s); /* after the hints; false: no memory */
 void kiln__prior_free(const kiln__search *s, kiln__prior *prior);
-double kiln__prior_of(const kiln__search *s, const uint32_t *point);    /* 0: there are no hints */
+double kiln__prior_of(const kiln__search *s, const uint32_t *point); /* 0: there are no hints */
+/* The same without that limit, of points with a hint. */
+double kiln__prior_level(const kiln__search *s, const uint32_t *point);
 const uint32_t *kiln__prior_ranked(const kiln__search *s, size_t rank); /* the best first; NULL: no more */
 /* How far answers are in the order that was expected of them: 1 if all pairs of them are, or if there are none, -1 if none
  * is (Kendall's rank correlation, with one more pair that agrees). */

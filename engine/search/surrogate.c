@@ -22,8 +22,11 @@ enum {
     STUCK = 20,       /* answers without a better one: then the forest proposes */
     HINTED = 64,      /* of the best expected */
     FIRST = 4,        /* points before the first fit: random ones, */
-    APART = 8,        /* each the farthest from those before of so many, */
+    APART = 32,       /* each the farthest from those before of so many, */
+    HOPEFUL = 16,     /* the second, if there are hints, the best expected of so many, */
+    APART_SLOW = 8,   /* of fewer where finding one is slow (LARGE), */
     AGREED = 16,      /* and what hints say, while the first answers (at most so many) agree with them */
+    FOREST_FROM = 12, /* from so many answers on */
     FOREST_EACH = 3,  /* each so manieth of the first proposals is the forest's, as the two err differently */
     DRAW_START = 32,  /* if points cannot be found by number: drawn at first, */
     DRAW_STEP = 1,    /* and later */
@@ -37,6 +40,8 @@ static const uint64_t huge_count = 100000000;
 static const float most_bold = 2;
 static const double gaussian_bold = 4;
 static const double least_trust = 0.2; /* in hints, for trees to use them */
+static const double elsewhere = 1e6;   /* the distance of a point from those of other parts, squared */
+static const double no_power = 0.5; /* what a first point's distance is multiplied with for each value beside powers */
 
 typedef struct surrogate {
     kiln__forest *forest;
@@ -44,10 +49,10 @@ typedef struct surrogate {
     uint32_t *rows; /* entries used for fitting */
     size_t row_capacity;
     kiln__batch near[KILN__TOP], pool, hinted;
-    size_t rank;      /* of the hint after those of `hinted` */
-    size_t pool_next; /* the oldest of the pool, if that is full */
-    uint64_t pool_drawn;
-    uint32_t top[KILN__TOP]; /* of the best entries, the best first */
+    size_t rank;                 /* of the hint after those of `hinted` */
+    size_t pool_next;            /* the oldest of the pool, if that is full */
+    uint64_t pool_drawn, looked; /* numbers, of the pool and of the first points */
+    uint32_t top[KILN__TOP];     /* of the best entries, the best first */
     size_t top_count;
     uint32_t first[KILN__GAUSSIAN_MOST]; /* the first entries with an answer */
     size_t first_count;
@@ -215,19 +220,18 @@ static bool hints_agree(const kiln__search *s)
     size_t n = 0;
     for (size_t i = 0; i < s->count && n < AGREED; i++)
         if (s->entries[i].told) {
-            priors[n] = kiln__prior_of(s, kiln__search_point(s, i));
+            priors[n] = kiln__prior_level(s, kiln__search_point(s, i));
             values[n++] = s->entries[i].value;
         }
     return kiln__prior_agreement(priors, values, n) > 0;
 }
 
-/* The best that is expected. The first of all is random, and every second one: hints that are wrong then cost one point,
- * of which most was expected, and another is there already to compare it with. If there is to be one point alone, it is the
- * best expected. */
+/* The best that is expected, as every second one from the third on. If there is to be one point alone, it is the best
+ * expected. */
 static bool by_hint(kiln__search *s)
 {
     const uint32_t *point = NULL;
-    if (!s->prior || (s->count % 2 == 0 && s->budget != 1) || !hints_agree(s))
+    if (!s->prior || ((s->count % 2 || s->count < 2) && s->budget != 1) || !hints_agree(s))
         return false;
     for (size_t rank = 0;; rank++)
         if (!(point = kiln__prior_ranked(s, rank)) || kiln__search_find(s, point) == KILN__NO_ENTRY)
@@ -237,11 +241,12 @@ static bool by_hint(kiln__search *s)
     return point != NULL;
 }
 
-/* How far a point is from the nearest of its part that was proposed, squared, each axis being 1 long. */
+/* How far a point is from the nearest of its part that was proposed, squared, each axis being 1 long; less if it has
+ * other values where some are powers of two. */
 static double distance(const kiln__search *s, const uint32_t *point)
 {
     const kiln__part *part = &s->points->parts[point[0]];
-    double nearest = HUGE_VAL;
+    double nearest = elsewhere, share = 1;
     for (size_t i = 0; i < s->count; i++) {
         const uint32_t *other = kiln__search_point(s, i);
         double sum = 0;
@@ -253,24 +258,32 @@ static double distance(const kiln__search *s, const uint32_t *point)
         if (other[0] == point[0])
             nearest = fmin(nearest, sum);
     }
-    return nearest;
+    for (size_t a = 0; a < part->axis_count; a++)
+        if (part->axes[a].powers && !part->axes[a].powers[point[1 + a]])
+            share *= no_power;
+    return nearest * share;
 }
 
-/* The farthest from what was proposed, of a few random points: the first points tell more if they are not near each
- * other. */
+/* Of a few random points the farthest from what was proposed: the first points tell more if they are not near each other.
+ * The second is the best expected of them, if there are hints: what comes of it says whether these are worth following. It
+ * is not the best expected of all, which hints that are wrong may have made the slowest of all. */
 static kiln_status by_distance(kiln__search *s, surrogate *f, bool *found, kiln_error **error)
 {
     const kiln__points *points = s->points;
-    double farthest = 0;
-    uint64_t best = 0;
-    for (unsigned i = 0; i < APART && f->pool_drawn < points->count; i++) {
-        uint64_t number = kiln__shuffled(&s->shuffle, points->count - 1 - f->pool_drawn++);
+    const bool expected = s->prior && s->count == 1;
+    double most = -HUGE_VAL;
+    uint64_t best = 0, left = points->count >= LARGE ? APART_SLOW : expected ? HOPEFUL : APART;
+    *found = false;
+    for (left = left < points->count ? left : points->count; left > 0; left--) {
+        uint64_t number = kiln__shuffled(&s->shuffle, points->count - 1 - f->looked++ % points->count);
         KILN__TRY(points->at(points->user, number, s->next, error));
-        double far = distance(s, s->next);
-        best = far > farthest ? number : best;
-        farthest = fmax(far, farthest);
+        double far = distance(s, s->next), worth = expected ? -kiln__prior_level(s, s->next) : far;
+        if (far <= 0 || (*found && worth <= most)) /* 0: it was proposed */
+            continue;
+        most = worth;
+        best = number;
+        *found = true;
     }
-    *found = farthest > 0;
     return *found ? points->at(points->user, best, s->next, error) : KILN_OK;
 }
 
@@ -278,7 +291,7 @@ static kiln_status by_distance(kiln__search *s, surrogate *f, bool *found, kiln_
 static kiln_status propose_first(kiln__search *s, surrogate *f, bool *found, kiln_error **error)
 {
     *found = by_hint(s);
-    if (*found || s->count == 0 || s->count >= 2 * FIRST || s->points->draw)
+    if (*found || s->count >= 2 * FIRST || s->points->draw)
         return KILN_OK;
     return by_distance(s, f, found, error);
 }
@@ -439,7 +452,8 @@ static kiln_status surrogate_propose(kiln__search *s, void *state, uint32_t *tag
         return kiln__fail_memory(error);
     kiln_status status = fill_pool(s, f, error);
     bool stuck = s->told_count > f->best_at + STUCK;
-    bool early = s->told_count <= KILN__GAUSSIAN_MOST && s->told_count % FOREST_EACH && !stuck;
+    bool early = s->told_count <= KILN__GAUSSIAN_MOST && (s->told_count < FOREST_FROM || s->told_count % FOREST_EACH) &&
+                 !stuck;
     if (status == KILN_OK && early)
         status = kiln__gaussian_learn(s, &f->gaussian, f->first, f->first_count, &early, error);
     if (status == KILN_OK && !early && s->told_count > f->fitted + f->fitted / LEARN_MOST)

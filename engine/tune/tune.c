@@ -49,8 +49,9 @@ typedef struct sweep {
     kiln_tuning *tuning;
     job *jobs; /* the first is the oldest */
     size_t count, ahead;
-    uint64_t begun; /* samples that were not in the store */
-    bool drained;   /* the source has no more */
+    uint64_t begun;   /* samples that were not in the store */
+    uint64_t refused; /* of these, what no device of this kind has room for: not compiled */
+    bool drained;     /* the source has no more */
     uint64_t start, ticked;
 } sweep;
 
@@ -245,11 +246,15 @@ static kiln_status look_up(sweep *s, const kiln_choice *choice, job *made, bool 
     return lost != KILN_OK ? lost : ended;
 }
 
-/* A search that learns begins with what the store has of its space. */
+/* A search that learns begins with what the store has of its space, and with estimates if they are asked for. */
 static kiln_status recall(sweep *s, kiln_error **error)
 {
     kiln_status status = KILN_OK, failed;
-    if (kiln__tune_source_learns(s->source))
+    size_t estimates = 0;
+    const kiln__asker watch = {wants_end, s};
+    if (s->options->estimates && kiln__tune_source_learns(s->source) && kiln__goals_by_time(s->options))
+        status = kiln__estimates_make(s->engine, s->spec, s->options, &watch, s->source, &estimates, error);
+    if (status == KILN_OK && kiln__tune_source_learns(s->source) && estimates == 0)
         status = kiln__tune_source_expect(s->source, s->recorder, error);
     if (status == KILN_OK && kiln__tune_source_learns(s->source))
         status = kiln__tune_source_recall(s->source, s->recorder, error);
@@ -298,8 +303,12 @@ static kiln_status draw(sweep *s, kiln_error **error)
     if (lost != KILN_OK || known)
         return lost;
     s->begun++;
-    if (status == KILN_OK)
+    if (status == KILN_OK && (status = kiln__config_fits(s->engine, made.config, NULL, &why)) != KILN_OK) {
+        kiln__code_cancel(made.code); /* it is not compiled */
+        s->refused++;
+    } else if (status == KILN_OK) {
         status = kiln__code_begin(made.code, &why);
+    }
     s->tuning->totals.compile_seconds +=
         kiln__seconds_since(start); /* reading the cache takes time of the runner too */
     if (status == KILN_OK) {
@@ -374,6 +383,8 @@ static kiln_status take_job(sweep *s, size_t index, job *taken, kiln_error **err
     totals->cache_hits += hit;
     totals->cache_misses += !hit;
     totals->compile_work_seconds += (double)taken->made.compile_ns / 1e9;
+    if (status == KILN_OK)
+        status = kiln__config_fits(s->engine, taken->config, &taken->made, &why);
     if (status == KILN_OK)
         return KILN_OK;
     job failed = *taken;
@@ -807,6 +818,10 @@ kiln_status kiln_tune(kiln_engine *engine, const kiln_spec *spec, const kiln_tun
         else
             s.tuning->verdict.why_not = "the sweep ended early";
         kiln__tuning_warn(s.tuning, &engine->log);
+        if (s.refused)
+            kiln__logf(&engine->log, KILN_LOG_INFO,
+                       "%s: %llu configurations were not compiled, as the device has no room for their blocks",
+                       spec->name, (unsigned long long)s.refused);
         kiln__tuning_rank(s.tuning);
         if (!kiln__goals_front(s.goals, s.tuning) && status == KILN_OK)
             status = kiln__fail_memory(error);

@@ -154,6 +154,9 @@ kiln_status kiln__tune_source_next(kiln__tune_source *source, kiln_choice *choic
 /* Before anything else: tells the search what other devices and sizes say of its configurations. A recorder of NULL says
  * nothing. */
 kiln_status kiln__tune_source_expect(kiln__tune_source *source, kiln__recorder *recorder, kiln_error **error);
+/* The same of one configuration; one that is not of the source is left out. */
+typedef struct kiln__known kiln__known;
+kiln_status kiln__tune_source_hint(kiln__tune_source *source, const kiln__known *known, kiln_error **error);
 /* Before the first choice: looks into the store for configurations of the source. A recorder of NULL has none. */
 kiln_status kiln__tune_source_recall(kiln__tune_source *source, kiln__recorder *recorder, kiln_error **error);
 /* The next of these, once each, as kiln__tune_source_next() gives them, for a tenth of the sweep's time. It is answered as
@@ -166,6 +169,14 @@ kiln_status kiln__tune_source_config(const kiln__tune_source *source, const char
 /* Reports the result of a ticket, once: less is better, HUGE_VAL: it failed. */
 kiln_status kiln__tune_source_tell(kiln__tune_source *source, size_t ticket, double value, double cost,
                                    kiln_error **error);
+
+/* ---- estimates before a search (estimate.c) ---- */
+
+/* Estimates configurations by the model that `estimates` of the options names, for at most a tenth of `max_seconds`, and
+ * gives them to the source as hints. *count: how many. That none can be made is logged, and no failure. */
+kiln_status kiln__estimates_make(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *options,
+                                 const kiln__asker *watch, kiln__tune_source *source, size_t *count,
+                                 kiln_error **error);
 
 /* ---- objectives (objective.c) ---- */
 
@@ -234,11 +245,11 @@ kiln_status kiln__recorder_identify(kiln__recorder *recorder, const kiln_sample 
 bool kiln__recorder_find(kiln__recorder *recorder, const kiln__identity *identity, double bound, kiln__arena *arena,
                          kiln_sample *sample, kiln_status *status, const char **message);
 /* A configuration of which the store has a sample; whether the sweep would make the same, kiln__recorder_find() says. */
-typedef struct kiln__known {
+struct kiln__known {
     const char *variant;
     kiln__settings params;
     double seconds; /* HUGE_VAL: it failed */
-} kiln__known;
+};
 /* Those of the spec at these sizes, run in the sweep's way on one of its devices: the best first, at most 1,000. Texts and
  * params in `arena`; *list: for kiln__free(). None where the store cannot be read or the sweep reuses nothing. */
 kiln_status kiln__recorder_recall(kiln__recorder *recorder, kiln__settings sizes, kiln__arena *arena,

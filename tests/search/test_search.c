@@ -248,6 +248,15 @@ static double hint_of(hint_kind kind, const uint32_t *point, uint64_t number)
                             : 50 / fmin(value_of(point), 100);
 }
 
+static double hint_at(const world *w, hint_kind kind, const uint32_t *point, uint64_t seed)
+{
+    uint32_t other[5];
+    for (uint64_t i = 0; i < w->points->count; i++)
+        if (w->points->at(w->points->user, i, other, NULL) == KILN_OK && memcmp(other, point, sizeof other) == 0)
+            return hint_of(kind, point, i + 1000 * seed);
+    return 0;
+}
+
 /* How many are tried until the best is found. Only of each `of`th point there is a hint. */
 static size_t run_hinted(const world *w, hint_kind kind, uint64_t seed, uint64_t of)
 {
@@ -268,12 +277,19 @@ static size_t run_hinted(const world *w, hint_kind kind, uint64_t seed, uint64_t
     }
     size_t tried = 0;
     bool found = true, hinted = false;
+    double came[2] = {0}, expect[2] = {0};
     for (double value = 0; value != 1 && found;) {
         CHECK(kiln__search_ask(search, point, &found, NULL) == KILN_OK && found);
         hinted |= memcmp(point, least, sizeof least) == 0;
-        if (kind != NO_HINTS && tried == 1) /* the best of the hints, if it was not the random first one */
-            CHECK(hinted);
         value = value_of(point);
+        if (tried < 2 && of == 1) {
+            came[tried] = value;
+            expect[tried] = hint_at(w, kind, point, seed);
+        }
+        /* once the first two came in the order that was expected: the best of the hints, if it was not one of them */
+        const bool agreed = (came[0] < came[1]) == (expect[0] < expect[1]);
+        if (kind != NO_HINTS && of == 1 && tried == 2 && came[0] != came[1] && expect[0] != expect[1])
+            CHECK(agreed ? hinted : kind == RANDOM || memcmp(point, least, sizeof least) != 0);
         CHECK(kiln__search_tell(search, point, value, 0, NULL) == KILN_OK);
         tried++;
     }
@@ -379,7 +395,7 @@ static double lose_on_grid(hint_kind kind, uint64_t seed)
 /* Right hints save most of what a search loses; hints that say nothing, or the opposite, cost nearly nothing. */
 static void test_wrong_hints(void)
 {
-    enum { SEEDS = 60 };
+    enum { SEEDS = 240 };
     double lost[HINT_KINDS] = {0};
     for (hint_kind kind = NO_HINTS; kind < HINT_KINDS; kind++)
         for (uint64_t seed = 1; seed <= SEEDS; seed++)
@@ -390,6 +406,85 @@ static void test_wrong_hints(void)
         fprintf(stderr, "lost without hints %.2f; right %.2f, random %.2f, reversed %.2f\n", lost[NO_HINTS],
                 lost[RIGHT], lost[RANDOM], lost[REVERSED]);
     CHECK(good);
+}
+
+/* ---- powers of two ---- */
+
+static void test_which_are_powers(void)
+{
+    static const struct {
+        kiln_value values[6];
+        size_t count;
+        unsigned powers; /* bits; 0: they do not tell values apart */
+    } rows[] = {
+        {{{KILN_INT, {.i = 16}}, {KILN_INT, {.i = 32}}, {KILN_INT, {.i = 48}}, {KILN_INT, {.i = 64}}}, 4, 0xb},
+        {{{KILN_INT, {.i = 1}}, {KILN_INT, {.i = 2}}, {KILN_INT, {.i = 3}}}, 3, 0x3},
+        {{{KILN_FLOAT, {.f = 8}}, {KILN_INT, {.i = 12}}, {KILN_FLOAT, {.f = 2}}}, 3, 0x5},
+        {{{KILN_INT, {.i = 16}}, {KILN_INT, {.i = 32}}, {KILN_INT, {.i = 64}}}, 3, 0},                    /* all are */
+        {{{KILN_INT, {.i = 8}}, {KILN_INT, {.i = 12}}, {KILN_INT, {.i = 24}}}, 3, 0},                     /* one is */
+        {{{KILN_INT, {.i = 0}}, {KILN_INT, {.i = 1}}, {KILN_INT, {.i = 2}}, {KILN_INT, {.i = 3}}}, 4, 0}, /* numbers */
+        {{{KILN_INT, {.i = 2}}, {KILN_INT, {.i = -4}}, {KILN_INT, {.i = 4}}}, 3, 0},
+        {{{KILN_FLOAT, {.f = 0.5}}, {KILN_INT, {.i = 2}}, {KILN_INT, {.i = 4}}}, 3, 0},
+        {{{KILN_TEXT, {.text = "2"}}, {KILN_TEXT, {.text = "4"}}, {KILN_TEXT, {.text = "6"}}}, 3, 0},
+        {{{KILN_INT, {.i = 4}}}, 1, 0},
+    };
+    for (size_t i = 0; i < KILN__COUNT(rows); i++) {
+        kiln__arena arena = {0};
+        const bool *powers = kiln__find_powers(&arena, rows[i].values, rows[i].count);
+        CHECK((powers != NULL) == (rows[i].powers != 0));
+        for (size_t k = 0; powers && k < rows[i].count; k++)
+            CHECK(powers[k] == (rows[i].powers >> k & 1));
+        kiln__arena_free(&arena);
+    }
+}
+
+enum { SIZES = 24, SIZE_POINTS = SIZES * SIZES };
+
+static kiln_status sizes_at(void *user, uint64_t number, uint32_t *point, kiln_error **error)
+{
+    (void)user, (void)error;
+    point[0] = 0;
+    point[1] = (uint32_t)(number % SIZES);
+    point[2] = (uint32_t)(number / SIZES);
+    return KILN_OK;
+}
+
+/* How many are tried until the best: both are powers of two, as is what is fast. */
+static size_t run_sizes(const bool *powers, uint64_t seed)
+{
+    const kiln__part_axis axes[] = {{SIZES, true, powers}, {SIZES, true, powers}};
+    const kiln__part part = {2, axes};
+    const kiln__points points = {
+        .count = SIZE_POINTS, .part_count = 1, .width = 3, .parts = &part, .at = sizes_at, .holds = grid_holds};
+    kiln__search *search = NULL;
+    uint32_t point[3];
+    size_t tried = 0;
+    bool found = true;
+    CHECK(kiln__search_open(&points, kiln__strategy_find("surrogate"), seed, &search, NULL) == KILN_OK);
+    for (double value = 0; value != 1 && found; tried++) {
+        CHECK(kiln__search_ask(search, point, &found, NULL) == KILN_OK && found);
+        uint32_t a = point[1] + 1, b = point[2] + 1;
+        value = (a & (a - 1) ? 4 : 1) * (b & (b - 1) ? 4 : 1) * (1 + fabs(a - 16.0) / 8 + fabs(b - 4.0) / 8);
+        CHECK(kiln__search_tell(search, point, value, 0, NULL) == KILN_OK);
+    }
+    kiln__search_free(search);
+    return tried;
+}
+
+static void test_powers(void)
+{
+    enum { SEEDS = 20 };
+    bool powers[SIZES];
+    size_t with = 0, without = 0;
+    for (uint32_t i = 0; i < SIZES; i++)
+        powers[i] = ((i + 1) & i) == 0;
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        with += run_sizes(powers, seed);
+        without += run_sizes(NULL, seed);
+    }
+    if (2 * with >= without)
+        fprintf(stderr, "powers of two: tried %zu, without them %zu\n", with, without);
+    CHECK(2 * with < without);
 }
 
 static void test_repeatable(void)
@@ -688,6 +783,8 @@ static const check_case cases[] = {{"two variants as one set of points", test_un
                                    {"each strategy: all points once, the best early", test_strategies, CHECK_LONG},
                                    {"the same seed, the same path", test_repeatable},
                                    {"hints that are right, and wrong", test_hints},
+                                   {"which values are powers of two", test_which_are_powers},
+                                   {"powers of two", test_powers},
                                    {"hints that are wrong", test_wrong_hints},
                                    {"what is cheaper to try is tried more", test_cost},
                                    {"failures and equals", test_flat},

@@ -87,7 +87,7 @@ typedef struct cli_args {
     cli_list words; /* arguments that are not options */
     const char *variant, *arch, *device, *cache_dir, *worker, *log_level, *only, *csv;
     const char *over, *at_block, *store, *known, *export_to, *format;
-    const char *replay, *prior, *strategy, *plot;
+    const char *replay, *prior, *strategy, *plot, *estimates;
     const char *report_to, *gnuplot, *charts, *compare, *vega;
     const char *capture, *trace_to;
     const char *kernel, *output_to, *space; /* of init */

@@ -75,6 +75,7 @@ static int make_options(cli *c, tune_view *view, kiln_run_options *run, kiln_tun
         .finalists = args->finalists < UINT32_MAX ? (unsigned)args->finalists : UINT32_MAX,
         .strategy = args->strategy,
         .seed = args->seed,
+        .estimates = args->estimates,
         .max_roofline = args->max_roofline,
         .stagnation = args->stagnation,
         .improvement = args->improvement,
@@ -221,6 +222,8 @@ static int tune_run(cli *c)
         return cli_usage(c, "--flush-l2 and --keep-l2 exclude each other");
     if (c->args.all && has_limit(&c->args))
         return cli_usage(c, "--all and a limit exclude each other");
+    if (c->args.estimates && (!has_limit(&c->args) || c->args.replay))
+        return cli_usage(c, "--estimates are for a search of a spec: give a limit, such as --max-seconds");
     if (c->args.isolate && c->args.no_isolate)
         return cli_usage(c, "--isolate and --no-isolate exclude each other");
     if (c->args.replay && (c->args.objectives.count || c->args.max_roofline > 0 || c->args.stagnation))
@@ -317,6 +320,9 @@ static const cli_option options[] = {
     {"strategy", 0, CLI_TEXT, CLI_OPTION_FIELD(strategy), "NAME", CLI_NOTHING, NULL,
      "How to search; `kiln compare-strategies` lists all. Default: surrogate if there is a limit, else exhaustive, "
      "which tries everything in order."},
+    {"estimates", 0, CLI_TEXT, CLI_OPTION_FIELD(estimates), "DEVICE", CLI_NOTHING, NULL,
+     "On a GPU: begin the search with what a simulated device estimates of random configurations, for a tenth of "
+     "--max-seconds at most. 'sim' is the profile nearest to the GPU; sim:h200 and others as in --device."},
     {"seed", 0, CLI_WHOLE, CLI_OPTION_FIELD(seed), "NUMBER", CLI_NOTHING, NULL,
      "The seed of the search's random numbers: the same seed and the same times give the same search. Default: 0."},
     {"top", 0, CLI_WHOLE, CLI_OPTION_FIELD(top), "COUNT", CLI_NOTHING, NULL,

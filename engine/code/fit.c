@@ -1,0 +1,167 @@
+/* fit.c - whether a device has room for the launches of a configuration: by what the spec says of them, before anything
+ * is compiled, and by what the machine code needs, before anything is loaded. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "config.h"
+
+typedef struct fit {
+    const kiln_engine *engine;
+    const kiln__scope *scope;
+    const kiln__code *code; /* NULL: not compiled yet */
+    const kiln__cubin_kernel *kernels;
+    size_t kernel_count;
+    kiln_error **error;
+} fit;
+
+/* ---- one launch ---- */
+
+static kiln_status refuse(const kiln_allocator *mem, kiln__pos pos, kiln_error **error, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+static kiln_status refuse(const kiln_allocator *mem, kiln__pos pos, kiln_error **error, const char *format, ...)
+{
+    kiln__diag diag = {.mem = mem};
+    kiln__text text = {.mem = mem};
+    va_list arguments;
+    va_start(arguments, format);
+    kiln__text_vprintf(&text, format, arguments);
+    va_end(arguments);
+    kiln__diag_add(&diag, pos, "%s", kiln__text_get(&text));
+    kiln__text_free(&text);
+    return kiln__diag_finish(&diag, KILN_ERROR_LAUNCH, error);
+}
+
+kiln_status kiln__extent_fits(const kiln_allocator *mem, kiln__extent_kind kind, int axis, const kiln__expr *expr,
+                              int64_t value, kiln_error **error)
+{
+    static const char *const names[] = {"grid", "block", "cluster"};
+    static const int64_t most[][3] = {{INT32_MAX, 65535, 65535}, {1024, 1024, 64}, {16, 16, 16}};
+    if (value >= 0 && value <= most[kind][axis])
+        return KILN_OK;
+    return refuse(mem, kiln__expr_pos(expr), error, "%s %c = %" PRId64 " is outside 0 .. %" PRId64, names[kind],
+                  "xyz"[axis], value, most[kind][axis]);
+}
+
+kiln_status kiln__block_fits(const kiln_allocator *mem, const kiln_device_info *info, const kiln__step *step,
+                             const kiln__block *block, kiln_error **error)
+{
+    const uint64_t threads = (uint64_t)block->extents[0] * block->extents[1] * block->extents[2];
+    const uint64_t shared = block->static_shared + block->dynamic_shared;
+    kiln__pos pos = kiln__expr_pos(step->as.launch.block[0]);
+    if (threads == 0)
+        return refuse(mem, pos, error, "a block of %u x %u x %u has no threads", block->extents[0], block->extents[1],
+                      block->extents[2]);
+    if (threads > (uint64_t)info->max_threads_per_block)
+        return refuse(mem, pos, error, "a block of %" PRIu64 " threads; the device allows %d", threads,
+                      info->max_threads_per_block);
+    if (block->max_threads > 0 && threads > (uint64_t)block->max_threads)
+        return refuse(mem, pos, error,
+                      "a block of %" PRIu64 " threads; %s allows %d, by its registers or its launch bounds", threads,
+                      block->kernel, block->max_threads);
+    if (shared > info->shared_per_block_optin && shared > info->shared_per_block)
+        return refuse(mem, step->as.launch.shared ? kiln__expr_pos(step->as.launch.shared) : step->pos, error,
+                      "%" PRIu64 " bytes of shared memory (%" PRIu64 " static, %" PRIu64
+                      " dynamic); the device allows %" PRIu64 " a block",
+                      shared, block->static_shared, block->dynamic_shared, info->shared_per_block_optin);
+    return KILN_OK;
+}
+
+/* ---- the launches of a configuration ---- */
+
+/* What the machine code says of the kernel of a launch; NULL: not known. */
+static const kiln__cubin_kernel *find_kernel(const fit *f, const kiln__step *step)
+{
+    kiln__text name = {.mem = f->engine->mem};
+    const char *symbol = f->code && kiln__template_fill(step->as.launch.kernel, f->scope, &name, NULL) && !name.failed
+                             ? kiln__code_symbol(f->code, kiln__text_get(&name))
+                             : NULL;
+    const kiln__cubin_kernel *found = NULL;
+    for (size_t i = 0; symbol && i < f->kernel_count && !found; i++)
+        if (strcmp(f->kernels[i].symbol, symbol) == 0)
+            found = &f->kernels[i];
+    kiln__text_free(&name);
+    return found;
+}
+
+/* Not as many registers as the threads of one block need. */
+static kiln_status check_registers(const fit *f, const kiln__step *step, const kiln__cubin_kernel *kernel,
+                                   unsigned threads)
+{
+    const kiln_device_info *info = &f->engine->info;
+    const kiln__cubin_kernel alone = {.registers = kernel->registers};
+    kiln__occupancy occupancy;
+    if (kiln__occupancy_of(f->engine->mem, info->cc_major * 10 + info->cc_minor, &alone, threads, 0, &occupancy,
+                           NULL) != KILN_OK ||
+        occupancy.blocks_per_sm > 0)
+        return KILN_OK;
+    return refuse(f->engine->mem, kiln__expr_pos(step->as.launch.block[0]), f->error,
+                  "a block of %u threads of %d registers each; the device has %d for a block", threads,
+                  kernel->registers, info->registers_per_block);
+}
+
+/* False: it depends on something that is not known yet, as an input's data. */
+static bool eval_extents(const fit *f, kiln__expr *const exprs[3], int64_t values[3])
+{
+    for (int i = 0; i < 3; i++)
+        if (!kiln__expr_eval_int(exprs[i], f->scope, "launch", &values[i], NULL))
+            return false;
+    return true;
+}
+
+static kiln_status check_launch(const fit *f, const kiln__step *step)
+{
+    const kiln_allocator *mem = f->engine->mem;
+    int64_t grid[3], extents[3], shared = 0;
+    kiln__block block = {0};
+    if (!eval_extents(f, step->as.launch.grid, grid) || !eval_extents(f, step->as.launch.block, extents) ||
+        (step->as.launch.shared && !kiln__expr_eval_int(step->as.launch.shared, f->scope, "shared", &shared, NULL)) ||
+        shared < 0)
+        return KILN_OK;
+    for (int i = 0; i < 3; i++)
+        KILN__TRY(kiln__extent_fits(mem, KILN__EXTENT_GRID, i, step->as.launch.grid[i], grid[i], f->error));
+    if (grid[0] == 0 || grid[1] == 0 || grid[2] == 0)
+        return KILN_OK; /* nothing is launched */
+    for (int i = 0; i < 3; i++) {
+        KILN__TRY(kiln__extent_fits(mem, KILN__EXTENT_BLOCK, i, step->as.launch.block[i], extents[i], f->error));
+        block.extents[i] = (unsigned)extents[i];
+    }
+    const kiln__cubin_kernel *kernel = find_kernel(f, step);
+    block.static_shared = kernel ? kernel->static_shared : 0;
+    block.dynamic_shared = (uint64_t)shared;
+    KILN__TRY(kiln__block_fits(mem, &f->engine->info, step, &block, f->error));
+    return kernel ? check_registers(f, step, kernel, block.extents[0] * block.extents[1] * block.extents[2]) : KILN_OK;
+}
+
+/* What is certain to run: not the body of a loop that may not be entered. */
+static kiln_status check_steps(const fit *f, const kiln__step *steps, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        int64_t times = 0;
+        if (steps[i].kind == KILN__STEP_LAUNCH)
+            KILN__TRY(check_launch(f, &steps[i]));
+        else if (steps[i].kind == KILN__STEP_REPEAT &&
+                 kiln__expr_eval_int(steps[i].as.repeat.times, f->scope, "times", &times, NULL) && times > 0)
+            KILN__TRY(check_steps(f, steps[i].as.repeat.steps, steps[i].as.repeat.step_count));
+    }
+    return KILN_OK;
+}
+
+kiln_status kiln__config_fits(const kiln_engine *engine, const kiln__config *config, const kiln__code *code,
+                              kiln_error **error)
+{
+    const kiln__variant *variant = config->variant;
+    kiln__cubin_kernel *kernels = NULL;
+    fit f = {.engine = engine, .scope = kiln__config_scope(config), .code = code, .error = error};
+    /* Before relocatable code is linked its registers are not known; what cannot be read is left to the driver. */
+    if (code && code->unit.cubin && !kiln__is_relocatable(code->unit.cubin, code->unit.cubin_length) &&
+        kiln__cubin_kernels(engine->mem, code->unit.cubin, code->unit.cubin_length, &kernels, &f.kernel_count, NULL) ==
+            KILN_ERROR_MEMORY)
+        return kiln__fail_memory(error);
+    f.kernels = kernels;
+    kiln_status status = check_steps(&f, variant->before, variant->before_count);
+    if (status == KILN_OK)
+        status = check_steps(&f, variant->steps, variant->step_count);
+    kiln__free(engine->mem, kernels);
+    return status;
+}

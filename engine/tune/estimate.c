@@ -1,0 +1,129 @@
+/* estimate.c - what the simulated device's model says of some configurations before a GPU is searched: hints for the
+ * search. A sweep of its own, on an engine of its own, by estimates alone, for a share of the time. */
+#include <stdio.h>
+#include <string.h>
+
+#include "tune_internal.h"
+
+#define SHARE 0.1                        /* of the time that the sweep may take */
+#define MOST 256                         /* configurations */
+#define MOST_BYTES ((uint64_t)256 << 20) /* of the buffers of one: they are made and filled in the host's memory */
+
+/* The folders of an engine as kiln_options take them. NULL: no memory. */
+static const char *list_folders(const kiln_engine *engine, kiln__arena *arena)
+{
+    const char *list = "";
+    for (size_t i = 0; list && i < engine->search_count; i++)
+        list = kiln__arena_printf(arena, "%s%s%s", list, i ? ":" : "", engine->search_path[i]);
+    return list;
+}
+
+/* An engine for the model of the GPU. What it compiles is what the GPU would get, so that the cache has it then. */
+static kiln_status open_model(kiln_engine *engine, const char *device, kiln__arena *arena, kiln_engine **model,
+                              kiln_error **error)
+{
+    char nearest[32];
+    snprintf(nearest, sizeof nearest, "sim:sm_%d%d", engine->info.cc_major, engine->info.cc_minor);
+    const uint64_t most = engine->memory_limit && engine->memory_limit < MOST_BYTES ? engine->memory_limit : MOST_BYTES;
+    const kiln_options options = {.size = sizeof options,
+                                  .device = strcmp(device, "sim") == 0 ? nearest : device,
+                                  .cache_dir = engine->cache_dir,
+                                  .search_path = list_folders(engine, arena),
+                                  .worker = engine->worker,
+                                  .jobs = engine->jobs,
+                                  .flags = engine->flags,
+                                  .compile_timeout = engine->compile_timeout,
+                                  .memory_limit = most,
+                                  .allocator = engine->mem,
+                                  .log = engine->log.fn,
+                                  .log_user = engine->log.user,
+                                  .stop = engine->stop};
+    if (!options.search_path)
+        return kiln__fail_memory(error);
+    kiln_status status = kiln_engine_open(&options, model, error);
+    if (status == KILN_OK) {
+        (*model)->as_on_gpu = true;
+        status = kiln__engine_device(*model, error);
+    }
+    if (status == KILN_OK && !(*model)->driver.simulator->has_model())
+        status = kiln__fail(engine->mem, error, KILN_ERROR_UNSUPPORTED, "%s estimates no times", (*model)->info.id);
+    return status;
+}
+
+static int look(void *user, const kiln_progress *progress, const kiln_sample *sample)
+{
+    const kiln__asker *watch = user;
+    (void)progress, (void)sample;
+    return watch->stop && watch->stop(watch->user);
+}
+
+static kiln_status give_hints(kiln__tune_source *source, const kiln_tuning *estimated, size_t *count,
+                              kiln_error **error)
+{
+    kiln_status status = KILN_OK;
+    for (size_t i = 0; i < kiln_tuning_count(estimated) && status == KILN_OK; i++) {
+        const kiln_sample *sample = kiln_tuning_sample(estimated, i);
+        if (sample->status != KILN_OK || !sample->result->estimated)
+            continue;
+        const kiln__known known = {.variant = sample->variant,
+                                   .params = KILN__PARAMS(sample),
+                                   .seconds = kiln__result_seconds(sample->result)};
+        status = kiln__tune_source_hint(source, &known, error);
+        *count += status == KILN_OK;
+    }
+    return status;
+}
+
+kiln_status kiln__estimates_make(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *options,
+                                 const kiln__asker *watch, kiln__tune_source *source, size_t *count, kiln_error **error)
+{
+    *count = 0;
+    if (engine->driver.simulator)
+        return kiln__fail(engine->mem, error, KILN_ERROR_UNSUPPORTED,
+                          "options.estimates is for GPUs: times on %s are estimates themselves", engine->info.id);
+    kiln__arena arena = {.mem = engine->mem};
+    kiln_engine *model = NULL;
+    kiln_tuning *estimated = NULL;
+    kiln_error *why = NULL;
+    const kiln_run_options run = {.size = sizeof run, .flags = KILN_RUN_NO_VERIFY};
+    kiln_tune_options how = {.size = sizeof how,
+                             .variants = options->variants,
+                             .variant_count = options->variant_count,
+                             .params = options->params,
+                             .param_count = options->param_count,
+                             .size_set = options->size_set,
+                             .sizes = options->sizes,
+                             .size_count = options->size_count,
+                             .run = &run,
+                             .max_configurations = MOST,
+                             .max_seconds = SHARE * options->max_seconds,
+                             .callback = look,
+                             .user = (void *)watch,
+                             .isolation = KILN_ISOLATE_NEVER,
+                             .strategy = "random",
+                             .seed = options->seed};
+    if (options->max_configurations && options->max_configurations < MOST)
+        how.max_configurations = options->max_configurations;
+    kiln_status status = open_model(engine, options->estimates, &arena, &model, &why);
+    if (status == KILN_OK)
+        status = kiln_tune(model, spec, &how, &estimated, &why);
+    const bool ends = status == KILN_ERROR_MEMORY || status == KILN_ERROR_ARGUMENT || status == KILN_ERROR_NOT_FOUND;
+    kiln_status hinted = give_hints(source, estimated, count, error);
+    if (ends || hinted != KILN_OK)
+        *count = 0;
+    else if (*count > 0)
+        kiln__logf(&engine->log, KILN_LOG_INFO, "%s: the search begins with estimates of %zu configuration%s by %s",
+                   spec->name, *count, *count == 1 ? "" : "s", model->info.id);
+    else
+        kiln__logf(&engine->log, KILN_LOG_WARNING, "%s: the search begins without estimates: %s", spec->name,
+                   status != KILN_OK ? kiln_error_message(why)
+                                     : "no configuration could be estimated in its share of the time");
+    kiln_tuning_free(estimated);
+    kiln_engine_close(model);
+    kiln__arena_free(&arena);
+    if (hinted == KILN_OK && ends && error && !*error)
+        *error = why;
+    else
+        kiln_error_free(why);
+    return hinted != KILN_OK ? hinted : ends ? status : KILN_OK;
+}
