@@ -108,6 +108,16 @@ static const char walk[] = HEAD("k") "mov.u32 %r6, 0;\nmov.u32 %r7, 0;\nmul.wide
                                      "st.global.u32 [%rd5], %r7;\nadd.u32 %r6, %r6, 1;\nsetp.lt.u32 %p1, %r6, %r1;\n"
                                      "@%p1 bra LOOP;\nret;\n}\n";
 
+/* Two warps that wait for each other by plain loads. */
+static const char wait[] = HEAD("k") "mov.u32 %r6, 1;\nsetp.ge.u32 %p1, %r3, 32;\n@%p1 bra OTHER;\n"
+                                     "FIRST:\nadd.u32 %r7, %r7, 1;\nadd.u32 %r8, %r8, 3;\nadd.u32 %r9, %r9, 5;\n"
+                                     "ld.global.u32 %r10, [%rd2+8];\nsetp.eq.u32 %p2, %r10, 0;\n@%p2 bra FIRST;\n"
+                                     "st.global.u32 [%rd2+16], %r6;\nret;\n"
+                                     "OTHER:\nst.global.u32 [%rd2+8], %r6;\n"
+                                     "SECOND:\nadd.u32 %r7, %r7, 1;\nadd.u32 %r8, %r8, 3;\nadd.u32 %r9, %r9, 5;\n"
+                                     "ld.global.u32 %r10, [%rd2+16];\nsetp.eq.u32 %p2, %r10, 0;\n@%p2 bra SECOND;\n"
+                                     "ret;\n}\n";
+
 typedef struct side {
     vm_bench b;
     uint64_t x, y;
@@ -174,7 +184,11 @@ static void memory(void)
     CU_ASSERT(SAME(tile, ONE_THREAD, 0, 1, 1, 33, 0, 5) >= 3); /* the loop's head, and behind each barrier */
 }
 
-static void control(void) { CU_ASSERT(SAME(mixed, ONE_THREAD, 0, 0, 0, 3, 1) >= 1); }
+static void control(void)
+{
+    CU_ASSERT(SAME(mixed, ONE_THREAD, 0, 0, 0, 3, 1) >= 1);
+    CU_ASSERT(SAME(wait, ONE_THREAD, 0, 0) >= 1);
+}
 
 static void arithmetic(void)
 {

@@ -303,7 +303,8 @@ static unsigned way_to(jit_emitter *e, uint32_t at, unsigned count, unsigned lan
             for (uint32_t k = 0; k < e->var_count; k++)
                 if (e->dirty[k] && jit_live_at(e->u->live, at, e->vars[k].slot, e->vars[k].width))
                     move_row(e, &e->body, k, true);
-        if (at <= e->at) {
+        if (at <= e->at) { /* what others write meanwhile may be what the loop waits for: nothing is read ahead */
+            jit_line(e, "fence syncscope(\"singlethread\") seq_cst");
             unsigned sum = jit_value(e, "load i64, %s %%ncount", jit_pointer(e, "i64"));
             sum = jit_value(e, "add i64 %%v%u, %u", sum, e->need);
             sum = jit_value(e, "icmp ule i64 %%v%u, %%left", sum);

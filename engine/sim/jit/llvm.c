@@ -47,16 +47,16 @@ enum { OBJECT_FILE = 1, OPTIMISE = 2, RELOC_PIC = 2, CODE_JIT = 1 };
     X(opaque *, LLVMOrcLLJITAddObjectFile, (opaque * jit, opaque * library, opaque * buffer))                          \
     X(opaque *, LLVMOrcLLJITLookup, (opaque * jit, uint64_t * address, const char *name))
 
-/* Newest first. */
-static const char *const names[] = {"libLLVM.so.21.1", "libLLVM.so.20.1", "libLLVM.so.19.1",
-                                    "libLLVM-18.so.1", "libLLVM.so.18.1", "libLLVM-17.so.1",
+/* Newest first. Each version that is added has run the suites: LLVM ends the process where it sees an error of ours. */
+static const char *const names[] = {"libLLVM.so.19.1", "libLLVM-18.so.1", "libLLVM.so.18.1", "libLLVM-17.so.1",
                                     "libLLVM-16.so.1", "libLLVM-15.so.1", "libLLVM-14.so.1"};
 
 struct jit_llvm {
     const kiln_allocator *mem;
     void *library;
     opaque *machine;
-    bool typed, wide;
+    unsigned major; /* of its version; 0: before 16 */
+    bool wide;
 #define X(result, name, arguments) result(*name) arguments;
     FUNCTIONS(X)
 #undef X
@@ -88,7 +88,10 @@ static bool fill(jit_llvm *llvm)
         else
             all = false;
     }
-    llvm->typed = dlsym(llvm->library, "LLVMGetVersion") == NULL;
+    void (*version)(unsigned *major, unsigned *minor, unsigned *patch);
+    unsigned minor, patch;
+    if (load(llvm->library, "LLVMGetVersion", &version)) /* since 16 */
+        version(&llvm->major, &minor, &patch);
     return all;
 }
 
@@ -152,7 +155,7 @@ void jit_llvm_close(jit_llvm *llvm)
     kiln__free(llvm->mem, llvm);
 }
 
-bool jit_llvm_typed(const jit_llvm *llvm) { return llvm->typed; }
+bool jit_llvm_typed(const jit_llvm *llvm) { return llvm->major == 0; }
 bool jit_llvm_wide(const jit_llvm *llvm) { return llvm->wide; }
 
 /* True: no error. */
@@ -182,9 +185,14 @@ void jit_code_free(jit_llvm *llvm, jit_code *code)
     kiln__free(llvm->mem, code);
 }
 
-/* What the text leaves to do: variables in memory to values, repeated computations, and what is known beforehand. */
-static const char passes[] =
-    "function(sroa,early-cse,instcombine,simplifycfg,gvn,loop-mssa(licm),instcombine,adce,simplifycfg)";
+/* What the text leaves to do: variables in memory to values, repeated computations, and what is known beforehand. Since
+ * 18 the process ends where one run of instcombine leaves work to the next, unless that is allowed. */
+static const char *passes_of(const jit_llvm *llvm)
+{
+#define PASSES(combine)                                                                                                \
+    "function(sroa,early-cse," combine ",simplifycfg,gvn,loop-mssa(licm)," combine ",adce,simplifycfg)"
+    return llvm->major >= 18 ? PASSES("instcombine<no-verify-fixpoint>") : PASSES("instcombine");
+}
 
 static bool compile(jit_llvm *llvm, opaque *module, opaque **object)
 {
@@ -194,7 +202,7 @@ static bool compile(jit_llvm *llvm, opaque *module, opaque **object)
     llvm->LLVMSetModuleDataLayout(module, layout);
     llvm->LLVMDisposeMessage(triple);
     llvm->LLVMDisposeTargetData(layout);
-    bool ok = passed(llvm, llvm->LLVMRunPasses(module, passes, llvm->machine, options));
+    bool ok = passed(llvm, llvm->LLVMRunPasses(module, passes_of(llvm), llvm->machine, options));
     llvm->LLVMDisposePassBuilderOptions(options);
     if (ok && llvm->LLVMTargetMachineEmitToMemoryBuffer(llvm->machine, module, OBJECT_FILE, &message, object) != 0) {
         ok = false;
