@@ -62,6 +62,7 @@ static void look_table(const vm_code *i, const jit_shape *shape, jit_insn *out)
             use(out, i->b, width, false);
             use(out, i->c, JIT_MASK, false);
             break;
+        case VM_H_rsqrt_f32: use(out, i->a, JIT_32, false); break;
         case VM_H_param_b32:
         case VM_H_param_b64: break;
         default: out->kind = JIT_STOP; return;
