@@ -108,6 +108,18 @@ static const char walk[] = HEAD("k") "mov.u32 %r6, 0;\nmov.u32 %r7, 0;\nmul.wide
                                      "st.global.u32 [%rd5], %r7;\nadd.u32 %r6, %r6, 1;\nsetp.lt.u32 %p1, %r6, %r1;\n"
                                      "@%p1 bra LOOP;\nret;\n}\n";
 
+/* Shuffles by constants, in segments too, and votes of whole warps. */
+static const char lanes[] = HEAD("k") "mov.u32 %r6, 0;\nld.global.u32 %r7, [%rd4];\nmov.u32 %r9, 0;\nLOOP:\n"
+#define SHUFFLE(how) "shfl.sync." how ", -1;\nselp.b32 %r10, %r8, 9, %p2;\nmad.lo.u32 %r9, %r9, 5, %r10;\n"
+    SHUFFLE("down.b32 %r8|%p2, %r7, 3, 31") SHUFFLE("up.b32 %r8|%p2, %r7, 5, 0") SHUFFLE(
+        "bfly.b32 %r8|%p2, %r7, 16, 31") SHUFFLE("idx.b32 %r8|%p2, %r7, 9, 31")
+        SHUFFLE("down.b32 %r8|%p2, %r7, 2, 0x1803") SHUFFLE("up.b32 %r8|%p2, %r7, 1, 0x1800") SHUFFLE(
+            "idx.b32 %r8|%p2, %r7, 6, 0x180f") "setp.gt.u32 %p3, %r7, %r2;\nvote.sync.ballot.b32 %r11, %p3, -1;\nxor.b32 %r9, %r9, %r11;\n"
+                                               "vote.sync.any.pred %p4, %p3, -1;\nvote.sync.all.pred %p5, !%p3, -1;\nvote.sync.uni.pred %p6, %p3, -1;\n"
+                                               "@%p4 add.u32 %r9, %r9, 1;\n@%p5 add.u32 %r9, %r9, 2;\n@%p6 add.u32 %r9, %r9, 4;\nbar.warp.sync -1;\n"
+                                               "add.u32 %r7, %r7, %r9;\nadd.u32 %r6, %r6, 1;\nsetp.lt.u32 %p1, %r6, 12;\n@%p1 bra LOOP;\n"
+                                               "st.global.u32 [%rd5], %r9;\nret;\n}\n";
+
 /* Two warps that wait for each other by plain loads. */
 static const char wait[] = HEAD("k") "mov.u32 %r6, 1;\nsetp.ge.u32 %p1, %r3, 32;\n@%p1 bra OTHER;\n"
                                      "FIRST:\nadd.u32 %r7, %r7, 1;\nadd.u32 %r8, %r8, 3;\nadd.u32 %r9, %r9, 5;\n"
@@ -188,6 +200,7 @@ static void control(void)
 {
     CU_ASSERT(SAME(mixed, ONE_THREAD, 0, 0, 0, 3, 1) >= 1);
     CU_ASSERT(SAME(wait, ONE_THREAD, 0, 0) >= 1);
+    CU_ASSERT(SAME(lanes, ONE_THREAD, 0, 0, UINT32_MAX, 0x80000000) >= 1);
 }
 
 static void arithmetic(void)

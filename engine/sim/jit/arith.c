@@ -1,6 +1,7 @@
 /* arith.c - arithmetic in a region: each row of vm_ops.def that is here computes what its expression there says, bit for
  * bit. The interpreter's handler is called for the others. */
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "emit.h"
@@ -471,12 +472,63 @@ static bool own(jit_emitter *e, const vm_code *i, unsigned id, unsigned mask)
     return true;
 }
 
+/* A shuffle by a constant: a permutation. As in vm_op_shfl(). */
+static bool shuffle(jit_emitter *e, const vm_code *i)
+{
+    uint32_t b, c, inside = 0;
+    char order[VM_LANES * 8];
+    size_t length = 0;
+    memcpy(&b, e->u->function->constants + (i->b & ~1u), sizeof b);
+    memcpy(&c, e->u->function->constants + (i->c & ~1u), sizeof c);
+    const uint32_t by = b & 31, seg = c >> 8 & 31;
+    for (uint32_t lane = 0; lane < VM_LANES; lane++) {
+        const uint32_t least = lane & seg, most = least | (c & 31 & ~seg);
+        const uint32_t j = i->size == 0   ? lane - by
+                           : i->size == 1 ? lane + by
+                           : i->size == 2 ? lane ^ by
+                                          : least | (by & ~seg);
+        const bool in = i->size == 0 ? (int32_t)j >= (int32_t)most : j <= most;
+        length += (size_t)snprintf(order + length, sizeof order - length, "%si32 %u", lane ? ", " : "",
+                                   in ? j & 31 : lane);
+        inside |= (uint32_t)in << lane;
+    }
+    const unsigned a = jit_get(e, i->a, JIT_32);
+    jit_put(e, i->d, JIT_32, jit_value(e, "shufflevector " I32V " %%v%u, " I32V " poison, " I32V " <%s>", a, order), 0);
+    if (i->e)
+        jit_put(e, i->e, JIT_MASK, jit_value(e, "add i32 0, %d", (int32_t)inside), 0);
+    return true;
+}
+
+/* Of a whole warp. */
+static bool vote(jit_emitter *e, const vm_code *i)
+{
+    unsigned p = jit_get(e, i->a, JIT_MASK);
+    if (i->flags & 1)
+        p = jit_value(e, "xor i32 %%v%u, -1", p);
+    if (i->size == 3) {
+        p = jit_value(e, "insertelement " I32V " poison, i32 %%v%u, i32 0", p);
+        p = jit_value(e, "shufflevector " I32V " %%v%u, " I32V " poison, " I32V " zeroinitializer", p);
+        jit_put(e, i->d, JIT_32, p, 0);
+        return true;
+    }
+    const unsigned all = jit_value(e, "icmp eq i32 %%v%u, -1", p), none = jit_value(e, "icmp eq i32 %%v%u, 0", p);
+    unsigned r = i->size == 0   ? all
+                 : i->size == 1 ? jit_value(e, "xor i1 %%v%u, true", none)
+                                : jit_value(e, "or i1 %%v%u, %%v%u", all, none);
+    jit_put(e, i->d, JIT_MASK, jit_value(e, "sext i1 %%v%u to i32", r), 0);
+    return true;
+}
+
 bool jit_emit_plain(jit_emitter *e, const vm_code *i, const jit_insn *insn, unsigned mask)
 {
     if (i->masked == vm_op_pred_logic)
         return predicates(e, i, mask);
     if (i->masked == vm_op_split || i->masked == vm_op_join)
         return pairs(e, i, mask);
+    if (i->masked == vm_op_shfl)
+        return shuffle(e, i);
+    if (i->masked == vm_op_vote)
+        return vote(e, i);
     const jit_shape *shape = &jit_shapes[insn->id];
     if (shape->form == JIT_OWN)
         return own(e, i, insn->id, mask);

@@ -178,7 +178,8 @@ static void write_all(const jit_unit *unit, made_module *module, uint32_t head, 
     for (bool more = stops && done; more;) {
         more = false;
         for (uint32_t at = first; at <= last && b->count < HEADS; at++) {
-            if (!stops[at] || done[at] || (at != head && has_region(function, at)))
+            if (!stops[at] || done[at] || function->code[at].masked == vm_op_atom ||
+                /* which copies its code */ (at != head && has_region(function, at)))
                 continue;
             more = done[at] = true;
             b->heads[b->count] = at;

@@ -117,6 +117,36 @@ static void look_pair(const vm_code *i, jit_insn *out, bool split)
         use(out, i->d, JIT_64, true);
 }
 
+/* A constant; for member masks: all lanes. */
+static bool is_constant(const vm_function *function, uint32_t slot, bool all)
+{
+    uint32_t value;
+    memcpy(&value, function->constants + (slot & 1 ? slot & ~1u : 0), sizeof value);
+    return slot & 1 && (!all || value == VM_ALL);
+}
+
+/* Operations of all lanes of a warp, which then need not wait for each other: where all run, and none is left out. */
+static void look_warp(const vm_function *function, const vm_code *i, jit_insn *out)
+{
+    const bool shuffle = i->masked == vm_op_shfl;
+    const uint32_t members = shuffle ? (uint32_t)i->imm : i->masked == vm_op_warp_sync ? i->a : i->b;
+    if (i->guard & ~2u || !is_constant(function, members, true))
+        return;
+    if (i->masked == vm_op_warp_sync) {
+        out->kind = JIT_MEET;
+    } else if (!shuffle) {
+        out->kind = JIT_PLAIN;
+        use(out, i->a, JIT_MASK, false);
+        use(out, i->d, i->size == 3 ? JIT_32 : JIT_MASK, true);
+    } else if (is_constant(function, i->b, false) && is_constant(function, i->c, false)) {
+        out->kind = JIT_PLAIN;
+        use(out, i->a, JIT_32, false);
+        use(out, i->d, JIT_32, true);
+        if (i->e)
+            use(out, i->e, JIT_MASK, true);
+    }
+}
+
 /* Constant in a launch's thread, and nothing that counts. */
 static bool steady(unsigned which)
 {
@@ -162,6 +192,8 @@ void jit_look(const vm_function *function, uint32_t at, jit_insn *out)
         look_atomic(i, out);
     } else if (i->masked == vm_op_split || i->masked == vm_op_join) {
         look_pair(i, out, i->masked == vm_op_split);
+    } else if (i->masked == vm_op_shfl || i->masked == vm_op_vote || i->masked == vm_op_warp_sync) {
+        look_warp(function, i, out);
     } else if (i->masked == vm_op_special && steady(i->b)) {
         out->kind = JIT_CALL;
         use(out, i->d, i->flags & VM_REG64 ? JIT_64 : JIT_32, true);
