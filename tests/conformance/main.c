@@ -6,6 +6,7 @@
  *   --device sim|cuda     instead of the command's own          --known FILE   differences that are known (known.txt)
  *   --payloads            name the cases that differ in the payload of a NaN alone
  *   --only TEXT           cases whose name contains the text    --show N       differing tuples to show a case (4)
+ *   --every N             each N-th case
  *   --lesser              only if KILN_SIM_ISA selects less than the host's best, which another test runs; else 77
  * A dump holds every result of the recording, so that `check` can say what was wanted where there is no GPU.
  * Exit: 0 all as wanted, 1 differences, 2 the program or a file is at fault, 77 no device. */
@@ -22,6 +23,7 @@ enum { BATCH = 64, LINE = 8192 };
 typedef struct options {
     const char *command, *file, *dump, *known, *only, *device;
     int show;
+    unsigned every;
     bool payloads, lesser;
 } options;
 
@@ -84,7 +86,10 @@ static void record_one(FILE *file, FILE *dump, const conf_case *each, uint64_t *
         fprintf(file, "%0*" PRIx64 "%s", digits(&each->outputs[0]), values[i], (i + 1) % 64 == 0 ? "\n" : " ");
 }
 
-static bool wanted(const run *r, const conf_case *each) { return !r->o->only || strstr(each->name, r->o->only); }
+static bool wanted(const run *r, const conf_case *each)
+{
+    return (!r->o->only || strstr(each->name, r->o->only)) && (size_t)(each - r->suite.cases) % r->o->every == 0;
+}
 
 static size_t next_batch(const run *r, size_t *at, size_t batch[BATCH])
 {
@@ -214,7 +219,7 @@ static void check_one(run *r, const conf_case *each, const want *w, conf_result 
 static int summary(const run *r)
 {
     for (size_t i = 0; i < r->known_count; i++)
-        if (!r->knowns[i].used && !r->o->only)
+        if (!r->knowns[i].used && !r->o->only && r->o->every == 1)
             printf("no longer differs, to be taken off the list: %s\n", r->knowns[i].prefix);
     printf("%zu cases as wanted (%zu of them approximate and within bounds, %zu of these equal; %zu with other NaN "
            "payloads), %zu known to differ, %zu differ; %zu of the two were refused\n",
@@ -437,14 +442,15 @@ static bool selects_less(void)
 static int usage(void)
 {
     fputs("usage: conformance record|check FILE | compare | list | ptx all|NUMBER\n"
-          "       [--dump FILE] [--known FILE] [--only TEXT] [--show N] [--payloads] [--lesser] [--device sim|cuda]\n",
+          "       [--dump FILE] [--known FILE] [--only TEXT] [--every N] [--show N] [--payloads] [--lesser]\n"
+          "       [--device sim|cuda]\n",
           stderr);
     return 2;
 }
 
 int main(int count, char **words)
 {
-    options o = {.show = 4};
+    options o = {.show = 4, .every = 1};
     for (int i = 1; i < count; i++) {
         const char **into = strcmp(words[i], "--dump") == 0     ? &o.dump
                             : strcmp(words[i], "--known") == 0  ? &o.known
@@ -455,6 +461,8 @@ int main(int count, char **words)
             *into = words[++i];
         else if (strcmp(words[i], "--show") == 0 && i + 1 < count)
             o.show = atoi(words[++i]);
+        else if (strcmp(words[i], "--every") == 0 && i + 1 < count)
+            o.every = (unsigned)strtoul(words[++i], NULL, 10);
         else if (strcmp(words[i], "--payloads") == 0)
             o.payloads = true;
         else if (strcmp(words[i], "--lesser") == 0)
@@ -467,7 +475,7 @@ int main(int count, char **words)
             return usage();
     }
     run r = {.o = &o};
-    if (!o.command)
+    if (!o.command || !o.every)
         return usage();
     const bool filed = strcmp(o.command, "record") == 0 || strcmp(o.command, "check") == 0;
     const bool listing = strcmp(o.command, "list") == 0, printing = strcmp(o.command, "ptx") == 0;

@@ -248,7 +248,8 @@ static void test_pools(void)
 
 static void test_environment(void)
 {
-    static const char *const names[] = {"KILN_SIM_MEMORY", "KILN_SIM_THREADS", "KILN_SIM_STEPS", "KILN_SIM_ISA"};
+    static const char *const names[] = {"KILN_SIM_MEMORY", "KILN_SIM_THREADS", "KILN_SIM_STEPS", "KILN_SIM_JIT",
+                                        "KILN_SIM_ISA"};
     static const char *const wrong[] = {"abc", "12k", "-1", "99999999999999999999999"};
     OK(call_cuInit(0));
     OK(call_cuDeviceGet(&device, 0));

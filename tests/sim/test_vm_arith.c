@@ -217,5 +217,41 @@ static void against_the_host(void)
     vm_bench_end(&b);
 }
 
-static const check_case cases[] = {{"against the host", against_the_host}};
+/* Reciprocal roots are those of doubles, rounded once: of words whose results lie nearest to the middle between two
+ * numbers, and of every 4099th of all. A warp with nothing but normal numbers takes another way than one with others. */
+static void reciprocal_roots(void)
+{
+    static const char text[] =
+        ".version 8.0\n.target sm_90\n.address_size 64\n"
+        ".visible .entry k(.param .u64 X, .param .u64 Y)\n{\n.reg .b32 %r<9>;\n.reg .f32 %f<9>;\n"
+        ".reg .b64 %rd<9>;\nld.param.u64 %rd1, [X];\nld.param.u64 %rd2, [Y];\n"
+        "mov.u32 %r1, %tid.x;\nmov.u32 %r2, %ctaid.x;\nmad.lo.u32 %r1, %r2, 128, %r1;\n"
+        "mul.wide.u32 %rd3, %r1, 4;\nadd.u64 %rd1, %rd1, %rd3;\nadd.u64 %rd2, %rd2, %rd3;\n"
+        "ld.global.f32 %f1, [%rd1];\nrsqrt.approx.f32 %f2, %f1;\nst.global.f32 [%rd2], %f2;\n"
+        "ret;\n}\n";
+    enum { WORDS = 1 << 20 };
+    static const uint32_t hard[] = {0x4009f038, 0x407ffffe, 0x403a18e3, 0x00ba2a39, 0x0109f038, 0x017ffffe};
+    vm_bench b = vm_bench_text(text, strlen(text), (vm_limits){.threads = 1});
+    struct {
+        uint64_t x, y;
+    } p;
+    float *x, *y;
+    p.x = vm_bench_zeros(&b, WORDS * 4, &x);
+    p.y = vm_bench_zeros(&b, WORDS * 4, &y);
+    for (uint32_t k = 0; k < WORDS; k++) {
+        const uint32_t word = k % 64 < KILN__COUNT(hard) ? hard[k % 64]
+                                                         : k * 4099u & (k % 2048 < 1024 ? UINT32_MAX : INT32_MAX);
+        memcpy(&x[k], &word, 4);
+    }
+    vm_bench_run(&b, "k", WORDS / 128, 128, &p);
+    unsigned differ = 0;
+    for (uint32_t k = 0; k < WORDS; k++) {
+        const float r = (float)(1.0 / sqrt((double)x[k]));
+        differ += r != r ? y[k] == y[k] : memcmp(&r, &y[k], 4) != 0;
+    }
+    CU_ASSERT_EQUAL(differ, 0);
+    vm_bench_end(&b);
+}
+
+static const check_case cases[] = {{"against the host", against_the_host}, {"reciprocal roots", reciprocal_roots}};
 KILN_SUITE("vm arith", cases)

@@ -3,6 +3,7 @@
 #define KILN_TESTS_VM_CHECK_H
 
 #include "check.h"
+#include "jit.h"
 #include "vm.h"
 
 typedef struct vm_bench {
@@ -24,6 +25,8 @@ static inline vm_bench vm_bench_text(const char *text, size_t length, vm_limits 
     limits.cc = limits.cc ? limits.cc : 90;
     b.device = vm_device_new(NULL, &limits);
     CU_ASSERT_PTR_NOT_NULL_FATAL(b.device);
+    if (getenv("KILN_SIM_JIT")) /* the suites test_vm_* run with it, too */
+        sim_jit_open(b.device, 1);
     ptx_result result = ptx_parse(NULL, text, length, &ptx, &log);
     if (result == PTX_OK)
         result = vm_module_load(b.device, ptx, &b.module, &log);

@@ -22,6 +22,16 @@ bool sim_environment(const char *name, uint64_t *value)
     return false;
 }
 
+bool sim_jit_asked(int64_t *threshold)
+{
+    const char *text = getenv("KILN_SIM_JIT");
+    uint64_t value;
+    if (!sim_environment("KILN_SIM_JIT", &value))
+        return false;
+    *threshold = !text || !*text ? 0 : value == 0 ? -1 : value < UINT32_MAX ? (int64_t)value : UINT32_MAX;
+    return true;
+}
+
 /* What reads these variables ignores an unknown value, so a misspelt one must be reported here. */
 static bool is_one_of(const char *variable, const char *const *known, size_t count, const char *all)
 {

@@ -253,9 +253,9 @@ static bool lay_out_registers(vm_decoder *d)
     for (uint32_t r = 0; r < f->reg_count; r++)
         if (f->regs[r].type != PTX_PRED)
             d->fn->reg_slot[r] = (uint32_t)at, at += vm_container(f->regs[r].type) * VM_LANES;
-    d->temp_base = (uint32_t)at;
+    d->temp_base = d->fn->temp_base = (uint32_t)at;
     at += TEMPS * TEMP_BYTES;
-    d->sink = (uint32_t)at;
+    d->sink = d->fn->sink = (uint32_t)at;
     at += SINK_BYTES;
     if (at > VM_REGISTERS_MAX) {
         vm_decode_fail(d, "too many registers");

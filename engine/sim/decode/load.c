@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "vm_decode.h"
+#include "vm_jit.h"
 
 #define STACK_FRAMES 64u /* frames of every function for which a recursive kernel has local memory */
 #define ALLOCA_BYTES 16384u
@@ -324,17 +325,19 @@ ptx_result vm_module_load_beside(vm_device *device, ptx_module *ptx, const vm_mo
     module->address = kiln__arena_alloc(&module->arena, symbols * sizeof *module->address);
     module->storage = kiln__arena_alloc(&module->arena, symbols * sizeof *module->storage);
     module->home = kiln__arena_alloc(&module->arena, symbols * sizeof *module->home);
+    vm_compiled *compiled = kiln__arena_alloc(&module->arena, functions * sizeof *compiled);
     size_t said = log->length, tallies = 0;
     bool ok = !module->arena.failed;
     for (uint32_t f = 0; ok && f < ptx->function_count; f++) {
         module->functions[f].ptx = &ptx->functions[f];
         module->functions[f].module = module;
         module->functions[f].first_tally = tallies;
+        module->functions[f].compiled = &compiled[f];
         tallies += ptx->functions[f].insn_count + 1u; /* the end is an instruction too: a ret */
     }
     module->tally_count = tallies;
     ok = ok && place_local(module) && place_shared(module, log) && place_globals(module, twin);
-    const vm_handlers *table = vm_table();
+    const vm_handlers *table = module->table = vm_table();
     for (uint32_t f = 0; ok && f < ptx->function_count; f++)
         if (ptx->functions[f].defined)
             ok = vm_decode_function(module, f, log, table);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "vm_hooks.h"
+#include "vm_jit.h"
 
 #define HOST_ALIGN 64u /* at least what the widest access of a kernel needs */
 #define RED_ZONE 512u
@@ -80,6 +81,8 @@ void vm_device_free(vm_device *device)
     if (!device)
         return;
     vm_group_leave(device);
+    if (device->jit)
+        device->jit->free(device->jit);
     vm_bury(device);
     for (size_t k = 0; k < device->live_count; k++)
         release(device, device->live[k]);

@@ -1,12 +1,14 @@
 /* module.c - queries of a loaded module: its variables, its kernels and the resources that they need. */
 #include <string.h>
 
-#include "vm_machine.h"
+#include "vm_jit.h"
 
 void vm_module_unload(vm_device *device, vm_module *module)
 {
     if (!module)
         return;
+    if (module->device->jit)
+        module->device->jit->drop(module->device->jit, module);
     if (module->storage)
         for (uint32_t s = 0; s < module->ptx->symbol_count; s++)
             if (module->storage[s]) /* another device's variables are not freed, nor looked at: they may be gone */

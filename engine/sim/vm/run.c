@@ -15,6 +15,7 @@ static bool runner_init(vm_runner *runner, vm_run_state *run)
 {
     memset(runner, 0, sizeof *runner);
     runner->run = run;
+    runner->jit = run->hooks ? NULL : run->device->jit;
     atomic_init(&runner->generation, UINT64_MAX);
     vm_limit_begin(runner);
     uint32_t count = run->launch->module->cache_count;

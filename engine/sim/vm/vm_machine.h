@@ -303,6 +303,7 @@ struct vm_runner {
     vm_counters counters;
     bool met; /* hooks->met(), malloced() and outside() are called */
     /* Of the observers. */
+    struct vm_jit *jit;     /* the device's; NULL also if there are observers */
     struct vm_tally *tally; /* its own counts, summed when the launch ends; NULL: not counted */
     kiln_counters *sites;   /* the same for accesses and branches */
     const uint32_t *site_of;
@@ -358,6 +359,7 @@ struct vm_device {
     bool heap_used;
     const struct vm_hooks *hooks; /* of the observer that shadows its memory; NULL: none */
     struct vm_check *check;       /* data of that observer */
+    struct vm_jit *jit;           /* compiles hot code; NULL: all is interpreted */
     vm_object **objects;          /* by bits 8 to 31 of the handle; change only while nothing runs */
     size_t object_count, object_capacity;
     vm_runner *runners;       /* of the launches that run */
@@ -394,7 +396,9 @@ struct vm_function {
     uint64_t closure_local; /* local bytes including all functions that it may call */
     uint64_t static_shared; /* kernels: bytes, from vm_shared_low() on */
     bool uses_dynamic, recursive;
-    size_t first_tally; /* index of its first instruction among the module's */
+    size_t first_tally;           /* index of its first instruction among the module's */
+    uint32_t temp_base, sink;     /* slots of what no register of the kernel has: see decode.c */
+    struct vm_compiled *compiled; /* vm_jit.h */
 };
 
 struct vm_module {
@@ -410,9 +414,11 @@ struct vm_module {
     bool uses_system_shared; /* it asks for the shared memory that is the system's (%reserved_smem_offset_1) */
     uint64_t const_bytes;
     uint32_t cache_count;
-    size_t tally_count;          /* of all functions' instructions */
-    vm_allocation *error_texts;  /* vm_runtime_texts() */
-    struct vm_check_code *check; /* of the observers */
+    size_t tally_count;              /* of all functions' instructions */
+    vm_allocation *error_texts;      /* vm_runtime_texts() */
+    struct vm_check_code *check;     /* of the observers */
+    const struct vm_handlers *table; /* the handlers of its instructions */
+    void *host_code;                 /* of the compiler; NULL: none */
 };
 
 /* ---- operands ---- */

@@ -4,6 +4,7 @@
  * arrived or exited. Paths take turns, so lanes that spin on other lanes let them run; and lanes that wait too long at
  * a reconvergence point continue without the others. */
 #include "vm_hooks.h"
+#include "vm_jit.h"
 
 /* Instructions of a warp after which lanes that wait at a reconvergence point continue without the others, which may
  * spin on what these do next. */
@@ -138,6 +139,25 @@ vm_sync *vm_part(vm_warp *w, const vm_code *meet)
     return sync;
 }
 
+/* The warp has executed what is from `first` to `i`: a loop, or a kernel. Its last instruction, a branch or an exit,
+ * keeps how often, roughly if several host threads do. */
+#define LOOKS 16u /* at what it does, the second half of them before it is compiled */
+#define LONG 512u /* instructions: each of more takes longer to compile */
+static void count_heat(vm_warp *w, const vm_code *i, const vm_code *first)
+{
+    struct vm_jit *jit = w->runner->jit;
+    if (VM_LIKELY(!jit))
+        return;
+    const vm_function *function = w->frame->function;
+    uint32_t *heat = &function->code[i - function->code].c, now = __atomic_load_n(heat, __ATOMIC_RELAXED);
+    const uint64_t most = jit->threshold + (uint64_t)(i - first) * jit->threshold / LONG;
+    if (now >= most)
+        return;
+    __atomic_store_n(heat, ++now, __ATOMIC_RELAXED);
+    if (now >= most || (now >= most / 2 && now % (most / LOOKS + 1) == 0))
+        jit->hot(jit, w, first, i, now >= most);
+}
+
 static void count_spin(vm_warp *w, const vm_code *i, const vm_code *target)
 {
     if (target <= i && w->path_count > 1 && (++w->spins & 255) == 0)
@@ -158,6 +178,8 @@ void vm_op_bra(vm_warp *w, const vm_code *i, uint32_t m)
     if (VM_LIKELY(m == w->mask)) {
         w->pc = i->target;
         count_spin(w, i, i->target);
+        if (i->target <= i && m == VM_ALL)
+            count_heat(w, i, i->target);
         return;
     }
     const vm_code *meet = i->extra;
@@ -217,6 +239,8 @@ void vm_op_exit(vm_warp *w, const vm_code *i, uint32_t m)
 {
     vm_block *block = w->block;
     vm_sync *sync = w->sync;
+    if (m == VM_ALL)
+        count_heat(w, i, w->frame->function->code);
     w->dead |= m;
     block->cluster->arrived -= (uint32_t)__builtin_popcount(w->cluster_arrived & m);
     block->cluster->live -= (uint32_t)__builtin_popcount(m);
@@ -343,6 +367,41 @@ bool vm_warp_part(vm_warp *w)
     return w->path_count > before;
 }
 
+void vm_op_region(vm_warp *w, const vm_code *i, uint32_t m)
+{
+    const vm_function *function = w->frame->function;
+    _Atomic(vm_native *) *at = atomic_load_explicit(&function->compiled->at, memory_order_acquire);
+    atomic_load_explicit(&at[i - function->code], memory_order_acquire)->own(w, i, m);
+}
+
+/* Runs the region that begins at `i`. Returns how many instructions it executed; 0: none, the interpreter must. */
+static __attribute__((noinline)) uint64_t run_region(vm_warp *w, const vm_code *i, uint64_t left, uint64_t *lanes,
+                                                     uint64_t *steps)
+{
+    enum { LOOK = 256 }; /* misses after which it is looked at again */
+    const vm_function *function = w->frame->function;
+    _Atomic(vm_native *) *at = atomic_load_explicit(&function->compiled->at, memory_order_acquire);
+    vm_native *region = atomic_load_explicit(&at[i - function->code], memory_order_acquire);
+    if (left < region->need || !w->runner->jit)
+        return 0;
+    for (const vm_sync *sync = w->sync; sync && sync->frame == w->frame; sync = sync->parent)
+        if (sync->pc)
+            return 0; /* lanes are to meet in this frame */
+    const unsigned entered = atomic_load_explicit(&region->entered, memory_order_relaxed) + 1;
+    atomic_store_explicit(&region->entered, entered, memory_order_relaxed);
+    uint64_t done = region->run(w, w->base[0], left, lanes, steps);
+    if (VM_UNLIKELY(done & VM_REGION_MISSED)) {
+        const unsigned missed = atomic_load_explicit(&region->missed, memory_order_relaxed) + 1;
+        atomic_store_explicit(&region->missed, missed, memory_order_relaxed);
+        done &= ~VM_REGION_MISSED;
+        if (missed % LOOK == 0 && missed > entered / 4)
+            w->runner->jit->missed(w->runner->jit, w, i);
+    }
+    if (done == 0)
+        w->pc = i + 1;
+    return done;
+}
+
 /* The inner loop. Runs the path that is selected for at most `turn` instructions or until something happens. */
 static inline __attribute__((always_inline)) uint64_t run_loop(vm_warp *w, uint64_t turn, bool watched)
 {
@@ -350,6 +409,14 @@ static inline __attribute__((always_inline)) uint64_t run_loop(vm_warp *w, uint6
     uint64_t lanes = 0, steps = 0, left = turn;
     do {
         const vm_code *i = w->pc++;
+        const vm_handler full = __atomic_load_n(&i->full, __ATOMIC_ACQUIRE);
+        if (VM_UNLIKELY(full == vm_op_region) && !watched && w->mask == VM_ALL) {
+            uint64_t done = run_region(w, i, left, &lanes, &steps);
+            if (done) {
+                left -= done;
+                continue;
+            }
+        }
         uint32_t g = *(const uint32_t *)(const void *)(w->base[0] + (i->guard & ~3u)) ^ (0 - (i->guard & 1));
         uint32_t m = w->mask & g, step = i->guard >> 1 & 1; /* steps do not count */
         lanes += step ? 0 : vm_lanes_of(m);
@@ -358,7 +425,7 @@ static inline __attribute__((always_inline)) uint64_t run_loop(vm_warp *w, uint6
         if (watched && !step)
             m = show(w, i, m);
         if (VM_LIKELY((m | w->dead) == VM_ALL && m))
-            i->full(w, i, m);
+            full(w, i, m);
         else if (m)
             i->masked(w, i, m);
     } while (VM_LIKELY(left && !w->event));

@@ -1,0 +1,547 @@
+/* arith.c - arithmetic in a region: each row of vm_ops.def that is here computes what its expression there says, bit for
+ * bit. The interpreter's handler is called for the others. */
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "emit.h"
+
+typedef struct arith {
+    jit_emitter *e;
+    const vm_code *i;
+    unsigned a, b, c; /* operands as their types say */
+} arith;
+
+static const char *vector_of(unsigned type)
+{
+    return type == JIT_f32 ? F32V : type == JIT_f64 ? F64V : type == JIT_u64 || type == JIT_s64 ? I64V : I32V;
+}
+
+static unsigned two(jit_emitter *e, const char *op, const char *type, unsigned a, unsigned b)
+{
+    return jit_value(e, "%s %s %%v%u, %%v%u", op, type, a, b);
+}
+
+static unsigned cast(jit_emitter *e, const char *op, const char *from, unsigned a, const char *to)
+{
+    return jit_value(e, "%s %s %%v%u to %s", op, from, a, to);
+}
+
+static unsigned choose(jit_emitter *e, const char *type, unsigned c, unsigned a, unsigned b)
+{
+    return jit_value(e, "select " B1V " %%v%u, %s %%v%u, %s %%v%u", c, type, a, type, b);
+}
+
+static unsigned bits_of(jit_emitter *e, unsigned x) { return cast(e, "bitcast", F32V, x, I32V); }
+static unsigned float_of(jit_emitter *e, unsigned x) { return cast(e, "bitcast", I32V, x, F32V); }
+static unsigned number(jit_emitter *e, uint32_t bits) { return float_of(e, jit_splat32(e, bits)); }
+
+/* An operand, as VM_GET_... reads it. */
+static unsigned source(jit_emitter *e, unsigned type, uint32_t slot)
+{
+    const bool wide = type == JIT_u64 || type == JIT_s64 || type == JIT_f64;
+    const unsigned x = jit_get(e, slot, wide ? JIT_64 : JIT_32);
+    switch (type) {
+    case JIT_u16: return two(e, "and", I32V, x, jit_splat32(e, 0xffff));
+    case JIT_s16: return two(e, "ashr", I32V, two(e, "shl", I32V, x, jit_splat32(e, 16)), jit_splat32(e, 16));
+    case JIT_f32: return float_of(e, x);
+    case JIT_f64: return cast(e, "bitcast", I64V, x, F64V);
+    default: return x;
+    }
+}
+
+/* As VM_PUT_... */
+static void result(jit_emitter *e, unsigned type, uint32_t slot, unsigned x, unsigned mask)
+{
+    const bool wide = type == JIT_u64 || type == JIT_s64 || type == JIT_f64;
+    if (type == JIT_u16 || type == JIT_s16)
+        x = two(e, "and", I32V, x, jit_splat32(e, 0xffff));
+    else if (type == JIT_f32)
+        x = bits_of(e, x);
+    else if (type == JIT_f64)
+        x = cast(e, "bitcast", F64V, x, I64V);
+    jit_put(e, slot, wide ? JIT_64 : JIT_32, x, mask);
+}
+
+/* ---- single precision: vm_math.h has the same in C ---- */
+
+static unsigned canon(jit_emitter *e, unsigned x)
+{
+    const unsigned nan = two(e, "fcmp uno", F32V, x, x);
+    return float_of(e, choose(e, I32V, nan, jit_splat32(e, 0x7fffffff), bits_of(e, x)));
+}
+
+static unsigned flush(jit_emitter *e, unsigned x, unsigned flags)
+{
+    if (!(flags & VM_FTZ))
+        return x;
+    const unsigned b = bits_of(e, x), exponent = two(e, "and", I32V, b, jit_splat32(e, 0x7f800000));
+    const unsigned small = two(e, "icmp eq", I32V, exponent, jit_splat32(e, 0));
+    return float_of(e, choose(e, I32V, small, two(e, "and", I32V, b, jit_splat32(e, 0x80000000)), b));
+}
+
+static unsigned finish(jit_emitter *e, unsigned x, unsigned flags)
+{
+    const unsigned r = flush(e, canon(e, x), flags);
+    if (!(flags & VM_SAT))
+        return r;
+    const unsigned zero = number(e, 0), one = number(e, 0x3f800000);
+    const unsigned capped = choose(e, F32V, two(e, "fcmp olt", F32V, r, one), r, one);
+    return choose(e, F32V, two(e, "fcmp ogt", F32V, r, zero), capped, zero);
+}
+
+static unsigned size_of(jit_emitter *e, unsigned x)
+{
+    return float_of(e, two(e, "and", I32V, bits_of(e, x), jit_splat32(e, 0x7fffffff)));
+}
+
+static unsigned tiny(jit_emitter *e, unsigned x, unsigned scaled, unsigned flags)
+{
+    if (!(flags & VM_FTZ))
+        return x;
+    const unsigned small = two(e, "fcmp olt", F32V, size_of(e, scaled), number(e, 0x0c800000)); /* 2^-102 */
+    const unsigned keep = choose(e, I32V, small, jit_splat32(e, 0x80000000), jit_splat32(e, VM_ALL));
+    return float_of(e, two(e, "and", I32V, bits_of(e, x), keep));
+}
+
+static unsigned fused(jit_emitter *e, unsigned a, unsigned b, unsigned c)
+{
+    return jit_value(e, "call " F32V " @llvm.fma.v32f32(" F32V " %%v%u, " F32V " %%v%u, " F32V " %%v%u)", a, b, c);
+}
+
+static unsigned least(jit_emitter *e, unsigned a, unsigned b, bool most)
+{
+    const unsigned first = two(e, most ? "fcmp ogt" : "fcmp olt", F32V, a, b), alone = two(e, "fcmp uno", F32V, b, b);
+    unsigned r = bits_of(e, choose(e, F32V, two(e, "or", B1V, first, alone), a, b));
+    const unsigned same = two(e, "fcmp oeq", F32V, a, b);
+    r = choose(e, I32V, same, two(e, most ? "and" : "or", I32V, bits_of(e, a), bits_of(e, b)), r);
+    return canon(e, float_of(e, r));
+}
+
+static unsigned scaled(jit_emitter *e, unsigned x) { return two(e, "fmul", F32V, x, number(e, 0x4b800000)); /* 2^24 */ }
+
+static bool single(const arith *o, unsigned id, unsigned *r)
+{
+    jit_emitter *e = o->e;
+    const unsigned flags = o->i->flags;
+    unsigned a = o->a, b = o->b, c = o->c;
+    switch (id) {
+    case VM_H_add_f32: *r = canon(e, two(e, "fadd", F32V, a, b)); return true;
+    case VM_H_sub_f32: *r = canon(e, two(e, "fsub", F32V, a, b)); return true;
+    case VM_H_mul_f32: *r = canon(e, two(e, "fmul", F32V, a, b)); return true;
+    case VM_H_fma_f32: *r = canon(e, fused(e, a, b, c)); return true;
+    case VM_H_addx_f32:
+    case VM_H_subx_f32:
+        a = flush(e, a, flags), b = flush(e, b, flags);
+        *r = finish(e, two(e, id == VM_H_addx_f32 ? "fadd" : "fsub", F32V, a, b), flags);
+        return true;
+    case VM_H_mulx_f32:
+        a = flush(e, a, flags), b = flush(e, b, flags);
+        *r = tiny(e, two(e, "fmul", F32V, a, b), two(e, "fmul", F32V, scaled(e, a), b), flags);
+        *r = finish(e, *r, flags);
+        return true;
+    case VM_H_fmax_f32:
+        a = flush(e, a, flags), b = flush(e, b, flags), c = flush(e, c, flags);
+        *r = tiny(e, fused(e, a, b, c), fused(e, scaled(e, a), b, scaled(e, c)), flags);
+        *r = finish(e, *r, flags);
+        return true;
+    case VM_H_div_f32: *r = finish(e, two(e, "fdiv", F32V, flush(e, a, flags), flush(e, b, flags)), flags); return true;
+    case VM_H_rcp_f32:
+        *r = finish(e, two(e, "fdiv", F32V, number(e, 0x3f800000), flush(e, a, flags)), flags);
+        return true;
+    case VM_H_sqrt_f32:
+        *r = jit_value(e, "call " F32V " @llvm.sqrt.v32f32(" F32V " %%v%u)", flush(e, a, flags));
+        *r = finish(e, *r, flags);
+        return true;
+    case VM_H_neg_f32:
+        a = float_of(e, two(e, "xor", I32V, bits_of(e, a), jit_splat32(e, 0x80000000)));
+        *r = flush(e, a, flags);
+        return true;
+    case VM_H_abs_f32: *r = flush(e, size_of(e, a), flags); return true;
+    case VM_H_flush_f32: *r = flush(e, a, flags); return true;
+    case VM_H_min_f32:
+    case VM_H_max_f32: *r = least(e, a, b, id == VM_H_max_f32); return true;
+    case VM_H_cvt_f32_s32: *r = cast(e, "sitofp", I32V, a, F32V); return true;
+    case VM_H_cvt_f32_u32: *r = cast(e, "uitofp", I32V, a, F32V); return true;
+    case VM_H_cvt_s32_f32: {
+        const unsigned high = two(e, "fcmp oge", F32V, a, number(e, 0x4f000000)); /* 2^31 */
+        const unsigned low = two(e, "fcmp olt", F32V, a, number(e, 0xcf000000));
+        const unsigned none = two(e, "fcmp uno", F32V, a, a),
+                       odd = two(e, "or", B1V, two(e, "or", B1V, high, low), none);
+        const unsigned x = cast(e, "fptosi", F32V, choose(e, F32V, odd, number(e, 0), a), I32V);
+        *r = choose(e, I32V, high, jit_splat32(e, INT32_MAX), x);
+        *r = choose(e, I32V, low, jit_splat32(e, 0x80000000), *r);
+        return true;
+    }
+    case VM_H_cvt_u32_f32: {
+        const unsigned high = two(e, "fcmp oge", F32V, a, number(e, 0x4f800000)); /* 2^32 */
+        const unsigned some = two(e, "fcmp ogt", F32V, a, number(e, 0));
+        unsigned x = choose(e, F32V, some, choose(e, F32V, high, number(e, 0), a), number(e, 0));
+        x = cast(e, "fptoui", F32V, x, I32V);
+        *r = choose(e, I32V, high, jit_splat32(e, VM_ALL), x);
+        return true;
+    }
+    case VM_H_cvt_f64_f32: *r = cast(e, "fpext", F32V, a, F64V); return true;
+    case VM_H_cvt_f32_f64: *r = canon(e, cast(e, "fptrunc", F64V, a, F32V)); return true;
+    case VM_H_cvt_f64_s32: *r = cast(e, "sitofp", I32V, a, F64V); return true;
+    case VM_H_cvt_f64_u32: *r = cast(e, "uitofp", I32V, a, F64V); return true;
+    case VM_H_neg_f64: *r = two(e, "xor", I64V, a, jit_splat64(e, 1ull << 63)); return true;
+    case VM_H_abs_f64: *r = two(e, "and", I64V, a, jit_splat64(e, INT64_MAX)); return true;
+    default: return false;
+    }
+}
+
+/* ---- integers ---- */
+
+static unsigned wide(jit_emitter *e, unsigned x, bool sign) { return cast(e, sign ? "sext" : "zext", I32V, x, I64V); }
+
+static unsigned product(jit_emitter *e, unsigned a, unsigned b, bool sign)
+{
+    return two(e, "mul", I64V, wide(e, a, sign), wide(e, b, sign));
+}
+
+static unsigned upper(jit_emitter *e, unsigned x)
+{
+    return cast(e, "trunc", I64V, two(e, "lshr", I64V, x, jit_splat64(e, 32)), I32V);
+}
+
+/* Amounts of at least the width give `beyond`: 0, or for arithmetic shifts as many as there are. */
+static unsigned shift(jit_emitter *e, const char *op, bool is64, unsigned a, unsigned amount)
+{
+    const char *type = is64 ? I64V : I32V;
+    const unsigned most = is64 ? 63 : 31, far = two(e, "icmp ugt", I32V, amount, jit_splat32(e, most));
+    if (op[0] == 'a') {
+        unsigned by = choose(e, I32V, far, jit_splat32(e, most), amount);
+        return two(e, op, type, a, is64 ? wide(e, by, false) : by);
+    }
+    unsigned by = two(e, "and", I32V, amount, jit_splat32(e, most));
+    const unsigned x = two(e, op, type, a, is64 ? wide(e, by, false) : by);
+    return choose(e, type, far, is64 ? jit_splat64(e, 0) : jit_splat32(e, 0), x);
+}
+
+/* Funnel shifts by 0 to 31. */
+static unsigned funnel(jit_emitter *e, unsigned a, unsigned b, unsigned n, bool left)
+{
+    const unsigned rest = two(e, "sub", I32V, jit_splat32(e, 31), n), one = jit_splat32(e, 1);
+    const unsigned x = left ? two(e, "shl", I32V, b, n) : two(e, "lshr", I32V, a, n);
+    const unsigned y = left ? two(e, "lshr", I32V, two(e, "lshr", I32V, a, one), rest)
+                            : two(e, "shl", I32V, two(e, "shl", I32V, b, one), rest);
+    return two(e, "or", I32V, x, y);
+}
+
+static unsigned pick(jit_emitter *e, unsigned select, unsigned one, unsigned zero)
+{
+    return two(e, "xor", I32V, zero, two(e, "and", I32V, select, two(e, "xor", I32V, one, zero)));
+}
+
+static unsigned table3(const arith *o, uint32_t table)
+{
+    jit_emitter *e = o->e;
+    unsigned by_c[4];
+    for (unsigned k = 0; k < 4; k++)
+        by_c[k] = pick(e, o->c, jit_splat32(e, 0 - (table >> (2 * k + 1) & 1)),
+                       jit_splat32(e, 0 - (table >> 2 * k & 1)));
+    return pick(e, o->a, pick(e, o->b, by_c[3], by_c[2]), pick(e, o->b, by_c[1], by_c[0]));
+}
+
+/* bfe with a constant field, the frequent form. */
+static bool field(const arith *o, unsigned *r)
+{
+    jit_emitter *e = o->e;
+    const vm_code *i = o->i;
+    if (!(i->b & 1 && i->c & 1))
+        return false;
+    const unsigned char *constants = e->u->function->constants;
+    uint32_t at, length;
+    memcpy(&at, constants + (i->b & ~1u), 4);
+    memcpy(&length, constants + (i->c & ~1u), 4);
+    at &= 0xff, length &= 0xff;
+    if (length == 0 || at + length > 32)
+        return false;
+    *r = two(e, "lshr", I32V, o->a, jit_splat32(e, at));
+    *r = two(e, "and", I32V, *r, jit_splat32(e, length == 32 ? VM_ALL : (1u << length) - 1));
+    return true;
+}
+
+static unsigned extreme(jit_emitter *e, const char *compare, const char *type, unsigned a, unsigned b)
+{
+    return choose(e, type, jit_value(e, "icmp %s %s %%v%u, %%v%u", compare, type, a, b), a, b);
+}
+
+static bool integer(const arith *o, unsigned id, unsigned *r)
+{
+    jit_emitter *e = o->e;
+    const unsigned a = o->a, b = o->b, c = o->c;
+    switch (id) {
+    case VM_H_add_u16:
+    case VM_H_add_u32: *r = two(e, "add", I32V, a, b); return true;
+    case VM_H_add_u64: *r = two(e, "add", I64V, a, b); return true;
+    case VM_H_sub_u16:
+    case VM_H_sub_u32: *r = two(e, "sub", I32V, a, b); return true;
+    case VM_H_sub_u64: *r = two(e, "sub", I64V, a, b); return true;
+    case VM_H_mul_u16:
+    case VM_H_mul_u32: *r = two(e, "mul", I32V, a, b); return true;
+    case VM_H_mul_u64: *r = two(e, "mul", I64V, a, b); return true;
+    case VM_H_mulhi_u32: *r = upper(e, product(e, a, b, false)); return true;
+    case VM_H_mulhi_s32: *r = upper(e, product(e, a, b, true)); return true;
+    case VM_H_mulwide_u16:
+    case VM_H_mulwide_s16: *r = two(e, "mul", I32V, a, b); return true;
+    case VM_H_mulwide_u32: *r = product(e, a, b, false); return true;
+    case VM_H_mulwide_s32: *r = product(e, a, b, true); return true;
+    case VM_H_mad_u16:
+    case VM_H_mad_u32: *r = two(e, "add", I32V, two(e, "mul", I32V, a, b), c); return true;
+    case VM_H_mad_u64: *r = two(e, "add", I64V, two(e, "mul", I64V, a, b), c); return true;
+    case VM_H_madwide_u32: *r = two(e, "add", I64V, product(e, a, b, false), c); return true;
+    case VM_H_madwide_s32: *r = two(e, "add", I64V, product(e, a, b, true), c); return true;
+    case VM_H_neg_s16:
+    case VM_H_neg_s32: *r = two(e, "sub", I32V, jit_splat32(e, 0), a); return true;
+    case VM_H_neg_s64: *r = two(e, "sub", I64V, jit_splat64(e, 0), a); return true;
+    case VM_H_abs_s32:
+        *r = choose(e, I32V, two(e, "icmp slt", I32V, a, jit_splat32(e, 0)), two(e, "sub", I32V, jit_splat32(e, 0), a),
+                    a);
+        return true;
+    case VM_H_min_u16:
+    case VM_H_min_u32: *r = extreme(e, "ult", I32V, a, b); return true;
+    case VM_H_min_s16:
+    case VM_H_min_s32: *r = extreme(e, "slt", I32V, a, b); return true;
+    case VM_H_max_u16:
+    case VM_H_max_u32: *r = extreme(e, "ugt", I32V, a, b); return true;
+    case VM_H_max_s16:
+    case VM_H_max_s32: *r = extreme(e, "sgt", I32V, a, b); return true;
+    case VM_H_min_u64: *r = extreme(e, "ult", I64V, a, b); return true;
+    case VM_H_min_s64: *r = extreme(e, "slt", I64V, a, b); return true;
+    case VM_H_max_u64: *r = extreme(e, "ugt", I64V, a, b); return true;
+    case VM_H_max_s64: *r = extreme(e, "sgt", I64V, a, b); return true;
+    default: return false;
+    }
+}
+
+static bool logic(const arith *o, unsigned id, unsigned *r)
+{
+    jit_emitter *e = o->e;
+    const unsigned a = o->a, b = o->b, c = o->c;
+    switch (id) {
+    case VM_H_popc_b32: *r = jit_value(e, "call " I32V " @llvm.ctpop.v32i32(" I32V " %%v%u)", a); return true;
+    case VM_H_and_b32: *r = two(e, "and", I32V, a, b); return true;
+    case VM_H_and_b64: *r = two(e, "and", I64V, a, b); return true;
+    case VM_H_or_b32: *r = two(e, "or", I32V, a, b); return true;
+    case VM_H_or_b64: *r = two(e, "or", I64V, a, b); return true;
+    case VM_H_xor_b32: *r = two(e, "xor", I32V, a, b); return true;
+    case VM_H_xor_b64: *r = two(e, "xor", I64V, a, b); return true;
+    case VM_H_not_b16:
+    case VM_H_not_b32: *r = two(e, "xor", I32V, a, jit_splat32(e, VM_ALL)); return true;
+    case VM_H_not_b64: *r = two(e, "xor", I64V, a, jit_splat64(e, UINT64_MAX)); return true;
+    case VM_H_shl_b16:
+    case VM_H_shl_b32: *r = shift(e, "shl", false, a, b); return true;
+    case VM_H_shl_b64: *r = shift(e, "shl", true, a, b); return true;
+    case VM_H_shr_u16:
+    case VM_H_shr_u32: *r = shift(e, "lshr", false, a, b); return true;
+    case VM_H_shr_s16:
+    case VM_H_shr_s32: *r = shift(e, "ashr", false, a, b); return true;
+    case VM_H_shr_u64: *r = shift(e, "lshr", true, a, b); return true;
+    case VM_H_shr_s64: *r = shift(e, "ashr", true, a, b); return true;
+    case VM_H_shf_l_wrap:
+    case VM_H_shf_r_wrap:
+        *r = funnel(e, a, b, two(e, "and", I32V, c, jit_splat32(e, 31)), id == VM_H_shf_l_wrap);
+        return true;
+    case VM_H_bfe_u32: return field(o, r);
+    case VM_H_lop3: *r = table3(o, (uint32_t)o->i->imm); return true;
+    case VM_H_mov_b32:
+    case VM_H_mov_b64: *r = a; return true;
+    case VM_H_low_b32: *r = cast(e, "trunc", I64V, a, I32V); return true;
+    case VM_H_ext32_u8: *r = two(e, "and", I32V, a, jit_splat32(e, 0xff)); return true;
+    case VM_H_ext32_u16: *r = two(e, "and", I32V, a, jit_splat32(e, 0xffff)); return true;
+    case VM_H_ext32_s8:
+        *r = two(e, "ashr", I32V, two(e, "shl", I32V, a, jit_splat32(e, 24)), jit_splat32(e, 24));
+        return true;
+    case VM_H_ext32_s16:
+        *r = two(e, "ashr", I32V, two(e, "shl", I32V, a, jit_splat32(e, 16)), jit_splat32(e, 16));
+        return true;
+    case VM_H_ext64_u32: *r = wide(e, a, false); return true;
+    case VM_H_ext64_s32: *r = wide(e, a, true); return true;
+    default: return false;
+    }
+}
+
+/* ---- comparisons, masks ---- */
+
+static const char *relation(unsigned id)
+{
+    switch (id) {
+    case VM_H_eq_u16:
+    case VM_H_eq_u32:
+    case VM_H_eq_u64: return "icmp eq";
+    case VM_H_lt_u16:
+    case VM_H_lt_u32:
+    case VM_H_lt_u64: return "icmp ult";
+    case VM_H_lt_s16:
+    case VM_H_lt_s32:
+    case VM_H_lt_s64: return "icmp slt";
+    case VM_H_eq_f32:
+    case VM_H_eq_f64: return "fcmp oeq";
+    case VM_H_lt_f32:
+    case VM_H_lt_f64: return "fcmp olt";
+    case VM_H_le_f32:
+    case VM_H_le_f64: return "fcmp ole";
+    case VM_H_lg_f32:
+    case VM_H_lg_f64: return "fcmp one";
+    case VM_H_num_f32:
+    case VM_H_num_f64: return "fcmp ord";
+    default: return NULL;
+    }
+}
+
+static unsigned combine(jit_emitter *e, unsigned flags, unsigned r, unsigned c)
+{
+    const char *op = flags & VM_BOOL_AND ? "and" : flags & VM_BOOL_OR ? "or" : "xor";
+    return two(e, op, "i32", r, c);
+}
+
+static bool compare(jit_emitter *e, const vm_code *i, const jit_shape *shape, unsigned id, unsigned mask)
+{
+    const char *op = relation(id);
+    if (!op)
+        return false;
+    const unsigned a = source(e, shape->a, i->a), b = source(e, shape->b, i->b);
+    unsigned r = cast(e, "bitcast", B1V, two(e, op, vector_of(shape->a), a, b), "i32");
+    if (i->flags & VM_INVERT)
+        r = jit_value(e, "xor i32 %%v%u, -1", r);
+    unsigned q = jit_value(e, "xor i32 %%v%u, -1", r);
+    if (i->flags & (VM_BOOL_AND | VM_BOOL_OR | VM_BOOL_XOR)) {
+        unsigned c = jit_get(e, i->c, JIT_MASK);
+        if (i->flags & VM_COMBINE_NOT)
+            c = jit_value(e, "xor i32 %%v%u, -1", c);
+        r = combine(e, i->flags, r, c);
+        q = combine(e, i->flags, q, c);
+    }
+    jit_put(e, i->d, JIT_MASK, r, mask);
+    if (i->e)
+        jit_put(e, i->e, JIT_MASK, q, mask);
+    return true;
+}
+
+static bool predicates(jit_emitter *e, const vm_code *i, unsigned mask)
+{
+    unsigned a = jit_get(e, i->a, JIT_MASK), b = jit_get(e, i->b, JIT_MASK), r;
+    if (i->flags & 1)
+        a = jit_value(e, "xor i32 %%v%u, -1", a);
+    if (i->flags & 2)
+        b = jit_value(e, "xor i32 %%v%u, -1", b);
+    r = i->size == PTX_MOD_AND   ? two(e, "and", "i32", a, b)
+        : i->size == PTX_MOD_OR  ? two(e, "or", "i32", a, b)
+        : i->size == PTX_MOD_XOR ? two(e, "xor", "i32", a, b)
+                                 : a;
+    jit_put(e, i->d, JIT_MASK, r, mask);
+    return true;
+}
+
+/* Halves of 64 bits. */
+static bool pairs(jit_emitter *e, const vm_code *i, unsigned mask)
+{
+    const uint32_t *slots = i->extra;
+    if (i->masked == vm_op_join) {
+        unsigned x = wide(e, jit_get(e, slots[0], JIT_32), false), y = wide(e, jit_get(e, slots[1], JIT_32), false);
+        y = two(e, "shl", I64V, y, jit_splat64(e, 32));
+        jit_put(e, i->d, JIT_64, two(e, "or", I64V, x, y), mask);
+        return true;
+    }
+    const unsigned whole = jit_get(e, i->a, JIT_64);
+    if (slots[0])
+        jit_put(e, slots[0], JIT_32, cast(e, "trunc", I64V, whole, I32V), mask);
+    if (slots[1])
+        jit_put(e, slots[1], JIT_32, upper(e, whole), mask);
+    return true;
+}
+
+static bool own(jit_emitter *e, const vm_code *i, unsigned id, unsigned mask)
+{
+    const unsigned width = id == VM_H_selp_b64 || id == VM_H_param_b64 ? JIT_64 : JIT_32;
+    const char *type = width == JIT_64 ? I64V : I32V;
+    if (id == VM_H_selp_b32 || id == VM_H_selp_b64) {
+        const unsigned p = cast(e, "bitcast", "i32", jit_get(e, i->c, JIT_MASK), B1V);
+        jit_put(e, i->d, width, choose(e, type, p, jit_get(e, i->a, width), jit_get(e, i->b, width)), mask);
+        return true;
+    }
+    if (id != VM_H_param_b32 && id != VM_H_param_b64)
+        return false;
+    const char *scalar = width == JIT_64 ? "i64" : "i32";
+    unsigned x = jit_load_host(e, e->params, i->imm, scalar, true);
+    x = jit_value(e, "insertelement %s poison, %s %%v%u, i32 0", type, scalar, x);
+    x = jit_value(e, "shufflevector %s %%v%u, %s poison, " I32V " zeroinitializer", type, x, type);
+    jit_put(e, i->d, width, x, mask);
+    return true;
+}
+
+/* A shuffle by a constant: a permutation. As in vm_op_shfl(). */
+static bool shuffle(jit_emitter *e, const vm_code *i)
+{
+    uint32_t b, c, inside = 0;
+    char order[VM_LANES * 8];
+    size_t length = 0;
+    memcpy(&b, e->u->function->constants + (i->b & ~1u), sizeof b);
+    memcpy(&c, e->u->function->constants + (i->c & ~1u), sizeof c);
+    const uint32_t by = b & 31, seg = c >> 8 & 31;
+    for (uint32_t lane = 0; lane < VM_LANES; lane++) {
+        const uint32_t least = lane & seg, most = least | (c & 31 & ~seg);
+        const uint32_t j = i->size == 0   ? lane - by
+                           : i->size == 1 ? lane + by
+                           : i->size == 2 ? lane ^ by
+                                          : least | (by & ~seg);
+        const bool in = i->size == 0 ? (int32_t)j >= (int32_t)most : j <= most;
+        length += (size_t)snprintf(order + length, sizeof order - length, "%si32 %u", lane ? ", " : "",
+                                   in ? j & 31 : lane);
+        inside |= (uint32_t)in << lane;
+    }
+    const unsigned a = jit_get(e, i->a, JIT_32);
+    jit_put(e, i->d, JIT_32, jit_value(e, "shufflevector " I32V " %%v%u, " I32V " poison, " I32V " <%s>", a, order), 0);
+    if (i->e)
+        jit_put(e, i->e, JIT_MASK, jit_value(e, "add i32 0, %d", (int32_t)inside), 0);
+    return true;
+}
+
+/* Of a whole warp. */
+static bool vote(jit_emitter *e, const vm_code *i)
+{
+    unsigned p = jit_get(e, i->a, JIT_MASK);
+    if (i->flags & 1)
+        p = jit_value(e, "xor i32 %%v%u, -1", p);
+    if (i->size == 3) {
+        p = jit_value(e, "insertelement " I32V " poison, i32 %%v%u, i32 0", p);
+        p = jit_value(e, "shufflevector " I32V " %%v%u, " I32V " poison, " I32V " zeroinitializer", p);
+        jit_put(e, i->d, JIT_32, p, 0);
+        return true;
+    }
+    const unsigned all = jit_value(e, "icmp eq i32 %%v%u, -1", p), none = jit_value(e, "icmp eq i32 %%v%u, 0", p);
+    unsigned r = i->size == 0   ? all
+                 : i->size == 1 ? jit_value(e, "xor i1 %%v%u, true", none)
+                                : jit_value(e, "or i1 %%v%u, %%v%u", all, none);
+    jit_put(e, i->d, JIT_MASK, jit_value(e, "sext i1 %%v%u to i32", r), 0);
+    return true;
+}
+
+bool jit_emit_plain(jit_emitter *e, const vm_code *i, const jit_insn *insn, unsigned mask)
+{
+    if (i->masked == vm_op_pred_logic)
+        return predicates(e, i, mask);
+    if (i->masked == vm_op_split || i->masked == vm_op_join)
+        return pairs(e, i, mask);
+    if (i->masked == vm_op_shfl)
+        return shuffle(e, i);
+    if (i->masked == vm_op_vote)
+        return vote(e, i);
+    const jit_shape *shape = &jit_shapes[insn->id];
+    if (shape->form == JIT_OWN)
+        return own(e, i, insn->id, mask);
+    if (shape->form == JIT_CMP)
+        return compare(e, i, shape, insn->id, mask);
+    arith o = {.e = e, .i = i, .a = source(e, shape->a, i->a)};
+    if (shape->form != JIT_UN)
+        o.b = source(e, shape->b, i->b);
+    if (shape->form == JIT_TER)
+        o.c = source(e, shape->c, i->c);
+    unsigned r;
+    if (!integer(&o, insn->id, &r) && !logic(&o, insn->id, &r) && !single(&o, insn->id, &r))
+        return false;
+    result(e, shape->d, i->d, r, mask);
+    return true;
+}

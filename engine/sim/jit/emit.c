@@ -1,0 +1,621 @@
+/* emit.c - a region as text of LLVM's language. Registers are variables that LLVM keeps in the host's registers; they
+ * are read from the frame when the region begins, and written back where it ends. A guard's lanes are blended, accesses
+ * and calls happen for all lanes or none. Branches follow all lanes, or end the region. */
+#include "emit.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MOST 1000u /* instructions of a region */
+#define LEAST 4u
+enum { REACHED = 1, LEADER = 2, LOOP = 4 }; /* LOOP: a branch leads back to it */
+
+static bool inside(const jit_emitter *e, uint32_t at)
+{
+    return at >= e->first && at <= e->last && e->state[at - e->first] & REACHED;
+}
+
+void jit_line(jit_emitter *e, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    kiln__text_puts(&e->body, "  ");
+    kiln__text_vprintf(&e->body, format, arguments);
+    kiln__text_puts(&e->body, "\n");
+    va_end(arguments);
+}
+
+unsigned jit_value(jit_emitter *e, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    kiln__text_printf(&e->body, "  %%v%u = ", ++e->values);
+    kiln__text_vprintf(&e->body, format, arguments);
+    kiln__text_puts(&e->body, "\n");
+    va_end(arguments);
+    return e->values;
+}
+
+void jit_label(jit_emitter *e, unsigned label) { kiln__text_printf(&e->body, "l%u:\n", label); }
+
+const char *jit_pointer(jit_emitter *e, const char *type)
+{
+    if (!e->u->typed)
+        return "ptr";
+    char *text = e->pointers[e->next_pointer++ % KILN__COUNT(e->pointers)];
+    snprintf(text, sizeof e->pointers[0], "%s*", type);
+    return text;
+}
+
+unsigned jit_load_host(jit_emitter *e, unsigned base, uint64_t offset, const char *type, bool constant)
+{
+    const char *pointer = jit_pointer(e, type);
+    unsigned at = jit_value(e, "add i64 %%v%u, %llu", base, (unsigned long long)offset);
+    at = jit_value(e, "inttoptr i64 %%v%u to %s", at, pointer);
+    return jit_value(e, "load %s, %s %%v%u, align 4%s", type, pointer, at, constant ? ", !invariant.load !0" : "");
+}
+
+unsigned jit_splat32(jit_emitter *e, uint32_t value)
+{
+    unsigned v = jit_value(e, "insertelement " I32V " poison, i32 %u, i32 0", value);
+    return jit_value(e, "shufflevector " I32V " %%v%u, " I32V " poison, " I32V " zeroinitializer", v);
+}
+
+unsigned jit_splat64(jit_emitter *e, uint64_t value)
+{
+    unsigned v = jit_value(e, "insertelement " I64V " poison, i64 %llu, i32 0", (unsigned long long)value);
+    return jit_value(e, "shufflevector " I64V " %%v%u, " I64V " poison, " I32V " zeroinitializer", v);
+}
+
+unsigned jit_splat_of(jit_emitter *e, unsigned value)
+{
+    unsigned v = jit_value(e, "insertelement " I64V " poison, i64 %%v%u, i32 0", value);
+    return jit_value(e, "shufflevector " I64V " %%v%u, " I64V " poison, " I32V " zeroinitializer", v);
+}
+
+bool jit_in_block(const jit_emitter *e, uint32_t at) { return inside(e, at) && !(e->state[at - e->first] & LEADER); }
+
+/* ---- registers ---- */
+
+static const char *type_of(unsigned width) { return width == JIT_MASK ? "i32" : width == JIT_32 ? I32V : I64V; }
+
+/* Adds the variable if it is new. */
+static uint32_t var_of(jit_emitter *e, uint32_t slot, unsigned width)
+{
+    const size_t key = (slot ^ slot >> 5 ^ (size_t)width << 3) * 0x9e3779b1u % e->var_slots;
+    size_t at = key;
+    for (; e->var_of[at]; at = (at + 1) % e->var_slots) {
+        const jit_var *v = &e->vars[e->var_of[at] - 1];
+        if (v->slot == slot && v->width == width)
+            return e->var_of[at] - 1;
+    }
+    if (!kiln__grow(e->u->mem, &e->vars, &e->var_capacity, e->var_count + 1, sizeof *e->vars)) {
+        e->failed = true;
+        return 0;
+    }
+    e->vars[e->var_count] = (jit_var){slot, (uint8_t)width};
+    e->var_of[at] = (uint32_t)++e->var_count;
+    return (uint32_t)e->var_count - 1;
+}
+
+unsigned jit_get(jit_emitter *e, uint32_t slot, unsigned width)
+{
+    if (slot & 1) {
+        const unsigned char *from = e->u->function->constants + (slot & ~1u);
+        uint64_t value = 0;
+        memcpy(&value, from, width == JIT_64 ? 8 : 4);
+        return width == JIT_64 ? jit_splat64(e, value) : jit_splat32(e, (uint32_t)value);
+    }
+    if (width == JIT_MASK && slot == 0)
+        return jit_value(e, "add i32 0, -1");
+    const char *type = type_of(width);
+    return jit_value(e, "load %s, %s %%s%u", type, jit_pointer(e, type), var_of(e, slot, width));
+}
+
+void jit_put(jit_emitter *e, uint32_t slot, unsigned width, unsigned value, unsigned mask)
+{
+    if (slot >= e->u->function->sink)
+        return;
+    if (mask && width == JIT_MASK) {
+        unsigned bits = jit_value(e, "bitcast " B1V " %%v%u to i32", mask), old = jit_get(e, slot, width);
+        unsigned changed = jit_value(e, "xor i32 %%v%u, %%v%u", old, value);
+        changed = jit_value(e, "and i32 %%v%u, %%v%u", changed, bits);
+        value = jit_value(e, "xor i32 %%v%u, %%v%u", old, changed);
+    } else if (mask) {
+        const char *type = type_of(width);
+        value = jit_value(e, "select " B1V " %%v%u, %s %%v%u, %s %%v%u", mask, type, value, type,
+                          jit_get(e, slot, width));
+    }
+    const uint32_t var = var_of(e, slot, width);
+    const char *type = type_of(width);
+    jit_line(e, "store %s %%v%u, %s %%s%u", type, value, jit_pointer(e, type), var);
+    e->dirty[var] = 1;
+    for (unsigned k = 0; k < e->group_count; k++)
+        if (e->groups[k].slot == slot)
+            e->groups[k--] = e->groups[--e->group_count];
+}
+
+/* From a variable to the frame's row, or back. */
+static void move_row(jit_emitter *e, kiln__text *text, uint32_t var, bool store)
+{
+    const jit_var *v = &e->vars[var];
+    const char *type = type_of(v->width), *pointer = jit_pointer(e, type);
+    const unsigned a = ++e->values, b = ++e->values, c = ++e->values;
+    kiln__text_printf(text, "  %%v%u = add i64 %%regs, %u\n  %%v%u = inttoptr i64 %%v%u to %s\n", a, v->slot, b, a,
+                      pointer);
+    if (store)
+        kiln__text_printf(text, "  %%v%u = load %s, %s %%s%u\n  store %s %%v%u, %s %%v%u, align 4\n", c, type, pointer,
+                          var, type, c, pointer, b);
+    else
+        kiln__text_printf(text, "  %%v%u = load %s, %s %%v%u, align 4\n  store %s %%v%u, %s %%s%u\n", c, type, pointer,
+                          b, type, c, pointer, var);
+}
+
+/* Ways out write back what has changed. Where that is much, it is written before, once for all that follow. */
+static void write_back(jit_emitter *e)
+{
+    enum { MUCH = 16 };
+    unsigned count = 0;
+    for (uint32_t k = 0; k < e->var_count; k++)
+        count += e->dirty[k] && jit_live_at(e->u->live, e->at, e->vars[k].slot, e->vars[k].width);
+    for (uint32_t k = 0; k < e->var_count && count > MUCH; k++)
+        if (e->dirty[k]) {
+            if (jit_live_at(e->u->live, e->at, e->vars[k].slot, e->vars[k].width))
+                move_row(e, &e->body, k, true);
+            e->dirty[k] = 0;
+        }
+}
+
+/* ---- the end of a region ---- */
+
+static void add_to(jit_emitter *e, kiln__text *text, const char *argument, const char *counter, unsigned more)
+{
+    const unsigned v = e->values + 1;
+    const char *pointer = jit_pointer(e, "i64");
+    e->values += 5;
+    kiln__text_printf(text,
+                      "  %%v%u = load i64, %s %s\n  %%v%u = add i64 %%v%u, %u\n"
+                      "  %%v%u = inttoptr i64 %s to %s\n  %%v%u = load i64, %s %%v%u\n"
+                      "  %%v%u = add i64 %%v%u, %%v%u\n  store i64 %%v%u, %s %%v%u\n",
+                      v, pointer, counter, v + 1, v, more, v + 2, argument, pointer, v + 3, pointer, v + 2, v + 4,
+                      v + 1, v + 3, v + 4, pointer, v + 2);
+}
+
+static void store_pc(jit_emitter *e, kiln__text *text, uint32_t at)
+{
+    const unsigned v = e->values + 1;
+    e->values += 2;
+    kiln__text_printf(text, "  %%v%u = add i64 %%w, %zu\n  %%v%u = inttoptr i64 %%v%u to %s\n", v,
+                      offsetof(vm_warp, pc), v + 1, v, jit_pointer(e, "i64"));
+    kiln__text_printf(text, "  store i64 %llu, %s %%v%u\n", (unsigned long long)(uintptr_t)(e->u->function->code + at),
+                      jit_pointer(e, "i64"), v + 1);
+}
+
+unsigned jit_exit(jit_emitter *e, uint32_t at, bool missed)
+{
+    const unsigned label = ++e->labels;
+    kiln__text *text = &e->exits;
+    kiln__text_printf(text, "l%u:\n", label);
+    for (uint32_t k = 0; k < e->var_count; k++)
+        if (e->dirty[k] && jit_live_at(e->u->live, at, e->vars[k].slot, e->vars[k].width))
+            move_row(e, text, k, true);
+    store_pc(e, text, at);
+    add_to(e, text, "%lanes", "%nlanes", e->lanes);
+    add_to(e, text, "%steps", "%nsteps", e->steps);
+    const unsigned v = e->values + 1;
+    e->values += 3;
+    kiln__text_printf(text, "  %%v%u = load i64, %s %%ncount\n  %%v%u = add i64 %%v%u, %u\n", v, jit_pointer(e, "i64"),
+                      v + 1, v, e->count);
+    kiln__text_printf(text, "  %%v%u = or i64 %%v%u, %llu\n  ret i64 %%v%u\n", v + 2, v + 1,
+                      missed ? (unsigned long long)VM_REGION_MISSED : 0ull, v + 2);
+    return label;
+}
+
+/* Adds what the block has counted. */
+static void settle_counts(jit_emitter *e)
+{
+    const char *pointer = jit_pointer(e, "i64");
+    const char *const counters[] = {"%ncount", "%nlanes", "%nsteps"};
+    const unsigned more[] = {e->count, e->lanes, e->steps};
+    for (unsigned k = 0; k < 3; k++) {
+        unsigned v = jit_value(e, "load i64, %s %s", pointer, counters[k]);
+        v = jit_value(e, "add i64 %%v%u, %u", v, more[k]);
+        jit_line(e, "store i64 %%v%u, %s %s", v, pointer, counters[k]);
+    }
+    e->count = e->lanes = e->steps = 0;
+}
+
+static void count_lanes(jit_emitter *e, unsigned bits)
+{
+    unsigned v = jit_value(e, "call i32 @llvm.ctpop.i32(i32 %%v%u)", bits);
+    v = jit_value(e, "zext i32 %%v%u to i64", v);
+    const char *pointer = jit_pointer(e, "i64");
+    unsigned sum = jit_value(e, "load i64, %s %%nlanes", pointer);
+    sum = jit_value(e, "add i64 %%v%u, %%v%u", sum, v);
+    jit_line(e, "store i64 %%v%u, %s %%nlanes", sum, pointer);
+}
+
+/* ---- instructions ---- */
+
+void jit_call(jit_emitter *e, const vm_code *i, const jit_insn *insn, vm_handler handler, bool event)
+{
+    uint64_t address = 0;
+    memcpy(&address, &handler, sizeof handler);
+    for (unsigned k = 0; k < insn->use_count; k++) {
+        const jit_use *use = &insn->uses[k];
+        if (use->slot < e->u->function->sink && use->slot && e->dirty[var_of(e, use->slot, use->width)])
+            move_row(e, &e->body, var_of(e, use->slot, use->width), true);
+    }
+    store_pc(e, &e->body, e->at + 1);
+    if (e->u->typed)
+        jit_line(e, "call void inttoptr (i64 %llu to void (i64, i64, i32)*)(i64 %%w, i64 %llu, i32 -1)",
+                 (unsigned long long)address, (unsigned long long)(uintptr_t)i);
+    else
+        jit_line(e, "call void inttoptr (i64 %llu to ptr)(i64 %%w, i64 %llu, i32 -1)", (unsigned long long)address,
+                 (unsigned long long)(uintptr_t)i);
+    for (unsigned k = 0; k < insn->use_count; k++)
+        if (insn->uses[k].write && insn->uses[k].slot && insn->uses[k].slot < e->u->function->sink) {
+            move_row(e, &e->body, var_of(e, insn->uses[k].slot, insn->uses[k].width), false);
+            for (unsigned n = 0; n < e->group_count; n++)
+                if (e->groups[n].slot == insn->uses[k].slot)
+                    e->groups[n--] = e->groups[--e->group_count];
+        }
+    if (!event)
+        return;
+    const bool step = i->guard & 2;
+    const unsigned happened = jit_load_host(e, e->w, offsetof(vm_warp, event), "i32", false), on = ++e->labels;
+    const unsigned none = jit_value(e, "icmp eq i32 %%v%u, 0", happened);
+    e->count++, e->steps += step, e->lanes += step ? 0 : VM_LANES; /* it has been executed */
+    const unsigned out = jit_exit(e, e->at + 1, false);
+    e->count--, e->steps -= step, e->lanes -= step ? 0 : VM_LANES;
+    jit_line(e, "br i1 %%v%u, label %%l%u, label %%l%u", none, on, out);
+    jit_label(e, on);
+}
+
+/* The lanes of the guard; 0: all. */
+static unsigned guard_bits(jit_emitter *e, const vm_code *i)
+{
+    if (!(i->guard & ~2u))
+        return 0;
+    unsigned bits = jit_get(e, i->guard & ~3u, JIT_MASK);
+    return i->guard & 1 ? jit_value(e, "xor i32 %%v%u, -1", bits) : bits;
+}
+
+/* A label that continues at the instruction, within the region or at its end, after counting so much. */
+static unsigned way_to(jit_emitter *e, uint32_t at, unsigned count, unsigned lanes, unsigned steps)
+{
+    unsigned label;
+    e->count = count, e->lanes = lanes, e->steps = steps;
+    if (!inside(e, at)) {
+        const bool unseen = jit_is_access(&e->u->insns[at]) && e->u->seen[at] == JIT_UNSEEN;
+        if (!unseen)
+            e->stops[e->u->insns[at].kind == JIT_STOP ? at + 1 : at] = true;
+        label = jit_exit(e, at, unseen);
+    } else {
+        kiln__text hold = e->body; /* a block of its own, among the exits */
+        e->body = e->exits;
+        label = ++e->labels;
+        jit_label(e, label);
+        settle_counts(e);
+        if (at > e->at && e->state[at - e->first] & LOOP) /* so that ways out of the loop need not */
+            for (uint32_t k = 0; k < e->var_count; k++)
+                if (e->dirty[k] && jit_live_at(e->u->live, at, e->vars[k].slot, e->vars[k].width))
+                    move_row(e, &e->body, k, true);
+        if (at <= e->at) { /* what others write meanwhile may be what the loop waits for: nothing is read ahead */
+            jit_line(e, "fence syncscope(\"singlethread\") seq_cst");
+            unsigned sum = jit_value(e, "load i64, %s %%ncount", jit_pointer(e, "i64"));
+            sum = jit_value(e, "add i64 %%v%u, %u", sum, e->need);
+            sum = jit_value(e, "icmp ule i64 %%v%u, %%left", sum);
+            jit_line(e, "br i1 %%v%u, label %%b%u, label %%l%u", sum, at, e->labels + 1);
+            e->exits = e->body;
+            jit_exit(e, at, false); /* the label that was just named */
+        } else {
+            jit_line(e, "br label %%b%u", at);
+            e->exits = e->body;
+        }
+        e->body = hold;
+    }
+    e->count = e->lanes = e->steps = 0;
+    return label;
+}
+
+static void emit_branch(jit_emitter *e, const vm_code *i)
+{
+    const uint32_t target = (uint32_t)(i->target - e->u->function->code);
+    const unsigned bits = guard_bits(e, i), step = i->guard >> 1 & 1, lanes = step ? 0 : VM_LANES;
+    settle_counts(e);
+    if (!bits) {
+        jit_line(e, "br label %%l%u", way_to(e, target, 1, lanes, step));
+        return;
+    }
+    const unsigned none = jit_value(e, "icmp eq i32 %%v%u, 0", bits);
+    const unsigned all = jit_value(e, "icmp eq i32 %%v%u, -1", bits), some = ++e->labels;
+    const unsigned seen = e->u->seen[e->at], mixed = jit_exit(e, e->at, false); /* lanes go different ways */
+    const unsigned on = seen & JIT_PASSED ? way_to(e, e->at + 1, 1, 0, step) : jit_exit(e, e->at, true);
+    const unsigned go = seen & JIT_TAKEN ? way_to(e, target, 1, lanes, step) : jit_exit(e, e->at, true);
+    jit_line(e, "br i1 %%v%u, label %%l%u, label %%l%u", all, go, some);
+    jit_label(e, some);
+    jit_line(e, "br i1 %%v%u, label %%l%u, label %%l%u", none, on, mixed);
+}
+
+/* What is done for all lanes or for none; lanes that disagree end the region. */
+static void emit_uniform(jit_emitter *e, const vm_code *i, const jit_insn *insn, unsigned bits)
+{
+    const unsigned act = ++e->labels, some = ++e->labels, on = ++e->labels;
+    if (bits) {
+        const unsigned mixed = jit_exit(e, e->at, true);
+        const unsigned none = jit_value(e, "icmp eq i32 %%v%u, 0", bits);
+        const unsigned all = jit_value(e, "icmp eq i32 %%v%u, -1", bits);
+        jit_line(e, "br i1 %%v%u, label %%l%u, label %%l%u", all, act, some);
+        jit_label(e, some);
+        jit_line(e, "br i1 %%v%u, label %%l%u, label %%l%u", none, on, mixed);
+        jit_label(e, act);
+    }
+    if (insn->kind == JIT_CALL)
+        jit_call(e, i, insn, i->masked, true);
+    else if (jit_shapes[insn->id].form == JIT_LOAD || jit_shapes[insn->id].form == JIT_STORE)
+        jit_emit_memory(e, i, insn);
+    else
+        jit_call(e, i, insn, e->u->function->module->table[insn->id].full, false);
+    if (bits) {
+        jit_line(e, "br label %%l%u", on);
+        jit_label(e, on);
+        e->group_count = 0; /* what was found holds on one way only */
+    }
+}
+
+static void emit_insn(jit_emitter *e)
+{
+    const vm_code *i = &e->u->function->code[e->at];
+    const jit_insn *insn = &e->u->insns[e->at];
+    const bool access = jit_is_access(insn);
+    if (insn->kind != JIT_PLAIN || access)
+        write_back(e);
+    if (insn->kind == JIT_BRANCH) {
+        emit_branch(e, i);
+        return;
+    }
+    const unsigned bits = guard_bits(e, i);
+    if (insn->kind == JIT_PLAIN && !access) {
+        const unsigned mask = bits ? jit_value(e, "bitcast i32 %%v%u to " B1V, bits) : 0;
+        if (!jit_emit_plain(e, i, insn, mask))
+            emit_uniform(e, i, insn, bits);
+    } else if (insn->kind != JIT_MEET) {
+        emit_uniform(e, i, insn, bits);
+    }
+    const bool step = i->guard & 2;
+    e->count++;
+    e->steps += step;
+    if (!step && bits)
+        count_lanes(e, bits);
+    else if (!step)
+        e->lanes += VM_LANES;
+}
+
+/* ---- which instructions a region has ---- */
+
+static void reach(jit_emitter *e, uint32_t *stack)
+{
+    uint32_t depth = 0, count = 0;
+    const vm_code *code = e->u->function->code;
+    stack[depth++] = e->head;
+    e->state[e->head - e->first] |= LEADER;
+    while (depth) {
+        uint32_t at = stack[--depth];
+        while (at >= e->first && at <= e->last && !(e->state[at - e->first] & REACHED) &&
+               e->u->insns[at].kind != JIT_STOP && count < MOST &&
+               !(jit_is_access(&e->u->insns[at]) && e->u->seen[at] == JIT_UNSEEN)) {
+            const bool branch = e->u->insns[at].kind == JIT_BRANCH;
+            e->state[at - e->first] |= REACHED;
+            count++;
+            if (branch) {
+                const uint32_t to = (uint32_t)(code[at].target - code);
+                const bool always = !(code[at].guard & ~2u);
+                if ((always || e->u->seen[at] & JIT_TAKEN) && to <= at && to >= e->first)
+                    e->state[to - e->first] |= LOOP;
+                if ((always || e->u->seen[at] & JIT_TAKEN) && to >= e->first && to <= e->last) {
+                    e->state[to - e->first] |= LEADER;
+                    stack[depth++] = to;
+                }
+                if (always || !(e->u->seen[at] & JIT_PASSED))
+                    break;
+                if (at < e->last)
+                    e->state[at + 1 - e->first] |= LEADER;
+            }
+            at++;
+        }
+    }
+    e->need = count;
+}
+
+static void add_vars(jit_emitter *e)
+{
+    for (uint32_t at = e->first; at <= e->last; at++) {
+        const jit_insn *insn = &e->u->insns[at];
+        const uint32_t guard = e->u->function->code[at].guard & ~3u;
+        if (!inside(e, at))
+            continue;
+        if (guard)
+            var_of(e, guard, JIT_MASK);
+        for (unsigned k = 0; k < insn->use_count; k++)
+            if (insn->uses[k].slot < e->u->function->sink && insn->uses[k].slot)
+                var_of(e, insn->uses[k].slot, insn->uses[k].width);
+    }
+}
+
+/* To the set of another block; true: it grew. */
+static bool flow_to(jit_emitter *e, uint32_t from, uint32_t at, const uint8_t *dirty)
+{
+    bool grew = false;
+    if (!inside(e, at) || (at > from && e->state[at - e->first] & LOOP)) /* way_to() writes it back there */
+        return false;
+    uint8_t *in = e->block_in + e->block_of[at - e->first] * e->var_count;
+    for (size_t k = 0; k < e->var_count; k++) {
+        grew = grew || dirty[k] > in[k];
+        in[k] |= dirty[k];
+    }
+    return grew;
+}
+
+/* What each block may find changed when it begins. */
+static void flow_dirty(jit_emitter *e)
+{
+    const vm_code *code = e->u->function->code;
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (uint32_t at = e->first; at <= e->last; at++) {
+            const jit_insn *insn = &e->u->insns[at];
+            if (!inside(e, at))
+                continue;
+            if (e->state[at - e->first] & LEADER)
+                memcpy(e->dirty, e->block_in + e->block_of[at - e->first] * e->var_count, e->var_count);
+            for (unsigned k = 0; k < insn->use_count; k++)
+                if (insn->uses[k].write && insn->uses[k].slot && insn->uses[k].slot < e->u->function->sink)
+                    e->dirty[var_of(e, insn->uses[k].slot, insn->uses[k].width)] = 1;
+            if (insn->kind == JIT_BRANCH) /* also where it does not lead: that changes nothing */
+                changed = flow_to(e, at, (uint32_t)(code[at].target - code), e->dirty) || changed;
+            if ((insn->kind != JIT_BRANCH || code[at].guard & ~2u) && inside(e, at + 1) &&
+                e->state[at + 1 - e->first] & LEADER)
+                changed = flow_to(e, at, at + 1, e->dirty) || changed;
+        }
+    }
+}
+
+static void emit_blocks(jit_emitter *e)
+{
+    bool open = false; /* a block has begun and not ended */
+    for (e->at = e->first; e->at <= e->last; e->at++) {
+        if (!inside(e, e->at))
+            continue;
+        if (e->state[e->at - e->first] & LEADER) {
+            kiln__text_printf(&e->body, "b%u:\n", e->at);
+            memcpy(e->dirty, e->block_in + e->block_of[e->at - e->first] * e->var_count, e->var_count);
+            e->group_count = 0;
+            open = true;
+        }
+        if (!open) /* cannot be: what is reached is a leader, or follows what is reached */
+            e->failed = true;
+        emit_insn(e);
+        if (e->u->insns[e->at].kind == JIT_BRANCH) {
+            open = false;
+        } else if (!inside(e, e->at + 1) || e->state[e->at + 1 - e->first] & LEADER) {
+            write_back(e);
+            settle_counts(e);
+            jit_line(e, "br label %%l%u", way_to(e, e->at + 1, 0, 0, 0));
+            open = false;
+        }
+    }
+}
+
+/* What stays the same while the region runs. */
+static void emit_entry(jit_emitter *e)
+{
+    const char *counter = jit_pointer(e, "i64");
+    e->w = jit_value(e, "add i64 %%w, 0");
+    const unsigned runner = jit_load_host(e, e->w, offsetof(vm_warp, runner), "i64", true);
+    const unsigned block = jit_load_host(e, e->w, offsetof(vm_warp, block), "i64", true);
+    const unsigned run = jit_load_host(e, runner, offsetof(vm_runner, run), "i64", true);
+    const unsigned launch = jit_load_host(e, run, offsetof(vm_run_state, launch), "i64", true);
+    e->cache = jit_load_host(e, runner, offsetof(vm_runner, cache), "i64", true);
+    e->params = jit_load_host(e, launch, offsetof(vm_launch, params), "i64", true);
+    e->shared = jit_load_host(e, block, offsetof(vm_block, shared), "i64", true);
+    e->shared_low = jit_load_host(e, run, offsetof(vm_run_state, shared_low), "i64", true);
+    e->shared_end = jit_load_host(e, run, offsetof(vm_run_state, shared_reach), "i64", true);
+    static const char *const counters[] = {"%ncount", "%nlanes", "%nsteps"};
+    for (unsigned k = 0; k < 3; k++) {
+        jit_line(e, "%s = alloca i64", counters[k]);
+        jit_line(e, "store i64 0, %s %s", counter, counters[k]);
+    }
+    for (uint32_t k = 0; k < e->var_count; k++) {
+        jit_line(e, "%%s%u = alloca %s", k, type_of(e->vars[k].width));
+        move_row(e, &e->body, k, false);
+    }
+    jit_line(e, "br label %%b%u", e->head);
+}
+
+void jit_emit_begin(const jit_unit *unit, kiln__text *text)
+{
+    static const char *const elements[] = {"i8", "i16", "i32", "i64"};
+    kiln__text_puts(text, "!0 = !{}\ndeclare i32 @llvm.ctpop.i32(i32)\n"
+                          "declare " I32V " @llvm.ctpop.v32i32(" I32V ")\n"
+                          "declare " F32V " @llvm.fma.v32f32(" F32V ", " F32V ", " F32V ")\n"
+                          "declare " F64V " @llvm.fma.v32f64(" F64V ", " F64V ", " F64V ")\n"
+                          "declare " F32V " @llvm.sqrt.v32f32(" F32V ")\n"
+                          "declare " F64V " @llvm.sqrt.v32f64(" F64V ")\n");
+    for (unsigned k = 0; k < KILN__COUNT(elements); k++) {
+        char pointer[16], vector[24];
+        snprintf(pointer, sizeof pointer, unit->typed ? "%s*" : "ptr", elements[k]);
+        snprintf(vector, sizeof vector, "<32 x %s>", elements[k]);
+        kiln__text_printf(text, "declare %s @llvm.masked.gather.v32%s.v32p0%s(<32 x %s>, i32, " B1V ", %s)\n", vector,
+                          elements[k], unit->typed ? elements[k] : "", pointer, vector);
+        kiln__text_printf(text, "declare void @llvm.masked.scatter.v32%s.v32p0%s(%s, <32 x %s>, i32, " B1V ")\n",
+                          elements[k], unit->typed ? elements[k] : "", vector, pointer);
+    }
+    kiln__text_printf(text, "attributes #0 = { nounwind %s}\n",
+                      unit->wide ? "\"prefer-vector-width\"=\"512\" \"min-legal-vector-width\"=\"512\" " : "");
+}
+
+static bool prepare(jit_emitter *e)
+{
+    const kiln_allocator *mem = e->u->mem;
+    const size_t span = e->last - e->first + 1;
+    uint32_t *stack = kiln__calloc(mem, span + 2, sizeof *stack), blocks = 0;
+    e->state = kiln__calloc(mem, span + 1, 1);
+    e->block_of = kiln__calloc(mem, span + 1, sizeof *e->block_of);
+    if (stack && e->state)
+        reach(e, stack);
+    kiln__free(mem, stack);
+    if (!stack || !e->state || !e->block_of)
+        return false;
+    e->var_slots = 4 * (size_t)e->need * 4 + 64;
+    e->var_of = kiln__calloc(mem, e->var_slots, sizeof *e->var_of);
+    if (!e->var_of)
+        return false;
+    add_vars(e);
+    for (size_t k = 0; k < span; k++)
+        if (e->state[k] & LEADER)
+            e->block_of[k] = blocks++;
+    e->dirty = kiln__calloc(mem, e->var_count + 1, 1);
+    e->block_in = kiln__calloc(mem, (e->var_count + 1) * (blocks + 1), 1);
+    if (!e->dirty || !e->block_in || e->failed)
+        return false;
+    flow_dirty(e);
+    return true;
+}
+
+uint32_t jit_emit(const jit_unit *unit, kiln__text *text, const char *name, uint32_t head, uint32_t first,
+                  uint32_t last, bool *stops)
+{
+    jit_emitter *e = kiln__calloc(unit->mem, 1, sizeof *e);
+    uint32_t need = 0;
+    if (!e)
+        return 0;
+    *e = (jit_emitter){.u = unit, .first = first, .last = last, .head = head, .stops = stops};
+    e->entry.mem = e->body.mem = e->exits.mem = unit->mem;
+    if (prepare(e) && e->need >= LEAST) {
+        emit_entry(e);
+        e->entry = e->body;
+        e->body = (kiln__text){.mem = unit->mem};
+        emit_blocks(e);
+        kiln__text_printf(
+            text, "define i64 @%s(i64 %%w, i64 %%regs, i64 %%left, i64 %%lanes, i64 %%steps) #0 {\nentry:\n", name);
+        kiln__text_puts(text, kiln__text_get(&e->entry));
+        kiln__text_puts(text, kiln__text_get(&e->body));
+        kiln__text_puts(text, kiln__text_get(&e->exits));
+        kiln__text_puts(text, "}\n");
+        need = e->failed || e->entry.failed || e->body.failed || e->exits.failed || text->failed ? 0 : e->need;
+    }
+    kiln__text_free(&e->entry);
+    kiln__text_free(&e->body);
+    kiln__text_free(&e->exits);
+    kiln__free(unit->mem, e->state);
+    kiln__free(unit->mem, e->block_of);
+    kiln__free(unit->mem, e->vars);
+    kiln__free(unit->mem, e->var_of);
+    kiln__free(unit->mem, e->dirty);
+    kiln__free(unit->mem, e->block_in);
+    kiln__free(unit->mem, e);
+    return need;
+}

@@ -1,0 +1,332 @@
+/* jit.c - which code is compiled, and when. A loop that has executed many instructions is: one region from its first
+ * instruction, and one from each place behind an instruction that regions do not hold (a barrier, a shuffle). The thread
+ * that finds it hot compiles; the others go on interpreting, and take the regions once they are there. */
+#include "jit.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "llvm.h"
+#include "region.h"
+
+#define THRESHOLD 16384u /* times: they take about as long as to compile the code */
+#define HEADS 24u        /* regions of one loop */
+#define TRIES 3u         /* for one head */
+
+typedef struct made_region {
+    vm_native region; /* first: what the interpreter has */
+    struct made_region *next;
+    uint32_t first, last, tries;
+} made_region;
+
+typedef struct made_function {
+    jit_insn *insns;
+    uint8_t *seen; /* jit_unit.seen */
+    jit_live *live;
+    made_region *regions;
+} made_function;
+
+/* What a module has (vm_module.host_code). */
+typedef struct made_module {
+    jit_code *code;
+    unsigned names;
+    made_function functions[];
+} made_module;
+
+typedef struct compiler {
+    struct vm_jit jit; /* first: what the interpreter has */
+    const kiln_allocator *mem;
+    jit_llvm *llvm;
+    bool refused; /* there is no LLVM */
+    atomic_ulong regions;
+    pthread_mutex_t lock;
+} compiler;
+
+/* ---- what a function has ---- */
+
+static made_module *module_of(compiler *c, vm_module *module)
+{
+    if (module->host_code)
+        return module->host_code;
+    made_module *made = kiln__calloc(c->mem, 1, sizeof *made + module->ptx->function_count * sizeof *made->functions);
+    if (made && !(made->code = jit_code_new(c->llvm))) {
+        kiln__free(c->mem, made);
+        made = NULL;
+    }
+    return module->host_code = made;
+}
+
+static bool function_look(compiler *c, made_function *made, const vm_function *function)
+{
+    if (made->live)
+        return true;
+    const size_t count = function->code_count;
+    if (!made->insns)
+        made->insns = kiln__calloc(c->mem, count, sizeof *made->insns);
+    if (!made->seen)
+        made->seen = kiln__calloc(c->mem, count, 1);
+    if (!made->insns || !made->seen)
+        return false;
+    memset(made->seen, JIT_UNSEEN, count);
+    for (uint32_t at = 0; at < count; at++)
+        jit_look(function, at, &made->insns[at]);
+    made->live = jit_live_new(c->mem, function, made->insns);
+    return made->live != NULL;
+}
+
+/* How the addresses of an access lie, by the registers as they are. */
+static jit_pattern pattern_now(const vm_warp *w, const vm_code *i, bool shared)
+{
+    const uint64_t span = (uint64_t)i->size * i->count;
+    bool one = true, row = true;
+    for (uint32_t l = 1; l < VM_LANES; l++) {
+        const uint64_t away = shared ? vm_r32(w, i->a)[l] - vm_r32(w, i->a)[0]
+                                     : vm_r64(w, i->a)[l] - vm_r64(w, i->a)[0];
+        one = one && away == 0;
+        row = row && away == l * span;
+    }
+    const bool fits = i->count == 1 || i->count == 2 || i->count == 4;
+    return one && fits ? JIT_ONE : row && fits ? JIT_ROW : JIT_ANY;
+}
+
+/* Where a branch goes, by the predicates as they are. Loops may go on or end. */
+static unsigned way_now(const vm_warp *w, const vm_code *i)
+{
+    const uint32_t taken = *vm_pred(w, i->guard & ~3u) ^ (i->guard & 1 ? VM_ALL : 0);
+    if (i->target <= i || (taken && taken != VM_ALL))
+        return JIT_TAKEN | JIT_PASSED;
+    return taken ? JIT_TAKEN : JIT_PASSED;
+}
+
+static void see(const vm_warp *w, made_function *made, const vm_function *function, uint32_t at)
+{
+    uint8_t *known = &made->seen[at];
+    if (made->insns[at].kind == JIT_BRANCH) {
+        *known = (uint8_t)((*known == JIT_UNSEEN ? 0u : *known) | way_now(w, &function->code[at]));
+    } else if (jit_is_access(&made->insns[at])) {
+        const bool shared = jit_shapes[made->insns[at].id].shared;
+        const vm_code *i = &function->code[at];
+        if (shared ? vm_r32(w, i->a)[0] == 0 : vm_r64(w, i->a)[0] == 0)
+            return; /* registers are zero until they are written: this lane was not there */
+        const jit_pattern now = pattern_now(w, i, shared);
+        *known = *known == JIT_UNSEEN || *known == now ? (uint8_t)now : JIT_ANY;
+    }
+}
+
+/* ---- compiling ---- */
+
+/* The regions of one module's text. */
+typedef struct batch {
+    uint32_t heads[HEADS], need[HEADS];
+    char names[HEADS][16];
+    unsigned count;
+} batch;
+
+static bool has_region(const vm_function *function, uint32_t at)
+{
+    _Atomic(vm_native *) *all = atomic_load(&function->compiled->at);
+    return all && atomic_load(&all[at]);
+}
+
+static _Atomic(vm_native *) *table_of(compiler *c, const vm_function *function)
+{
+    _Atomic(vm_native *) *all = atomic_load(&function->compiled->at);
+    if (!all) {
+        all = kiln__calloc(c->mem, function->code_count, sizeof *all);
+        atomic_store(&function->compiled->at, all);
+    }
+    return all;
+}
+
+/* From here on other threads run it. */
+static void install(compiler *c, made_function *made, const vm_function *function, uint32_t head, uint64_t address,
+                    uint32_t need, uint32_t first, uint32_t last)
+{
+    _Atomic(vm_native *) *all = table_of(c, function);
+    made_region *r = all ? kiln__calloc(c->mem, 1, sizeof *r) : NULL;
+    if (!r || !address) {
+        kiln__free(c->mem, r);
+        return;
+    }
+    vm_code *i = &function->code[head];
+    const made_region *before = (made_region *)atomic_load(&all[head]);
+    *r = (made_region){.region = {.own = before ? before->region.own : i->full, .need = need},
+                       .next = made->regions,
+                       .first = first,
+                       .last = last,
+                       .tries = before ? before->tries + 1 : 0};
+    memcpy(&r->region.run, &address, sizeof r->region.run);
+    made->regions = r;
+    atomic_store_explicit(&all[head], &r->region, memory_order_release);
+    __atomic_store_n(&i->full, vm_op_region, __ATOMIC_RELEASE);
+    atomic_fetch_add(&c->regions, 1);
+}
+
+/* Writes regions from `head`, and from where they end, while there are. */
+static void write_all(const jit_unit *unit, made_module *module, uint32_t head, uint32_t first, uint32_t last,
+                      kiln__text *text, batch *b)
+{
+    const vm_function *function = unit->function;
+    bool *stops = kiln__calloc(unit->mem, function->code_count + 2u, sizeof *stops);
+    bool *done = kiln__calloc(unit->mem, function->code_count + 2u, sizeof *done);
+    if (stops && done) {
+        jit_emit_begin(unit, text);
+        stops[head] = true;
+    }
+    for (bool more = stops && done; more;) {
+        more = false;
+        for (uint32_t at = first; at <= last && b->count < HEADS; at++) {
+            if (!stops[at] || done[at] || function->code[at].masked == vm_op_atom ||
+                /* which copies its code */ (at != head && has_region(function, at)))
+                continue;
+            more = done[at] = true;
+            b->heads[b->count] = at;
+            snprintf(b->names[b->count], sizeof b->names[0], "r%u", module->names++);
+            b->need[b->count] = jit_emit(unit, text, b->names[b->count], at, first, last, stops);
+            b->count += b->need[b->count] != 0;
+        }
+    }
+    kiln__free(unit->mem, stops);
+    kiln__free(unit->mem, done);
+}
+
+static void build(compiler *c, made_module *module, made_function *made, const vm_function *function, uint32_t head,
+                  uint32_t first, uint32_t last)
+{
+    const jit_unit unit = {.mem = c->mem,
+                           .function = function,
+                           .insns = made->insns,
+                           .seen = made->seen,
+                           .live = made->live,
+                           .typed = jit_llvm_typed(c->llvm),
+                           .wide = jit_llvm_wide(c->llvm)};
+    kiln__text text = {.mem = c->mem};
+    batch b = {.count = 0};
+    write_all(&unit, module, head, first, last, &text, &b);
+    if (b.count && !text.failed && jit_code_add(c->llvm, module->code, kiln__text_get(&text), text.length))
+        for (unsigned k = 0; k < b.count; k++)
+            install(c, made, function, b.heads[k], jit_code_find(c->llvm, module->code, b.names[k]), b.need[k], first,
+                    last);
+    kiln__text_free(&text);
+}
+
+/* Opens LLVM when it is needed first: that takes a while, and most processes never need it. */
+static bool ready(compiler *c)
+{
+    if (!c->llvm && !c->refused) {
+        c->llvm = jit_llvm_open(c->mem, getenv("KILN_SIM_ISA"));
+        c->refused = !c->llvm;
+    }
+    return c->llvm != NULL;
+}
+
+static void hot(struct vm_jit *jit, vm_warp *w, const vm_code *from, const vm_code *to, bool enough)
+{
+    compiler *c = (compiler *)jit;
+    const vm_function *function = w->frame->function;
+    const uint32_t first = (uint32_t)(from - function->code), last = (uint32_t)(to - function->code);
+    if (pthread_mutex_trylock(&c->lock) != 0) { /* another thread compiles: ask again later */
+        if (enough)
+            __atomic_store_n(&function->code[last].c, 0, __ATOMIC_RELAXED);
+        return;
+    }
+    vm_module *module = (vm_module *)(uintptr_t)w->runner->run->launch->module; /* only its host code changes */
+    made_module *of_module = ready(c) && function->module == module ? module_of(c, module) : NULL;
+    made_function *made = of_module ? &of_module->functions[function - module->functions] : NULL;
+    if (made && function_look(c, made, function) && !has_region(function, first)) {
+        for (uint32_t at = first; at <= last; at++)
+            see(w, made, function, at);
+        if (enough)
+            build(c, of_module, made, function, first, first, last);
+    }
+    pthread_mutex_unlock(&c->lock);
+}
+
+/* A region that ends too soon is made again, for what was seen this time, or given up. */
+static void missed(struct vm_jit *jit, vm_warp *w, const vm_code *head)
+{
+    compiler *c = (compiler *)jit;
+    const vm_function *function = w->frame->function;
+    const uint32_t at = (uint32_t)(w->pc - function->code), from = (uint32_t)(head - function->code);
+    if (pthread_mutex_trylock(&c->lock) != 0)
+        return;
+    made_module *module = function->module->host_code;
+    made_function *made = module ? &module->functions[function - function->module->functions] : NULL;
+    _Atomic(vm_native *) *all = atomic_load(&function->compiled->at);
+    made_region *r = made ? (made_region *)atomic_load(&all[from]) : NULL;
+    if (r && r->region.own != head->full) {
+        const uint8_t before = made->seen[at];
+        see(w, made, function, at);
+        __atomic_store_n(&function->code[from].full, r->region.own, __ATOMIC_RELEASE);
+        if (before != made->seen[at] && r->tries < TRIES)
+            build(c, module, made, function, from, r->first, r->last);
+    }
+    pthread_mutex_unlock(&c->lock);
+}
+
+static void drop(struct vm_jit *jit, vm_module *module)
+{
+    compiler *c = (compiler *)jit;
+    made_module *made = module->host_code;
+    for (uint32_t f = 0; made && f < module->ptx->function_count; f++) {
+        made_function *of = &made->functions[f];
+        while (of->regions) {
+            made_region *r = of->regions;
+            of->regions = r->next;
+            kiln__free(c->mem, r);
+        }
+        kiln__free(c->mem, (void *)atomic_load(&module->functions[f].compiled->at));
+        kiln__free(c->mem, of->insns);
+        kiln__free(c->mem, of->seen);
+        jit_live_free(c->mem, of->live);
+    }
+    if (made)
+        jit_code_free(c->llvm, made->code);
+    kiln__free(c->mem, made);
+    module->host_code = NULL;
+}
+
+static void free_all(struct vm_jit *jit)
+{
+    compiler *c = (compiler *)jit;
+    jit_llvm_close(c->llvm);
+    pthread_mutex_destroy(&c->lock);
+    kiln__free(c->mem, c);
+}
+
+void sim_jit_open(vm_device *device, int64_t threshold)
+{
+    compiler *c = threshold < 0 ? NULL : kiln__calloc(device->mem, 1, sizeof *c);
+    if (!c)
+        return;
+    c->mem = device->mem;
+    c->jit = (struct vm_jit){.threshold = threshold ? (uint32_t)threshold : THRESHOLD,
+                             .hot = hot,
+                             .missed = missed,
+                             .drop = drop,
+                             .free = free_all};
+    if (pthread_mutex_init(&c->lock, NULL) != 0) {
+        kiln__free(device->mem, c);
+        return;
+    }
+    device->jit = &c->jit;
+}
+
+uint64_t sim_jit_regions(const vm_device *device)
+{
+    const compiler *c = (const compiler *)device->jit;
+    return c ? atomic_load(&c->regions) : 0;
+}
+
+bool sim_jit_usable(vm_device *device)
+{
+    compiler *c = (compiler *)device->jit;
+    if (!c)
+        return false;
+    pthread_mutex_lock(&c->lock);
+    const bool usable = ready(c);
+    pthread_mutex_unlock(&c->lock);
+    return usable;
+}

@@ -1,0 +1,13 @@
+/* jit.h - the compiler of hot code: vm_jit.h says what it does for the interpreter. */
+#ifndef KILN_SIM_JIT_H
+#define KILN_SIM_JIT_H
+
+#include "vm_jit.h"
+
+/* Gives the device a compiler, which opens LLVM when code is hot. Without LLVM, or memory, the device goes on interpreting.
+ * threshold: as sim_jit_asked() has it. */
+void sim_jit_open(vm_device *device, int64_t threshold);
+uint64_t sim_jit_regions(const vm_device *device); /* how many were made */
+bool sim_jit_usable(vm_device *device);            /* there is a compiler, and LLVM; opens it */
+
+#endif

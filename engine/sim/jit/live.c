@@ -1,0 +1,119 @@
+/* live.c - which registers may be read later. A region that ends does not write back the others. What is not known of
+ * an instruction counts as a read of all. */
+#include "region.h"
+
+#include <string.h>
+
+#define MOST_BYTES (64u << 20) /* of functions that would take more all registers count as read */
+
+struct jit_live {
+    uint32_t masks; /* that there are */
+    size_t words;   /* of the set of one instruction */
+    uint64_t *in;
+    uint64_t *temps; /* registers of a single PTX instruction */
+};
+
+/* Masks are 4 bytes, rows of registers at least 128. */
+static uint32_t number(const jit_live *live, uint32_t slot, unsigned width)
+{
+    return width == JIT_MASK ? slot / 4 : live->masks + slot / 128;
+}
+
+static void add(uint64_t *set, uint32_t n) { set[n / 64] |= 1ull << n % 64; }
+static void drop(uint64_t *set, uint32_t n) { set[n / 64] &= ~(1ull << n % 64); }
+
+static uint32_t count_masks(const vm_function *function)
+{
+    uint32_t end = 64;
+    for (uint32_t r = 0; r < function->ptx->reg_count; r++)
+        if (function->ptx->regs[r].type == PTX_PRED && function->reg_slot[r] >= end)
+            end = function->reg_slot[r] + 4;
+    return end / 4 + 1;
+}
+
+static bool plain_barrier(const vm_code *i)
+{
+    return i->masked == vm_op_bar && i->a & 1 && (i->b == 0 || i->b & 1) && i->size == 0;
+}
+
+/* What is needed before the instruction, of what is needed after it. */
+static void transfer(const jit_live *live, const vm_function *function, const jit_insn *insns, uint32_t at,
+                     uint64_t *set)
+{
+    const vm_code *i = &function->code[at];
+    const jit_insn *insn = &insns[at];
+    const uint32_t guard = i->guard & ~2u;
+    const bool leaves = i->masked == vm_op_exit || (i->masked == vm_op_ret && function->ptx->entry);
+    if (leaves && !guard)
+        memset(set, 0, live->words * sizeof *set);
+    else if (insn->kind == JIT_STOP && !leaves && !plain_barrier(i))
+        memset(set, 0xff, live->words * sizeof *set);
+    for (uint32_t k = 0; k < insn->use_count; k++)
+        if (insn->uses[k].write && !guard)
+            drop(set, number(live, insn->uses[k].slot, insn->uses[k].width));
+    for (uint32_t k = 0; k < insn->use_count; k++)
+        if (!insn->uses[k].write)
+            add(set, number(live, insn->uses[k].slot, insn->uses[k].width));
+    if (guard)
+        add(set, number(live, guard & ~1u, JIT_MASK));
+    if (at == 0 || function->code[at - 1].insn != i->insn)
+        for (size_t k = 0; k < live->words; k++)
+            set[k] &= ~live->temps[k];
+}
+
+static bool pass(const jit_live *live, const vm_function *function, const jit_insn *insns, uint64_t *set)
+{
+    bool changed = false;
+    for (uint32_t at = function->code_count; at-- > 0;) {
+        const vm_code *i = &function->code[at];
+        const bool branch = insns[at].kind == JIT_BRANCH, falls = !branch || i->guard & ~2u;
+        uint64_t *in = live->in + at * live->words;
+        for (size_t k = 0; k < live->words; k++) {
+            set[k] = falls && at + 1 < function->code_count ? in[live->words + k] : 0;
+            if (branch)
+                set[k] |= live->in[(size_t)(i->target - function->code) * live->words + k];
+        }
+        transfer(live, function, insns, at, set);
+        changed = changed || memcmp(in, set, live->words * sizeof *set) != 0;
+        memcpy(in, set, live->words * sizeof *set);
+    }
+    return changed;
+}
+
+jit_live *jit_live_new(const kiln_allocator *mem, const vm_function *function, const jit_insn *insns)
+{
+    jit_live *live = kiln__calloc(mem, 1, sizeof *live);
+    if (!live)
+        return NULL;
+    live->masks = count_masks(function);
+    live->words = (live->masks + function->reg_bytes / 128 + 64) / 64;
+    if (live->words * function->code_count > MOST_BYTES / sizeof *live->in)
+        return live;
+    live->in = kiln__calloc(mem, live->words * (function->code_count + 2u), sizeof *live->in);
+    if (!live->in) {
+        kiln__free(mem, live);
+        return NULL;
+    }
+    uint64_t *set = live->in + function->code_count * live->words;
+    live->temps = set + live->words;
+    for (uint32_t slot = function->temp_base; slot < function->sink; slot += 128)
+        add(live->temps, number(live, slot, JIT_32));
+    while (pass(live, function, insns, set))
+        ;
+    return live;
+}
+
+void jit_live_free(const kiln_allocator *mem, jit_live *live)
+{
+    if (live)
+        kiln__free(mem, live->in);
+    kiln__free(mem, live);
+}
+
+bool jit_live_at(const jit_live *live, uint32_t at, uint32_t slot, unsigned width)
+{
+    if (!live->in)
+        return true;
+    const uint32_t n = number(live, slot, width);
+    return live->in[at * live->words + n / 64] >> n % 64 & 1;
+}

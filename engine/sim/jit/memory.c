@@ -1,0 +1,322 @@
+/* memory.c - loads and stores in a region. How the lanes' addresses lie was seen when the region was made (jit_pattern),
+ * and is tested when it runs; so is that all lie in the allocation that the instruction accessed last, or in the block's
+ * shared memory. If not, the region ends before the access. Accesses through one register share their test. */
+#include <stddef.h>
+#include <stdio.h>
+
+#include "emit.h"
+
+static const unsigned bytes_of[] = {[JIT_u8] = 1,  [JIT_s8] = 1,  [JIT_u16] = 2, [JIT_s16] = 2, [JIT_u32] = 4,
+                                    [JIT_s32] = 4, [JIT_u64] = 8, [JIT_s64] = 8, [JIT_f32] = 4, [JIT_f64] = 8};
+
+typedef struct access {
+    const vm_code *i;
+    const jit_shape *shape;
+    unsigned element, span; /* bytes of an element, of a lane */
+    unsigned pattern;
+    int64_t offset;
+    const char *type; /* of an element in memory */
+} access;
+
+static access access_of(const jit_emitter *e, uint32_t at)
+{
+    const vm_code *i = &e->u->function->code[at];
+    access a = {.i = i, .shape = &jit_shapes[e->u->insns[at].id]};
+    a.element = bytes_of[a.shape->a];
+    a.span = a.element * i->count;
+    a.pattern = e->u->seen[at];
+    a.offset = a.shape->shared ? (int32_t)(uint32_t)i->imm : (int64_t)i->imm;
+    a.type = a.element == 1 ? "i8" : a.element == 2 ? "i16" : a.element == 4 ? "i32" : "i64";
+    return a;
+}
+
+/* Accesses of different kinds share no test: what a load may read is not always writable. */
+static uint8_t kind_of(const access *a) { return a->shape->shared ? 2 : a->shape->form == JIT_STORE; }
+
+/* The offsets of accesses that are alike and follow in the block. */
+static void extent(const jit_emitter *e, const access *a, int64_t *low, int64_t *high)
+{
+    *low = a->offset, *high = a->offset + a->span;
+    if (a->i->guard & ~2u)
+        return;
+    for (uint32_t at = e->at; at <= e->last && e->u->insns[at].kind != JIT_STOP; at++) {
+        const jit_insn *insn = &e->u->insns[at];
+        if (at != e->at && (!jit_in_block(e, at) || insn->kind == JIT_BRANCH))
+            return;
+        if (jit_is_access(&e->u->insns[at])) {
+            const access b = access_of(e, at);
+            if (b.i->a == a->i->a && kind_of(&b) == kind_of(a) && b.span == a->span && b.pattern == a->pattern &&
+                !(b.i->guard & ~2u) && b.offset % b.span == a->offset % a->span) {
+                *low = b.offset < *low ? b.offset : *low;
+                *high = b.offset + b.span > *high ? b.offset + b.span : *high;
+            }
+        }
+        for (unsigned k = 0; k < insn->use_count; k++)
+            if (insn->uses[k].write && insn->uses[k].slot == a->i->a)
+                return;
+    }
+}
+
+static void test(jit_emitter *e, unsigned good)
+{
+    const unsigned on = ++e->labels;
+    jit_line(e, "br i1 %%v%u, label %%l%u, label %%l%u", good, on, jit_exit(e, e->at, true));
+    jit_label(e, on);
+}
+
+static unsigned both(jit_emitter *e, unsigned a, unsigned b) { return jit_value(e, "and i1 %%v%u, %%v%u", a, b); }
+
+/* All lanes hold what their place in a row of `stride` bytes says. */
+static unsigned in_row(jit_emitter *e, unsigned row, const char *vector, const char *scalar, unsigned stride)
+{
+    char places[32 * 12];
+    size_t length = 0;
+    for (unsigned l = 0; l < VM_LANES; l++)
+        length += (size_t)snprintf(places + length, sizeof places - length, "%s%s %u", l ? ", " : "", scalar,
+                                   l * stride);
+    const unsigned first = jit_value(e, "shufflevector %s %%v%u, %s poison, " I32V " zeroinitializer", vector, row,
+                                     vector);
+    const unsigned away = jit_value(e, "sub %s %%v%u, %%v%u", vector, row, first);
+    const unsigned odd = stride ? jit_value(e, "icmp ne %s %%v%u, <%s>", vector, away, places)
+                                : jit_value(e, "icmp ne %s %%v%u, zeroinitializer", vector, away);
+    return jit_value(e, "icmp eq i32 %%v%u, 0", jit_value(e, "bitcast " B1V " %%v%u to i32", odd));
+}
+
+/* [base, end) of what may be accessed, and how far host addresses are from it. */
+typedef struct window {
+    unsigned base, end, host;
+} window;
+
+static window window_of(jit_emitter *e, const access *a)
+{
+    window w;
+    if (a->shape->shared)
+        return (window){e->shared_low, e->shared_end, e->shared};
+    const uint64_t span = (uint64_t)a->i->e * sizeof(vm_span);
+    w.base = jit_load_host(e, e->cache, span + offsetof(vm_span, base), "i64", true);
+    w.end = jit_load_host(e, e->cache, span + offsetof(vm_span, end), "i64", true);
+    w.host = jit_load_host(e, e->cache, span + offsetof(vm_span, host), "i64", true);
+    w.host = jit_value(e, "sub i64 %%v%u, %%v%u", w.host, w.base);
+    return w;
+}
+
+static jit_group *group_of(jit_emitter *e, const access *a)
+{
+    const int64_t end = a->offset + a->span;
+    for (unsigned k = 0; k < e->group_count; k++) {
+        jit_group *g = &e->groups[k];
+        if (g->slot == a->i->a && g->kind == kind_of(a) && g->pattern == a->pattern && g->span == a->span &&
+            a->offset >= g->low && end <= g->high && (a->offset - g->low) % a->span == 0)
+            return g;
+    }
+    return NULL;
+}
+
+/* Tests a row, or one address, with all that follows like it. */
+static void open_group(jit_emitter *e, const access *a, unsigned row, jit_group *g)
+{
+    const window w = window_of(e, a);
+    const char *vector = a->shape->shared ? I32V : I64V;
+    *g = (jit_group){.slot = a->i->a, .span = a->span, .kind = kind_of(a), .pattern = (uint8_t)a->pattern};
+    extent(e, a, &g->low, &g->high);
+    g->host = w.host;
+    if (a->shape->shared) {
+        g->first = jit_value(e, "extractelement " I32V " %%v%u, i32 0", row);
+        g->first = jit_value(e, "zext i32 %%v%u to i64", g->first);
+    } else {
+        g->first = jit_value(e, "extractelement " I64V " %%v%u, i32 0", row);
+    }
+    const unsigned stride = a->pattern == JIT_ROW ? a->span : 0;
+    const unsigned low = jit_value(e, "add i64 %%v%u, %lld", g->first, (long long)g->low);
+    const unsigned high = jit_value(e, "add i64 %%v%u, %lld", g->first, (long long)g->high + 31 * (long long)stride);
+    unsigned good = in_row(e, row, vector, a->shape->shared ? "i32" : "i64", stride);
+    good = both(e, good, jit_value(e, "icmp uge i64 %%v%u, %%v%u", low, w.base));
+    good = both(e, good, jit_value(e, "icmp ule i64 %%v%u, %%v%u", high, w.end));
+    good = both(e, good, jit_value(e, "icmp ult i64 %%v%u, %%v%u", low, high));
+    if (a->span > 1) {
+        const unsigned odd = jit_value(e, "and i64 %%v%u, %u", low, a->span - 1);
+        good = both(e, good, jit_value(e, "icmp eq i64 %%v%u, 0", odd));
+    }
+    test(e, good);
+}
+
+/* The same for lanes anywhere: `first` is then a vector, of their host addresses at offset 0. */
+static void open_anywhere(jit_emitter *e, const access *a, unsigned row, jit_group *g)
+{
+    const window w = window_of(e, a);
+    *g = (jit_group){.slot = a->i->a, .span = a->span, .kind = kind_of(a), .pattern = (uint8_t)a->pattern};
+    extent(e, a, &g->low, &g->high);
+    if (a->shape->shared)
+        row = jit_value(e, "zext " I32V " %%v%u to " I64V, row);
+    const unsigned low = jit_value(e, "add " I64V " %%v%u, %%v%u", row, jit_splat64(e, (uint64_t)g->low));
+    const unsigned room = jit_value(e, "sub i64 %%v%u, %%v%u", w.end, w.base);
+    const unsigned fits = jit_value(e, "icmp uge i64 %%v%u, %llu", room, (unsigned long long)(g->high - g->low));
+    const unsigned most = jit_value(e, "sub i64 %%v%u, %llu", room, (unsigned long long)(g->high - g->low));
+    const unsigned from = jit_splat_of(e, w.base), limit = jit_splat_of(e, most);
+    const unsigned far = jit_value(e, "sub " I64V " %%v%u, %%v%u", low, from);
+    unsigned bad = jit_value(e, "icmp ugt " I64V " %%v%u, %%v%u", far, limit);
+    if (a->span > 1) {
+        const unsigned odd = jit_value(e, "and " I64V " %%v%u, %%v%u", low, jit_splat64(e, a->span - 1));
+        bad = jit_value(e, "or " B1V " %%v%u, %%v%u", bad,
+                        jit_value(e, "icmp ne " I64V " %%v%u, zeroinitializer", odd));
+    }
+    bad = jit_value(e, "bitcast " B1V " %%v%u to i32", bad);
+    test(e, both(e, fits, jit_value(e, "icmp eq i32 %%v%u, 0", bad)));
+    g->first = jit_value(e, "add " I64V " %%v%u, %%v%u", row, jit_splat_of(e, w.host));
+}
+
+/* ---- elements ---- */
+
+/* To the view of a register, or from it. */
+static unsigned widen(jit_emitter *e, const access *a, unsigned value)
+{
+    const bool sign = a->shape->a == JIT_s8 || a->shape->a == JIT_s16;
+    return a->element >= 4 ? value
+                           : jit_value(e, "%s <32 x %s> %%v%u to " I32V, sign ? "sext" : "zext", a->type, value);
+}
+
+static unsigned narrow(jit_emitter *e, const access *a, unsigned value)
+{
+    return a->element >= 4 ? value : jit_value(e, "trunc " I32V " %%v%u to <32 x %s>", value, a->type);
+}
+
+/* Numbers for a shufflevector: start, start + step, ... */
+static const char *places(char *text, size_t size, unsigned count, unsigned start, unsigned step)
+{
+    size_t length = 0;
+    for (unsigned l = 0; l < count; l++)
+        length += (size_t)snprintf(text + length, size - length, "%si32 %u", l ? ", " : "", start + l * step);
+    return text;
+}
+
+static uint32_t slot_of(const access *a, unsigned k)
+{
+    const uint32_t *slots = a->i->extra;
+    return a->i->count == 1 ? a->i->d : slots[k];
+}
+
+static unsigned width_of(const access *a) { return a->shape->d == JIT_u64 ? JIT_64 : JIT_32; }
+
+static unsigned pointer_to(jit_emitter *e, unsigned address, unsigned offset, const char *type)
+{
+    if (offset)
+        address = jit_value(e, "add i64 %%v%u, %u", address, offset);
+    return jit_value(e, "inttoptr i64 %%v%u to %s", address, jit_pointer(e, type));
+}
+
+static void load_at(jit_emitter *e, const access *a, unsigned address)
+{
+    char type[32], order[32 * 10];
+    const unsigned count = a->i->count;
+    unsigned row = 0;
+    if (a->pattern == JIT_ROW) {
+        snprintf(type, sizeof type, "<%u x %s>", VM_LANES * count, a->type);
+        row = pointer_to(e, address, 0, type);
+        row = jit_value(e, "load %s, %s %%v%u, align %u", type, jit_pointer(e, type), row, a->element);
+    }
+    for (unsigned k = 0; k < count; k++) {
+        unsigned value = row;
+        if (a->pattern == JIT_ONE) {
+            value = pointer_to(e, address, k * a->element, a->type);
+            value = jit_value(e, "load %s, %s %%v%u, align %u", a->type, jit_pointer(e, a->type), value, a->element);
+            value = jit_value(e, "insertelement <32 x %s> poison, %s %%v%u, i32 0", a->type, a->type, value);
+            value = jit_value(e, "shufflevector <32 x %s> %%v%u, <32 x %s> poison, " I32V " zeroinitializer", a->type,
+                              value, a->type);
+        } else if (count > 1) {
+            value = jit_value(e, "shufflevector %s %%v%u, %s poison, " I32V " <%s>", type, row, type,
+                              places(order, sizeof order, VM_LANES, k, count));
+        }
+        jit_put(e, slot_of(a, k), width_of(a), widen(e, a, value), 0);
+    }
+}
+
+static void store_at(jit_emitter *e, const access *a, unsigned address)
+{
+    char type[32], order[128 * 10];
+    const unsigned count = a->i->count;
+    unsigned value[4] = {0};
+    for (unsigned k = 0; k < count; k++)
+        value[k] = narrow(e, a, jit_get(e, slot_of(a, k), width_of(a)));
+    if (a->pattern == JIT_ONE) { /* the last lane's value stays */
+        for (unsigned k = 0; k < count; k++) {
+            const unsigned x = jit_value(e, "extractelement <32 x %s> %%v%u, i32 31", a->type, value[k]);
+            const unsigned to = pointer_to(e, address, k * a->element, a->type);
+            jit_line(e, "store %s %%v%u, %s %%v%u, align %u", a->type, x, jit_pointer(e, a->type), to, a->element);
+        }
+        return;
+    }
+    unsigned row = value[0];
+    for (unsigned k = 0; count > 1 && k < count; k += 2)
+        value[k / 2] = jit_value(e, "shufflevector <32 x %s> %%v%u, <32 x %s> %%v%u, <64 x i32> <%s>", a->type,
+                                 value[k], a->type, value[k + 1], places(order, sizeof order, 64, 0, 1));
+    if (count == 2 || count == 4) {
+        size_t length = 0;
+        for (unsigned n = 0; n < VM_LANES * count; n++)
+            length += (size_t)snprintf(order + length, sizeof order - length, "%si32 %u", n ? ", " : "",
+                                       n % count * VM_LANES + n / count);
+        snprintf(type, sizeof type, "<64 x %s>", a->type);
+        row = count == 2
+                  ? jit_value(e, "shufflevector %s %%v%u, %s poison, <64 x i32> <%s>", type, value[0], type, order)
+                  : jit_value(e, "shufflevector %s %%v%u, %s %%v%u, <128 x i32> <%s>", type, value[0], type, value[1],
+                              order);
+    }
+    snprintf(type, sizeof type, "<%u x %s>", VM_LANES * count, a->type);
+    const unsigned to = pointer_to(e, address, 0, type);
+    jit_line(e, "store %s %%v%u, %s %%v%u, align %u", type, row, jit_pointer(e, type), to, a->element);
+}
+
+static void scattered(jit_emitter *e, const access *a, unsigned first)
+{
+    const char *typed = e->u->typed ? a->type : "";
+    char pointer[24], all[32 * 9] = "";
+    unsigned value[4] = {0};
+    snprintf(pointer, sizeof pointer, "<32 x %s>", jit_pointer(e, a->type));
+    for (unsigned l = 0; l < VM_LANES; l++)
+        snprintf(all + l * 9, sizeof all - l * 9, "i1 true%s", l < 31 ? ", " : "");
+    const bool load = a->shape->form == JIT_LOAD;
+    for (unsigned k = 0; k < a->i->count && !load; k++)
+        value[k] = narrow(e, a, jit_get(e, slot_of(a, k), width_of(a)));
+    for (unsigned k = 0; k < a->i->count; k++) {
+        const uint64_t offset = (uint64_t)a->offset + k * a->element;
+        unsigned to = jit_value(e, "add " I64V " %%v%u, %%v%u", first, jit_splat64(e, offset));
+        to = jit_value(e, "inttoptr " I64V " %%v%u to %s", to, pointer);
+        if (load) {
+            const unsigned got = jit_value(e,
+                                           "call <32 x %s> @llvm.masked.gather.v32%s.v32p0%s(%s %%v%u, i32 %u, " B1V
+                                           " <%s>, <32 x %s> zeroinitializer)",
+                                           a->type, a->type, typed, pointer, to, a->element, all, a->type);
+            jit_put(e, slot_of(a, k), width_of(a), widen(e, a, got), 0);
+        } else {
+            jit_line(e, "call void @llvm.masked.scatter.v32%s.v32p0%s(<32 x %s> %%v%u, %s %%v%u, i32 %u, " B1V " <%s>)",
+                     a->type, typed, a->type, value[k], pointer, to, a->element, all);
+        }
+    }
+}
+
+void jit_emit_memory(jit_emitter *e, const vm_code *i, const jit_insn *insn)
+{
+    const access a = access_of(e, e->at);
+    const unsigned row = jit_get(e, i->a, a.shape->shared ? JIT_32 : JIT_64);
+    (void)insn;
+    jit_group made, *g = group_of(e, &a);
+    if (!g) {
+        if (a.pattern == JIT_ANY)
+            open_anywhere(e, &a, row, &made);
+        else
+            open_group(e, &a, row, &made);
+        if (e->group_count == JIT_GROUPS)
+            e->groups[0] = e->groups[--e->group_count];
+        g = &e->groups[e->group_count++];
+        *g = made;
+    }
+    if (a.pattern == JIT_ANY) {
+        scattered(e, &a, g->first);
+        return;
+    }
+    unsigned address = jit_value(e, "add i64 %%v%u, %%v%u", g->host, g->first);
+    address = jit_value(e, "add i64 %%v%u, %lld", address, (long long)a.offset);
+    if (a.shape->form == JIT_LOAD)
+        load_at(e, &a, address);
+    else
+        store_at(e, &a, address);
+}

@@ -1,0 +1,201 @@
+/* operands.c - which registers an instruction reads and writes. What is not known here ends a region. */
+#include "region.h"
+
+#include <string.h>
+
+const jit_shape jit_shapes[VM_H_COUNT] = {
+#define VM_UN(name, D, A, ...) {#name, JIT_UN, JIT_##D, JIT_##A, 0, 0, false},
+#define VM_BIN(name, D, A, B, ...) {#name, JIT_BIN, JIT_##D, JIT_##A, JIT_##B, 0, false},
+#define VM_TER(name, D, A, B, C, ...) {#name, JIT_TER, JIT_##D, JIT_##A, JIT_##B, JIT_##C, false},
+#define VM_CMP(name, A, ...) {#name, JIT_CMP, 0, JIT_##A, JIT_##A, 0, false},
+#define VM_LOAD(name, S, T, R) {#name, JIT_LOAD, JIT_##R, JIT_##T, 0, 0, IS_##S},
+#define VM_STORE(name, S, T, R) {#name, JIT_STORE, JIT_##R, JIT_##T, 0, 0, IS_##S},
+#define VM_OWN(name) {#name, JIT_OWN, 0, 0, 0, 0, false},
+#define IS_global false
+#define IS_shared true
+#include "vm_ops.def"
+};
+
+static jit_width width_of(unsigned type)
+{
+    return type == JIT_u64 || type == JIT_s64 || type == JIT_f64 ? JIT_64 : JIT_32;
+}
+
+static void use(jit_insn *out, uint32_t slot, unsigned width, bool write)
+{
+    if (out->use_count == JIT_USES)
+        out->kind = JIT_STOP;
+    else if (!(slot & 1))
+        out->uses[out->use_count++] = (jit_use){slot, (uint8_t)width, write};
+}
+
+static void look_memory(const vm_code *i, const jit_shape *shape, jit_insn *out)
+{
+    const uint32_t *slots = i->extra;
+    use(out, i->a, shape->shared ? JIT_32 : JIT_64, false);
+    for (uint32_t k = 0; k < i->count; k++)
+        use(out, i->count == 1 ? i->d : slots[k], width_of(shape->d), shape->form == JIT_LOAD);
+}
+
+static void look_table(const vm_code *i, const jit_shape *shape, jit_insn *out)
+{
+    out->kind = JIT_PLAIN;
+    if (shape->form == JIT_LOAD || shape->form == JIT_STORE) {
+        look_memory(i, shape, out);
+        return;
+    }
+    if (shape->form == JIT_OWN) {
+        const unsigned width = out->id == VM_H_selp_b64 || out->id == VM_H_param_b64 || out->id == VM_H_bfi_b64
+                                   ? JIT_64
+                                   : JIT_32;
+        switch (out->id) {
+        case VM_H_bfi_b32:
+        case VM_H_bfi_b64:
+            use(out, i->c, JIT_32, false);
+            use(out, i->e, JIT_32, false);
+            use(out, i->a, width, false);
+            use(out, i->b, width, false);
+            break;
+        case VM_H_selp_b32:
+        case VM_H_selp_b64:
+            use(out, i->a, width, false);
+            use(out, i->b, width, false);
+            use(out, i->c, JIT_MASK, false);
+            break;
+        case VM_H_rsqrt_f32: use(out, i->a, JIT_32, false); break;
+        case VM_H_param_b32:
+        case VM_H_param_b64: break;
+        default: out->kind = JIT_STOP; return;
+        }
+        use(out, i->d, width, true);
+        return;
+    }
+    use(out, i->a, width_of(shape->a), false);
+    if (shape->form != JIT_UN)
+        use(out, i->b, width_of(shape->b), false);
+    if (shape->form == JIT_TER)
+        use(out, i->c, width_of(shape->c), false);
+    if (shape->form != JIT_CMP) {
+        use(out, i->d, width_of(shape->d), true);
+        return;
+    }
+    if (i->flags & (VM_BOOL_AND | VM_BOOL_OR | VM_BOOL_XOR))
+        use(out, i->c, JIT_MASK, false);
+    use(out, i->d, JIT_MASK, true);
+    if (i->e)
+        use(out, i->e, JIT_MASK, true);
+}
+
+static void look_atomic(const vm_code *i, jit_insn *out)
+{
+    const uint32_t *how = i->extra;
+    const unsigned width = i->flags & VM_REG64 ? JIT_64 : JIT_32;
+    if (i->count != 1 || i->size > 8)
+        return;
+    out->kind = JIT_CALL;
+    use(out, i->a, i->flags & VM_ADDR32 ? JIT_32 : JIT_64, false);
+    use(out, i->b, width, false);
+    if (how[1] == PTX_MOD_CAS)
+        use(out, i->c, width, false);
+    if (i->d)
+        use(out, i->d, width, true);
+}
+
+/* Pairs of 32 bits; a slot of 0 is not wanted. */
+static void look_pair(const vm_code *i, jit_insn *out, bool split)
+{
+    const uint32_t *slots = i->extra;
+    if (i->size != 32 || i->count != 2)
+        return;
+    out->kind = JIT_PLAIN;
+    if (split)
+        use(out, i->a, JIT_64, false);
+    for (unsigned k = 0; k < 2; k++)
+        if (slots[k])
+            use(out, slots[k], JIT_32, split);
+    if (!split)
+        use(out, i->d, JIT_64, true);
+}
+
+/* A constant; for member masks: all lanes. */
+static bool is_constant(const vm_function *function, uint32_t slot, bool all)
+{
+    uint32_t value;
+    memcpy(&value, function->constants + (slot & 1 ? slot & ~1u : 0), sizeof value);
+    return slot & 1 && (!all || value == VM_ALL);
+}
+
+/* Operations of all lanes of a warp, which then need not wait for each other: where all run, and none is left out. */
+static void look_warp(const vm_function *function, const vm_code *i, jit_insn *out)
+{
+    const bool shuffle = i->masked == vm_op_shfl;
+    const uint32_t members = shuffle ? (uint32_t)i->imm : i->masked == vm_op_warp_sync ? i->a : i->b;
+    if (i->guard & ~2u || !is_constant(function, members, true))
+        return;
+    if (i->masked == vm_op_warp_sync) {
+        out->kind = JIT_MEET;
+    } else if (!shuffle) {
+        out->kind = JIT_PLAIN;
+        use(out, i->a, JIT_MASK, false);
+        use(out, i->d, i->size == 3 ? JIT_32 : JIT_MASK, true);
+    } else if (is_constant(function, i->b, false) && is_constant(function, i->c, false)) {
+        out->kind = JIT_PLAIN;
+        use(out, i->a, JIT_32, false);
+        use(out, i->d, JIT_32, true);
+        if (i->e)
+            use(out, i->e, JIT_MASK, true);
+    }
+}
+
+/* Constant in a launch's thread, and nothing that counts. */
+static bool steady(unsigned which)
+{
+    switch (which) {
+    case PTX_SREG_TID_X:
+    case PTX_SREG_TID_Y:
+    case PTX_SREG_TID_Z:
+    case PTX_SREG_NTID_X:
+    case PTX_SREG_NTID_Y:
+    case PTX_SREG_NTID_Z:
+    case PTX_SREG_CTAID_X:
+    case PTX_SREG_CTAID_Y:
+    case PTX_SREG_CTAID_Z:
+    case PTX_SREG_NCTAID_X:
+    case PTX_SREG_NCTAID_Y:
+    case PTX_SREG_NCTAID_Z:
+    case PTX_SREG_LANEID: return true;
+    default: return false;
+    }
+}
+
+void jit_look(const vm_function *function, uint32_t at, jit_insn *out)
+{
+    const vm_code *i = &function->code[at];
+    const vm_handlers *table = function->module->table;
+    memset(out, 0, sizeof *out);
+    out->id = VM_H_COUNT;
+    for (uint32_t k = 0; k < VM_H_COUNT && out->id == VM_H_COUNT; k++)
+        if (table[k].masked == i->masked)
+            out->id = (uint16_t)k;
+    if (out->id < VM_H_COUNT) {
+        look_table(i, &jit_shapes[out->id], out);
+    } else if (i->masked == vm_op_bra) {
+        out->kind = JIT_BRANCH;
+    } else if (i->masked == vm_op_meet || i->masked == vm_op_nop) {
+        out->kind = JIT_MEET;
+    } else if (i->masked == vm_op_pred_logic) {
+        out->kind = JIT_PLAIN;
+        use(out, i->a, JIT_MASK, false);
+        use(out, i->b, JIT_MASK, false);
+        use(out, i->d, JIT_MASK, true);
+    } else if (i->masked == vm_op_atom) {
+        look_atomic(i, out);
+    } else if (i->masked == vm_op_split || i->masked == vm_op_join) {
+        look_pair(i, out, i->masked == vm_op_split);
+    } else if (i->masked == vm_op_shfl || i->masked == vm_op_vote || i->masked == vm_op_warp_sync) {
+        look_warp(function, i, out);
+    } else if (i->masked == vm_op_special && steady(i->b)) {
+        out->kind = JIT_CALL;
+        use(out, i->d, i->flags & VM_REG64 ? JIT_64 : JIT_32, true);
+    }
+}

@@ -1,0 +1,87 @@
+/* region.h - what a region is made from: the operands of instructions, which registers are needed later, the stretch of
+ * code that a region holds. */
+#ifndef KILN_SIM_JIT_REGION_H
+#define KILN_SIM_JIT_REGION_H
+
+#include "vm_jit.h"
+#include "vm_ops.h"
+
+/* ---- operands.c ---- */
+
+typedef enum jit_form { JIT_NONE, JIT_UN, JIT_BIN, JIT_TER, JIT_CMP, JIT_LOAD, JIT_STORE, JIT_OWN } jit_form;
+typedef enum jit_type {
+    JIT_u8,
+    JIT_s8,
+    JIT_u16,
+    JIT_s16,
+    JIT_u32,
+    JIT_s32,
+    JIT_u64,
+    JIT_s64,
+    JIT_f32,
+    JIT_f64,
+} jit_type;
+/* A row of vm_ops.def. Arithmetic: types of d, a, b, c. Memory: types in memory and in a register. */
+typedef struct jit_shape {
+    const char *name;
+    uint8_t form, d, a, b, c;
+    bool shared;
+} jit_shape;
+extern const jit_shape jit_shapes[VM_H_COUNT];
+
+/* A register as it is used: its slot, and whether it is a mask or has 32 or 64 bits. */
+typedef enum jit_width { JIT_MASK, JIT_32, JIT_64 } jit_width;
+typedef struct jit_use {
+    uint32_t slot;
+    uint8_t width;
+    bool write;
+} jit_use;
+enum { JIT_USES = 24 };
+
+/* What an instruction is to a region. CALL: the interpreter's handler is called. STOP: the region ends before it. */
+typedef enum jit_kind { JIT_STOP, JIT_PLAIN, JIT_CALL, JIT_BRANCH, JIT_MEET } jit_kind;
+typedef struct jit_insn {
+    uint16_t id; /* of the handler; VM_H_COUNT: none of the table */
+    uint8_t kind, use_count;
+    jit_use uses[JIT_USES]; /* sources first; without the guard */
+} jit_insn;
+static inline bool jit_is_access(const jit_insn *insn)
+{
+    return insn->kind == JIT_PLAIN && insn->id < VM_H_COUNT &&
+           (jit_shapes[insn->id].form == JIT_LOAD || jit_shapes[insn->id].form == JIT_STORE);
+}
+void jit_look(const vm_function *function, uint32_t at, jit_insn *out);
+
+/* ---- live.c ---- */
+
+typedef struct jit_live jit_live;
+/* NULL: out of memory. insns: of all its code. */
+jit_live *jit_live_new(const kiln_allocator *mem, const vm_function *function, const jit_insn *insns);
+void jit_live_free(const kiln_allocator *mem, jit_live *live);
+/* May the register be read at that instruction or later? */
+bool jit_live_at(const jit_live *live, uint32_t at, uint32_t slot, unsigned width);
+
+/* ---- emit.c ---- */
+
+/* How the addresses of an access lie. */
+typedef enum jit_pattern { JIT_ANY, JIT_ONE, JIT_ROW } jit_pattern;
+/* Where a branch went. */
+enum { JIT_TAKEN = 1, JIT_PASSED = 2 };
+#define JIT_UNSEEN 0xffu /* neither is known */
+
+typedef struct jit_unit {
+    const kiln_allocator *mem;
+    const vm_function *function;
+    const jit_insn *insns; /* of all the function's code */
+    const uint8_t *seen;   /* of accesses: jit_pattern; of branches: a set of ways, others end the region */
+    const jit_live *live;
+    bool typed, wide;
+} jit_unit;
+/* Writes the function `name`, which executes what follows `head`, within [first, last]. Returns the most instructions
+ * that it executes between looks at `left`; 0: not worth it, or out of memory. stops[]: set where a region might begin
+ * that continues after this one has ended; it has an entry for each instruction. */
+uint32_t jit_emit(const jit_unit *unit, kiln__text *text, const char *name, uint32_t head, uint32_t first,
+                  uint32_t last, bool *stops);
+void jit_emit_begin(const jit_unit *unit, kiln__text *text); /* what all functions of a module need */
+
+#endif

@@ -1,0 +1,266 @@
+/* Compiled regions do what the interpreter does: each kernel runs on two devices, of which one compiles at once, and
+ * memory, counters and faults are the same. The suites test_vm_* run with the compiler too, as do the conformance and
+ * random suites. */
+#include <stdlib.h>
+
+#include "jit.h"
+#include "vm_check.h"
+
+/* 128 threads a block. x: N words; y, z: N words each. */
+#define HEAD(name)                                                                                                     \
+    ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry " name                                             \
+    "(.param .u64 X, .param .u64 Y, .param .u32 N, "                                                                   \
+    ".param .u32 S)\n{\n"                                                                                              \
+    ".reg .pred %p<9>;\n.reg .b32 %r<40>;\n.reg .f32 %f<40>;\n.reg .b64 %rd<20>;\n.shared .align 16 .b8 box[4096];\n"  \
+    "ld.param.u64 %rd1, [X];\nld.param.u64 %rd2, [Y];\nld.param.u32 %r1, [N];\nld.param.u32 %r2, [S];\n"               \
+    "mov.u32 %r3, %tid.x;\nmov.u32 %r4, %ctaid.x;\nmad.lo.u32 %r5, %r4, 128, %r3;\n"                                   \
+    "mul.wide.u32 %rd3, %r5, 4;\nadd.u64 %rd4, %rd1, %rd3;\nadd.u64 %rd5, %rd2, %rd3;\n"
+
+/* Rows, broadcasts and gathers of shared and global memory, in a loop with barriers. */
+static const char tile[] = HEAD("k") "mov.u32 %r6, 0;\nmov.f32 %f1, 0f00000000;\nshl.b32 %r7, %r3, 2;\n"
+                                     "mov.u32 %r8, box;\nadd.u32 %r9, %r8, %r7;\n"
+                                     "LOOP:\n"
+                                     "ld.global.f32 %f2, [%rd4];\nst.shared.f32 [%r9], %f2;\nbar.sync 0;\n"
+                                     "ld.shared.f32 %f3, [%r8+8];\nld.shared.v4.f32 {%f4,%f5,%f6,%f7}, [%r8+16];\n"
+                                     "mul.lo.u32 %r10, %r3, %r2;\nadd.u32 %r10, %r10, %r6;\nand.b32 %r10, %r10, 127;\n"
+                                     "shl.b32 %r10, %r10, 2;\nadd.u32 %r10, %r10, %r8;\nld.shared.f32 %f8, [%r10];\n"
+                                     "fma.rn.f32 %f1, %f2, %f3, %f1;\nfma.rn.f32 %f1, %f8, %f4, %f1;\n"
+                                     "sub.f32 %f1, %f1, %f5;\nmul.f32 %f9, %f6, %f7;\nadd.f32 %f1, %f1, %f9;\n"
+                                     "bar.sync 0;\nadd.u32 %r6, %r6, 1;\nsetp.lt.u32 %p1, %r6, 40;\n@%p1 bra LOOP;\n"
+                                     "st.global.f32 [%rd5], %f1;\nret;\n}\n";
+
+/* Lanes that leave a loop at different times, guards, atomics of both spaces, bytes and halves. */
+static const char mixed[] =
+    HEAD("k") "mov.u32 %r6, 0;\nmov.u32 %r7, 0;\nmov.u32 %r8, box;\nand.b32 %r9, %r3, 15;\n"
+              "shl.b32 %r9, %r9, 2;\nadd.u32 %r9, %r9, %r8;\nst.shared.u32 [%r9], %r6;\n"
+              "add.u32 %r10, %r2, 20;\nand.b32 %r11, %r3, 31;\nbar.sync 0;\n"
+              "LOOP:\n"
+              "ld.global.u8 %r12, [%rd4+1];\nld.global.s8 %r13, [%rd4+2];\n"
+              "ld.global.u16 %r14, [%rd4+2];\nadd.u32 %r12, %r12, %r13;\nxor.b32 %r12, %r12, %r14;\n"
+              "setp.lt.u32 %p1, %r6, 10;\n@%p1 add.u32 %r7, %r7, %r12;\n"
+              "setp.eq.u32 %p2, %r11, %r6;\nsetp.ne.and.u32 %p3|%p4, %r12, 7, %p1;\n"
+              "selp.b32 %r15, %r7, %r12, %p2;\n@%p4 sub.u32 %r15, %r15, %r6;\n"
+              "red.shared.add.u32 [%r9], %r15;\natom.global.add.u32 %r16, [%rd5], 1;\n"
+              "add.u32 %r7, %r7, %r16;\nshf.l.wrap.b32 %r7, %r7, %r15, 3;\n"
+              "@!%p1 ld.global.u32 %r17, [%rd4];\n@!%p1 add.u32 %r7, %r7, %r17;\n"
+              "add.u32 %r6, %r6, 1;\nadd.u32 %r18, %r11, %r10;\nsetp.lt.u32 %p5, %r6, %r18;\n"
+              "@%p5 bra LOOP;\n"
+              "bar.sync 0;\nld.shared.u32 %r19, [%r9];\nadd.u32 %r7, %r7, %r19;\n"
+              "st.global.u32 [%rd5], %r7;\nret;\n}\n";
+
+/* All arithmetic that regions have, of words that are special as numbers and as bits, in a loop around each of four
+ * parts. */
+static const char begin[] =
+    HEAD("k") "mov.u32 %r6, 0;\nmov.u32 %r20, 0;\nmov.u64 %rd6, 0;\nLOOP:\n"
+              "add.u32 %r7, %r5, %r6;\nmul.lo.u32 %r7, %r7, %r2;\nrem.u32 %r7, %r7, %r1;\nmul.wide.u32 %rd7, %r7, 4;\n"
+              "add.u64 %rd7, %rd1, %rd7;\nld.global.u32 %r8, [%rd4];\nld.global.u32 %r9, [%rd7];\n"
+              "mov.b32 %f1, %r8;\nmov.b32 %f2, %r9;\nxor.b64 %rd6, %rd6, %rd7;\n";
+#define FOLD32(text) text "xor.b32 %r20, %r20, %r21;\nshf.l.wrap.b32 %r20, %r20, %r20, 5;\n"
+#define FOLDF(text) text "mov.b32 %r21, %f3;\nxor.b32 %r20, %r20, %r21;\nshf.r.wrap.b32 %r20, %r20, %r20, 7;\n"
+#define FOLD64(text) text "xor.b64 %rd6, %rd6, %rd8;\nmad.lo.u64 %rd6, %rd6, 5, 1;\n"
+#define FOLDP(text) text "selp.b32 %r21, 77, 5, %p2;\nadd.u32 %r20, %r20, %r21;\n"
+static const char floats[] = FOLDF("add.f32 %f3, %f1, %f2;\n") FOLDF("sub.f32 %f3, %f1, %f2;\n")
+    FOLDF("mul.f32 %f3, %f1, %f2;\n") FOLDF("fma.rn.f32 %f3, %f1, %f2, %f1;\n") FOLDF("add.ftz.f32 %f3, %f1, %f2;\n")
+        FOLDF("sub.sat.f32 %f3, %f1, %f2;\n") FOLDF("mul.ftz.sat.f32 %f3, %f1, %f2;\n")
+            FOLDF("mul.ftz.f32 %f3, %f1, %f2;\n") FOLDF("fma.rn.ftz.f32 %f3, %f1, %f2, %f2;\n")
+                FOLDF("fma.rn.sat.f32 %f3, %f1, %f2, %f2;\n") FOLDF("div.rn.f32 %f3, %f1, %f2;\n")
+                    FOLDF("rcp.rn.f32 %f3, %f1;\n") FOLDF("sqrt.rn.ftz.f32 %f3, %f1;\n")
+                        FOLDF("rsqrt.approx.f32 %f3, %f1;\n") FOLDF("neg.ftz.f32 %f3, %f1;\n")
+                            FOLDF("abs.f32 %f3, %f1;\n") FOLDF("min.f32 %f3, %f1, %f2;\n")
+                                FOLDF("max.f32 %f3, %f1, %f2;\n") FOLDF("max.ftz.f32 %f3, %f1, %f2;\n")
+                                    FOLDF("cvt.rn.f32.s32 %f3, %r8;\n") FOLDF("cvt.rn.f32.u32 %f3, %r8;\n")
+                                        FOLD32("cvt.rzi.s32.f32 %r21, %f1;\n") FOLD32("cvt.rzi.u32.f32 %r21, %f1;\n");
+static const char words[] = FOLD32("add.u32 %r21, %r8, %r9;\n") FOLD32("sub.u32 %r21, %r8, %r9;\n") FOLD32(
+    "mul.lo.u32 %r21, %r8, %r9;\n") FOLD32("mul.hi.u32 %r21, %r8, %r9;\n") FOLD32("mul.hi.s32 %r21, %r8, %r9;\n")
+    FOLD32("mad.lo.u32 %r21, %r8, %r9, %r8;\n") FOLD32("neg.s32 %r21, %r8;\n") FOLD32("abs.s32 %r21, %r8;\n")
+        FOLD32("min.u32 %r21, %r8, %r9;\n") FOLD32("min.s32 %r21, %r8, %r9;\n") FOLD32("max.u32 %r21, %r8, %r9;\n")
+            FOLD32("max.s32 %r21, %r8, %r9;\n") FOLD32("and.b32 %r21, %r8, %r9;\n") FOLD32("or.b32 %r21, %r8, %r9;\n")
+                FOLD32("not.b32 %r21, %r8;\n") FOLD32("shl.b32 %r21, %r8, %r9;\n") FOLD32("shr.u32 %r21, %r8, %r9;\n")
+                    FOLD32("shr.s32 %r21, %r8, %r9;\n") FOLD32("shr.s32 %r21, %r8, 3;\n")
+                        FOLD32("shf.l.wrap.b32 %r21, %r8, %r9, %r8;\n") FOLD32("shf.r.wrap.b32 %r21, %r8, %r9, %r8;\n")
+                            FOLD32("lop3.b32 %r21, %r8, %r9, %r6, 0x96;\n")
+                                FOLD32("lop3.b32 %r21, %r8, %r9, %r6, 0xe4;\n") FOLD32("bfe.u32 %r21, %r8, 5, 9;\n")
+                                    FOLD32("popc.b32 %r21, %r8;\n") FOLD32("bfi.b32 %r21, %r8, %r9, 3, 11;\n")
+                                        FOLD32("prmt.b32 %r21, %r8, %r9, 0x7531;\n") FOLD32("div.s32 %r21, %r8, %r9;\n")
+                                            FOLD32("cvt.s32.s8 %r21, %r8;\n") FOLD32("cvt.u32.u16 %r21, %r8;\n")
+                                                FOLD32("cvt.s32.s16 %r21, %r8;\n") FOLD32("cvt.u32.u8 %r21, %r8;\n");
+static const char doubles[] = FOLD64("mul.wide.s32 %rd8, %r8, %r9;\n") FOLD64("mul.wide.u32 %rd8, %r8, %r9;\n")
+    FOLD64("mad.wide.s32 %rd8, %r8, %r9, %rd6;\n") FOLD64("mad.wide.u32 %rd8, %r8, %r9, %rd6;\n")
+        FOLD64("mov.b64 %rd8, {%r8, %r9};\n") FOLD64("shl.b64 %rd8, %rd6, %r9;\n") FOLD64("shr.u64 %rd8, %rd6, 3;\n")
+            FOLD64("shr.s64 %rd8, %rd6, %r8;\n") FOLD64("sub.u64 %rd8, %rd6, %rd7;\n") FOLD64("neg.s64 %rd8, %rd6;\n")
+                FOLD64("min.s64 %rd8, %rd6, %rd3;\n") FOLD64("max.u64 %rd8, %rd6, %rd3;\n")
+                    FOLD64("cvt.s64.s32 %rd8, %r8;\n") FOLD64("cvt.u64.u32 %rd8, %r8;\n")
+                        FOLD64("not.b64 %rd8, %rd6;\n") FOLD64("and.b64 %rd8, %rd6, %rd3;\n")
+                            FOLD64("or.b64 %rd8, %rd6, %rd3;\n") FOLD64("mul.lo.u64 %rd8, %rd6, %rd3;\n")
+                                FOLD32("cvt.u32.u64 %r21, %rd6;\n") FOLD32("mov.b64 {%r21, %r22}, %rd6;\n");
+static const char predicates[] = FOLDP("setp.lt.f32 %p2, %f1, %f2;\n") FOLDP("setp.le.f32 %p2, %f1, %f2;\n")
+    FOLDP("setp.ne.f32 %p2, %f1, %f2;\n") FOLDP("setp.geu.f32 %p2, %f1, %f2;\n") FOLDP("setp.num.f32 %p2, %f1, %f2;\n")
+        FOLDP("setp.lt.s32 %p2, %r8, %r9;\n") FOLDP("setp.hi.u32 %p2, %r8, %r9;\n")
+            FOLDP("setp.lt.s64 %p2, %rd6, %rd3;\n") FOLDP("setp.eq.or.s32 %p2, %r8, %r9, %p1;\n");
+static const char finish[] =
+    "add.u32 %r6, %r6, 1;\nsetp.lt.u32 %p1, %r6, 24;\n@%p1 bra LOOP;\n"
+    "cvt.u32.u64 %r21, %rd6;\nxor.b32 %r20, %r20, %r21;\nshr.u64 %rd6, %rd6, 32;\ncvt.u32.u64 %r21, %rd6;\n"
+    "add.u32 %r20, %r20, %r21;\nst.global.u32 [%rd5], %r20;\nret;\n}\n";
+
+/* A loop that walks S words a step, to beyond the end if that is long. */
+static const char walk[] = HEAD("k") "mov.u32 %r6, 0;\nmov.u32 %r7, 0;\nmul.wide.u32 %rd6, %r2, 4;\nLOOP:\n"
+                                     "ld.global.u32 %r8, [%rd4];\nadd.u32 %r7, %r7, %r8;\nadd.u64 %rd4, %rd4, %rd6;\n"
+                                     "st.global.u32 [%rd5], %r7;\nadd.u32 %r6, %r6, 1;\nsetp.lt.u32 %p1, %r6, %r1;\n"
+                                     "@%p1 bra LOOP;\nret;\n}\n";
+
+/* Shuffles by constants, in segments too, and votes of whole warps. */
+static const char lanes[] = HEAD("k") "mov.u32 %r6, 0;\nld.global.u32 %r7, [%rd4];\nmov.u32 %r9, 0;\nLOOP:\n"
+#define SHUFFLE(how) "shfl.sync." how ", -1;\nselp.b32 %r10, %r8, 9, %p2;\nmad.lo.u32 %r9, %r9, 5, %r10;\n"
+    SHUFFLE("down.b32 %r8|%p2, %r7, 3, 31") SHUFFLE("up.b32 %r8|%p2, %r7, 5, 0") SHUFFLE(
+        "bfly.b32 %r8|%p2, %r7, 16, 31") SHUFFLE("idx.b32 %r8|%p2, %r7, 9, 31")
+        SHUFFLE("down.b32 %r8|%p2, %r7, 2, 0x1803") SHUFFLE("up.b32 %r8|%p2, %r7, 1, 0x1800") SHUFFLE(
+            "idx.b32 %r8|%p2, %r7, 6, 0x180f") "setp.gt.u32 %p3, %r7, %r2;\nvote.sync.ballot.b32 %r11, %p3, -1;\nxor.b32 %r9, %r9, %r11;\n"
+                                               "vote.sync.any.pred %p4, %p3, -1;\nvote.sync.all.pred %p5, !%p3, -1;\nvote.sync.uni.pred %p6, %p3, -1;\n"
+                                               "@%p4 add.u32 %r9, %r9, 1;\n@%p5 add.u32 %r9, %r9, 2;\n@%p6 add.u32 %r9, %r9, 4;\nbar.warp.sync -1;\n"
+                                               "add.u32 %r7, %r7, %r9;\nadd.u32 %r6, %r6, 1;\nsetp.lt.u32 %p1, %r6, 12;\n@%p1 bra LOOP;\n"
+                                               "st.global.u32 [%rd5], %r9;\nret;\n}\n";
+
+/* Two warps that wait for each other by plain loads. */
+static const char wait[] = HEAD("k") "mov.u32 %r6, 1;\nsetp.ge.u32 %p1, %r3, 32;\n@%p1 bra OTHER;\n"
+                                     "FIRST:\nadd.u32 %r7, %r7, 1;\nadd.u32 %r8, %r8, 3;\nadd.u32 %r9, %r9, 5;\n"
+                                     "ld.global.u32 %r10, [%rd2+8];\nsetp.eq.u32 %p2, %r10, 0;\n@%p2 bra FIRST;\n"
+                                     "st.global.u32 [%rd2+16], %r6;\nret;\n"
+                                     "OTHER:\nst.global.u32 [%rd2+8], %r6;\n"
+                                     "SECOND:\nadd.u32 %r7, %r7, 1;\nadd.u32 %r8, %r8, 3;\nadd.u32 %r9, %r9, 5;\n"
+                                     "ld.global.u32 %r10, [%rd2+16];\nsetp.eq.u32 %p2, %r10, 0;\n@%p2 bra SECOND;\n"
+                                     "ret;\n}\n";
+
+typedef struct side {
+    vm_bench b;
+    uint64_t x, y;
+    uint32_t *hx, *hy;
+} side;
+enum { WORDS = 4096 };
+
+/* Numbers at which results change their kind, and others. */
+static uint32_t word(uint32_t k)
+{
+    static const uint32_t special[] = {0,          0x80000000, 1,          0x807fffff, 0x00800000, 0x80800001,
+                                       0x3f800000, 0xbf800000, 0x7f800000, 0xff800000, 0x7fc00001, 0xffa00000,
+                                       0x4effffff, 0x4f000000, 0xcf000000, 0x4f7fffff, 0x4f800000, 0x7f7fffff,
+                                       0xffffffff, 0x7fffffff, 0x1fffffff, 0x20000000, 0x00ffffff, 0x3f7fffff,
+                                       0x40490fdb, 31,         32,         0xffff8000};
+    return k % 3 ? special[k / 3 % KILN__COUNT(special)] : (k + 1) * 0x9e3779b1u;
+}
+
+static side side_new(const char *text, bool compiles, vm_limits limits)
+{
+    side s = {.b = vm_bench_text(text, strlen(text), limits)};
+    if (compiles)
+        sim_jit_open(s.b.device, 1);
+    s.x = vm_bench_zeros(&s.b, WORDS * 4, &s.hx);
+    s.y = vm_bench_zeros(&s.b, WORDS * 4, &s.hy);
+    for (uint32_t k = 0; k < WORDS; k++)
+        s.hx[k] = word(k);
+    return s;
+}
+
+static vm_fault_kind side_run(side *s, uint32_t blocks, uint32_t n, uint32_t step)
+{
+    const struct {
+        uint64_t x, y;
+        uint32_t n, step;
+    } params = {s->x, s->y, n, step};
+    return vm_bench_try(&s->b, "k", blocks, 128, &params, 0);
+}
+
+/* Runs it on both sides, several times with different steps. The regions that were made. */
+static uint64_t same(const char *text, vm_limits limits, uint32_t n, const uint32_t *steps, size_t count)
+{
+    side a = side_new(text, false, limits), b = side_new(text, true, limits);
+    for (size_t k = 0; k < count; k++) {
+        const vm_fault_kind wanted = side_run(&a, 8, n, steps[k]), got = side_run(&b, 8, n, steps[k]);
+        CU_ASSERT_EQUAL(got, wanted);
+        CU_ASSERT_STRING_EQUAL(b.b.fault.message, a.b.fault.message);
+        CU_ASSERT_EQUAL(b.b.counters.warp_instructions, a.b.counters.warp_instructions);
+        CU_ASSERT_EQUAL(b.b.counters.lane_instructions, a.b.counters.lane_instructions);
+        CU_ASSERT_EQUAL(memcmp(a.hy, b.hy, WORDS * 4), 0);
+    }
+    const uint64_t made = sim_jit_regions(b.b.device);
+    vm_bench_end(&a.b);
+    vm_bench_end(&b.b);
+    return made;
+}
+
+#define SAME(text, limits, n, ...)                                                                                     \
+    same(text, limits, n, (const uint32_t[]){__VA_ARGS__}, sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t))
+#define ONE_THREAD ((vm_limits){.threads = 1})
+
+static void memory(void)
+{
+    CU_ASSERT(SAME(tile, ONE_THREAD, 0, 1, 1, 33, 0, 5) >= 3); /* the loop's head, and behind each barrier */
+}
+
+static void control(void)
+{
+    CU_ASSERT(SAME(mixed, ONE_THREAD, 0, 0, 0, 3, 1) >= 1);
+    CU_ASSERT(SAME(wait, ONE_THREAD, 0, 0) >= 1);
+    CU_ASSERT(SAME(lanes, ONE_THREAD, 0, 0, UINT32_MAX, 0x80000000) >= 1);
+}
+
+static void arithmetic(void)
+{
+    static const char *const parts[] = {floats, words, doubles, predicates};
+    for (size_t k = 0; k < KILN__COUNT(parts); k++) {
+        kiln__text text = {0};
+        kiln__text_printf(&text, "%s%s%s", begin, parts[k], finish);
+        CU_ASSERT(SAME(kiln__text_get(&text), ONE_THREAD, WORDS, 1, 7, 31, 1021) >= 1);
+        kiln__text_free(&text);
+    }
+}
+
+/* Rows that turn into broadcasts, and lanes that are elsewhere: regions are made again, or left. */
+static void patterns(void) { CU_ASSERT(SAME(walk, ONE_THREAD, 300, 1, 1, 2, 0, 3, 1) >= 1); }
+
+static void faults(void)
+{
+    CU_ASSERT(SAME(walk, ONE_THREAD, 1 << 20, 4, 4) >= 1); /* beyond the end of x */
+    /* The budget ends a launch at the same instruction. */
+    vm_limits limits = {.threads = 1, .step_budget = 200000};
+    CU_ASSERT(SAME(walk, limits, 1 << 20, 0, 0) >= 1);
+}
+
+/* Several host threads meet regions while one makes them. */
+static void threads(void)
+{
+    side a = side_new(tile, false, ONE_THREAD), b = side_new(tile, true, (vm_limits){.threads = 4});
+    for (uint32_t k = 0; k < 3; k++) {
+        CU_ASSERT_EQUAL(side_run(&a, 32, WORDS, 1 + k), VM_OK);
+        CU_ASSERT_EQUAL(side_run(&b, 32, WORDS, 1 + k), VM_OK);
+        CU_ASSERT_EQUAL(memcmp(a.hy, b.hy, WORDS * 4), 0);
+        CU_ASSERT_EQUAL(b.b.counters.lane_instructions, a.b.counters.lane_instructions);
+    }
+    vm_bench_end(&a.b);
+    vm_bench_end(&b.b);
+}
+
+static bool have_llvm(void)
+{
+    vm_device *device = vm_device_new(NULL, &(vm_limits){.memory = 1 << 20});
+    if (device)
+        sim_jit_open(device, 1);
+    const bool have = device && sim_jit_usable(device);
+    vm_device_free(device);
+    return have;
+}
+
+static const check_case cases[] = {{"memory and barriers", memory},
+                                   {"guards, divergence, atomics", control},
+                                   {"arithmetic", arithmetic},
+                                   {"addresses that change their pattern", patterns},
+                                   {"faults and the step budget", faults},
+                                   {"several host threads", threads}};
+
+int main(int count, char **arguments)
+{
+    if (!have_llvm()) {
+        printf("skipped: no libLLVM that can be used\n");
+        return 77;
+    }
+    return check_main(count, arguments, "jit", cases, sizeof cases / sizeof *cases);
+}
