@@ -264,7 +264,8 @@ static kiln_engine *open_small(char *path)
     int file = mkstemps(path, 8);
     FILE *from = fopen(KILN_SOURCE_DIR "/specs/devices/h200.profile", "r"), *to = file < 0 ? NULL : fdopen(file, "w");
     while (from && to && fgets(line, sizeof line, from))
-        fputs(strncmp(line, "sm_count:", 9) == 0 ? "sm_count: 3\n" : line, to);
+        if (strncmp(line, "gpc_sms:", 8) != 0)
+            fputs(strncmp(line, "sm_count:", 9) == 0 ? "sm_count: 3\n" : line, to);
     if (from)
         fclose(from);
     CHECK(to && fclose(to) == 0);
