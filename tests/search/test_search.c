@@ -785,7 +785,7 @@ static const check_case cases[] = {{"two variants as one set of points", test_un
                                    {"hints that are right, and wrong", test_hints},
                                    {"which values are powers of two", test_which_are_powers},
                                    {"powers of two", test_powers},
-                                   {"hints that are wrong", test_wrong_hints},
+                                   {"hints that are wrong", test_wrong_hints, CHECK_LONG},
                                    {"what is cheaper to try is tried more", test_cost},
                                    {"failures and equals", test_flat},
                                    {"memory runs out", test_memory},
