@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MOST 1000u /* instructions of a region */
-#define LEAST 4u
+#define MOST 1000u                          /* instructions of a region */
+#define LEAST 6u                            /* fewer are interpreted sooner than a region is entered and left */
 enum { REACHED = 1, LEADER = 2, LOOP = 4 }; /* LOOP: a branch leads back to it */
 
 static bool inside(const jit_emitter *e, uint32_t at)
