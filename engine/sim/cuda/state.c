@@ -519,8 +519,7 @@ static CUresult context_open(sim_context *made, unsigned ordinal, uint64_t handl
 {
     const sim_profile *profile = sim_current_profile();
     uint64_t optin = (uint64_t)sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
-    uint64_t memory, threads, steps;
-    int64_t jit;
+    uint64_t memory, threads, steps, jit;
     if (!sim_device_memory(profile, &memory) || !sim_environment("KILN_SIM_THREADS", &threads) ||
         !sim_environment("KILN_SIM_STEPS", &steps) || !sim_jit_asked(&jit) || !sim_right_words() || !sim_program_open())
         return CUDA_ERROR_INVALID_VALUE;
@@ -541,9 +540,10 @@ static CUresult context_open(sim_context *made, unsigned ordinal, uint64_t handl
     if (sim.count > 1)
         divide_addresses(ordinal, &limits);
     vm_device *device = vm_device_new(sim.mem, &limits);
-    if (!device)
+    if (!device || !sim_jit_open(device, jit)) {
+        vm_device_free(device);
         return CUDA_ERROR_OUT_OF_MEMORY;
-    sim_jit_open(device, jit);
+    }
     *made = (sim_context){.object = {.kind = SIM_CONTEXT, .handle = handle},
                           .ordinal = ordinal,
                           .device = device,

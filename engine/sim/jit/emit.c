@@ -9,7 +9,8 @@
 #include <string.h>
 
 #define MOST 1000u /* instructions of a region */
-#define LEAST 4u
+#define LEAST 6u   /* fewer are interpreted sooner than a region is entered and left */
+#define CALLS 8u   /* one of so many may be a call: around calls all is in memory, as it is when interpreting */
 enum { REACHED = 1, LEADER = 2, LOOP = 4 }; /* LOOP: a branch leads back to it */
 
 static bool inside(const jit_emitter *e, uint32_t at)
@@ -409,6 +410,7 @@ static void reach(jit_emitter *e, uint32_t *stack)
                !(jit_is_access(&e->u->insns[at]) && e->u->seen[at] == JIT_UNSEEN)) {
             const bool branch = e->u->insns[at].kind == JIT_BRANCH;
             e->state[at - e->first] |= REACHED;
+            e->calls += e->u->insns[at].kind == JIT_CALL;
             count++;
             if (branch) {
                 const uint32_t to = (uint32_t)(code[at].target - code);
@@ -594,7 +596,7 @@ uint32_t jit_emit(const jit_unit *unit, kiln__text *text, const char *name, uint
         return 0;
     *e = (jit_emitter){.u = unit, .first = first, .last = last, .head = head, .stops = stops};
     e->entry.mem = e->body.mem = e->exits.mem = unit->mem;
-    if (prepare(e) && e->need >= LEAST) {
+    if (prepare(e) && e->need >= LEAST && e->calls <= e->need / CALLS) {
         emit_entry(e);
         e->entry = e->body;
         e->body = (kiln__text){.mem = unit->mem};

@@ -32,7 +32,7 @@ typedef struct jit_emitter {
     char pointers[4][48];
     unsigned next_pointer, values, labels;
     unsigned w, cache, params, shared, shared_low, shared_end; /* values, all i64 */
-    uint32_t first, last, head, need;
+    uint32_t first, last, head, need, calls;
     uint32_t at;    /* the instruction that is written */
     uint8_t *state; /* of each in [first, last]: REACHED, LEADER */
     bool *stops;

@@ -296,11 +296,13 @@ static void free_all(struct vm_jit *jit)
     kiln__free(c->mem, c);
 }
 
-void sim_jit_open(vm_device *device, int64_t threshold)
+bool sim_jit_open(vm_device *device, uint64_t threshold)
 {
-    compiler *c = threshold < 0 ? NULL : kiln__calloc(device->mem, 1, sizeof *c);
+    if (threshold == UINT64_MAX || device->jit)
+        return true;
+    compiler *c = kiln__calloc(device->mem, 1, sizeof *c);
     if (!c)
-        return;
+        return false;
     c->mem = device->mem;
     c->jit = (struct vm_jit){.threshold = threshold ? (uint32_t)threshold : THRESHOLD,
                              .hot = hot,
@@ -309,9 +311,10 @@ void sim_jit_open(vm_device *device, int64_t threshold)
                              .free = free_all};
     if (pthread_mutex_init(&c->lock, NULL) != 0) {
         kiln__free(device->mem, c);
-        return;
+        return false;
     }
     device->jit = &c->jit;
+    return true;
 }
 
 uint64_t sim_jit_regions(const vm_device *device)

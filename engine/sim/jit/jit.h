@@ -4,9 +4,9 @@
 
 #include "vm_jit.h"
 
-/* Gives the device a compiler, which opens LLVM when code is hot. Without LLVM, or memory, the device goes on interpreting.
- * threshold: as sim_jit_asked() has it. */
-void sim_jit_open(vm_device *device, int64_t threshold);
+/* Gives the device a compiler, which opens LLVM when code is hot; without LLVM the device goes on interpreting. threshold:
+ * as sim_jit_asked() has it. False: out of memory. */
+bool sim_jit_open(vm_device *device, uint64_t threshold);
 uint64_t sim_jit_regions(const vm_device *device); /* how many were made */
 bool sim_jit_usable(vm_device *device);            /* there is a compiler, and LLVM; opens it */
 

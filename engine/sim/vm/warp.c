@@ -142,15 +142,15 @@ vm_sync *vm_part(vm_warp *w, const vm_code *meet)
 /* The warp has executed what is from `first` to `i`: a loop, or a kernel. Its last instruction, a branch or an exit,
  * keeps how often, roughly if several host threads do. */
 #define LOOKS 16u /* at what it does, the second half of them before it is compiled */
-#define LONG 512u /* instructions: each of more takes longer to compile */
+#define LONG 512  /* instructions: more take too long to compile, seconds */
 static void count_heat(vm_warp *w, const vm_code *i, const vm_code *first)
 {
     struct vm_jit *jit = w->runner->jit;
-    if (VM_LIKELY(!jit))
+    if (VM_LIKELY(!jit) || i - first > LONG)
         return;
     const vm_function *function = w->frame->function;
     uint32_t *heat = &function->code[i - function->code].c, now = __atomic_load_n(heat, __ATOMIC_RELAXED);
-    const uint64_t most = jit->threshold + (uint64_t)(i - first) * jit->threshold / LONG;
+    const uint64_t most = jit->threshold + (uint64_t)(i - first) * jit->threshold / (LONG / 2);
     if (now >= most)
         return;
     __atomic_store_n(heat, ++now, __ATOMIC_RELAXED);
