@@ -120,6 +120,15 @@ static const char lanes[] = HEAD("k") "mov.u32 %r6, 0;\nld.global.u32 %r7, [%rd4
                                                "add.u32 %r7, %r7, %r9;\nadd.u32 %r6, %r6, 1;\nsetp.lt.u32 %p1, %r6, 12;\n@%p1 bra LOOP;\n"
                                                "st.global.u32 [%rd5], %r9;\nret;\n}\n";
 
+/* Words of x in no order. */
+static const char gather[] =
+    HEAD("k") "mov.u32 %r6, 0;\nmov.u32 %r9, 0;\nmul.lo.u32 %r7, %r3, 5;\nand.b32 %r7, %r7, 31;\n"
+              "mul.wide.u32 %rd6, %r7, 4;\nadd.u64 %rd6, %rd1, %rd6;\n"
+              "LOOP:\n"
+              "ld.global.u32 %r8, [%rd6];\nadd.u32 %r9, %r9, %r8;\nxor.b32 %r9, %r9, %r6;\nmul.lo.u32 %r9, %r9, 3;\n"
+              "add.u32 %r6, %r6, 1;\nsetp.lt.u32 %p1, %r6, 40;\n@%p1 bra LOOP;\n"
+              "st.global.u32 [%rd5], %r9;\nret;\n}\n";
+
 /* Two warps that wait for each other by plain loads. */
 static const char wait[] = HEAD("k") "mov.u32 %r6, 1;\nsetp.ge.u32 %p1, %r3, 32;\n@%p1 bra OTHER;\n"
                                      "FIRST:\nadd.u32 %r7, %r7, 1;\nadd.u32 %r8, %r8, 3;\nadd.u32 %r9, %r9, 5;\n"
@@ -225,6 +234,22 @@ static void faults(void)
     CU_ASSERT(SAME(walk, limits, 1 << 20, 0, 0) >= 1);
 }
 
+/* A launch whose pointer is null, after one that was compiled: no allocation has been used yet. */
+static void null(void)
+{
+    side a = side_new(gather, false, ONE_THREAD), b = side_new(gather, true, ONE_THREAD);
+    CU_ASSERT_EQUAL(side_run(&a, 1, 0, 0), VM_OK);
+    CU_ASSERT_EQUAL(side_run(&b, 1, 0, 0), VM_OK);
+    CU_ASSERT(sim_jit_regions(b.b.device) >= 1);
+    CU_ASSERT_EQUAL(memcmp(a.hy, b.hy, WORDS * 4), 0);
+    a.x = b.x = 0;
+    CU_ASSERT_NOT_EQUAL(side_run(&a, 1, 0, 0), VM_OK);
+    CU_ASSERT_EQUAL(side_run(&b, 1, 0, 0), a.b.fault.kind);
+    CU_ASSERT_STRING_EQUAL(b.b.fault.message, a.b.fault.message);
+    vm_bench_end(&a.b);
+    vm_bench_end(&b.b);
+}
+
 /* Several host threads meet regions while one makes them. */
 static void threads(void)
 {
@@ -254,6 +279,7 @@ static const check_case cases[] = {{"memory and barriers", memory},
                                    {"arithmetic", arithmetic},
                                    {"addresses that change their pattern", patterns},
                                    {"faults and the step budget", faults},
+                                   {"a null pointer", null},
                                    {"several host threads", threads}};
 
 int main(int count, char **arguments)

@@ -150,7 +150,8 @@ static void open_anywhere(jit_emitter *e, const access *a, unsigned row, jit_gro
         row = jit_value(e, "zext " I32V " %%v%u to " I64V, row);
     const unsigned low = jit_value(e, "add " I64V " %%v%u, %%v%u", row, jit_splat64(e, (uint64_t)g->low));
     const unsigned room = jit_value(e, "sub i64 %%v%u, %%v%u", w.end, w.base);
-    const unsigned fits = jit_value(e, "icmp uge i64 %%v%u, %llu", room, (unsigned long long)(g->high - g->low));
+    unsigned fits = jit_value(e, "icmp uge i64 %%v%u, %llu", room, (unsigned long long)(g->high - g->low));
+    fits = both(e, fits, jit_value(e, "icmp ult i64 %%v%u, %%v%u", w.base, w.end)); /* an empty span ends before it */
     const unsigned most = jit_value(e, "sub i64 %%v%u, %llu", room, (unsigned long long)(g->high - g->low));
     const unsigned from = jit_splat_of(e, w.base), limit = jit_splat_of(e, most);
     const unsigned far = jit_value(e, "sub " I64V " %%v%u, %%v%u", low, from);
