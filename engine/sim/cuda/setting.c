@@ -22,13 +22,12 @@ bool sim_environment(const char *name, uint64_t *value)
     return false;
 }
 
-bool sim_jit_asked(uint64_t *threshold)
+bool sim_jit_asked(uint32_t *threshold)
 {
-    const char *text = getenv("KILN_SIM_JIT");
     uint64_t value;
     if (!sim_environment("KILN_SIM_JIT", &value))
         return false;
-    *threshold = !text || !*text ? 0 : value == 0 ? UINT64_MAX : value < UINT32_MAX ? value : UINT32_MAX;
+    *threshold = value < UINT32_MAX ? (uint32_t)value : UINT32_MAX;
     return true;
 }
 

@@ -519,7 +519,8 @@ static CUresult context_open(sim_context *made, unsigned ordinal, uint64_t handl
 {
     const sim_profile *profile = sim_current_profile();
     uint64_t optin = (uint64_t)sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
-    uint64_t memory, threads, steps, jit;
+    uint64_t memory, threads, steps;
+    uint32_t jit;
     if (!sim_device_memory(profile, &memory) || !sim_environment("KILN_SIM_THREADS", &threads) ||
         !sim_environment("KILN_SIM_STEPS", &steps) || !sim_jit_asked(&jit) || !sim_right_words() || !sim_program_open())
         return CUDA_ERROR_INVALID_VALUE;

@@ -11,9 +11,8 @@
 #include "llvm.h"
 #include "region.h"
 
-#define THRESHOLD 16384u /* times: they take about as long as to compile the code */
-#define HEADS 24u        /* regions of one loop */
-#define TRIES 3u         /* for one head */
+#define HEADS 24u /* regions of one loop */
+#define TRIES 3u  /* for one head */
 
 typedef struct made_region {
     vm_native region; /* first: what the interpreter has */
@@ -296,19 +295,15 @@ static void free_all(struct vm_jit *jit)
     kiln__free(c->mem, c);
 }
 
-bool sim_jit_open(vm_device *device, uint64_t threshold)
+bool sim_jit_open(vm_device *device, uint32_t threshold)
 {
-    if (threshold == UINT64_MAX || device->jit)
+    if (threshold == 0 || device->jit)
         return true;
     compiler *c = kiln__calloc(device->mem, 1, sizeof *c);
     if (!c)
         return false;
     c->mem = device->mem;
-    c->jit = (struct vm_jit){.threshold = threshold ? (uint32_t)threshold : THRESHOLD,
-                             .hot = hot,
-                             .missed = missed,
-                             .drop = drop,
-                             .free = free_all};
+    c->jit = (struct vm_jit){.threshold = threshold, .hot = hot, .missed = missed, .drop = drop, .free = free_all};
     if (pthread_mutex_init(&c->lock, NULL) != 0) {
         kiln__free(device->mem, c);
         return false;

@@ -5,8 +5,8 @@
 #include "vm_jit.h"
 
 /* Gives the device a compiler, which opens LLVM when code is hot; without LLVM the device goes on interpreting. threshold:
- * as sim_jit_asked() has it. False: out of memory. */
-bool sim_jit_open(vm_device *device, uint64_t threshold);
+ * as in vm_jit.h; 0: no compiler. False: out of memory. */
+bool sim_jit_open(vm_device *device, uint32_t threshold);
 uint64_t sim_jit_regions(const vm_device *device); /* how many were made */
 bool sim_jit_usable(vm_device *device);            /* there is a compiler, and LLVM; opens it */
 

@@ -73,10 +73,19 @@ enum { SLOTS_MOST = 4096 };
 static ptx_slot slots[SLOTS_MOST];
 static unsigned slot_count;
 
+static bool same_need(const ptx_need *a, const ptx_need *b)
+{
+    return a->suffix.kind == b->suffix.kind && a->suffix.value == b->suffix.value &&
+           a->since.target == b->since.target && a->since.kind == b->since.kind;
+}
+
 static bool same_slot(const ptx_slot *a, const ptx_slot *b)
 {
-    return memcmp(a->mods, b->mods, sizeof a->mods) == 0 && a->types == b->types && a->spaces == b->spaces &&
-           a->optional == b->optional && memcmp(a->needs, b->needs, sizeof a->needs) == 0;
+    bool same = memcmp(a->mods, b->mods, sizeof a->mods) == 0 && a->types == b->types && a->spaces == b->spaces &&
+                a->optional == b->optional;
+    for (unsigned k = 0; same && k < PTX_MAX_NEEDS; k++)
+        same = same_need(&a->needs[k], &b->needs[k]);
+    return same;
 }
 
 /* Its place in the table; SLOTS_MOST: that is full. */
