@@ -1,5 +1,6 @@
 /* estimate.c - what the simulated device's model says of some configurations before a GPU is searched: hints for the
- * search. A sweep of its own, on an engine of its own, by estimates alone, for a share of the time. */
+ * search. A sweep of its own, on an engine of its own, by estimates alone: for a share of the time, or, where only the
+ * number of configurations is limited, for so many of them. */
 #include <stdio.h>
 #include <string.h>
 
@@ -68,8 +69,7 @@ static kiln_status give_hints(kiln__tune_source *source, const kiln_tuning *esti
         const kiln__known known = {.variant = sample->variant,
                                    .params = KILN__PARAMS(sample),
                                    .seconds = kiln__result_seconds(sample->result)};
-        status = kiln__tune_source_hint(source, &known, error);
-        *count += status == KILN_OK;
+        status = kiln__tune_source_hint(source, &known, count, error);
     }
     return status;
 }

@@ -416,14 +416,18 @@ static bool find_point(const kiln__tune_source *s, const kiln__known *known, uin
     return false;
 }
 
-kiln_status kiln__tune_source_hint(kiln__tune_source *s, const kiln__known *known, kiln_error **error)
+kiln_status kiln__tune_source_hint(kiln__tune_source *s, const kiln__known *known, size_t *count, kiln_error **error)
 {
     if (!s->search)
         return KILN_OK;
     uint32_t *point = kiln__arena_alloc(&s->arena, kiln__union_points(s->whole)->width * sizeof *point);
     if (!point)
         return kiln__fail_memory(error);
-    return find_point(s, known, point) ? kiln__search_hint(s->search, point, known->seconds, error) : KILN_OK;
+    if (!find_point(s, known, point))
+        return KILN_OK;
+    kiln_status status = kiln__search_hint(s->search, point, known->seconds, error);
+    *count += status == KILN_OK;
+    return status;
 }
 
 kiln_status kiln__tune_source_expect(kiln__tune_source *s, kiln__recorder *recorder, kiln_error **error)

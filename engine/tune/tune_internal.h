@@ -154,9 +154,10 @@ kiln_status kiln__tune_source_next(kiln__tune_source *source, kiln_choice *choic
 /* Before anything else: tells the search what other devices and sizes say of its configurations. A recorder of NULL says
  * nothing. */
 kiln_status kiln__tune_source_expect(kiln__tune_source *source, kiln__recorder *recorder, kiln_error **error);
-/* The same of one configuration; one that is not of the source is left out. */
+/* The same of one configuration; *count grows by one, unless it is none of the source. */
 typedef struct kiln__known kiln__known;
-kiln_status kiln__tune_source_hint(kiln__tune_source *source, const kiln__known *known, kiln_error **error);
+kiln_status kiln__tune_source_hint(kiln__tune_source *source, const kiln__known *known, size_t *count,
+                                   kiln_error **error);
 /* Before the first choice: looks into the store for configurations of the source. A recorder of NULL has none. */
 kiln_status kiln__tune_source_recall(kiln__tune_source *source, kiln__recorder *recorder, kiln_error **error);
 /* The next of these, once each, as kiln__tune_source_next() gives them, for a tenth of the sweep's time. It is answered as

@@ -286,6 +286,11 @@ static void test_no_context(void)
     FAILS(INVALID_VALUE, call_cuMemRelease(made));
 
     begin();
+    for (int k = 0; k < 2; k++) {
+        OK(call_cuMemAlloc(&other, UNIT)); /* the first of a context would begin where the range does */
+        CHECK(other + UNIT <= range || other >= range + UNIT);
+        OK(call_cuMemFree(other));
+    }
     OK(call_cuMemAddressReserve(&other, UNIT, 0, 0, 0));
     CHECK(other != range);                                         /* that is still taken */
     FAILS(INVALID_VALUE, call_cuMemcpyDtoH(&value, range + 4, 4)); /* the new context has no access */

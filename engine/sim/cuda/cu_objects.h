@@ -126,6 +126,8 @@ typedef struct sim_object {
     void (*drop)(struct sim_object *object);
     /* Not NULL: the object belongs to the process. It is called when its context ends, and leaves that. */
     void (*leave)(struct sim_object *object);
+    /* If not NULL: called for each context that is made while the object has none. */
+    void (*meet)(struct sim_object *object, const struct sim_context *made);
 } sim_object;
 
 /* A pool of stream-ordered allocations. It keeps no freed memory. */

@@ -559,6 +559,9 @@ static CUresult context_open(sim_context *made, unsigned ordinal, uint64_t handl
                                      [CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT] = 2048,
                                      [CU_LIMIT_MAX_L2_FETCH_GRANULARITY] = 64}};
     pool_init(made);
+    for (sim_object *object = sim.homeless.objects; object; object = object->next)
+        if (object->meet)
+            object->meet(object, made);
     made->check_shown = sim_check_wanted() && sim_check_open(made);
     return CUDA_SUCCESS;
 }

@@ -258,12 +258,22 @@ static void take_all_access(sim_context *context, mapping *map)
     }
 }
 
-/* The context ends: other devices must not use the range any more, until they get access anew. */
+/* The context ends: other devices must not use the range any more, until they get access anew, and no context may
+ * allocate within it. */
 static void range_leave(sim_object *object)
 {
     sim_range *range = (sim_range *)object;
     for (size_t i = 0; i < range->count; i++)
         take_all_access(object->context, &range->maps[i]);
+    for (sim_context *each = sim_context_after(NULL); each; each = sim_context_after(each))
+        if (each->ordinal == object->context->ordinal)
+            vm_pass(each->device, range->base + range->bytes);
+}
+
+static void range_meet(sim_object *object, const sim_context *made)
+{
+    const sim_range *range = (const sim_range *)object;
+    vm_pass(made->device, range->base + range->bytes);
 }
 
 static void range_drop(sim_object *object)
@@ -324,6 +334,7 @@ CUresult sim_cuMemAddressReserve(CUdeviceptr *pointer, size_t bytes, size_t alig
     }
     made->object.drop = range_drop;
     made->object.leave = range_leave;
+    made->object.meet = range_meet;
     made->base = base;
     made->bytes = bytes;
     made->host = host;

@@ -347,6 +347,14 @@ uint64_t vm_reserve(vm_device *device, uint64_t bytes, uint64_t align)
     return base;
 }
 
+void vm_pass(vm_device *device, uint64_t address)
+{
+    pthread_rwlock_wrlock(&device->lock);
+    if (address <= device->limits.end_address && address > device->next_address)
+        device->next_address = address;
+    pthread_rwlock_unlock(&device->lock);
+}
+
 bool vm_alloc_at(vm_device *device, uint64_t address, uint64_t bytes)
 {
     return allocate(device, PLACE_AT, address, bytes, true, NULL) != NULL;

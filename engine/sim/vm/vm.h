@@ -75,6 +75,7 @@ void *vm_alloc_host(vm_device *device, uint64_t bytes, bool counts);
 bool vm_adopt(vm_device *device, uint64_t address, void *host, uint64_t bytes, bool read_only);
 /* Reserves addresses for vm_alloc_at() and vm_adopt(); no other allocation gets them. 0 on failure. */
 uint64_t vm_reserve(vm_device *device, uint64_t bytes, uint64_t align);
+void vm_pass(vm_device *device, uint64_t address); /* of its own: what lies below is given to nobody from now on */
 bool vm_alloc_at(vm_device *device, uint64_t address, uint64_t bytes);
 /* Puts the memory of an allocation into a file without a name, and returns the file, which is closed with the allocation.
  * -1: this cannot be done, or there is no memory. Nothing runs on the device. */
