@@ -204,6 +204,9 @@ void kiln__diag_add(kiln__diag *diag, kiln__pos pos, const char *format, ...) KI
 /* KILN_OK if nothing was added, else `status` and an error with the whole text and the number of errors. Frees what
  * diag holds. */
 kiln_status kiln__diag_finish(kiln__diag *diag, kiln_status status, kiln_error **error);
+/* One error at a position. */
+kiln_status kiln__diag_fail(const kiln_allocator *mem, kiln_error **error, kiln_status status, kiln__pos pos,
+                            const char *format, va_list arguments);
 
 /* The name that is nearest to `name` by edit distance; NULL if every distance is above a third of its length. */
 const char *kiln__nearest(const char *name, const char *const *names, size_t count);

@@ -150,6 +150,17 @@ void kiln__diag_add(kiln__diag *diag, kiln__pos pos, const char *format, ...)
         add_caret(&diag->text, pos);
 }
 
+kiln_status kiln__diag_fail(const kiln_allocator *mem, kiln_error **error, kiln_status status, kiln__pos pos,
+                            const char *format, va_list arguments)
+{
+    kiln__diag diag = {.mem = mem};
+    kiln__text text = {.mem = mem};
+    kiln__text_vprintf(&text, format, arguments);
+    kiln__diag_add(&diag, pos, "%s", kiln__text_get(&text));
+    kiln__text_free(&text);
+    return kiln__diag_finish(&diag, status, error);
+}
+
 kiln_status kiln__diag_finish(kiln__diag *diag, kiln_status status, kiln_error **error)
 {
     unsigned limit = diag->limit ? diag->limit : 100;

@@ -18,18 +18,14 @@ typedef struct fit {
 /* ---- one launch ---- */
 
 static kiln_status refuse(const kiln_allocator *mem, kiln__pos pos, kiln_error **error, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
+    KILN__PRINTF(4, 5);
 static kiln_status refuse(const kiln_allocator *mem, kiln__pos pos, kiln_error **error, const char *format, ...)
 {
-    kiln__diag diag = {.mem = mem};
-    kiln__text text = {.mem = mem};
     va_list arguments;
     va_start(arguments, format);
-    kiln__text_vprintf(&text, format, arguments);
+    const kiln_status failed = kiln__diag_fail(mem, error, KILN_ERROR_LAUNCH, pos, format, arguments);
     va_end(arguments);
-    kiln__diag_add(&diag, pos, "%s", kiln__text_get(&text));
-    kiln__text_free(&text);
-    return kiln__diag_finish(&diag, KILN_ERROR_LAUNCH, error);
+    return failed;
 }
 
 kiln_status kiln__extent_fits(const kiln_allocator *mem, kiln__extent_kind kind, int axis, const kiln__expr *expr,

@@ -23,15 +23,11 @@ kiln_status kiln__plan_diag(kiln_plan *plan, kiln__diag *diag, kiln_status statu
 kiln_status kiln__plan_fail_at(kiln_plan *plan, kiln_error **error, kiln_status status, kiln__pos pos,
                                const char *format, ...)
 {
-    kiln__diag diag = {.mem = plan->mem};
-    kiln__text text = {.mem = plan->mem};
     va_list arguments;
     va_start(arguments, format);
-    kiln__text_vprintf(&text, format, arguments);
+    const kiln_status failed = kiln__diag_fail(plan->mem, error, status, pos, format, arguments);
     va_end(arguments);
-    kiln__diag_add(&diag, pos, "%s", kiln__text_get(&text));
-    kiln__text_free(&text);
-    return kiln__diag_finish(&diag, status, error);
+    return failed;
 }
 
 /* ---- inputs ---- */
