@@ -1,0 +1,402 @@
+// convnet_tensor.cu - the layer of convnet.cu in single precision on tensor cores, no less exact than there. Any extents
+// that the spec's constraints name are legal; offsets are 64 bits wide.
+//
+// Numbers are split into three bf16 parts, as in matmul_tensor.cu, with the same errors and the same way round what cannot
+// be split (TENSOR.md). What is different is that one factor of the product, the unrolled image, is never stored. Its
+// columns for one row of the filter are the same columns shifted by one place for each tap, if the points are counted
+// so that neighbours in a row of y are neighbours in number, and the zeros at the ends of a row have numbers too:
+//
+//     number = (row of y * images + image) * PITCH + column of y
+//
+// So the parts of x are written to memory with a place of 16 bytes, eight channels, for each such number, and a tile of
+// points takes a run of neighbours: one copy, and each tap of a row of the filter multiplies the same run from another
+// place on. wgmma reads operands without a swizzle in squares of 8 places of 16 bytes, which may begin at any place. With
+// a stride there is such an array for each remainder of the coordinates (a phase). Rows are outermost, so that no zeros
+// above and below the images are multiplied, and those at the ends of a row are shared by two rows: a layer of 56 x 56
+// has PITCH = 57.
+
+#include "async.cuh"
+#include "common.cuh"
+#include "convnet.cuh"
+#include "split.cuh"
+#include "tensor.cuh"
+
+#ifndef TILE_N
+#define TILE_N 128 // points of a warp group; it makes 64 filters
+#endif
+#ifndef CONSUMERS_M
+#define CONSUMERS_M 1 // warp groups of a block along the filters
+#endif
+#ifndef CONSUMERS_N
+#define CONSUMERS_N 2 // and along the points
+#endif
+#ifndef CHUNK
+#define CHUNK 16 // channels of a step; a step has the taps of one row of the filter
+#endif
+#ifndef SUM
+#define SUM 64 // of the unrolled image: how long a sum stays in the tensor cores, at the most
+#endif
+#ifndef STAGES
+#define STAGES 4 // steps in shared memory: one is multiplied while the others are copied
+#endif
+#ifndef SPLITS
+#define SPLITS 1 // parts of the sum that blocks of their own make
+#endif
+#ifndef RESIDENT
+#define RESIDENT 1 // blocks that an SM has registers for, at the least
+#endif
+
+namespace layer
+{
+enum : unsigned {
+    CONSUMERS = CONSUMERS_M * CONSUMERS_N,
+    ROWS = 64 * CONSUMERS_M,         // filters of a block
+    COLUMNS = TILE_N * CONSUMERS_N,  // points of a block
+    OCTETS = CHUNK / 8,              // of channels, in a step
+    CHUNKS = (GROUP_CHANNELS + CHUNK - 1) / CHUNK,
+    STEPS = CHUNKS * FILTER_H,
+    DOWN = (GROUP_FILTERS + ROWS - 1) / ROWS, // blocks along a group's filters
+    // How far the last tap is from the first one, in places, and how many phases there are.
+    SHIFT_H = (FILTER_H - 1) * DILATION_H / STRIDE_H,
+    SHIFT_W = (FILTER_W - 1) * DILATION_W / STRIDE_W,
+    PHASES_H = STRIDE_H <= (FILTER_H - 1) * DILATION_H ? STRIDE_H : (FILTER_H - 1) * DILATION_H + 1,
+    PHASES_W = STRIDE_W <= (FILTER_W - 1) * DILATION_W ? STRIDE_W : (FILTER_W - 1) * DILATION_W + 1,
+    PHASES = PHASES_H * PHASES_W,
+    // The zeros before a row are also those after the row before it.
+    SHARED = STRIDE_W > 1 ? 0 : PAD_W < SHIFT_W ? PAD_W : SHIFT_W,
+    PITCH = OUT_W_1 + SHIFT_W - SHARED,
+    RUN = COLUMNS + SHIFT_W,         // places that a tile takes
+    W_BYTES = FILTER_W * 3 * OCTETS * ROWS * 16,
+    RUN_BYTES = RUN * 16,
+    X_BYTES = PHASES_W * 3 * OCTETS * RUN_BYTES,
+    STAGE_BYTES = (W_BYTES + X_BYTES + 127) / 128 * 128,
+    TAPS_A_SUM = SUM / CHUNK < 1 ? 1 : SUM / CHUNK,
+    // convnet_split: filters of a block, whose eight channels it holds.
+    HELD = TAPS <= 16 ? 32 : 8,
+    HELD_NUMBERS = 8 * TAPS
+};
+
+// Numbers of points, and places of a phase of eight channels of x.
+__device__ __forceinline__ unsigned points_of(unsigned images)
+{
+    return OUT_H * images * PITCH;
+}
+
+__device__ __forceinline__ unsigned places_of(unsigned images)
+{
+    return ceil_div(points_of(images), (unsigned)COLUMNS) * COLUMNS + SHIFT_H * images * PITCH + SHIFT_W;
+}
+
+// Writes the parts of eight numbers to three places, `apart` places from one to the next. What cannot be split becomes
+// NaN.
+__device__ __forceinline__ void write_parts(uint4 *to, offset apart, float (&x)[8])
+{
+#pragma unroll
+    for (unsigned i = 0; i < 8; ++i)
+        x[i] = is_carried(x[i]) ? x[i] : __uint_as_float(0x7fffffff);
+#pragma unroll
+    for (unsigned part = 0; part < 3; ++part) {
+        unsigned pairs[4];
+        take_part(pairs, x);
+        to[part * apart] = {pairs[0], pairs[1], pairs[2], pairs[3]};
+    }
+}
+
+// The parts of HELD filters' eight channels, for all taps: by group, tile of filters, step and tap, then by part, octet of
+// the step and filter. What comes from w are neighbours, and what is written too, so they pass through shared memory.
+__device__ __forceinline__ void split_filters(const float *__restrict__ w, uint4 *__restrict__ parts, unsigned block)
+{
+    __shared__ float held[HELD][HELD_NUMBERS + 1];
+    const unsigned octets = CHUNKS * OCTETS, octet = block % octets, first = block / octets % (DOWN * (ROWS / HELD)) * HELD;
+    const unsigned group = block / (octets * (DOWN * (ROWS / HELD)));
+    for (unsigned i = threadIdx.x; i < HELD * HELD_NUMBERS; i += 256) {
+        const unsigned filter = first + i / HELD_NUMBERS, number = i % HELD_NUMBERS;
+        const unsigned channel = octet * 8 + (NHWC ? number % 8 : number / TAPS);
+        const unsigned tap = NHWC ? number / 8 : number % TAPS;
+        held[i / HELD_NUMBERS][number] =
+            filter < GROUP_FILTERS && channel < GROUP_CHANNELS
+                ? w[index_w(group * GROUP_FILTERS + filter, channel, tap / FILTER_W, tap % FILTER_W)]
+                : 0.0f;
+    }
+    __syncthreads();
+    for (unsigned i = threadIdx.x; i < HELD * TAPS; i += 256) {
+        const unsigned filter = first + i % HELD, tap = i / HELD;
+        float x[8];
+#pragma unroll
+        for (unsigned c = 0; c < 8; ++c)
+            x[c] = held[i % HELD][NHWC ? tap * 8 + c : c * TAPS + tap];
+        const offset step = ((offset)(group * DOWN + filter / ROWS) * CHUNKS + octet / OCTETS) * TAPS + tap;
+        write_parts(parts + (step * 3 * OCTETS + octet % OCTETS) * ROWS + filter % ROWS, OCTETS * ROWS, x);
+    }
+}
+
+// The parts of a phase of eight channels of x: by group, octet, phase, part and place. A thread has a place.
+__device__ __forceinline__ void split_image(const float *__restrict__ x, uint4 *__restrict__ parts, unsigned images,
+                                            unsigned block)
+{
+    const unsigned places = places_of(images), across = ceil_div(places, 256u), plane = block / across;
+    const unsigned place = block % across * 256 + threadIdx.x;
+    if (place >= places)
+        return;
+    const unsigned phase = plane % PHASES, octet = plane / PHASES % (CHUNKS * OCTETS), group = plane / PHASES / (CHUNKS * OCTETS);
+    const unsigned image = place / PITCH % images;
+    const unsigned row = place / PITCH / images * STRIDE_H + phase / PHASES_W - PAD_H;
+    const unsigned column = place % PITCH * STRIDE_W + phase % PHASES_W - PAD_W;
+    float value[8];
+#pragma unroll
+    for (unsigned c = 0; c < 8; ++c)
+        value[c] = octet * 8 + c < GROUP_CHANNELS
+                       ? image_at(x, image, group * GROUP_CHANNELS + octet * 8 + c, row, column)
+                       : 0.0f;
+    write_parts(parts + (offset)plane * 3 * places + place, places, value);
+}
+
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+// Where a block works, and at which steps.
+struct Tile {
+    unsigned group, down, point0, begin, end, split;
+};
+
+// Filters change first, then the parts of the sum, since these share what they read.
+__device__ __forceinline__ Tile tile_of(unsigned number, unsigned across)
+{
+    constexpr unsigned PART = (STEPS + SPLITS - 1) / SPLITS;
+    Tile tile;
+    tile.down = number % at_least_one(DOWN), number /= at_least_one(DOWN);
+    tile.split = number % SPLITS, number /= SPLITS;
+    tile.point0 = number % across * COLUMNS, tile.group = number / across;
+    tile.begin = min(tile.split * PART, STEPS), tile.end = min(tile.begin + PART, STEPS);
+    return tile;
+}
+
+// The place in the ring, which goes on from tile to tile.
+struct Ring {
+    unsigned stage, parity;
+
+    __device__ __forceinline__ void next()
+    {
+        stage = stage + 1 == STAGES ? 0 : stage + 1;
+        parity ^= stage == 0;
+    }
+};
+
+// One thread: a tile's steps to the ring, each one run of filters and the runs of the phases that a row of the filter
+// takes, for each part and octet of channels.
+__device__ __forceinline__ void copy_tile(const uint4 *parts_x, const uint4 *parts_w, char *stages, barrier *full,
+                                          barrier *empty, const Tile &tile, Ring &ring, unsigned images)
+{
+    const unsigned places = places_of(images);
+    for (unsigned step = tile.begin; step < tile.end; ++step, ring.next()) {
+        char *to = stages + ring.stage * STAGE_BYTES;
+        const unsigned r = step % FILTER_H * DILATION_H, chunk = step / FILTER_H;
+        const uint4 *w = parts_w + ((offset)(tile.group * DOWN + tile.down) * STEPS + step) * (W_BYTES / 16);
+        const uint4 *x = parts_x + tile.point0 + r / STRIDE_H * images * PITCH;
+        barrier_wait(empty + ring.stage, ring.parity ^ 1);
+        barrier_expect(full + ring.stage, W_BYTES + X_BYTES);
+        bulk_load(to, w, W_BYTES, full + ring.stage);
+        to += W_BYTES;
+#pragma unroll
+        for (unsigned phase = 0; phase < PHASES_W; ++phase)
+#pragma unroll
+            for (unsigned part = 0; part < 3; ++part)
+#pragma unroll
+                for (unsigned octet = 0; octet < OCTETS; ++octet, to += RUN_BYTES) {
+                    const unsigned plane = (tile.group * (CHUNKS * OCTETS) + chunk * OCTETS + octet) * PHASES +
+                                           r % STRIDE_H * PHASES_W + phase;
+                    bulk_load(to, x + ((offset)plane * 3 + part) * places, RUN_BYTES, full + ring.stage);
+                }
+    }
+}
+
+// A warp group's 64 x TILE_N: total += what one step adds, TAPS_A_SUM taps at once. `w` and `x` are addresses of the
+// group's filters and points in the stage. Of each sum the smaller products come first.
+__device__ __forceinline__ void multiply_step(float (&total)[TILE_N / 2], unsigned w, unsigned x)
+{
+    const unsigned of_w[6] = {2, 0, 1, 1, 0, 0}, of_x[6] = {0, 2, 1, 0, 1, 0};
+    const offset filters = matrix_descriptor<0>(w, ROWS * 16, 128), points = matrix_descriptor<0>(x, RUN_BYTES, 128);
+#pragma unroll
+    for (unsigned first = 0; first < FILTER_W; first += TAPS_A_SUM) {
+        float sum[TILE_N / 2];
+        wgmma_keep(sum);
+        wgmma_fence();
+#pragma unroll
+        for (unsigned product = 0; product < 6; ++product)
+#pragma unroll
+            for (unsigned s = first; s < first + TAPS_A_SUM && s < FILTER_W; ++s)
+#pragma unroll
+                for (unsigned octet = 0; octet < OCTETS; octet += 2) {
+                    const unsigned phase = s * DILATION_W % STRIDE_W, shift = s * DILATION_W / STRIDE_W;
+                    wgmma<bf16, TILE_N>::template multiply<false>(
+                        sum, descriptor_after(filters, ((s * 3 + of_w[product]) * OCTETS + octet) * ROWS * 16),
+                        descriptor_after(points,
+                                         (((phase * 3 + of_x[product]) * OCTETS + octet) * RUN + shift) * 16),
+                        product + (s - first) + octet != 0);
+                }
+        wgmma_commit();
+        wgmma_wait<0>();
+        wgmma_keep(sum);
+#pragma unroll
+        for (unsigned i = 0; i < TILE_N / 2; ++i)
+            total[i] += sum[i];
+    }
+}
+
+// A point by its number: where it is. Numbers after the end of a row or of all are of no point.
+struct Point {
+    unsigned row, image, column;
+
+    __device__ __forceinline__ Point(unsigned number, unsigned images)
+        : row(number / PITCH / images), image(number / PITCH % images), column(number % PITCH)
+    {
+    }
+
+    __device__ __forceinline__ bool is_there() const
+    {
+        return row < OUT_H && column < OUT_W;
+    }
+
+    __device__ __forceinline__ void forward(unsigned places, unsigned images)
+    {
+        column += places;
+        while (column >= PITCH) {
+            column -= PITCH;
+            if (++image == images) {
+                image = 0;
+                ++row;
+            }
+        }
+    }
+};
+
+// A warp: 16 filters x TILE_N points by plain multiply-adds, for numbers that cannot be split.
+__device__ __noinline__ void make_plain(const float *x, const float *w, float *y, unsigned images, Tile tile,
+                                        unsigned filter0, unsigned number0)
+{
+    for (unsigned i = lane_id(); i < 16 * TILE_N; i += WARP) {
+        const unsigned filter = filter0 + i / TILE_N;
+        const Point point(number0 + i % TILE_N, images);
+        if (filter >= GROUP_FILTERS || !point.is_there())
+            continue;
+        float sum = 0.0f;
+        for (unsigned step = tile.begin; step < tile.end; ++step) {
+            const unsigned r = step % FILTER_H, channel0 = step / FILTER_H * CHUNK;
+            for (unsigned c = channel0; c < channel0 + CHUNK && c < GROUP_CHANNELS; ++c)
+                for (unsigned s = 0; s < FILTER_W; ++s)
+                    sum = fmaf(image_at(x, point.image, tile.group * GROUP_CHANNELS + c,
+                                        point.row * STRIDE_H + r * DILATION_H - PAD_H,
+                                        point.column * STRIDE_W + s * DILATION_W - PAD_W),
+                               w[index_w(tile.group * GROUP_FILTERS + filter, c, r, s)], sum);
+        }
+        y[index_y(point.image, tile.group * GROUP_FILTERS + filter, point.row * OUT_W + point.column)] = sum;
+    }
+}
+
+// A warp's 16 filters x TILE_N points to y. A lane has two neighbours at a time of two filters.
+__device__ __forceinline__ void store_points(float *y, const float (&total)[TILE_N / 2], unsigned images, unsigned group,
+                                             unsigned filter0, unsigned number0)
+{
+    Point point(number0 + lane_id() % 4 * 2, images);
+    const unsigned filter = filter0 + lane_id() / 4;
+    y += index_y(0, group * GROUP_FILTERS + filter, 0);
+#pragma unroll
+    for (unsigned j = 0; j < TILE_N / 8; ++j) {
+        Point next = point;
+        next.forward(1, images);
+        float *to = y + index_y(point.image, 0, point.row * OUT_W + point.column);
+        const bool there = point.is_there();
+        const bool paired = !NHWC && there && point.column + 1 < OUT_W && is_aligned<8>(to);
+#pragma unroll
+        for (unsigned half = 0; half < 2; ++half) {
+            if (filter + half * 8 >= GROUP_FILTERS)
+                break;
+            float *at = to + (NHWC ? half * 8 : (offset)half * 8 * POINTS);
+            if (paired) {
+                *(float2 *)at = {total[4 * j + 2 * half], total[4 * j + 2 * half + 1]};
+            } else {
+                if (there)
+                    *at = total[4 * j + 2 * half];
+                if (next.is_there())
+                    y[index_y(next.image, half * 8, next.row * OUT_W + next.column)] = total[4 * j + 2 * half + 1];
+            }
+        }
+        point.forward(8, images);
+    }
+}
+#endif
+} // namespace layer
+
+#if __CUDA_ARCH__ >= 800
+// The first `filter_blocks` blocks split w, the others x.
+extern "C" __global__ void __launch_bounds__(256)
+    convnet_split(const float *__restrict__ x, const float *__restrict__ w, uint4 *__restrict__ parts_x,
+                  uint4 *__restrict__ parts_w, unsigned images, unsigned filter_blocks)
+{
+    if (blockIdx.x < filter_blocks)
+        layer::split_filters(w, parts_w, blockIdx.x);
+    else
+        layer::split_image(x, parts_x, images, blockIdx.x - filter_blocks);
+}
+#endif
+
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+// Six products of bf16 parts by wgmma: filters are rows of the product, points are columns.
+//
+// Against implicit_gemm: a run of x comes to shared memory once for the taps of a row of the filter, and nothing is
+// computed to find it. One warp copies; each warp group has the sums of a step in the tensor core and their total, rounded
+// to the nearest. Blocks stay for tile after tile, so that the next tile is copied while one is stored.
+extern "C" __global__ void __launch_bounds__(128 * layer::CONSUMERS + 32, RESIDENT)
+    convnet_tensor(const uint4 *__restrict__ parts_x, const uint4 *__restrict__ parts_w, const float *__restrict__ x,
+                   const float *__restrict__ w, float *__restrict__ y, float *__restrict__ partial, unsigned images,
+                   unsigned pixels)
+{
+    using namespace layer;
+    extern __shared__ __align__(128) char ring_bytes[];
+    __shared__ barrier full[STAGES], empty[STAGES];
+    const unsigned across = ceil_div(points_of(images), (unsigned)COLUMNS), tiles = across * SPLITS * DOWN * GROUPS;
+    const unsigned group = warp_id() / 4;
+    if (threadIdx.x == 0) {
+        for (unsigned s = 0; s < STAGES; ++s) {
+            barrier_init(full + s, 1);
+            barrier_init(empty + s, CONSUMERS);
+        }
+        barriers_made();
+    }
+    __syncthreads();
+    Ring ring = {0, 0};
+    if (group == CONSUMERS) {
+        if (lane_id() == 0)
+            for (unsigned number = blockIdx.x; number < tiles; number += gridDim.x)
+                copy_tile(parts_x, parts_w, ring_bytes, full, empty, tile_of(number, across), ring, images);
+        return;
+    }
+    const unsigned row = group % CONSUMERS_M * 64, column = group / CONSUMERS_M * TILE_N;
+    for (unsigned number = blockIdx.x; number < tiles; number += gridDim.x) {
+        const Tile tile = tile_of(number, across);
+        float total[TILE_N / 2] = {};
+        for (unsigned step = tile.begin; step < tile.end; ++step, ring.next()) {
+            const unsigned stage = shared_address(ring_bytes + ring.stage * STAGE_BYTES);
+            barrier_wait(full + ring.stage, ring.parity);
+            multiply_step(total, stage + row * 16, stage + W_BYTES + column * 16);
+            if (threadIdx.x % 128 == 0)
+                barrier_arrive(empty + ring.stage);
+            __syncwarp();
+        }
+        bool carried = true;
+#pragma unroll
+        for (unsigned i = 0; i < TILE_N / 2; ++i)
+            carried &= total[i] == total[i];
+        const unsigned filter0 = tile.down * ROWS + row + warp_id() % 4 * 16; // this warp's 16
+        float *to = SPLITS > 1 ? partial + (offset)tile.split * pixels * FILTERS : y;
+        if (__all_sync(ALL_LANES, carried))
+            store_points(to, total, images, tile.group, filter0, tile.point0 + column);
+        else
+            make_plain(x, w, to, images, tile, filter0, tile.point0 + column);
+    }
+}
+#endif
+
+// y = the sum of SPLITS arrays of `count` elements, in order.
+extern "C" __global__ void convnet_add_splits(const float *__restrict__ partial, float *__restrict__ y, offset count)
+{
+    add_splits<SPLITS>(partial, y, count);
+}
