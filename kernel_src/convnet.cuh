@@ -68,6 +68,37 @@ __device__ __forceinline__ float image_at(const float *__restrict__ x, unsigned 
     return row < HEIGHT && column < WIDTH ? x[index_x(image, channel, row, column)] : 0.0f;
 }
 
+// What is at `from`, or zero where `there` is 0, by a load under a predicate: a branch around a load would keep those after
+// it from setting out before it is back.
+__device__ __forceinline__ float load_if(const float *from, unsigned there)
+{
+    float value = 0.0f;
+    asm("{ .reg .pred p; setp.ne.u32 p, %2, 0; @p ld.global.nc.f32 %0, [%1]; }"
+        : "+f"(value)
+        : "l"((offset)__cvta_generic_to_global(from)), "r"((unsigned)there));
+    return value;
+}
+
+// As load_if: `count` neighbours, by one load if they are aligned; then they must be 0 before.
+template <unsigned count>
+__device__ __forceinline__ void load_word(float *to, const float *from, unsigned there, bool aligned)
+{
+    offset global = __cvta_generic_to_global(from);
+    if (count == 4 && aligned) {
+        asm("{ .reg .pred p; setp.ne.u32 p, %5, 0; @p ld.global.nc.v4.f32 {%0, %1, %2, %3}, [%4]; }"
+            : "+f"(to[0]), "+f"(to[1 % count]), "+f"(to[2 % count]), "+f"(to[3 % count])
+            : "l"(global), "r"(there));
+    } else if (count == 2 && aligned) {
+        asm("{ .reg .pred p; setp.ne.u32 p, %3, 0; @p ld.global.nc.v2.f32 {%0, %1}, [%2]; }"
+            : "+f"(to[0]), "+f"(to[1 % count])
+            : "l"(global), "r"(there));
+    } else {
+#pragma unroll
+        for (unsigned i = 0; i < count; ++i)
+            to[i] = load_if(from + i, there);
+    }
+}
+
 // One element of y: the sum of `splits` arrays of `count` elements, in order.
 template <unsigned splits>
 __device__ __forceinline__ void add_splits(const float *__restrict__ partial, float *__restrict__ y, offset count)

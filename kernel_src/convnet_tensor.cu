@@ -39,6 +39,9 @@
 #ifndef STAGES
 #define STAGES 4 // steps in shared memory: one is multiplied while the others are copied
 #endif
+#ifndef AHEAD
+#define AHEAD 1 // whether a kernel before splits x; else three warps of each block do, as it comes
+#endif
 #ifndef SPLITS
 #define SPLITS 1 // parts of the sum that blocks of their own make
 #endif
@@ -71,6 +74,11 @@ enum : unsigned {
     X_BYTES = PHASES_W * 3 * OCTETS * RUN_BYTES,
     STAGE_BYTES = (W_BYTES + X_BYTES + 127) / 128 * 128,
     TAPS_A_SUM = SUM / CHUNK < 1 ? 1 : SUM / CHUNK,
+    SPLITTERS = AHEAD ? 0 : 3,       // warps that split x
+    TASKS = PHASES_W * OCTETS * RUN, // places of a step's runs
+    EACH = SPLITTERS == 0 ? 1 : (TASKS + 32 * SPLITTERS - 1) / (32 * SPLITTERS), // of a thread
+    ROW_PITCH = NHWC ? WIDTH * CHANNELS : WIDTH, // of x
+    CHANNEL_PITCH = NHWC ? 1 : HEIGHT * WIDTH,
     // convnet_split: filters of a block, whose eight channels it holds.
     HELD = TAPS <= 16 ? 32 : 8,
     HELD_NUMBERS = 8 * TAPS
@@ -85,6 +93,22 @@ __device__ __forceinline__ unsigned points_of(unsigned images)
 __device__ __forceinline__ unsigned places_of(unsigned images)
 {
     return ceil_div(points_of(images), (unsigned)COLUMNS) * COLUMNS + SHIFT_H * images * PITCH + SHIFT_W;
+}
+
+// Eight channels of a place of x, from channel `channel` of the group on, which lies at `from`; zeros where not `inside`.
+__device__ __forceinline__ void load_octet(float (&to)[8], const float *from, unsigned channel, bool inside, bool aligned)
+{
+#pragma unroll
+    for (unsigned c = 0; c < 8; ++c)
+        to[c] = 0.0f;
+    if (NHWC && GROUP_CHANNELS % 8 == 0 && aligned) {
+        load_word<4>(to, from, inside, true);
+        load_word<4>(to + 4, from + 4, inside, true);
+    } else {
+#pragma unroll
+        for (unsigned c = 0; c < 8; ++c)
+            to[c] = load_if(from + c * CHANNEL_PITCH, inside && (GROUP_CHANNELS % CHUNK == 0 || channel + c < GROUP_CHANNELS));
+    }
 }
 
 // Writes the parts of eight numbers to three places, `apart` places from one to the next. What cannot be split becomes
@@ -142,12 +166,11 @@ __device__ __forceinline__ void split_image(const float *__restrict__ x, uint4 *
     const unsigned image = place / PITCH % images;
     const unsigned row = place / PITCH / images * STRIDE_H + phase / PHASES_W - PAD_H;
     const unsigned column = place % PITCH * STRIDE_W + phase % PHASES_W - PAD_W;
+    const bool inside = row < HEIGHT && column < WIDTH;
+    const unsigned channel = octet * 8;
     float value[8];
-#pragma unroll
-    for (unsigned c = 0; c < 8; ++c)
-        value[c] = octet * 8 + c < GROUP_CHANNELS
-                       ? image_at(x, image, group * GROUP_CHANNELS + octet * 8 + c, row, column)
-                       : 0.0f;
+    load_octet(value, inside ? x + index_x(image, group * GROUP_CHANNELS + channel, row, column) : x, channel, inside,
+               is_aligned<16>(x));
     write_parts(parts + (offset)plane * 3 * places + place, places, value);
 }
 
@@ -192,8 +215,10 @@ __device__ __forceinline__ void copy_tile(const uint4 *parts_x, const uint4 *par
         const uint4 *w = parts_w + ((offset)(tile.group * DOWN + tile.down) * STEPS + step) * (W_BYTES / 16);
         const uint4 *x = parts_x + tile.point0 + r / STRIDE_H * images * PITCH;
         barrier_wait(empty + ring.stage, ring.parity ^ 1);
-        barrier_expect(full + ring.stage, W_BYTES + X_BYTES);
+        barrier_expect(full + ring.stage, W_BYTES + (AHEAD ? X_BYTES : 0));
         bulk_load(to, w, W_BYTES, full + ring.stage);
+        if (!AHEAD)
+            continue;
         to += W_BYTES;
 #pragma unroll
         for (unsigned phase = 0; phase < PHASES_W; ++phase)
@@ -205,6 +230,94 @@ __device__ __forceinline__ void copy_tile(const uint4 *parts_x, const uint4 *par
                                            r % STRIDE_H * PHASES_W + phase;
                     bulk_load(to, x + ((offset)plane * 3 + part) * places, RUN_BYTES, full + ring.stage);
                 }
+    }
+}
+
+// A point by its number: where it is. Numbers after the end of a row or of all are of no point.
+struct Point {
+    unsigned row, image, column;
+
+    __device__ __forceinline__ Point(unsigned number, unsigned images)
+        : row(number / PITCH / images), image(number / PITCH % images), column(number % PITCH)
+    {
+    }
+
+    __device__ __forceinline__ bool is_there() const
+    {
+        return row < OUT_H && column < OUT_W;
+    }
+
+    __device__ __forceinline__ void forward(unsigned places, unsigned images)
+    {
+        column += places;
+        while (column >= PITCH) {
+            column -= PITCH;
+            if (++image == images) {
+                image = 0;
+                ++row;
+            }
+        }
+    }
+};
+
+// A thread of the warps that split: the places that it brings to each step of a tile.
+struct Runs {
+    const float *from[EACH]; // the image's first row
+    unsigned row[EACH];      // under the filter's first row; a number after the last row if there is nothing
+
+    __device__ __forceinline__ Runs(const float *x, const Tile &tile, unsigned images, unsigned thread)
+    {
+#pragma unroll
+        for (unsigned t = 0; t < EACH; ++t) {
+            const unsigned task = t * 32 * SPLITTERS + thread;
+            const Point point(tile.point0 + task % RUN, images);
+            const unsigned column = point.column * STRIDE_W + task / (OCTETS * RUN) - PAD_W;
+            const bool there = task < TASKS && column < WIDTH;
+            from[t] = there ? x + index_x(point.image, tile.group * GROUP_CHANNELS + task / RUN % OCTETS * 8, 0, column) : x;
+            row[t] = there ? point.row * STRIDE_H - PAD_H : 0x80000000;
+        }
+    }
+
+    // All loads of a step set out before the stage is free.
+    __device__ __forceinline__ void load(float (&to)[EACH][8], unsigned step, unsigned thread, bool aligned) const
+    {
+        const unsigned chunk = step / FILTER_H, r = step % FILTER_H * DILATION_H;
+#pragma unroll
+        for (unsigned t = 0; t < EACH; ++t) {
+            const unsigned octet = (t * 32 * SPLITTERS + thread) / RUN % OCTETS;
+            const bool inside = row[t] + r < HEIGHT;
+            load_octet(to[t], from[t] + (inside ? (offset)(row[t] + r) * ROW_PITCH + (offset)chunk * CHUNK * CHANNEL_PITCH : 0),
+                       chunk * CHUNK + octet * 8, inside, aligned);
+        }
+    }
+
+    __device__ __forceinline__ void write(char *stage, float (&values)[EACH][8], unsigned thread) const
+    {
+#pragma unroll
+        for (unsigned t = 0; t < EACH; ++t) {
+            const unsigned task = t * 32 * SPLITTERS + thread;
+            if (task < TASKS)
+                write_parts((uint4 *)(stage + W_BYTES) + task / (OCTETS * RUN) * (3 * OCTETS * RUN) + task % (OCTETS * RUN),
+                            OCTETS * RUN, values[t]);
+        }
+    }
+};
+
+// The warps that split: a tile's runs to the ring.
+__device__ __forceinline__ void split_tile(const float *x, char *stages, barrier *full, barrier *empty, const Tile &tile,
+                                           Ring &ring, unsigned images, unsigned thread)
+{
+    const Runs runs(x, tile, images, thread);
+    const bool aligned = is_aligned<16>(x);
+    for (unsigned step = tile.begin; step < tile.end; ++step, ring.next()) {
+        float values[EACH][8];
+        runs.load(values, step, thread, aligned);
+        barrier_wait(empty + ring.stage, ring.parity ^ 1);
+        runs.write(stages + ring.stage * STAGE_BYTES, values, thread);
+        fence_async();
+        __syncwarp();
+        if (thread % WARP == 0)
+            barrier_arrive(full + ring.stage);
     }
 }
 
@@ -240,33 +353,6 @@ __device__ __forceinline__ void multiply_step(float (&total)[TILE_N / 2], unsign
             total[i] += sum[i];
     }
 }
-
-// A point by its number: where it is. Numbers after the end of a row or of all are of no point.
-struct Point {
-    unsigned row, image, column;
-
-    __device__ __forceinline__ Point(unsigned number, unsigned images)
-        : row(number / PITCH / images), image(number / PITCH % images), column(number % PITCH)
-    {
-    }
-
-    __device__ __forceinline__ bool is_there() const
-    {
-        return row < OUT_H && column < OUT_W;
-    }
-
-    __device__ __forceinline__ void forward(unsigned places, unsigned images)
-    {
-        column += places;
-        while (column >= PITCH) {
-            column -= PITCH;
-            if (++image == images) {
-                image = 0;
-                ++row;
-            }
-        }
-    }
-};
 
 // A warp: 16 filters x TILE_N points by plain multiply-adds, for numbers that cannot be split.
 __device__ __noinline__ void make_plain(const float *x, const float *w, float *y, unsigned images, Tile tile,
@@ -344,7 +430,7 @@ extern "C" __global__ void __launch_bounds__(256)
 // Against implicit_gemm: a run of x comes to shared memory once for the taps of a row of the filter, and nothing is
 // computed to find it. One warp copies; each warp group has the sums of a step in the tensor core and their total, rounded
 // to the nearest. Blocks stay for tile after tile, so that the next tile is copied while one is stored.
-extern "C" __global__ void __launch_bounds__(128 * layer::CONSUMERS + 32, RESIDENT)
+extern "C" __global__ void __launch_bounds__(128 * layer::CONSUMERS + 32 * (1 + layer::SPLITTERS), RESIDENT)
     convnet_tensor(const uint4 *__restrict__ parts_x, const uint4 *__restrict__ parts_w, const float *__restrict__ x,
                    const float *__restrict__ w, float *__restrict__ y, float *__restrict__ partial, unsigned images,
                    unsigned pixels)
@@ -356,13 +442,19 @@ extern "C" __global__ void __launch_bounds__(128 * layer::CONSUMERS + 32, RESIDE
     const unsigned group = warp_id() / 4;
     if (threadIdx.x == 0) {
         for (unsigned s = 0; s < STAGES; ++s) {
-            barrier_init(full + s, 1);
+            barrier_init(full + s, 1 + SPLITTERS);
             barrier_init(empty + s, CONSUMERS);
         }
         barriers_made();
     }
     __syncthreads();
     Ring ring = {0, 0};
+    if (!AHEAD && warp_id() > 4 * CONSUMERS) {
+        for (unsigned number = blockIdx.x; number < tiles; number += gridDim.x)
+            split_tile(x, ring_bytes, full, empty, tile_of(number, across), ring, images,
+                       threadIdx.x - 32 * (4 * CONSUMERS + 1));
+        return;
+    }
     if (group == CONSUMERS) {
         if (lane_id() == 0)
             for (unsigned number = blockIdx.x; number < tiles; number += gridDim.x)
