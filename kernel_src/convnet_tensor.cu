@@ -78,6 +78,7 @@ enum : unsigned {
     TASKS = PHASES_W * OCTETS * RUN, // places of a step's runs
     EACH = SPLITTERS == 0 ? 1 : (TASKS + 32 * SPLITTERS - 1) / (32 * SPLITTERS), // of a thread
     ROW_PITCH = NHWC ? WIDTH * CHANNELS : WIDTH, // of x
+    TURNED_PITCH = 40,               // floats: 8 rows of 2 in all banks
     CHANNEL_PITCH = NHWC ? 1 : HEIGHT * WIDTH,
     // convnet_split: filters of a block, whose eight channels it holds.
     HELD = TAPS <= 16 ? 32 : 8,
@@ -246,18 +247,6 @@ struct Point {
     {
         return row < OUT_H && column < OUT_W;
     }
-
-    __device__ __forceinline__ void forward(unsigned places, unsigned images)
-    {
-        column += places;
-        while (column >= PITCH) {
-            column -= PITCH;
-            if (++image == images) {
-                image = 0;
-                ++row;
-            }
-        }
-    }
 };
 
 // A thread of the warps that split: the places that it brings to each step of a tile.
@@ -377,35 +366,45 @@ __device__ __noinline__ void make_plain(const float *x, const float *w, float *y
     }
 }
 
-// A warp's 16 filters x TILE_N points to y. A lane has two neighbours at a time of two filters.
-__device__ __forceinline__ void store_points(float *y, const float (&total)[TILE_N / 2], unsigned images, unsigned group,
-                                             unsigned filter0, unsigned number0)
+// A warp's 16 filters x TILE_N points to y, 32 points at a time, of which each lane finds one. Channels first, eight
+// filters at a time pass through shared memory, so that a store is of one filter's neighbours; channels last, eight lanes
+// have neighbours.
+__device__ __forceinline__ void store_points(float *y, const float (&total)[TILE_N / 2], float *turned, unsigned images,
+                                             unsigned group, unsigned filter0, unsigned number0)
 {
-    Point point(number0 + lane_id() % 4 * 2, images);
-    const unsigned filter = filter0 + lane_id() / 4;
-    y += index_y(0, group * GROUP_FILTERS + filter, 0);
+    const unsigned lane = lane_id(), row = lane / 4, pair = lane % 4 * 2;
 #pragma unroll
-    for (unsigned j = 0; j < TILE_N / 8; ++j) {
-        Point next = point;
-        next.forward(1, images);
-        float *to = y + index_y(point.image, 0, point.row * OUT_W + point.column);
-        const bool there = point.is_there();
-        const bool paired = !NHWC && there && point.column + 1 < OUT_W && is_aligned<8>(to);
+    for (unsigned column = 0; column < TILE_N; column += WARP) {
+        const Point point(number0 + column + lane, images);
+        const bool there = point.is_there() && column + lane < TILE_N;
+        const unsigned place = point.row * OUT_W + point.column, pixel = there ? point.image * POINTS + place : 0xffffffff;
+        float *to = y + index_y(point.image, group * GROUP_FILTERS + filter0, place);
 #pragma unroll
         for (unsigned half = 0; half < 2; ++half) {
-            if (filter + half * 8 >= GROUP_FILTERS)
-                break;
-            float *at = to + (NHWC ? half * 8 : (offset)half * 8 * POINTS);
-            if (paired) {
-                *(float2 *)at = {total[4 * j + 2 * half], total[4 * j + 2 * half + 1]};
-            } else {
-                if (there)
-                    *at = total[4 * j + 2 * half];
-                if (next.is_there())
-                    y[index_y(next.image, half * 8, next.row * OUT_W + next.column)] = total[4 * j + 2 * half + 1];
+#pragma unroll
+            for (unsigned j = 0; j < 4 && column + j * 8 < TILE_N; ++j) {
+                const float *sums = total + (column / 2 + 4 * j + 2 * half);
+                if (NHWC) {
+#pragma unroll
+                    for (unsigned i = 0; i < 2; ++i) {
+                        const unsigned mine = __shfl_sync(ALL_LANES, pixel, j * 8 + pair + i);
+                        const unsigned filter = filter0 + half * 8 + row;
+                        if (mine != 0xffffffff && filter < GROUP_FILTERS)
+                            y[(offset)mine * FILTERS + group * GROUP_FILTERS + filter] = sums[i];
+                    }
+                } else {
+                    *(float2 *)(turned + row * TURNED_PITCH + j * 8 + pair) = {sums[0], sums[1]};
+                }
             }
+            if (NHWC)
+                continue;
+            __syncwarp();
+#pragma unroll
+            for (unsigned f = 0; f < 8; ++f)
+                if (there && filter0 + half * 8 + f < GROUP_FILTERS)
+                    to[(offset)(half * 8 + f) * POINTS] = turned[f * TURNED_PITCH + lane];
+            __syncwarp();
         }
-        point.forward(8, images);
     }
 }
 #endif
@@ -417,6 +416,9 @@ extern "C" __global__ void __launch_bounds__(256)
     convnet_split(const float *__restrict__ x, const float *__restrict__ w, uint4 *__restrict__ parts_x,
                   uint4 *__restrict__ parts_w, unsigned images, unsigned filter_blocks)
 {
+#if __CUDA_ARCH__ >= 900
+    let_next_launch_begin(); // where there is room
+#endif
     if (blockIdx.x < filter_blocks)
         layer::split_filters(w, parts_w, blockIdx.x);
     else
@@ -456,6 +458,7 @@ extern "C" __global__ void __launch_bounds__(128 * layer::CONSUMERS + 32 * (1 + 
         return;
     }
     if (group == CONSUMERS) {
+        wait_for_launch_before(); // only what this warp copies comes from there
         if (lane_id() == 0)
             for (unsigned number = blockIdx.x; number < tiles; number += gridDim.x)
                 copy_tile(parts_x, parts_w, ring_bytes, full, empty, tile_of(number, across), ring, images);
@@ -480,7 +483,7 @@ extern "C" __global__ void __launch_bounds__(128 * layer::CONSUMERS + 32 * (1 + 
         const unsigned filter0 = tile.down * ROWS + row + warp_id() % 4 * 16; // this warp's 16
         float *to = SPLITS > 1 ? partial + (offset)tile.split * pixels * FILTERS : y;
         if (__all_sync(ALL_LANES, carried))
-            store_points(to, total, images, tile.group, filter0, tile.point0 + column);
+            store_points(to, total, (float *)(ring_bytes + STAGES * STAGE_BYTES) + warp_id() * 8 * TURNED_PITCH, images, tile.group, filter0, tile.point0 + column);
         else
             make_plain(x, w, to, images, tile, filter0, tile.point0 + column);
     }
