@@ -103,8 +103,9 @@ __device__ __forceinline__ void load_octet(float (&to)[8], const float *from, un
     for (unsigned c = 0; c < 8; ++c)
         to[c] = 0.0f;
     if (NHWC && GROUP_CHANNELS % 8 == 0 && aligned) {
-        load_word<4>(to, from, inside, true);
-        load_word<4>(to + 4, from + 4, inside, true);
+        const bool there = inside && (GROUP_CHANNELS % CHUNK == 0 || channel < GROUP_CHANNELS);
+        load_word<4>(to, from, there, true);
+        load_word<4>(to + 4, from + 4, there, true);
     } else {
 #pragma unroll
         for (unsigned c = 0; c < 8; ++c)
