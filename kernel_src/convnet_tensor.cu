@@ -133,8 +133,8 @@ __device__ __forceinline__ void write_parts(uint4 *to, offset apart, float (&x)[
 __device__ __forceinline__ void split_filters(const float *__restrict__ w, uint4 *__restrict__ parts, unsigned block)
 {
     __shared__ float held[HELD][HELD_NUMBERS + 1];
-    const unsigned octets = CHUNKS * OCTETS, octet = block % octets, first = block / octets % (DOWN * (ROWS / HELD)) * HELD;
-    const unsigned group = block / (octets * (DOWN * (ROWS / HELD)));
+    const unsigned octets = CHUNKS * OCTETS, octet = block % octets, pieces = at_least_one(DOWN) * (ROWS / HELD);
+    const unsigned first = block / octets % pieces * HELD, group = block / (octets * pieces);
     for (unsigned i = threadIdx.x; i < HELD * HELD_NUMBERS; i += 256) {
         const unsigned filter = first + i / HELD_NUMBERS, number = i % HELD_NUMBERS;
         const unsigned channel = octet * 8 + (NHWC ? number % 8 : number / TAPS);
