@@ -1,19 +1,18 @@
-// convnet_tensor.cu - the layer of convnet.cu in single precision on tensor cores, no less exact than there. Any extents
-// that the spec's constraints name are legal; offsets are 64 bits wide.
+// convnet_tensor.cu - the layer of convnet.cu in single precision on tensor cores, no less exact than there. Extents are
+// any that the spec's constraints allow, 0 images and filters included; offsets are 64 bits wide.
 //
-// Numbers are split into three bf16 parts, as in matmul_tensor.cu, with the same errors and the same way round what cannot
-// be split (TENSOR.md). What is different is that one factor of the product, the unrolled image, is never stored. Its
-// columns for one row of the filter are the same columns shifted by one place for each tap, if the points are counted
-// so that neighbours in a row of y are neighbours in number, and the zeros at the ends of a row have numbers too:
+// Numbers are split into three bf16 parts, as in matmul_tensor.cu, with the same errors and the same way round what
+// cannot be split (TENSOR.md). What is different is that one factor of the product, the unrolled image, is never stored.
+// For the taps of one row of a filter its columns are the same ones, shifted by a place from tap to tap, if points are
+// counted so that neighbours in a row of y are neighbours in number, and the zeros at the ends of a row count too:
 //
 //     number = (row of y * images + image) * PITCH + column of y
 //
-// So the parts of x are written to memory with a place of 16 bytes, eight channels, for each such number, and a tile of
-// points takes a run of neighbours: one copy, and each tap of a row of the filter multiplies the same run from another
-// place on. wgmma reads operands without a swizzle in squares of 8 places of 16 bytes, which may begin at any place. With
-// a stride there is such an array for each remainder of the coordinates (a phase). Rows are outermost, so that no zeros
-// above and below the images are multiplied, and those at the ends of a row are shared by two rows: a layer of 56 x 56
-// has PITCH = 57.
+// So a place of 16 bytes, eight channels of one part, belongs to each number; a tile of points takes a run of
+// neighbours, and each tap of a row of the filter multiplies the same run from another place on. wgmma takes operands
+// without a swizzle in squares of 8 places of 16 bytes, which may begin at any place. With a stride there are such
+// places for each remainder of the coordinates (a phase). Rows are outermost, so that no zeros above and below an image
+// are multiplied, and those at the ends of a row are shared with the next row: a layer of 56 x 56 has PITCH = 57.
 
 #include "async.cuh"
 #include "common.cuh"
@@ -53,9 +52,9 @@ namespace layer
 {
 enum : unsigned {
     CONSUMERS = CONSUMERS_M * CONSUMERS_N,
-    ROWS = 64 * CONSUMERS_M,         // filters of a block
-    COLUMNS = TILE_N * CONSUMERS_N,  // points of a block
-    OCTETS = CHUNK / 8,              // of channels, in a step
+    ROWS = 64 * CONSUMERS_M,        // filters of a block
+    COLUMNS = TILE_N * CONSUMERS_N, // points of a block
+    OCTETS = CHUNK / 8,             // of channels, in a step
     CHUNKS = (GROUP_CHANNELS + CHUNK - 1) / CHUNK,
     STEPS = CHUNKS * FILTER_H,
     DOWN = (GROUP_FILTERS + ROWS - 1) / ROWS, // blocks along a group's filters
@@ -66,19 +65,19 @@ enum : unsigned {
     PHASES_W = STRIDE_W <= (FILTER_W - 1) * DILATION_W ? STRIDE_W : (FILTER_W - 1) * DILATION_W + 1,
     PHASES = PHASES_H * PHASES_W,
     // The zeros before a row are also those after the row before it.
-    SHARED = STRIDE_W > 1 ? 0 : PAD_W < SHIFT_W ? PAD_W : SHIFT_W,
+    SHARED = (PAD_W < SHIFT_W ? PAD_W : SHIFT_W) * (STRIDE_W == 1),
     PITCH = OUT_W_1 + SHIFT_W - SHARED,
-    RUN = COLUMNS + SHIFT_W,         // places that a tile takes
+    RUN = COLUMNS + SHIFT_W, // places that a tile takes
     W_BYTES = FILTER_W * 3 * OCTETS * ROWS * 16,
     RUN_BYTES = RUN * 16,
     X_BYTES = PHASES_W * 3 * OCTETS * RUN_BYTES,
     STAGE_BYTES = (W_BYTES + X_BYTES + 127) / 128 * 128,
     TAPS_A_SUM = SUM / CHUNK < 1 ? 1 : SUM / CHUNK,
-    SPLITTERS = AHEAD ? 0 : 3,       // warps that split x
-    TASKS = PHASES_W * OCTETS * RUN, // places of a step's runs
+    SPLITTERS = AHEAD ? 0 : 3,                                                   // warps that split x
+    TASKS = PHASES_W * OCTETS * RUN,                                             // places of a step's runs
     EACH = SPLITTERS == 0 ? 1 : (TASKS + 32 * SPLITTERS - 1) / (32 * SPLITTERS), // of a thread
-    ROW_PITCH = NHWC ? WIDTH * CHANNELS : WIDTH, // of x
-    TURNED_PITCH = 40,               // floats: 8 rows of 2 in all banks
+    ROW_PITCH = NHWC ? WIDTH * CHANNELS : WIDTH,                                 // of x
+    TURNED_PITCH = 40,                                                           // floats: 8 rows of 2 in all banks
     CHANNEL_PITCH = NHWC ? 1 : HEIGHT * WIDTH,
     // convnet_split: filters of a block, whose eight channels it holds.
     HELD = TAPS <= 16 ? 32 : 8,
@@ -96,8 +95,10 @@ __device__ __forceinline__ unsigned places_of(unsigned images)
     return ceil_div(points_of(images), (unsigned)COLUMNS) * COLUMNS + SHIFT_H * images * PITCH + SHIFT_W;
 }
 
-// Eight channels of a place of x, from channel `channel` of the group on, which lies at `from`; zeros where not `inside`.
-__device__ __forceinline__ void load_octet(float (&to)[8], const float *from, unsigned channel, bool inside, bool aligned)
+// Eight channels of a place of x, the first of which is number `channel` of the group and lies at `from`; zeros where
+// not `inside`.
+__device__ __forceinline__ void load_octet(float (&to)[8], const float *from, unsigned channel, bool inside,
+                                           bool aligned)
 {
 #pragma unroll
     for (unsigned c = 0; c < 8; ++c)
@@ -109,7 +110,8 @@ __device__ __forceinline__ void load_octet(float (&to)[8], const float *from, un
     } else {
 #pragma unroll
         for (unsigned c = 0; c < 8; ++c)
-            to[c] = load_if(from + c * CHANNEL_PITCH, inside && (GROUP_CHANNELS % CHUNK == 0 || channel + c < GROUP_CHANNELS));
+            to[c] = load_if(from + c * CHANNEL_PITCH,
+                            inside && (GROUP_CHANNELS % CHUNK == 0 || channel + c < GROUP_CHANNELS));
     }
 }
 
@@ -128,8 +130,8 @@ __device__ __forceinline__ void write_parts(uint4 *to, offset apart, float (&x)[
     }
 }
 
-// The parts of HELD filters' eight channels, for all taps: by group, tile of filters, step and tap, then by part, octet of
-// the step and filter. What comes from w are neighbours, and what is written too, so they pass through shared memory.
+// The parts of HELD filters' eight channels, for all taps: by group, tile of filters, step and tap, then by part, octet
+// of the step and filter. What comes from w are neighbours, and what is written too, so they pass through shared memory.
 __device__ __forceinline__ void split_filters(const float *__restrict__ w, uint4 *__restrict__ parts, unsigned block)
 {
     __shared__ float held[HELD][HELD_NUMBERS + 1];
@@ -164,7 +166,8 @@ __device__ __forceinline__ void split_image(const float *__restrict__ x, uint4 *
     const unsigned place = block % across * 256 + threadIdx.x;
     if (place >= places)
         return;
-    const unsigned phase = plane % PHASES, octet = plane / PHASES % (CHUNKS * OCTETS), group = plane / PHASES / (CHUNKS * OCTETS);
+    const unsigned phase = plane % PHASES, octet = plane / PHASES % (CHUNKS * OCTETS),
+                   group = plane / PHASES / (CHUNKS * OCTETS);
     const unsigned image = place / PITCH % images;
     const unsigned row = place / PITCH / images * STRIDE_H + phase / PHASES_W - PAD_H;
     const unsigned column = place % PITCH * STRIDE_W + phase % PHASES_W - PAD_W;
@@ -263,7 +266,8 @@ struct Runs {
             const Point point(tile.point0 + task % RUN, images);
             const unsigned column = point.column * STRIDE_W + task / (OCTETS * RUN) - PAD_W;
             const bool there = task < TASKS && column < WIDTH;
-            from[t] = there ? x + index_x(point.image, tile.group * GROUP_CHANNELS + task / RUN % OCTETS * 8, 0, column) : x;
+            from[t] = there ? x + index_x(point.image, tile.group * GROUP_CHANNELS + task / RUN % OCTETS * 8, 0, column)
+                            : x;
             row[t] = there ? point.row * STRIDE_H - PAD_H : 0x80000000;
         }
     }
@@ -276,7 +280,9 @@ struct Runs {
         for (unsigned t = 0; t < EACH; ++t) {
             const unsigned octet = (t * 32 * SPLITTERS + thread) / RUN % OCTETS;
             const bool inside = row[t] + r < HEIGHT;
-            load_octet(to[t], from[t] + (inside ? (offset)(row[t] + r) * ROW_PITCH + (offset)chunk * CHUNK * CHANNEL_PITCH : 0),
+            load_octet(to[t],
+                       from[t] +
+                           (inside ? (offset)(row[t] + r) * ROW_PITCH + (offset)chunk * CHUNK * CHANNEL_PITCH : 0),
                        chunk * CHUNK + octet * 8, inside, aligned);
         }
     }
@@ -287,15 +293,16 @@ struct Runs {
         for (unsigned t = 0; t < EACH; ++t) {
             const unsigned task = t * 32 * SPLITTERS + thread;
             if (task < TASKS)
-                write_parts((uint4 *)(stage + W_BYTES) + task / (OCTETS * RUN) * (3 * OCTETS * RUN) + task % (OCTETS * RUN),
+                write_parts((uint4 *)(stage + W_BYTES) + task / (OCTETS * RUN) * (3 * OCTETS * RUN) +
+                                task % (OCTETS * RUN),
                             OCTETS * RUN, values[t]);
         }
     }
 };
 
 // The warps that split: a tile's runs to the ring.
-__device__ __forceinline__ void split_tile(const float *x, char *stages, barrier *full, barrier *empty, const Tile &tile,
-                                           Ring &ring, unsigned images, unsigned thread)
+__device__ __forceinline__ void split_tile(const float *x, char *stages, barrier *full, barrier *empty,
+                                           const Tile &tile, Ring &ring, unsigned images, unsigned thread)
 {
     const Runs runs(x, tile, images, thread);
     const bool aligned = is_aligned<16>(x);
@@ -331,8 +338,7 @@ __device__ __forceinline__ void multiply_step(float (&total)[TILE_N / 2], unsign
                     const unsigned phase = s * DILATION_W % STRIDE_W, shift = s * DILATION_W / STRIDE_W;
                     wgmma<bf16, TILE_N>::template multiply<false>(
                         sum, descriptor_after(filters, ((s * 3 + of_w[product]) * OCTETS + octet) * ROWS * 16),
-                        descriptor_after(points,
-                                         (((phase * 3 + of_x[product]) * OCTETS + octet) * RUN + shift) * 16),
+                        descriptor_after(points, (((phase * 3 + of_x[product]) * OCTETS + octet) * RUN + shift) * 16),
                         product + (s - first) + octet != 0);
                 }
         wgmma_commit();
@@ -368,8 +374,8 @@ __device__ __noinline__ void make_plain(const float *x, const float *w, float *y
 }
 
 // A warp's 16 filters x TILE_N points to y, 32 points at a time, of which each lane finds one. Channels first, eight
-// filters at a time pass through shared memory, so that a store is of one filter's neighbours; channels last, eight lanes
-// have neighbours.
+// filters at a time pass through shared memory, so that a store is of one filter's neighbours; channels last, eight
+// lanes have neighbours.
 __device__ __forceinline__ void store_points(float *y, const float (&total)[TILE_N / 2], float *turned, unsigned images,
                                              unsigned group, unsigned filter0, unsigned number0)
 {
@@ -378,7 +384,8 @@ __device__ __forceinline__ void store_points(float *y, const float (&total)[TILE
     for (unsigned column = 0; column < TILE_N; column += WARP) {
         const Point point(number0 + column + lane, images);
         const bool there = point.is_there() && column + lane < TILE_N;
-        const unsigned place = point.row * OUT_W + point.column, pixel = there ? point.image * POINTS + place : 0xffffffff;
+        const unsigned place = point.row * OUT_W + point.column,
+                       pixel = there ? point.image * POINTS + place : 0xffffffff;
         float *to = y + index_y(point.image, group * GROUP_FILTERS + filter0, place);
 #pragma unroll
         for (unsigned half = 0; half < 2; ++half) {
@@ -431,8 +438,12 @@ extern "C" __global__ void __launch_bounds__(256)
 // Six products of bf16 parts by wgmma: filters are rows of the product, points are columns.
 //
 // Against implicit_gemm: a run of x comes to shared memory once for the taps of a row of the filter, and nothing is
-// computed to find it. One warp copies; each warp group has the sums of a step in the tensor core and their total, rounded
-// to the nearest. Blocks stay for tile after tile, so that the next tile is copied while one is stored.
+// computed to find it. One warp copies; each warp group has the sums of a step in the tensor core and their total,
+// rounded to the nearest. Blocks stay for tile after tile, so that the next tile is copied while one is stored.
+//
+// Without AHEAD no parts of x are in memory: three more warps read x itself, its neighbours in a row by neighbouring
+// lanes, and write the parts of a run to the stage. What they do again for each row of the filter and each tile of
+// filters costs less than to write and read the parts where a layer has few filters.
 extern "C" __global__ void __launch_bounds__(128 * layer::CONSUMERS + 32 * (1 + layer::SPLITTERS), RESIDENT)
     convnet_tensor(const uint4 *__restrict__ parts_x, const uint4 *__restrict__ parts_w, const float *__restrict__ x,
                    const float *__restrict__ w, float *__restrict__ y, float *__restrict__ partial, unsigned images,
@@ -484,7 +495,8 @@ extern "C" __global__ void __launch_bounds__(128 * layer::CONSUMERS + 32 * (1 + 
         const unsigned filter0 = tile.down * ROWS + row + warp_id() % 4 * 16; // this warp's 16
         float *to = SPLITS > 1 ? partial + (offset)tile.split * pixels * FILTERS : y;
         if (__all_sync(ALL_LANES, carried))
-            store_points(to, total, (float *)(ring_bytes + STAGES * STAGE_BYTES) + warp_id() * 8 * TURNED_PITCH, images, tile.group, filter0, tile.point0 + column);
+            store_points(to, total, (float *)(ring_bytes + STAGES * STAGE_BYTES) + warp_id() * 8 * TURNED_PITCH, images,
+                         tile.group, filter0, tile.point0 + column);
         else
             make_plain(x, w, to, images, tile, filter0, tile.point0 + column);
     }

@@ -55,8 +55,9 @@ static void write_numbers(const char *name, const long shape[4], int class)
     if (!file)
         fail("cannot write", name);
     char header[119], text[119];
-    const int length = snprintf(text, sizeof text, "{'descr': '<f4', 'fortran_order': False, 'shape': (%ld, %ld, %ld, %ld), }",
-                                shape[0], shape[1], shape[2], shape[3]);
+    const int length = snprintf(text, sizeof text,
+                                "{'descr': '<f4', 'fortran_order': False, 'shape': (%ld, %ld, %ld, %ld), }", shape[0],
+                                shape[1], shape[2], shape[3]);
     memset(header, ' ', sizeof header);
     memcpy(header, text, (size_t)length);
     header[117] = '\n';
@@ -89,7 +90,8 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static double error_at(const struct layer *l, const float *x, const float *w, float y, long image, long filter, long p, long q)
+static double error_at(const struct layer *l, const float *x, const float *w, float y, long image, long filter, long p,
+                       long q)
 {
     long double sum = 0, size = 0;
     const long channels = l->channels / l->groups, first = filter / (l->filters / l->groups) * channels;
@@ -125,7 +127,8 @@ int main(int argc, char **argv)
         const struct layer l = layer_of(argv + 5, 9);
         const int class = atoi(argv[2]);
         const long c = l.channels / l.groups;
-        const long images[2][4] = {{l.images, l.channels, l.height, l.width}, {l.images, l.height, l.width, l.channels}};
+        const long images[2][4] = {{l.images, l.channels, l.height, l.width},
+                                   {l.images, l.height, l.width, l.channels}};
         const long filters[2][4] = {{l.filters, c, l.rows, l.columns}, {l.filters, l.rows, l.columns, c}};
         write_numbers(argv[3], images[l.last], class);
         write_numbers(argv[4], filters[l.last], class);
@@ -134,7 +137,8 @@ int main(int argc, char **argv)
     if (argc != 16 || strcmp(argv[1], "read") != 0)
         fail("see the comment in", "layer_error.c");
     const struct layer l = layer_of(argv + 5, 11);
-    const long high = (l.height + 2 * l.pad - l.rows) / l.stride + 1, wide = (l.width + 2 * l.pad - l.columns) / l.stride + 1;
+    const long high = (l.height + 2 * l.pad - l.rows) / l.stride + 1,
+               wide = (l.width + 2 * l.pad - l.columns) / l.stride + 1;
     const float *x = read_numbers(argv[2], l.images * l.channels * l.height * l.width);
     const float *w = read_numbers(argv[3], l.filters * (l.channels / l.groups) * l.rows * l.columns);
     const float *y = read_numbers(argv[4], l.images * l.filters * high * wide);
@@ -147,6 +151,7 @@ int main(int argc, char **argv)
         errors[i] = error_at(&l, x, w, y[at], image, filter, p, q);
     }
     qsort(errors, SAMPLES, sizeof *errors, ascending);
-    printf("%.1f / %.1f / %.1f\n", 1e9 * errors[SAMPLES / 2], 1e9 * errors[SAMPLES * 999 / 1000], 1e9 * errors[SAMPLES - 1]);
+    printf("%.1f / %.1f / %.1f\n", 1e9 * errors[SAMPLES / 2], 1e9 * errors[SAMPLES * 999 / 1000],
+           1e9 * errors[SAMPLES - 1]);
     return 0;
 }
