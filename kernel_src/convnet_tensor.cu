@@ -30,7 +30,10 @@
 #define CONSUMERS_N 2 // and along the points
 #endif
 #ifndef CHUNK
-#define CHUNK 16 // channels of a step; a step has the taps of one row of the filter
+#define CHUNK 16 // channels of a step
+#endif
+#ifndef WHOLE
+#define WHOLE 0 // whether a step has all taps of the filter, else those of one row
 #endif
 #ifndef SUM
 #define SUM 64 // of the unrolled image: how long a sum stays in the tensor cores, at the most
@@ -38,8 +41,8 @@
 #ifndef STAGES
 #define STAGES 4 // steps in shared memory: one is multiplied while the others are copied
 #endif
-#ifndef AHEAD
-#define AHEAD 1 // whether a kernel before splits x; else three warps of each block do, as it comes
+#ifndef SPLITTERS
+#define SPLITTERS 0 // warps of a block that split x, as it comes; with 0 a kernel before does
 #endif
 #ifndef SPLITS
 #define SPLITS 1 // parts of the sum that blocks of their own make
@@ -56,7 +59,9 @@ enum : unsigned {
     COLUMNS = TILE_N * CONSUMERS_N, // points of a block
     OCTETS = CHUNK / 8,             // of channels, in a step
     CHUNKS = (GROUP_CHANNELS + CHUNK - 1) / CHUNK,
-    STEPS = CHUNKS * FILTER_H,
+    ROWS_A_STEP = WHOLE ? FILTER_H : 1, // of the filter
+    TAPS_A_STEP = ROWS_A_STEP * FILTER_W,
+    STEPS = CHUNKS * (FILTER_H / ROWS_A_STEP),
     DOWN = (GROUP_FILTERS + ROWS - 1) / ROWS, // blocks along a group's filters
     // How far the last tap is from the first one, in places, and how many phases there are.
     SHIFT_H = (FILTER_H - 1) * DILATION_H / STRIDE_H,
@@ -64,21 +69,26 @@ enum : unsigned {
     PHASES_H = STRIDE_H <= (FILTER_H - 1) * DILATION_H ? STRIDE_H : (FILTER_H - 1) * DILATION_H + 1,
     PHASES_W = STRIDE_W <= (FILTER_W - 1) * DILATION_W ? STRIDE_W : (FILTER_W - 1) * DILATION_W + 1,
     PHASES = PHASES_H * PHASES_W,
-    // The zeros before a row are also those after the row before it.
-    SHARED = (PAD_W < SHIFT_W ? PAD_W : SHIFT_W) * (STRIDE_W == 1),
-    PITCH = OUT_W_1 + SHIFT_W - SHARED,
-    RUN = COLUMNS + SHIFT_W, // places that a tile takes
-    W_BYTES = FILTER_W * 3 * OCTETS * ROWS * 16,
+    // The zeros before a row are also those after the row before it, and so with the rows of an image.
+    SHARED_H = (PAD_H < SHIFT_H ? PAD_H : SHIFT_H) * (STRIDE_H == 1),
+    SHARED_W = (PAD_W < SHIFT_W ? PAD_W : SHIFT_W) * (STRIDE_W == 1),
+    PITCH = OUT_W_1 + SHIFT_W - SHARED_W,
+    PITCH_H = OUT_H + SHIFT_H - SHARED_H,               // rows of an image, with WHOLE
+    PHASES_A_STEP = WHOLE ? PHASES : PHASES_W,
+    RUN = COLUMNS + SHIFT_W + WHOLE * SHIFT_H * PITCH,  // places that a tile takes
+    W_BYTES = TAPS_A_STEP * 3 * OCTETS * ROWS * 16,
     RUN_BYTES = RUN * 16,
-    X_BYTES = PHASES_W * 3 * OCTETS * RUN_BYTES,
+    X_BYTES = PHASES_A_STEP * 3 * OCTETS * RUN_BYTES,
     STAGE_BYTES = (W_BYTES + X_BYTES + 127) / 128 * 128,
     TAPS_A_SUM = SUM / CHUNK < 1 ? 1 : SUM / CHUNK,
-    SPLITTERS = AHEAD ? 0 : 3,                                                   // warps that split x
-    TASKS = PHASES_W * OCTETS * RUN,                                             // places of a step's runs
-    EACH = SPLITTERS == 0 ? 1 : (TASKS + 32 * SPLITTERS - 1) / (32 * SPLITTERS), // of a thread
-    ROW_PITCH = NHWC ? WIDTH * CHANNELS : WIDTH,                                 // of x
-    TURNED_PITCH = 40,                                                           // floats: 8 rows of 2 in all banks
+    // Warps that split: the places of a step's runs, how many of them a thread has, and how many at once.
+    TASKS = PHASES_A_STEP * OCTETS * RUN,
+    EACH = SPLITTERS == 0 ? 1 : (TASKS + 32 * SPLITTERS - 1) / (32 * SPLITTERS),
+    AT_ONCE = EACH < 6 ? EACH : (EACH + (EACH + 5) / 6 - 1) / ((EACH + 5) / 6),
+    ROW_PITCH = NHWC ? WIDTH * CHANNELS : WIDTH, // of x
     CHANNEL_PITCH = NHWC ? 1 : HEIGHT * WIDTH,
+    TURNED_PITCH = 40,                           // floats: 8 rows of 2 in all banks
+    THREADS = 128 * CONSUMERS + 32 * (1 + SPLITTERS),
     // convnet_split: filters of a block, whose eight channels it holds.
     HELD = TAPS <= 16 ? 32 : 8,
     HELD_NUMBERS = 8 * TAPS
@@ -87,13 +97,31 @@ enum : unsigned {
 // Numbers of points, and places of a phase of eight channels of x.
 __device__ __forceinline__ unsigned points_of(unsigned images)
 {
-    return OUT_H * images * PITCH;
+    return (WHOLE ? PITCH_H : OUT_H) * images * PITCH;
 }
 
 __device__ __forceinline__ unsigned places_of(unsigned images)
 {
-    return ceil_div(points_of(images), (unsigned)COLUMNS) * COLUMNS + SHIFT_H * images * PITCH + SHIFT_W;
+    return ceil_div(points_of(images), (unsigned)COLUMNS) * COLUMNS + SHIFT_H * (WHOLE ? 1 : images) * PITCH + SHIFT_W;
 }
+
+// A point by its number: where it is. Numbers after the end of a row or of all are of no point.
+struct Point {
+    unsigned row, image, column;
+
+    __device__ __forceinline__ Point(unsigned number, unsigned images)
+    {
+        const unsigned outer = number / PITCH;
+        column = number % PITCH;
+        row = WHOLE ? outer % PITCH_H : outer / images;
+        image = WHOLE ? outer / PITCH_H : outer - row * images;
+    }
+
+    __device__ __forceinline__ bool is_there(unsigned images) const
+    {
+        return row < OUT_H && column < OUT_W && image < images;
+    }
+};
 
 // Eight channels of a place of x, the first of which is number `channel` of the group and lies at `from`; zeros where
 // not `inside`.
@@ -137,14 +165,15 @@ __device__ __forceinline__ void split_filters(const float *__restrict__ w, uint4
     __shared__ float held[HELD][HELD_NUMBERS + 1];
     const unsigned octets = CHUNKS * OCTETS, octet = block % octets, pieces = at_least_one(DOWN) * (ROWS / HELD);
     const unsigned first = block / octets % pieces * HELD, group = block / (octets * pieces);
+#pragma unroll 9
     for (unsigned i = threadIdx.x; i < HELD * HELD_NUMBERS; i += 256) {
         const unsigned filter = first + i / HELD_NUMBERS, number = i % HELD_NUMBERS;
         const unsigned channel = octet * 8 + (NHWC ? number % 8 : number / TAPS);
         const unsigned tap = NHWC ? number / 8 : number % TAPS;
+        const bool inside = filter < GROUP_FILTERS && channel < GROUP_CHANNELS;
+        const unsigned all = group * GROUP_FILTERS + filter;
         held[i / HELD_NUMBERS][number] =
-            filter < GROUP_FILTERS && channel < GROUP_CHANNELS
-                ? w[index_w(group * GROUP_FILTERS + filter, channel, tap / FILTER_W, tap % FILTER_W)]
-                : 0.0f;
+            load_if(inside ? w + index_w(all, channel, tap / FILTER_W, tap % FILTER_W) : w, inside);
     }
     __syncthreads();
     for (unsigned i = threadIdx.x; i < HELD * TAPS; i += 256) {
@@ -168,13 +197,13 @@ __device__ __forceinline__ void split_image(const float *__restrict__ x, uint4 *
         return;
     const unsigned phase = plane % PHASES, octet = plane / PHASES % (CHUNKS * OCTETS),
                    group = plane / PHASES / (CHUNKS * OCTETS);
-    const unsigned image = place / PITCH % images;
-    const unsigned row = place / PITCH / images * STRIDE_H + phase / PHASES_W - PAD_H;
-    const unsigned column = place % PITCH * STRIDE_W + phase % PHASES_W - PAD_W;
-    const bool inside = row < HEIGHT && column < WIDTH;
+    const Point point(place, images);
+    const unsigned row = point.row * STRIDE_H + phase / PHASES_W - PAD_H;
+    const unsigned column = point.column * STRIDE_W + phase % PHASES_W - PAD_W;
+    const bool inside = row < HEIGHT && column < WIDTH && point.image < images;
     const unsigned channel = octet * 8;
     float value[8];
-    load_octet(value, inside ? x + index_x(image, group * GROUP_CHANNELS + channel, row, column) : x, channel, inside,
+    load_octet(value, inside ? x + index_x(point.image, group * GROUP_CHANNELS + channel, row, column) : x, channel, inside,
                is_aligned<16>(x));
     write_parts(parts + (offset)plane * 3 * places + place, places, value);
 }
@@ -216,17 +245,17 @@ __device__ __forceinline__ void copy_tile(const uint4 *parts_x, const uint4 *par
     const unsigned places = places_of(images);
     for (unsigned step = tile.begin; step < tile.end; ++step, ring.next()) {
         char *to = stages + ring.stage * STAGE_BYTES;
-        const unsigned r = step % FILTER_H * DILATION_H, chunk = step / FILTER_H;
+        const unsigned r = WHOLE ? 0 : step % FILTER_H * DILATION_H, chunk = WHOLE ? step : step / FILTER_H;
         const uint4 *w = parts_w + ((offset)(tile.group * DOWN + tile.down) * STEPS + step) * (W_BYTES / 16);
         const uint4 *x = parts_x + tile.point0 + r / STRIDE_H * images * PITCH;
         barrier_wait(empty + ring.stage, ring.parity ^ 1);
-        barrier_expect(full + ring.stage, W_BYTES + (AHEAD ? X_BYTES : 0));
+        barrier_expect(full + ring.stage, W_BYTES + (SPLITTERS == 0 ? X_BYTES : 0));
         bulk_load(to, w, W_BYTES, full + ring.stage);
-        if (!AHEAD)
+        if (SPLITTERS > 0)
             continue;
         to += W_BYTES;
 #pragma unroll
-        for (unsigned phase = 0; phase < PHASES_W; ++phase)
+        for (unsigned phase = 0; phase < PHASES_A_STEP; ++phase)
 #pragma unroll
             for (unsigned part = 0; part < 3; ++part)
 #pragma unroll
@@ -238,21 +267,6 @@ __device__ __forceinline__ void copy_tile(const uint4 *parts_x, const uint4 *par
     }
 }
 
-// A point by its number: where it is. Numbers after the end of a row or of all are of no point.
-struct Point {
-    unsigned row, image, column;
-
-    __device__ __forceinline__ Point(unsigned number, unsigned images)
-        : row(number / PITCH / images), image(number / PITCH % images), column(number % PITCH)
-    {
-    }
-
-    __device__ __forceinline__ bool is_there() const
-    {
-        return row < OUT_H && column < OUT_W;
-    }
-};
-
 // A thread of the warps that split: the places that it brings to each step of a tile.
 struct Runs {
     const float *from[EACH]; // the image's first row
@@ -262,55 +276,60 @@ struct Runs {
     {
 #pragma unroll
         for (unsigned t = 0; t < EACH; ++t) {
-            const unsigned task = t * 32 * SPLITTERS + thread;
+            const unsigned task = t * 32 * SPLITTERS + thread, phase = task / (OCTETS * RUN);
             const Point point(tile.point0 + task % RUN, images);
-            const unsigned column = point.column * STRIDE_W + task / (OCTETS * RUN) - PAD_W;
-            const bool there = task < TASKS && column < WIDTH;
-            from[t] = there ? x + index_x(point.image, tile.group * GROUP_CHANNELS + task / RUN % OCTETS * 8, 0, column)
-                            : x;
-            row[t] = there ? point.row * STRIDE_H - PAD_H : 0x80000000;
+            const unsigned column = point.column * STRIDE_W + phase % PHASES_W - PAD_W;
+            const unsigned channel = tile.group * GROUP_CHANNELS + task / RUN % OCTETS * 8;
+            const bool there = task < TASKS && column < WIDTH && point.image < images;
+            from[t] = there ? x + index_x(point.image, channel, 0, column) : x;
+            row[t] = there ? point.row * STRIDE_H + phase / PHASES_W - PAD_H : 0x80000000;
         }
     }
 
-    // All loads of a step set out before the stage is free.
-    __device__ __forceinline__ void load(float (&to)[EACH][8], unsigned step, unsigned thread, bool aligned) const
+    // Loads a step's places from `first` on.
+    __device__ __forceinline__ void load(float (&to)[AT_ONCE][8], unsigned first, unsigned step, unsigned thread,
+                                         bool aligned) const
     {
-        const unsigned chunk = step / FILTER_H, r = step % FILTER_H * DILATION_H;
+        const unsigned chunk = WHOLE ? step : step / FILTER_H, r = WHOLE ? 0 : step % FILTER_H * DILATION_H;
 #pragma unroll
-        for (unsigned t = 0; t < EACH; ++t) {
+        for (unsigned i = 0; i < AT_ONCE; ++i) {
+            const unsigned t = first + i < EACH ? first + i : 0; // the last ones may be too many
             const unsigned octet = (t * 32 * SPLITTERS + thread) / RUN % OCTETS;
-            const bool inside = row[t] + r < HEIGHT;
-            load_octet(to[t],
-                       from[t] +
-                           (inside ? (offset)(row[t] + r) * ROW_PITCH + (offset)chunk * CHUNK * CHANNEL_PITCH : 0),
-                       chunk * CHUNK + octet * 8, inside, aligned);
+            const bool inside = first + i < EACH && row[t] + r < HEIGHT;
+            const offset at = (offset)(row[t] + r) * ROW_PITCH + (offset)chunk * CHUNK * CHANNEL_PITCH;
+            load_octet(to[i], from[t] + (inside ? at : 0), chunk * CHUNK + octet * 8, inside, aligned);
         }
     }
 
-    __device__ __forceinline__ void write(char *stage, float (&values)[EACH][8], unsigned thread) const
+    // Writes their parts to the stage.
+    __device__ __forceinline__ void write(char *stage, float (&values)[AT_ONCE][8], unsigned first,
+                                          unsigned thread) const
     {
 #pragma unroll
-        for (unsigned t = 0; t < EACH; ++t) {
-            const unsigned task = t * 32 * SPLITTERS + thread;
-            if (task < TASKS)
-                write_parts((uint4 *)(stage + W_BYTES) + task / (OCTETS * RUN) * (3 * OCTETS * RUN) +
-                                task % (OCTETS * RUN),
-                            OCTETS * RUN, values[t]);
+        for (unsigned i = 0; i < AT_ONCE; ++i) {
+            const unsigned task = (first + i) * 32 * SPLITTERS + thread, phase = task / (OCTETS * RUN);
+            if (first + i < EACH && task < TASKS)
+                write_parts((uint4 *)(stage + W_BYTES) + phase * (3 * OCTETS * RUN) + task % (OCTETS * RUN),
+                            OCTETS * RUN, values[i]);
         }
     }
 };
 
-// The warps that split: a tile's runs to the ring.
+// The warps that split: a tile's runs to the ring. The first loads of a step set out before its stage is free.
 __device__ __forceinline__ void split_tile(const float *x, char *stages, barrier *full, barrier *empty,
                                            const Tile &tile, Ring &ring, unsigned images, unsigned thread)
 {
     const Runs runs(x, tile, images, thread);
     const bool aligned = is_aligned<16>(x);
     for (unsigned step = tile.begin; step < tile.end; ++step, ring.next()) {
-        float values[EACH][8];
-        runs.load(values, step, thread, aligned);
-        barrier_wait(empty + ring.stage, ring.parity ^ 1);
-        runs.write(stages + ring.stage * STAGE_BYTES, values, thread);
+#pragma unroll
+        for (unsigned first = 0; first < EACH; first += AT_ONCE) {
+            float values[AT_ONCE][8];
+            runs.load(values, first, step, thread, aligned);
+            if (first == 0)
+                barrier_wait(empty + ring.stage, ring.parity ^ 1);
+            runs.write(stages + ring.stage * STAGE_BYTES, values, first, thread);
+        }
         fence_async();
         __syncwarp();
         if (thread % WARP == 0)
@@ -325,21 +344,24 @@ __device__ __forceinline__ void multiply_step(float (&total)[TILE_N / 2], unsign
     const unsigned of_w[6] = {2, 0, 1, 1, 0, 0}, of_x[6] = {0, 2, 1, 0, 1, 0};
     const offset filters = matrix_descriptor<0>(w, ROWS * 16, 128), points = matrix_descriptor<0>(x, RUN_BYTES, 128);
 #pragma unroll
-    for (unsigned first = 0; first < FILTER_W; first += TAPS_A_SUM) {
+    for (unsigned first = 0; first < TAPS_A_STEP; first += TAPS_A_SUM) {
         float sum[TILE_N / 2];
         wgmma_keep(sum);
         wgmma_fence();
 #pragma unroll
         for (unsigned product = 0; product < 6; ++product)
 #pragma unroll
-            for (unsigned s = first; s < first + TAPS_A_SUM && s < FILTER_W; ++s)
+            for (unsigned tap = first; tap < first + TAPS_A_SUM && tap < TAPS_A_STEP; ++tap)
 #pragma unroll
                 for (unsigned octet = 0; octet < OCTETS; octet += 2) {
-                    const unsigned phase = s * DILATION_W % STRIDE_W, shift = s * DILATION_W / STRIDE_W;
+                    const unsigned r = tap / FILTER_W * DILATION_H, s = tap % FILTER_W * DILATION_W;
+                    const unsigned phase = r % STRIDE_H * PHASES_W + s % STRIDE_W;
+                    const unsigned shift = r / STRIDE_H * PITCH + s / STRIDE_W;
                     wgmma<bf16, TILE_N>::template multiply<false>(
-                        sum, descriptor_after(filters, ((s * 3 + of_w[product]) * OCTETS + octet) * ROWS * 16),
-                        descriptor_after(points, (((phase * 3 + of_x[product]) * OCTETS + octet) * RUN + shift) * 16),
-                        product + (s - first) + octet != 0);
+                        sum, descriptor_after(filters, ((tap * 3 + of_w[product]) * OCTETS + octet) * ROWS * 16),
+                        descriptor_after(points,
+                                         (((phase * 3 + of_x[product]) * OCTETS + octet) * RUN + shift) * 16),
+                        product + (tap - first) + octet != 0);
                 }
         wgmma_commit();
         wgmma_wait<0>();
@@ -357,17 +379,19 @@ __device__ __noinline__ void make_plain(const float *x, const float *w, float *y
     for (unsigned i = lane_id(); i < 16 * TILE_N; i += WARP) {
         const unsigned filter = filter0 + i / TILE_N;
         const Point point(number0 + i % TILE_N, images);
-        if (filter >= GROUP_FILTERS || !point.is_there())
+        if (filter >= GROUP_FILTERS || !point.is_there(images))
             continue;
         float sum = 0.0f;
         for (unsigned step = tile.begin; step < tile.end; ++step) {
-            const unsigned r = step % FILTER_H, channel0 = step / FILTER_H * CHUNK;
+            const unsigned first = WHOLE ? 0 : step % FILTER_H, channel0 = (WHOLE ? step : step / FILTER_H) * CHUNK;
             for (unsigned c = channel0; c < channel0 + CHUNK && c < GROUP_CHANNELS; ++c)
-                for (unsigned s = 0; s < FILTER_W; ++s)
+                for (unsigned tap = 0; tap < TAPS_A_STEP; ++tap) {
+                    const unsigned r = first + tap / FILTER_W, s = tap % FILTER_W;
                     sum = fmaf(image_at(x, point.image, tile.group * GROUP_CHANNELS + c,
                                         point.row * STRIDE_H + r * DILATION_H - PAD_H,
                                         point.column * STRIDE_W + s * DILATION_W - PAD_W),
                                w[index_w(tile.group * GROUP_FILTERS + filter, c, r, s)], sum);
+                }
         }
         y[index_y(point.image, tile.group * GROUP_FILTERS + filter, point.row * OUT_W + point.column)] = sum;
     }
@@ -383,7 +407,7 @@ __device__ __forceinline__ void store_points(float *y, const float (&total)[TILE
 #pragma unroll
     for (unsigned column = 0; column < TILE_N; column += WARP) {
         const Point point(number0 + column + lane, images);
-        const bool there = point.is_there() && column + lane < TILE_N;
+        const bool there = point.is_there(images) && column + lane < TILE_N;
         const unsigned place = point.row * OUT_W + point.column,
                        pixel = there ? point.image * POINTS + place : 0xffffffff;
         float *to = y + index_y(point.image, group * GROUP_FILTERS + filter0, place);
@@ -441,10 +465,10 @@ extern "C" __global__ void __launch_bounds__(256)
 // computed to find it. One warp copies; each warp group has the sums of a step in the tensor core and their total,
 // rounded to the nearest. Blocks stay for tile after tile, so that the next tile is copied while one is stored.
 //
-// Without AHEAD no parts of x are in memory: three more warps read x itself, its neighbours in a row by neighbouring
+// With SPLITTERS no parts of x are in memory: more warps read x itself, its neighbours in a row by neighbouring
 // lanes, and write the parts of a run to the stage. What they do again for each row of the filter and each tile of
 // filters costs less than to write and read the parts where a layer has few filters.
-extern "C" __global__ void __launch_bounds__(128 * layer::CONSUMERS + 32 * (1 + layer::SPLITTERS), RESIDENT)
+extern "C" __global__ void __launch_bounds__(layer::THREADS, RESIDENT)
     convnet_tensor(const uint4 *__restrict__ parts_x, const uint4 *__restrict__ parts_w, const float *__restrict__ x,
                    const float *__restrict__ w, float *__restrict__ y, float *__restrict__ partial, unsigned images,
                    unsigned pixels)
@@ -463,7 +487,9 @@ extern "C" __global__ void __launch_bounds__(128 * layer::CONSUMERS + 32 * (1 + 
     }
     __syncthreads();
     Ring ring = {0, 0};
-    if (!AHEAD && warp_id() > 4 * CONSUMERS) {
+    if (THREADS == 512 && group >= CONSUMERS)
+        registers_give<80>();
+    if (SPLITTERS > 0 && warp_id() > 4 * CONSUMERS) {
         for (unsigned number = blockIdx.x; number < tiles; number += gridDim.x)
             split_tile(x, ring_bytes, full, empty, tile_of(number, across), ring, images,
                        threadIdx.x - 32 * (4 * CONSUMERS + 1));
@@ -476,6 +502,8 @@ extern "C" __global__ void __launch_bounds__(128 * layer::CONSUMERS + 32 * (1 + 
                 copy_tile(parts_x, parts_w, ring_bytes, full, empty, tile_of(number, across), ring, images);
         return;
     }
+    if (THREADS == 512)
+        registers_take<176>();
     const unsigned row = group % CONSUMERS_M * 64, column = group / CONSUMERS_M * TILE_N;
     for (unsigned number = blockIdx.x; number < tiles; number += gridDim.x) {
         const Tile tile = tile_of(number, across);
