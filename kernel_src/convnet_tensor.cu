@@ -29,6 +29,9 @@
 #ifndef CONSUMERS_N
 #define CONSUMERS_N 2 // and along the points
 #endif
+#ifndef IN_TURN
+#define IN_TURN 0 // whether two sets of these take tiles in turn: one multiplies while the other stores
+#endif
 #ifndef CHUNK
 #define CHUNK 16 // channels of a step
 #endif
@@ -80,7 +83,8 @@ enum : unsigned {
     RUN_BYTES = RUN * 16,
     X_BYTES = PHASES_A_STEP * 3 * OCTETS * RUN_BYTES,
     STAGE_BYTES = (W_BYTES + X_BYTES + 127) / 128 * 128,
-    TAPS_A_SUM = SUM / CHUNK < 1 ? 1 : SUM / CHUNK,
+    MOST_TAPS = SUM / CHUNK < 1 ? 1 : SUM / CHUNK,
+    TAPS_A_SUM = (TAPS_A_STEP + (TAPS_A_STEP - 1) / MOST_TAPS) / ((TAPS_A_STEP + MOST_TAPS - 1) / MOST_TAPS),
     // Warps that split: the places of a step's runs, how many of them a thread has, and how many at once.
     TASKS = PHASES_A_STEP * OCTETS * RUN,
     EACH = SPLITTERS == 0 ? 1 : (TASKS + 32 * SPLITTERS - 1) / (32 * SPLITTERS),
@@ -88,7 +92,9 @@ enum : unsigned {
     ROW_PITCH = NHWC ? WIDTH * CHANNELS : WIDTH, // of x
     CHANNEL_PITCH = NHWC ? 1 : HEIGHT * WIDTH,
     TURNED_PITCH = 40,                           // floats: 8 rows of 2 in all banks
-    THREADS = 128 * CONSUMERS + 32 * (1 + SPLITTERS),
+    SETS = IN_TURN ? 2 : 1,
+    GROUPS_ALL = CONSUMERS * SETS, // warp groups that multiply
+    THREADS = 128 * GROUPS_ALL + 32 * (1 + SPLITTERS),
     // convnet_split: filters of a block, whose eight channels it holds.
     HELD = TAPS <= 16 ? 32 : 8,
     HELD_NUMBERS = 8 * TAPS
@@ -234,6 +240,12 @@ struct Ring {
     {
         stage = stage + 1 == STAGES ? 0 : stage + 1;
         parity ^= stage == 0;
+    }
+
+    __device__ __forceinline__ void skip(unsigned steps)
+    {
+        parity ^= (stage + steps) / STAGES & 1;
+        stage = (stage + steps) % STAGES;
     }
 };
 
@@ -475,7 +487,7 @@ extern "C" __global__ void __launch_bounds__(layer::THREADS, RESIDENT)
 {
     using namespace layer;
     extern __shared__ __align__(128) char ring_bytes[];
-    __shared__ barrier full[STAGES], empty[STAGES];
+    __shared__ barrier full[STAGES], empty[STAGES], passed[SETS];
     const unsigned across = ceil_div(points_of(images), (unsigned)COLUMNS), tiles = across * SPLITS * DOWN * GROUPS;
     const unsigned group = warp_id() / 4;
     if (threadIdx.x == 0) {
@@ -483,19 +495,21 @@ extern "C" __global__ void __launch_bounds__(layer::THREADS, RESIDENT)
             barrier_init(full + s, 1 + SPLITTERS);
             barrier_init(empty + s, CONSUMERS);
         }
+        for (unsigned s = 0; s < SETS; ++s)
+            barrier_init(passed + s, CONSUMERS);
         barriers_made();
     }
     __syncthreads();
     Ring ring = {0, 0};
-    if (THREADS == 512 && group >= CONSUMERS)
+    if (THREADS == 512 && group >= GROUPS_ALL)
         registers_give<80>();
-    if (SPLITTERS > 0 && warp_id() > 4 * CONSUMERS) {
+    if (SPLITTERS > 0 && warp_id() > 4 * GROUPS_ALL) {
         for (unsigned number = blockIdx.x; number < tiles; number += gridDim.x)
             split_tile(x, ring_bytes, full, empty, tile_of(number, across), ring, images,
-                       threadIdx.x - 32 * (4 * CONSUMERS + 1));
+                       threadIdx.x - 32 * (4 * GROUPS_ALL + 1));
         return;
     }
-    if (group == CONSUMERS) {
+    if (group == GROUPS_ALL) {
         wait_for_launch_before(); // only what this warp copies comes from there
         if (lane_id() == 0)
             for (unsigned number = blockIdx.x; number < tiles; number += gridDim.x)
@@ -504,18 +518,31 @@ extern "C" __global__ void __launch_bounds__(layer::THREADS, RESIDENT)
     }
     if (THREADS == 512)
         registers_take<176>();
-    const unsigned row = group % CONSUMERS_M * 64, column = group / CONSUMERS_M * TILE_N;
-    for (unsigned number = blockIdx.x; number < tiles; number += gridDim.x) {
+    const unsigned row = group % CONSUMERS_M * 64, column = group % CONSUMERS / CONSUMERS_M * TILE_N;
+    const unsigned set = group / CONSUMERS;
+    unsigned turn = 0;
+    for (unsigned number = blockIdx.x; number < tiles; number += gridDim.x, ++turn) {
         const Tile tile = tile_of(number, across);
+        if (turn % SETS != set) {
+            ring.skip(tile.end - tile.begin);
+            continue;
+        }
+        // All stages of the tile before are full: of the two uses that a parity may mean, the next one is this tile's.
+        if (IN_TURN)
+            barrier_wait(passed + (set ^ 1), turn / 2 + set + 1 & 1);
         float total[TILE_N / 2] = {};
         for (unsigned step = tile.begin; step < tile.end; ++step, ring.next()) {
             const unsigned stage = shared_address(ring_bytes + ring.stage * STAGE_BYTES);
             barrier_wait(full + ring.stage, ring.parity);
+            if (IN_TURN && step + 1 == tile.end && threadIdx.x % 128 == 0)
+                barrier_arrive(passed + set);
             multiply_step(total, stage + row * 16, stage + W_BYTES + column * 16);
             if (threadIdx.x % 128 == 0)
                 barrier_arrive(empty + ring.stage);
             __syncwarp();
         }
+        if (IN_TURN && tile.begin == tile.end && threadIdx.x % 128 == 0)
+            barrier_arrive(passed + set);
         bool carried = true;
 #pragma unroll
         for (unsigned i = 0; i < TILE_N / 2; ++i)
