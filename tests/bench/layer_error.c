@@ -71,14 +71,16 @@ static void write_numbers(const char *name, const long shape[4], int class)
         fail("cannot write", name);
 }
 
+/* Of a .npy file of version 1.0, or of the bare numbers. */
 static float *read_numbers(const char *name, long count)
 {
     FILE *file = fopen(name, "rb");
-    unsigned char start[10];
+    unsigned char start[10] = {0};
     float *numbers = malloc((size_t)count * sizeof *numbers + 1);
-    if (!file || !numbers || fread(start, 1, 10, file) != 10 || start[6] != 1 ||
-        fseek(file, 10 + start[8] + 256 * start[9], SEEK_SET) != 0 ||
-        fread(numbers, sizeof *numbers, (size_t)count, file) != (size_t)count)
+    if (!file || !numbers || fread(start, 1, 10, file) != 10)
+        fail("cannot read", name);
+    const long header = memcmp(start, "\x93NUMPY", 6) == 0 ? 10 + start[8] + 256 * start[9] : 0;
+    if (fseek(file, header, SEEK_SET) != 0 || fread(numbers, sizeof *numbers, (size_t)count, file) != (size_t)count)
         fail("cannot read", name);
     fclose(file);
     return numbers;

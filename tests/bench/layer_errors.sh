@@ -1,10 +1,11 @@
 #!/bin/sh
 # layer_errors.sh KILN DEVICE LAYER VARIANT...: how far variants of specs/convnet.yaml are off on a device, on four classes
 # of numbers (layer_error.c): the median, 99.9 % and largest error, in 1e-9 of the sum of |x w|. LAYER is
-# N,C,H,W,K,R,S,GROUPS,NHWC,STRIDE,PAD. +NAME=VALUE after a variant sets a param. The variant `cudnn` is cuDNN in full
-# single precision with PyTorch's choice of an algorithm, `cudnn-fastest` with the one that its search finds.
+# N,C,H,W,K,R,S,GROUPS,NHWC,STRIDE,PAD. +NAME=VALUE after a variant sets a param. WORK:ALGORITHM in place of a variant is
+# cuDNN, in full single precision, at this layer under its name in tests/bench/peers/convnet.cu ("fastest": of cuDNN's search).
 #
-#   tests/bench/layer_errors.sh build/release/tools/kiln cuda:0 32,64,56,56,64,3,3,1,0,1,1 direct implicit_gemm_tensor cudnn cudnn-fastest
+#   tests/bench/layer_errors.sh build/release/tools/kiln cuda:0 32,64,56,56,64,3,3,1,0,1,1 direct implicit_gemm_tensor \
+#       default:fastest "default:winograd nonfused"
 set -eu
 kiln=$1 device=$2 layer=$(echo "$3" | tr , ' ')
 shift 3
@@ -12,21 +13,11 @@ home=$(cd "$(dirname "$0")/../.." && pwd)
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cc -O2 -o "$folder/layer_error" "$home/tests/bench/layer_error.c" -lm
-cudnn='
-import sys, numpy, torch
-folder, fastest, groups, last, stride, pad = sys.argv[1], *map(int, sys.argv[2:])
-torch.backends.cudnn.allow_tf32 = False
-torch.backends.cudnn.benchmark = bool(fastest)
-x, w = (torch.from_numpy(numpy.load(f"{folder}/{name}.npy")).cuda() for name in "xw")
-if last:
-    x, w = x.permute(0, 3, 1, 2), w.permute(0, 3, 1, 2)
-y = torch.nn.functional.conv2d(x, w, stride=stride, padding=pad, groups=groups)
-numpy.save(f"{folder}/y.npy", (y.permute(0, 2, 3, 1) if last else y).contiguous().cpu().numpy())'
+case "$*" in *:*) nvcc -O3 -std=c++17 -arch=native -o "$folder/peer" "$home/tests/bench/peers/convnet.cu" -lcudnn ;; esac
 set_sizes() { # N C H W K R S GROUPS NHWC STRIDE PAD
     sizes="-s N=$1 -s C=$2 -s H=$3 -s W=$4 -s K=$5 -s R=$6 -s S=$7 -s GROUPS=$8 -s NHWC=$9"
     made="$1 $2 $3 $4 $5 $6 $7 $8 $9"
-    shift 7
-    rest="$1 $2 $3 $4" # GROUPS NHWC STRIDE PAD
+    shift 7 # GROUPS NHWC STRIDE PAD
     sizes="$sizes -s STRIDE_H=$3 -s STRIDE_W=$3 -s PAD_H=$4 -s PAD_W=$4"
 }
 # shellcheck disable=SC2086  # lists of words, here and below
@@ -37,8 +28,10 @@ for class in 0 1 2 3; do
     for variant; do
         rm -f "$folder/y.npy"
         case $variant in
-        cudnn) python3 -c "$cudnn" "$folder" 0 $rest ;;
-        cudnn-fastest) python3 -c "$cudnn" "$folder" 1 $rest ;;
+        *:*)
+            "$folder/peer" "${variant%%:*}" "${variant#*:}" "$folder/x.npy" "$folder/y.npy" "$folder/w.npy" >"$folder/run.txt" ||
+                continue # cuDNN has no such algorithm for it
+            variant=cuDNN,$(tr ' ' - <"$folder/run.txt") ;;
         *)
             # shellcheck disable=SC2046
             "$kiln" run "$home/specs/convnet.yaml" -v $(echo "$variant" | sed 's/+/ -p /g') $sizes --device "$device" \
