@@ -327,7 +327,7 @@ struct Runs {
     }
 };
 
-// The warps that split: a tile's runs to the ring. The first loads of a step set out before its stage is free.
+// The warps that split: a tile's runs to the ring. The first loads of a step begin before its stage is free.
 __device__ __forceinline__ void split_tile(const float *x, char *stages, barrier *full, barrier *empty,
                                            const Tile &tile, Ring &ring, unsigned images, unsigned thread)
 {
