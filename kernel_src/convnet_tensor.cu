@@ -21,7 +21,7 @@
 #include "tensor.cuh"
 
 #ifndef TILE_N
-#define TILE_N 128 // points of a warp group; it makes 64 filters
+#define TILE_N 136 // points of a warp group; it makes 64 filters
 #endif
 #ifndef CONSUMERS_M
 #define CONSUMERS_M 1 // warp groups of a block along the filters
@@ -36,16 +36,16 @@
 #define CHUNK 16 // channels of a step
 #endif
 #ifndef WHOLE
-#define WHOLE 0 // whether a step has all taps of the filter, else those of one row
+#define WHOLE 1 // whether a step has all taps of the filter, else those of one row
 #endif
 #ifndef SUM
 #define SUM 64 // of the unrolled image: how long a sum stays in the tensor cores, at the most
 #endif
 #ifndef STAGES
-#define STAGES 4 // steps in shared memory: one is multiplied while the others are copied
+#define STAGES 2 // steps in shared memory: one is multiplied while the others are copied
 #endif
 #ifndef SPLITTERS
-#define SPLITTERS 0 // warps of a block that split x, as it comes; with 0 a kernel before does
+#define SPLITTERS 7 // warps of a block that split x, as it comes; with 0 a kernel before does
 #endif
 #ifndef SPLITS
 #define SPLITS 1 // parts of the sum that blocks of their own make
@@ -96,7 +96,7 @@ enum : unsigned {
     GROUPS_ALL = CONSUMERS * SETS, // warp groups that multiply
     THREADS = 128 * GROUPS_ALL + 32 * (1 + SPLITTERS),
     // convnet_split: filters of a block, whose eight channels it holds.
-    HELD = TAPS <= 16 ? 32 : 8,
+    HELD = TAPS <= 16 ? 16 : 8,
     HELD_NUMBERS = 8 * TAPS
 };
 
@@ -171,7 +171,7 @@ __device__ __forceinline__ void split_filters(const float *__restrict__ w, uint4
     __shared__ float held[HELD][HELD_NUMBERS + 1];
     const unsigned octets = CHUNKS * OCTETS, octet = block % octets, pieces = at_least_one(DOWN) * (ROWS / HELD);
     const unsigned first = block / octets % pieces * HELD, group = block / (octets * pieces);
-#pragma unroll 9
+#pragma unroll 5
     for (unsigned i = threadIdx.x; i < HELD * HELD_NUMBERS; i += 256) {
         const unsigned filter = first + i / HELD_NUMBERS, number = i % HELD_NUMBERS;
         const unsigned channel = octet * 8 + (NHWC ? number % 8 : number / TAPS);
