@@ -307,8 +307,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (size_t i = 0; i <= count; i++) {
         kept[i] = words[i] ? strdup(words[i]) : NULL; /* the command frees all that it has allocated at its end */
         ended = ended || (i > 0 && words[i] && strcmp(words[i], "--") == 0);
-        json = json || (i > 0 && words[i] && !ended && strcmp(words[i], "--json") == 0 &&
-                        !takes_next(words[1], words[i - 1]));
+        json = json ||
+               (i > 0 && words[i] && !ended && strcmp(words[i], "--json") == 0 && !takes_next(words[1], words[i - 1]));
     }
     cli_free_all();
     fresh_folder();

@@ -30,7 +30,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memcpy(&event, data, size < sizeof event ? size : sizeof event);
     memcpy(&number, data, size < sizeof number ? size : sizeof number);
     event.reserved[BORN_LAST] |= (char)0x80; /* process 1 may have begun at any small number: no process at this one */
-    for (int k = 0; k < 2; k++) { /* as it is, and of a process that is there */
+    for (int k = 0; k < 2; k++) {            /* as it is, and of a process that is there */
         WANT(sim_cuIpcOpenMemHandle(&at, memory, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS) != CUDA_SUCCESS);
         WANT(sim_cuIpcOpenEventHandle(&opened, event) != CUDA_SUCCESS);
         memcpy(memory.reserved + sizeof(uint32_t), &parent, sizeof parent);
