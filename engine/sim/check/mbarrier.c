@@ -137,6 +137,8 @@ static void complete(vm_bar *bar)
 {
     while (bar->pending == 0 && bar->tx == 0 && bar->expected) {
         bar->phases[bar->phase % VM_BAR_PHASES] = bar->gather;
+        bar->learned[bar->phase % VM_BAR_PHASES] = 0;
+        bar->owner = 0;
         bar->phase++;
         bar->pending = bar->expected;
         bar->expected_tx = bar->came_tx = bar->arrived = 0;
@@ -170,9 +172,9 @@ static void arrive(vm_warp *w, const vm_code *i, uint32_t lanes, const vm_block 
         const uint32_t lane = (uint32_t)__builtin_ctz(left), n = i->b ? vm_r32(w, i->b)[lane] : 1;
         if (copies)
             vm_flight_bind(w, 1u << lane, which);
-        if (counts && far)
-            vm_view_arrive_far(w, home, &bar->gather, cluster, now);
-        else if (counts)
+        if (counts && far && (!at_once || left == lanes))
+            vm_view_arrive_far(w, home, bar, at_once ? lanes : 1u << lane, cluster, now);
+        else if (counts && !far)
             vm_view_arrive(w, &bar->gather, at_once ? lanes : 1u << lane, now);
         switch (i->size) {
         case VM_BAR_EXPECT: count(bar, 0, 0, n, 0); break;
@@ -248,7 +250,7 @@ static void spin(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t bar, uint
 static void learn(vm_warp *w, uint32_t lanes, uint32_t n, uint32_t parity, uint32_t known)
 {
     vm_clock *c = clock_of(w);
-    const vm_bar *bar = &w->block->check->bars[n];
+    vm_bar *bar = &w->block->check->bars[n];
     const uint32_t next = (known + 1) % 2 == parity ? known : known + 1;
     if (next == 0 || next > bar->phase)
         return;
@@ -256,6 +258,8 @@ static void learn(vm_warp *w, uint32_t lanes, uint32_t n, uint32_t parity, uint3
     if (phase + VM_BAR_PHASES < bar->phase)
         phase = bar->phase - VM_BAR_PHASES;
     vm_view_learn(w, &bar->phases[phase % VM_BAR_PHASES], lanes);
+    if (!bar->learned[phase % VM_BAR_PHASES])
+        bar->learned[phase % VM_BAR_PHASES] = vm_check_tick(check_of(w));
     if (next > c->more->seen[n]) {
         c->more->seen[n] = next;
         c->seen_lanes[n] = lanes;
@@ -356,7 +360,7 @@ bool vm_check_complete_tx(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t 
     }
     const uint32_t now = vm_check_tick(check_of(w)); /* what the sender has read before may be overwritten */
     if (home != w->block)
-        vm_view_arrive_far(w, home, &bar->gather, false, now);
+        vm_view_arrive_far(w, home, bar, 1u << lane, false, now);
     else if (f && f->generic) /* st.async */
         vm_view_arrive(w, &bar->gather, 1u << lane, now);
     count(bar, 0, 0, 0, bytes);

@@ -118,12 +118,21 @@ bool vm_check_is_near(const vm_block *block, uint32_t number)
            (block->cluster->size > 1 && rank_of(block->cluster, number) < block->cluster->size);
 }
 
-bool vm_check_far_done(const vm_warp *w, uint32_t block, uint32_t when)
+bool vm_check_far_done(const vm_warp *w, uint32_t block, uint32_t warp, uint32_t lanes, uint32_t when)
 {
     const vm_clock *c = &w->block->check->warps[w->index];
     const uint32_t rank = rank_of(w->block->cluster, block);
     return when <= c->horizon || rank == w->block->cluster->size || when <= c->know[VM_LANES + rank] ||
-           (c->more && when <= c->more->read[rank]);
+           (c->more && (vm_far_knows(check_of(w), c->more->read[rank], warp, lanes, when) ||
+                        vm_far_knows(check_of(w), c->more->wrote[rank], warp, lanes, when)));
+}
+
+bool vm_check_far_later(const vm_warp *w, uint32_t block, uint32_t when)
+{
+    const vm_clock *c = &w->block->check->warps[w->index];
+    const uint32_t rank = rank_of(w->block->cluster, block);
+    return when <= c->horizon || rank == w->block->cluster->size || when <= c->know[VM_LANES + rank] ||
+           vm_far_any(check_of(w), c->more->read[rank], when);
 }
 
 bool vm_check_before(const vm_warp *w, const vm_mark *s, uint32_t lane, bool shared)
@@ -138,7 +147,10 @@ bool vm_check_before(const vm_warp *w, const vm_mark *s, uint32_t lane, bool sha
     if (s->block != (uint32_t)w->block->number) {
         const vm_cluster *cluster = w->block->cluster;
         uint32_t rank = cluster->size > 1 ? rank_of(cluster, s->block) : cluster->size;
-        return rank < cluster->size && s->stamp <= c->know[VM_LANES + rank];
+        return rank < cluster->size &&
+               (s->stamp <= c->know[VM_LANES + rank] ||
+                (c->more && vm_far_knows(check_of(w), c->more->wrote[rank], (s->who & VM_WHO) / VM_LANES,
+                                         1u << s->who % VM_LANES, s->stamp)));
     }
     uint32_t warp = (s->who & VM_WHO) / VM_LANES, other = s->who % VM_LANES;
     bool many = s->who & VM_MANY;

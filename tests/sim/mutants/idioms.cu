@@ -732,3 +732,33 @@ CLUSTER(2) pushed(ARGS)
     out[32 * rank + t] = to[31 - t];
     CLUSTER_SYNC("end.sync");
 }
+
+// The same for several rounds, without a barrier at the end: who has read tells the sender, which waits for that.
+CLUSTER(2) acknowledged(ARGS)
+{
+    __shared__ __align__(128) int from[32], to[32];
+    __shared__ u64 full, read;
+    const u32 t = threadIdx.x, rank = rank_of();
+    if (t == 0) {
+        INIT("full.init", &full, 1);
+        INIT("read.init", &read, 1);
+        INIT_FENCE("init.fence");
+    }
+    CLUSTER_SYNC("init.sync");
+#pragma unroll 1
+    for (int k = 0; k < 3; k++) {
+        from[t] = in[32 * rank + t] + k;
+        PROXY("proxy");
+        SYNC_WARP("written");
+        if (t == 0) {
+            EXPECT("full.expect", &full, 128);
+            PUSH("push", far(to, rank ^ 1), from, 128, far(&full, rank ^ 1));
+        }
+        WAIT("full.wait", &full, k & 1);
+        out[64 * k + 32 * rank + t] = to[31 - t];
+        SYNC_WARP("done");
+        if (t == 0)
+            ARRIVE_FAR("read.arrive", far(&read, rank ^ 1));
+        WAIT("read.wait", &read, k & 1);
+    }
+}
