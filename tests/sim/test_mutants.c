@@ -16,11 +16,11 @@ typedef struct idiom {
     uint32_t threads, blocks; /* blocks: of its cluster, 0: it has none */
 } idiom;
 static const idiom idioms[] = {
-    {"copy_double", 64}, {"copy_ring", 64},      {"copy_mbarrier", 64}, {"bulk_ring", 96},       {"bulk_elected", 64},
-    {"bulk_sync", 64},   {"bulk_store", 64},     {"box_store", 64},     {"bulk_in_place", 64},   {"bulk_global", 64},
-    {"again", 64},       {"specialised", 256},   {"overlapped", 256},   {"registers", 128},      {"written", 128},
-    {"epilogue", 384},   {"exchange", 64, 4},    {"multicast", 64, 2},  {"shared_tile", 160, 2}, {"handed", 32, 2},
-    {"pushed", 32, 2},   {"acknowledged", 32, 2}};
+    {"copy_double", 64}, {"copy_ring", 64},       {"copy_mbarrier", 64}, {"bulk_ring", 96},       {"bulk_elected", 64},
+    {"bulk_sync", 64},   {"bulk_store", 64},      {"box_store", 64},     {"bulk_in_place", 64},   {"bulk_global", 64},
+    {"again", 64},       {"specialised", 256},    {"overlapped", 256},   {"registers", 128},      {"written", 128},
+    {"epilogue", 384},   {"exchange", 64, 4},     {"multicast", 64, 2},  {"shared_tile", 160, 2}, {"handed", 32, 2},
+    {"pushed", 32, 2},   {"acknowledged", 32, 2}, {"whole_warp", 64},    {"scaled", 160}};
 
 /* What is done to an instruction. */
 #define CHANGES(X)                                                                                                     \

@@ -181,6 +181,8 @@ static uint32_t see_tensor(vm_warp *w, const vm_code *i, uint32_t m)
 static void see_group(vm_warp *w, const ptx_insn *in, uint32_t m)
 {
     vm_clock *c = &w->block->check->warps[w->index];
+    if (ptx_has(in, PTX_MOD_ALIGNED)) /* of products: .sync, as mma is */
+        vm_check_join_lanes(w, m);
     switch (in->op) {
     case PTX_OP_CP_BULK_COMMIT:
         VM_EACH(lane, m)

@@ -156,6 +156,25 @@ static void count(vm_bar *bar, uint32_t arrive, uint32_t drop, uint64_t expect, 
     complete(bar);
 }
 
+/* An arrival at an mbarrier for one arrival, whose phase before was not complete with that one: bytes had to come. Unless
+ * the thread knows that they came, it may arrive in that phase, where no arrival is pending. */
+static void check_early(vm_warp *w, const vm_code *i, uint32_t lane, const vm_bar *bar, uint32_t which)
+{
+    const vm_flight *f = vm_flight_at(check_of(w), bar->last);
+    if (bar->expected != 1 || bar->pending != 1 || !bar->phase || !f || f->phase + 1 != bar->phase || f->generic ||
+        vm_view_knows(w, which, bar->phase - 1, lane))
+        return;
+    kiln_check_finding *found = about(w, vm_insn_of(w, i), lane, bar, KILN_CHECK_ASYNC);
+    if (!found)
+        return;
+    found->at.what = "arrival";
+    found->message = vm_check_print(
+        check_of(w),
+        "an arrival while the mbarrier's phase may still be the one before, which waits for the bytes of "
+        "%s and for no arrival: the thread does not know that it is complete, %s",
+        vm_flight_name(f), found->allocation);
+}
+
 /* Lanes of one address, which is in the block `home`; `copies`: when their copies are complete. */
 static void arrive(vm_warp *w, const vm_code *i, uint32_t lanes, const vm_block *home, uint32_t which, bool copies)
 {
@@ -167,6 +186,8 @@ static void arrive(vm_warp *w, const vm_code *i, uint32_t lanes, const vm_block 
     uint32_t left = lanes, arrivals = 0;
     VM_EACH(lane, lanes)
         arrivals += i->size == VM_BAR_ARRIVE && i->b ? vm_r32(w, i->b)[lane] : 1;
+    if (!far && counts)
+        check_early(w, i, (uint32_t)__builtin_ctz(lanes), bar, which);
     bool at_once = arrivals <= bar->pending; /* else a phase ends between two of the lanes */
     while (left) {
         const uint32_t lane = (uint32_t)__builtin_ctz(left), n = i->b ? vm_r32(w, i->b)[lane] : 1;

@@ -172,8 +172,7 @@ bool vm_check_before(const vm_warp *w, const vm_mark *s, uint32_t lane, bool sha
 
 /* ---- lanes of a warp ---- */
 
-/* Lanes in the mask know each other's earlier accesses. */
-static void join_lanes(vm_warp *w, uint32_t mask)
+void vm_check_join_lanes(vm_warp *w, uint32_t mask)
 {
     vm_check *check = check_of(w);
     vm_clock *c = &w->block->check->warps[w->index];
@@ -270,7 +269,7 @@ void vm_check_met(vm_warp *w, const vm_code *i, uint32_t m, const vm_meeting *t)
     if (i->insn >= f->insn_count)
         return;
     if (!t->masks) { /* mma and similar: all lanes, without a mask */
-        join_lanes(w, t->lanes);
+        vm_check_join_lanes(w, t->lanes);
         return;
     }
     const ptx_insn *in = &f->insns[i->insn];
@@ -280,7 +279,7 @@ void vm_check_met(vm_warp *w, const vm_code *i, uint32_t m, const vm_meeting *t)
         check_shuffle(w, &t->shares[k], t);
     while (left) { /* each group of lanes with a common mask */
         uint32_t first = (uint32_t)__builtin_ctz(left), group = (t->masks[first] & t->lanes) | 1u << first;
-        join_lanes(w, group);
+        vm_check_join_lanes(w, group);
         left &= ~group;
     }
 }
@@ -339,7 +338,7 @@ static void pass(vm_warp *w, const vm_gate *gate, const vm_more *more, uint32_t 
     if ((lanes | w->dead) == VM_ALL)
         c->full = now;
     else
-        join_lanes(w, lanes);
+        vm_check_join_lanes(w, lanes);
     vm_check_settle(w->block, c);
 }
 

@@ -232,8 +232,9 @@ bool vm_check_before(const vm_warp *w, const vm_mark *s, uint32_t lane, bool sha
 bool vm_check_far_done(const vm_warp *w, uint32_t block, uint32_t warp, uint32_t lanes, uint32_t when);
 /* Something that another block of the cluster did at that time or later happened before. */
 bool vm_check_far_later(const vm_warp *w, uint32_t block, uint32_t when);
-void vm_check_arrive(vm_warp *w, uint32_t barrier); /* adds what the warp knows to the barrier */
-void vm_check_know_all(vm_warp *w);                 /* everything so far happened before its next access */
+void vm_check_join_lanes(vm_warp *w, uint32_t mask); /* they know each other's earlier accesses */
+void vm_check_arrive(vm_warp *w, uint32_t barrier);  /* adds what the warp knows to the barrier */
+void vm_check_know_all(vm_warp *w);                  /* everything so far happened before its next access */
 /* The same at the cluster's; relaxed: only what it has published with a fence. And a wait after it opened. */
 void vm_check_cluster_arrive(vm_warp *w, bool relaxed);
 void vm_check_cluster_wait(vm_warp *w, uint32_t m);

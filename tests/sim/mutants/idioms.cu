@@ -762,3 +762,84 @@ CLUSTER(2) acknowledged(ARGS)
         WAIT("read.wait", &read, k & 1);
     }
 }
+
+// A whole warp issues each store, all lanes the same one; it comes out of a buffer that a bulk load fills, and whose
+// mbarrier is for one arrival.
+K whole_warp(MAPS)
+{
+    __shared__ __align__(1024) int s[512];
+    __shared__ __align__(16) int r[64];
+    __shared__ u64 full;
+    const int t = threadIdx.x;
+    if (t == 0) {
+        INIT("full.init", &full, 1);
+        INIT_FENCE("init.fence");
+    }
+    SYNC("init.sync");
+#pragma unroll 1
+    for (int k = 0; k < 3; k++) {
+        if (t == 0) {
+            LOAD("load", r, in + 64 * k, 256, &full);
+            EXPECT("full.expect", &full, 256);
+        }
+        WAIT("full.wait", &full, k & 1);
+        for (int j = t; j < 512; j += 64)
+            s[j] = r[j % 64] + k;
+        PROXY("publish");
+        SYNC("written");
+        if (t < 32) {
+            STORE_BOX("store", &c_map, 16 * k, 0, s);
+            STORE("plain.store", raw + 512 * k, s, 2048);
+            BULK_COMMIT("commit");
+            BULK_READ("read.wait", 0);
+        }
+        SYNC("free");
+    }
+}
+
+// Threads read words beside the matrices of a product before it begins; one thread of each warp frees them after it.
+K scaled(MAPS)
+{
+    __shared__ __align__(1024) unsigned char b[2][256];
+    __shared__ __align__(16) int scale[2][64];
+    __shared__ u64 full[2], empty[2];
+    const int t = threadIdx.x;
+    if (t == 0) {
+        INIT("full0.init", &full[0], 1);
+        INIT("full1.init", &full[1], 1);
+        INIT("empty0.init", &empty[0], 4);
+        INIT("empty1.init", &empty[1], 4);
+        INIT_FENCE("init.fence");
+    }
+    SYNC("init.sync");
+    if (t >= 128) {
+        if (t == 128)
+#pragma unroll 1
+            for (int k = 0; k < 4; k++) {
+                WAIT("empty.wait", &empty[k & 1], k / 2 + 1 & 1);
+                EXPECT("full.expect", &full[k & 1], 256 + 256);
+                LOAD("load.scale", scale[k & 1], in + 64 * k, 256, &full[k & 1]);
+                LOAD_BOX("load.b", b[k & 1], &b_map, 16 * k, 0, &full[k & 1]);
+            }
+        return;
+    }
+    float sum[4] = {0, 0, 0, 0};
+    int r[4] = {t, t, t, t};
+#pragma unroll 1
+    for (int k = 0; k < 4; k++) {
+        float d[4] = {0, 0, 0, 0};
+        WAIT("full.wait", &full[k & 1], k / 2 & 1);
+        const float by = scale[k & 1][t / 2];
+        MMA_FENCE("fence");
+        DESCRIPTOR("b.layout", db, AT(b[k & 1]));
+        MMA_REGS(r, db);
+        MMA_COMMIT("commit");
+        MMA_WAIT("wait", 0);
+        if (t % 32 == 0)
+            ARRIVE("empty.arrive", &empty[k & 1]);
+        for (int j = 0; j < 4; j++)
+            sum[j] += d[j] * by;
+    }
+    for (int j = 0; j < 4; j++)
+        ((float *)out)[4 * t + j] = sum[j];
+}
