@@ -20,7 +20,7 @@ static const idiom idioms[] = {
     {"bulk_sync", 64},   {"bulk_store", 64},      {"box_store", 64},     {"bulk_in_place", 64},   {"bulk_global", 64},
     {"again", 64},       {"specialised", 256},    {"overlapped", 256},   {"registers", 128},      {"written", 128},
     {"epilogue", 384},   {"exchange", 64, 4},     {"multicast", 64, 2},  {"shared_tile", 160, 2}, {"handed", 32, 2},
-    {"pushed", 32, 2},   {"acknowledged", 32, 2}, {"whole_warp", 64},    {"scaled", 160}};
+    {"pushed", 32, 2},   {"acknowledged", 32, 2}, {"whole_warp", 64},    {"scaled", 160},         {"uneven", 96}};
 
 /* What is done to an instruction. */
 #define CHANGES(X)                                                                                                     \
@@ -73,6 +73,10 @@ static const exception harmless[] = {
     /* The proxy fence comes after the initialisation too. */
     {"pushed", "init.fence", REMOVE},
     {"acknowledged", "init.fence", REMOVE},
+    /* A warp comes to the next arrival there through another barrier of its lanes. */
+    {"uneven", "read1.syncwarp", REMOVE},
+    /* Who frees stage 1 has freed stage 0 before. */
+    {"uneven", "empty0.wait", OTHER},
     /* A block waits for all that others send to it. */
     {"exchange", "end.sync", REMOVE},
     {"handed", "end.sync", REMOVE},

@@ -294,6 +294,32 @@ static bool push_is_read(const vm_block *block, uint32_t rank, const vm_flight *
     return known;
 }
 
+/* Another block's last arrival at the mbarrier came before this one ends, and not only in this run. */
+static bool arrival_came(const vm_block *block, uint32_t n)
+{
+    const vm_bar *bar = &block->check->bars[n];
+    const uint32_t who = bar->far.who;
+    bool known = false;
+    for (uint32_t k = 0; k < block->warp_count && !known; k++)
+        known = block->check->more[k].seen[n] > bar->far_phase ||
+                vm_check_far_done(&block->warps[k], bar->far.block, who / VM_LANES, 1u << who % VM_LANES,
+                                  bar->far.stamp);
+    return known;
+}
+
+static void late_arrival(vm_block *block, const vm_bar *bar)
+{
+    vm_warp *w = &block->warps[bar->far.who / VM_LANES];
+    kiln_check_finding *found = vm_check_find(w, KILN_CHECK_ASYNC, false, bar->far.insn, VM_NO_INSN,
+                                              bar->far.who % VM_LANES, 1);
+    if (!found)
+        return;
+    found->at.what = "arrival";
+    found->message = vm_check_print(
+        check_of(w), "the block at whose mbarrier another block arrives may have ended before: it does not "
+                     "wait for the arrival");
+}
+
 /* Copies of a block that ends must be complete: its shared memory becomes another block's. */
 void vm_check_block_end(vm_block *block)
 {
@@ -318,6 +344,9 @@ void vm_check_block_end(vm_block *block)
         if (!seen)
             unfinished(block, f, "write");
     }
+    for (uint32_t n = 0; n < b->bar_count; n++)
+        if (b->bars[n].live && b->bars[n].far.stamp && !arrival_came(block, n))
+            late_arrival(block, &b->bars[n]);
     for (uint32_t rank = 0; rank < block->cluster->size; rank++) {
         const vm_flight *f = vm_flight_at(check, b->pushed[rank]);
         if (f && !push_is_read(block, rank, f))

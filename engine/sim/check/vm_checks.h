@@ -212,6 +212,8 @@ typedef struct vm_bar {
     uint64_t expected_tx, came_tx; /* of this phase, for messages */
     uint32_t arrived, phase;       /* phase: how many are complete */
     uint32_t last;                 /* the last copy on it */
+    vm_mark far;                   /* the last arrival by another block; stamp 0: none */
+    uint32_t far_phase;            /* in which it counts */
     uint32_t owner;                /* of records of the phase that is not complete; 0: it has none */
     vm_view gather;                /* of the arrivals so far */
     vm_view phases[VM_BAR_PHASES]; /* of complete ones, by number */

@@ -843,3 +843,52 @@ K scaled(MAPS)
     for (int j = 0; j < 4; j++)
         ((float *)out)[4 * t + j] = sum[j];
 }
+
+// A ring of which each second round fills one stage only: at the other the threads meet all the same, without bytes.
+K uneven(ARGS)
+{
+    __shared__ u64 full[2], empty[2];
+    __shared__ __align__(16) int s[2][64];
+    const int t = threadIdx.x - 32;
+    if (threadIdx.x == 0) {
+        INIT("full0.init", &full[0], 1);
+        INIT("full1.init", &full[1], 1);
+        INIT("empty0.init", &empty[0], 2);
+        INIT("empty1.init", &empty[1], 2);
+        INIT_FENCE("init.fence");
+    }
+    SYNC("init.sync");
+    if (threadIdx.x == 0) {
+#pragma unroll 1
+        for (int k = 0; k < 6; k++) {
+            WAIT("empty0.wait", &empty[0], k + 1 & 1);
+            EXPECT("full0.expect", &full[0], 256);
+            LOAD("load0", s[0], in + 128 * k, 256, &full[0]);
+            WAIT("empty1.wait", &empty[1], k + 1 & 1);
+            if (k & 1) {
+                ARRIVE("full1.arrive", &full[1]);
+            } else {
+                EXPECT("full1.expect", &full[1], 256);
+                LOAD("load1", s[1], in + 128 * k + 64, 256, &full[1]);
+            }
+        }
+    } else if (t >= 0) {
+#pragma unroll 1
+        for (int k = 0; k < 6; k++) {
+            WAIT("full0.wait", &full[0], k & 1);
+            out[128 * k + t] = s[0][63 - t];
+            SYNC_WARP("read0.syncwarp");
+            if (t % 32 == 0)
+                ARRIVE("empty0.arrive", &empty[0]);
+            if (k & 1) {
+                WAIT("skip.wait", &full[1], 1);
+            } else {
+                WAIT("full1.wait", &full[1], 0);
+                out[128 * k + 64 + t] = s[1][63 - t];
+            }
+            SYNC_WARP("read1.syncwarp");
+            if (t % 32 == 0)
+                ARRIVE("empty1.arrive", &empty[1]);
+        }
+    }
+}
