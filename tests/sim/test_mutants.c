@@ -20,7 +20,8 @@ static const idiom idioms[] = {
     {"bulk_sync", 64},   {"bulk_store", 64},      {"box_store", 64},     {"bulk_in_place", 64},   {"bulk_global", 64},
     {"again", 64},       {"specialised", 256},    {"overlapped", 256},   {"registers", 128},      {"written", 128},
     {"epilogue", 384},   {"exchange", 64, 4},     {"multicast", 64, 2},  {"shared_tile", 160, 2}, {"handed", 32, 2},
-    {"pushed", 32, 2},   {"acknowledged", 32, 2}, {"whole_warp", 64},    {"scaled", 160},         {"uneven", 96}};
+    {"pushed", 32, 2},   {"acknowledged", 32, 2}, {"whole_warp", 64},    {"scaled", 160},         {"uneven", 96},
+    {"peeked", 96}};
 
 /* What is done to an instruction. */
 #define CHANGES(X)                                                                                                     \
@@ -81,6 +82,9 @@ static const exception harmless[] = {
     {"exchange", "end.sync", REMOVE},
     {"handed", "end.sync", REMOVE},
 };
+/* Harmful, and not found: at stage 1 this run does not wait there. */
+static const exception untaken[] = {{"peeked", "empty.wait", OTHER}};
+
 /* ---- the text of a mutant ---- */
 
 /* One marked instruction of the PTX. */
@@ -344,8 +348,9 @@ static void test_mutants(void)
             size_t size = (size_t)sprintf(mutant, "%.*s%s%s", (int)s.begin, text, insn, text + s.end);
             outcome o = run(mutant, size, s.of);
             bool fine = is_in(harmless, KILN__COUNT(harmless), &s, what);
+            bool unseen = is_in(untaken, KILN__COUNT(untaken), &s, what);
             harmful += !fine, found += !fine && o.findings, others += fine, accused += fine && o.findings;
-            bool right = o.loads && fine == (o.findings == 0);
+            bool right = o.loads && (fine || unseen) == (o.findings == 0);
             if (print_all || !right)
                 fprintf(stderr, "%s%s %s %s: %s\n",
                         right  ? ""

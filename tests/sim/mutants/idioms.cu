@@ -26,6 +26,9 @@ struct alignas(64) tensor_map {
 #define WAIT(mark, bar, parity)                                                                                        \
     asm volatile("{\n.reg .pred p;\nL: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1; // @" mark                \
                  "\n@!p bra L;\n}\n" ::"r"(AT(bar)), "r"((u32)(parity)) : "memory")
+#define PEEK(mark, done, bar, parity)                                                                                  \
+    asm volatile("{\n.reg .pred p;\nmbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; // @" mark                     \
+                 "\nselp.u32 %0, 1, 0, p;\n}\n" : "=r"(done) : "r"(AT(bar)), "r"((u32)(parity)) : "memory")
 #define LOAD(mark, to, from, bytes, bar)                                                                               \
     DO("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];", mark, ::"r"(AT(to)), \
        "l"(__cvta_generic_to_global(from)), "r"((u32)(bytes)), "r"(AT(bar)) : "memory")
@@ -889,6 +892,44 @@ K uneven(ARGS)
             SYNC_WARP("read1.syncwarp");
             if (t % 32 == 0)
                 ARRIVE("empty1.arrive", &empty[1]);
+        }
+    }
+}
+
+// As bulk_ring, but each test of an mbarrier is made early, and only where it fails the thread waits.
+K peeked(ARGS)
+{
+    __shared__ u64 full[2], empty[2];
+    __shared__ __align__(16) int s[2][64];
+    const int t = threadIdx.x - 32;
+    if (threadIdx.x == 0) {
+        INIT("full0.init", &full[0], 1);
+        INIT("full1.init", &full[1], 1);
+        INIT("empty0.init", &empty[0], 2);
+        INIT("empty1.init", &empty[1], 2);
+        INIT_FENCE("init.fence");
+    }
+    SYNC("init.sync");
+    u32 done;
+    if (threadIdx.x == 0) {
+#pragma unroll 1
+        for (int k = 0; k < 8; k++) {
+            PEEK("empty.peek", done, &empty[k & 1], k / 2 + 1 & 1);
+            if (!done)
+                WAIT("empty.wait", &empty[k & 1], k / 2 + 1 & 1);
+            EXPECT("full.expect", &full[k & 1], 256);
+            LOAD("load", s[k & 1], in + 64 * k, 256, &full[k & 1]);
+        }
+    } else if (threadIdx.x >= 32) {
+#pragma unroll 1
+        for (int k = 0; k < 8; k++) {
+            PEEK("full.peek", done, &full[k & 1], k / 2 & 1);
+            if (!done)
+                WAIT("full.wait", &full[k & 1], k / 2 & 1);
+            out[64 * k + t] = s[k & 1][63 - t];
+            SYNC_WARP("release.syncwarp");
+            if (t % 32 == 0)
+                ARRIVE("empty.arrive", &empty[k & 1]);
         }
     }
 }
