@@ -201,8 +201,6 @@ static void arrive(vm_warp *w, const vm_code *i, uint32_t lanes, const vm_block 
     uint32_t left = lanes, arrivals = 0;
     VM_EACH(lane, lanes)
         arrivals += i->size == VM_BAR_ARRIVE && i->b ? vm_r32(w, i->b)[lane] : 1;
-    if (!far && counts)
-        check_early(w, i, (uint32_t)__builtin_ctz(lanes), bar, which);
     if (far && counts) {
         bar->far = (vm_mark){.stamp = now,
                              .who = w->index * VM_LANES + (uint32_t)__builtin_ctz(lanes),
@@ -210,11 +208,14 @@ static void arrive(vm_warp *w, const vm_code *i, uint32_t lanes, const vm_block 
                              .block = (uint32_t)w->block->number};
         bar->far_phase = bar->phase;
     }
+    const uint32_t phase = bar->phase;
     bool at_once = arrivals <= bar->pending; /* else a phase ends between two of the lanes */
     while (left) {
         const uint32_t lane = (uint32_t)__builtin_ctz(left), n = i->b ? vm_r32(w, i->b)[lane] : 1;
         if (copies)
             vm_flight_bind(w, 1u << lane, which);
+        if (counts && !far && (left == lanes || bar->phase != phase))
+            check_early(w, i, lane, bar, which);
         if (counts && far && (!at_once || left == lanes))
             vm_view_arrive_far(w, home, bar, at_once ? lanes : 1u << lane, cluster, now);
         else if (counts && !far)
