@@ -314,6 +314,10 @@ kiln_status kiln__attributes_set(kiln_plan *plan, const kiln__step *step, const 
                                  kiln_error **error);
 CUresult kiln__attributes_launch(const kiln__driver *driver, const kiln__plan_op *op, CUstream stream); /* with `any` */
 
+/* ---- refused.c ---- */
+/* Adds the reason for which the driver refused a launch, "; ..." with the numbers, if it can be found out. */
+void kiln__launch_explain(const kiln_plan *plan, const kiln__plan_op *op, CUresult result, kiln__text *out);
+
 /* ---- command.c ---- */
 /* Runs the command of a reference. args: the buffers of the spec first; *outputs: arrays for its outputs, of which those
  * that the command has not written are dropped. */
