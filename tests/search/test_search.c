@@ -1,4 +1,5 @@
 #include <math.h>
+#include <stdlib.h>
 
 #include "base.h"
 #include "check.h"
@@ -487,6 +488,46 @@ static void test_powers(void)
     CHECK(2 * with < without);
 }
 
+/* ---- points that are asked for before others are answered ---- */
+
+/* Of points that wait for their answers together, how many pairs are next to each other. The times have many hills, so
+ * that little is known of most places. */
+static size_t ask_together(uint64_t seed)
+{
+    enum { ANSWERED = 11, TOGETHER = 16 };
+    const kiln__part_axis axes[] = {{SIZES, true, NULL}, {SIZES, true, NULL}};
+    const kiln__part part = {2, axes};
+    const kiln__points points = {
+        .count = SIZE_POINTS, .part_count = 1, .width = 3, .parts = &part, .at = sizes_at, .holds = grid_holds};
+    kiln__search *search = NULL;
+    uint32_t asked[ANSWERED + TOGETHER][3];
+    bool found = true;
+    size_t near = 0;
+    CHECK(kiln__search_open(&points, kiln__strategy_find("surrogate"), seed, &search, NULL) == KILN_OK);
+    for (size_t i = 0; i < ANSWERED + TOGETHER; i++) {
+        CHECK(kiln__search_ask(search, asked[i], &found, NULL) == KILN_OK && found);
+        if (i < ANSWERED)
+            CHECK(kiln__search_tell(search, asked[i], exp(sin((double)asked[i][1]) * cos((double)asked[i][2])), 0,
+                                    NULL) == KILN_OK);
+        for (size_t k = ANSWERED; k < i; k++)
+            near += abs((int)asked[i][1] - (int)asked[k][1]) <= 1 && abs((int)asked[i][2] - (int)asked[k][2]) <= 1;
+    }
+    kiln__search_free(search);
+    return near;
+}
+
+/* What is learned from one of two neighbours is what the other tells: those that are compiled side by side are apart. */
+static void test_together(void)
+{
+    enum { SEEDS = 20 };
+    size_t near = 0;
+    for (uint64_t seed = 1; seed <= SEEDS; seed++)
+        near += ask_together(seed);
+    if (near >= 350) /* 433 where nothing is known of those that wait */
+        fprintf(stderr, "asked together: %zu pairs of neighbours\n", near);
+    CHECK(near < 350);
+}
+
 static void test_repeatable(void)
 {
     world w;
@@ -785,6 +826,7 @@ static const check_case cases[] = {{"two variants as one set of points", test_un
                                    {"hints that are right, and wrong", test_hints},
                                    {"which values are powers of two", test_which_are_powers},
                                    {"powers of two", test_powers},
+                                   {"points that wait together are apart", test_together},
                                    {"hints that are wrong", test_wrong_hints, CHECK_LONG},
                                    {"what is cheaper to try is tried more", test_cost},
                                    {"failures and equals", test_flat},
