@@ -409,6 +409,41 @@ static void test_wrong_hints(void)
     CHECK(good);
 }
 
+/* Hints that are exact: the third point is the best of all, and the fourth the second best, as three answers were in the
+ * order that the hints say. */
+static void test_right_hints(void)
+{
+    enum { SEEDS = 10, FIRST = 4 };
+    const kiln__part part = {GRID_AXES, grid_axes};
+    const kiln__points points = {.count = GRID_POINTS,
+                                 .part_count = 1,
+                                 .width = GRID_AXES + 1,
+                                 .parts = &part,
+                                 .at = grid_at,
+                                 .holds = grid_holds};
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        kiln__search *search = NULL;
+        uint32_t point[GRID_AXES + 1];
+        double best = HUGE_VAL, second = HUGE_VAL, values[FIRST];
+        bool found = true;
+        CHECK(kiln__search_open(&points, kiln__strategy_find("surrogate"), seed, &search, NULL) == KILN_OK);
+        for (uint64_t i = 0; i < GRID_POINTS; i++) {
+            CHECK(grid_at(NULL, i, point, NULL) == KILN_OK);
+            double value = grid_value(point, seed);
+            CHECK(kiln__search_hint(search, point, value, NULL) == KILN_OK);
+            second = fmin(second, fmax(best, value));
+            best = fmin(best, value);
+        }
+        for (size_t i = 0; i < FIRST; i++) {
+            CHECK(kiln__search_ask(search, point, &found, NULL) == KILN_OK && found);
+            values[i] = grid_value(point, seed);
+            CHECK(kiln__search_tell(search, point, values[i], 0, NULL) == KILN_OK);
+        }
+        CHECK(values[2] == best && values[3] == second);
+        kiln__search_free(search);
+    }
+}
+
 /* ---- powers of two ---- */
 
 static void test_which_are_powers(void)
@@ -824,6 +859,7 @@ static const check_case cases[] = {{"two variants as one set of points", test_un
                                    {"each strategy: all points once, the best early", test_strategies, CHECK_LONG},
                                    {"the same seed, the same path", test_repeatable},
                                    {"hints that are right, and wrong", test_hints},
+                                   {"hints that are exact", test_right_hints},
                                    {"which values are powers of two", test_which_are_powers},
                                    {"powers of two", test_powers},
                                    {"points that wait together are apart", test_together},
