@@ -498,8 +498,8 @@ static kiln_status run_here(sweep *s, job *taken, kiln_error **error)
         status = kiln__split_verify(s->engine, s->spec, s->options, s->small, taken->sample, result, &why);
     if (status == KILN_OK) {
         status = run_code(s, taken, &trial, result, &why);
-        if (is_lost(status, why) && may_be_of_parts(s) && !atomic_load(&s->engine->stuck) &&
-            (lost = recover(s, why, &lost_why)) == KILN_OK) {
+        if (status == KILN_ERROR_DEVICE && is_lost(status, why) && may_be_of_parts(s) &&
+            !atomic_load(&s->engine->stuck) && (lost = recover(s, why, &lost_why)) == KILN_OK) {
             kiln_error_free(why);
             why = NULL;
             status = run_whole(s, taken, &trial, result, &why);
