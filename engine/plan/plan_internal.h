@@ -208,6 +208,7 @@ struct kiln_plan {
     bool ready;    /* every buffer has memory and its initial content */
     bool dynamic;  /* the steps cannot be evaluated in advance */
     bool before_dynamic;
+    bool whole;       /* kiln__plan_whole() */
     uint64_t *values; /* arguments of a launch that is evaluated while it runs */
     void **pointers;
     kiln__pointers *lists; /* lists of pointers on the device, which arguments point to */
