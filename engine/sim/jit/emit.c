@@ -154,16 +154,17 @@ static void move_row(jit_emitter *e, kiln__text *text, uint32_t var, bool store)
                           b, type, c, pointer, var);
 }
 
-/* Ways out write back what has changed. Where that is much, it is written before, once for all that follow. */
-static void write_back(jit_emitter *e)
+/* Ways out write back what has changed. Where that is much, it is written before, once for all that follow: `at` is the
+ * instruction that comes next. */
+static void write_back(jit_emitter *e, uint32_t at)
 {
     enum { MUCH = 16 };
     unsigned count = 0;
     for (uint32_t k = 0; k < e->var_count; k++)
-        count += e->dirty[k] && jit_live_at(e->u->live, e->at, e->vars[k].slot, e->vars[k].width);
+        count += e->dirty[k] && jit_live_at(e->u->live, at, e->vars[k].slot, e->vars[k].width);
     for (uint32_t k = 0; k < e->var_count && count > MUCH; k++)
         if (e->dirty[k]) {
-            if (jit_live_at(e->u->live, e->at, e->vars[k].slot, e->vars[k].width))
+            if (jit_live_at(e->u->live, at, e->vars[k].slot, e->vars[k].width))
                 move_row(e, &e->body, k, true);
             e->dirty[k] = 0;
         }
@@ -373,7 +374,7 @@ static void emit_insn(jit_emitter *e)
     const jit_insn *insn = &e->u->insns[e->at];
     const bool access = jit_is_access(insn);
     if (insn->kind != JIT_PLAIN || access)
-        write_back(e);
+        write_back(e, e->at);
     if (insn->kind == JIT_BRANCH) {
         emit_branch(e, i);
         return;
@@ -503,7 +504,7 @@ static void emit_blocks(jit_emitter *e)
         if (e->u->insns[e->at].kind == JIT_BRANCH) {
             open = false;
         } else if (!inside(e, e->at + 1) || e->state[e->at + 1 - e->first] & LEADER) {
-            write_back(e);
+            write_back(e, e->at + 1);
             settle_counts(e);
             jit_line(e, "br label %%l%u", way_to(e, e->at + 1, 0, 0, 0));
             open = false;

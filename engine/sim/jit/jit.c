@@ -163,6 +163,14 @@ static void install(compiler *c, made_function *made, const vm_function *functio
     atomic_fetch_add(&c->regions, 1);
 }
 
+/* The place behind the next instruction that regions do not hold. */
+static uint32_t next_stop(const jit_unit *unit, uint32_t at, uint32_t last)
+{
+    while (at <= last && unit->insns[at].kind != JIT_STOP)
+        at++;
+    return at + 1;
+}
+
 /* Writes regions from `head`, and from where they end, while there are. */
 static void write_all(const jit_unit *unit, made_module *module, uint32_t head, uint32_t first, uint32_t last,
                       kiln__text *text, batch *b)
@@ -184,6 +192,8 @@ static void write_all(const jit_unit *unit, made_module *module, uint32_t head, 
             b->heads[b->count] = at;
             snprintf(b->names[b->count], sizeof b->names[0], "r%u", module->names++);
             b->need[b->count] = jit_emit(unit, text, b->names[b->count], at, first, last, stops);
+            if (!b->need[b->count]) /* nothing here: perhaps behind what regions do not hold */
+                stops[next_stop(unit, at, last)] = true;
             b->count += b->need[b->count] != 0;
         }
     }
