@@ -556,7 +556,12 @@ static void both(const plan *p, side *a, side *b, vm_launch *launch)
     if (ca.warp_instructions != cb.warp_instructions || ca.lane_instructions != cb.lane_instructions)
         fprintf(stderr, "interpreted: %" PRIu64 " %" PRIu64 ", compiled: %" PRIu64 " %" PRIu64 "\n",
                 ca.warp_instructions, ca.lane_instructions, cb.warp_instructions, cb.lane_instructions);
-    WANT(ca.warp_instructions == cb.warp_instructions && ca.lane_instructions == cb.lane_instructions);
+    /* Lanes that part from others meet them sooner or later again, which depends on other host threads. That a launch waits
+     * for ever is seen a round later where registers that are not read are not kept. */
+    if (fa.kind == VM_FAULT_DEADLOCK)
+        return;
+    WANT(!p->exact || ca.warp_instructions == cb.warp_instructions);
+    WANT(ca.lane_instructions == cb.lane_instructions);
     for (unsigned k = 0; k < 3; k++) {
         const unsigned char *x = vm_pointer_read(a->device, a->at[k], a->bytes[k]);
         const unsigned char *y = vm_pointer_read(b->device, b->at[k], b->bytes[k]);

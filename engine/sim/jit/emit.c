@@ -82,7 +82,7 @@ bool jit_in_block(const jit_emitter *e, uint32_t at) { return inside(e, at) && !
 
 static const char *type_of(unsigned width) { return width == JIT_MASK ? "i32" : width == JIT_32 ? I32V : I64V; }
 
-/* Adds the variable if it is new. */
+/* Adds the variable if it is new. All are known before anything is written: see add_vars(). */
 static uint32_t var_of(jit_emitter *e, uint32_t slot, unsigned width)
 {
     const size_t key = (slot ^ slot >> 5 ^ (size_t)width << 3) * 0x9e3779b1u % e->var_slots;
@@ -92,7 +92,7 @@ static uint32_t var_of(jit_emitter *e, uint32_t slot, unsigned width)
         if (v->slot == slot && v->width == width)
             return e->var_of[at] - 1;
     }
-    if (!kiln__grow(e->u->mem, &e->vars, &e->var_capacity, e->var_count + 1, sizeof *e->vars)) {
+    if (e->fixed || !kiln__grow(e->u->mem, &e->vars, &e->var_capacity, e->var_count + 1, sizeof *e->vars)) {
         e->failed = true;
         return 0;
     }
@@ -572,7 +572,7 @@ static bool prepare(jit_emitter *e)
     kiln__free(mem, stack);
     if (!stack || !e->state || !e->block_of)
         return false;
-    e->var_slots = 4 * (size_t)e->need * 4 + 64;
+    e->var_slots = (JIT_USES + 2) * ((size_t)e->need + 1); /* more than there can be */
     e->var_of = kiln__calloc(mem, e->var_slots, sizeof *e->var_of);
     if (!e->var_of)
         return false;
@@ -584,8 +584,9 @@ static bool prepare(jit_emitter *e)
     e->block_in = kiln__calloc(mem, (e->var_count + 1) * (blocks + 1), 1);
     if (!e->dirty || !e->block_in || e->failed)
         return false;
+    e->fixed = true;
     flow_dirty(e);
-    return true;
+    return !e->failed;
 }
 
 uint32_t jit_emit(const jit_unit *unit, kiln__text *text, const char *name, uint32_t head, uint32_t first,

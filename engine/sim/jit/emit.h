@@ -46,6 +46,7 @@ typedef struct jit_emitter {
     unsigned count, steps, lanes; /* not yet added to the variables: since the block's beginning */
     jit_group groups[JIT_GROUPS];
     unsigned group_count;
+    bool fixed; /* no variable is added any more */
     bool failed;
 } jit_emitter;
 

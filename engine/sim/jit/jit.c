@@ -13,6 +13,7 @@
 
 #define HEADS 24u /* regions of one loop */
 #define TRIES 3u  /* for one head */
+#define MOST 16384u /* regions of a device: some kilobytes each; more only when modules are unloaded */
 
 typedef struct made_region {
     vm_native region; /* first: what the interpreter has */
@@ -39,7 +40,8 @@ typedef struct compiler {
     const kiln_allocator *mem;
     jit_llvm *llvm;
     bool refused; /* there is no LLVM */
-    atomic_ulong regions;
+    atomic_ulong regions, live; /* made; of modules that are loaded */
+    jit_table table;
     pthread_mutex_t lock;
 } compiler;
 
@@ -69,8 +71,9 @@ static bool function_look(compiler *c, made_function *made, const vm_function *f
     if (!made->insns || !made->seen)
         return false;
     memset(made->seen, JIT_UNSEEN, count);
+    jit_table_fill(&c->table, function->module->table);
     for (uint32_t at = 0; at < count; at++)
-        jit_look(function, at, &made->insns[at]);
+        jit_look(&c->table, function, at, &made->insns[at]);
     made->live = jit_live_new(c->mem, function, made->insns);
     return made->live != NULL;
 }
@@ -120,6 +123,7 @@ static void see(const vm_warp *w, made_function *made, const vm_function *functi
 typedef struct batch {
     uint32_t heads[HEADS], need[HEADS];
     char names[HEADS][16];
+    jit_symbol symbols[HEADS];
     unsigned count;
 } batch;
 
@@ -161,6 +165,7 @@ static void install(compiler *c, made_function *made, const vm_function *functio
     atomic_store_explicit(&all[head], &r->region, memory_order_release);
     __atomic_store_n(&i->full, vm_op_region, __ATOMIC_RELEASE);
     atomic_fetch_add(&c->regions, 1);
+    atomic_fetch_add(&c->live, 1);
 }
 
 /* The place behind the next instruction that regions do not hold. */
@@ -214,10 +219,12 @@ static void build(compiler *c, made_module *module, made_function *made, const v
     kiln__text text = {.mem = c->mem};
     batch b = {.count = 0};
     write_all(&unit, module, head, first, last, &text, &b);
-    if (b.count && !text.failed && jit_code_add(c->llvm, module->code, kiln__text_get(&text), text.length))
+    for (unsigned k = 0; k < b.count; k++)
+        b.symbols[k].name = b.names[k];
+    if (b.count && !text.failed &&
+        jit_code_add(c->llvm, module->code, kiln__text_get(&text), text.length, b.symbols, b.count))
         for (unsigned k = 0; k < b.count; k++)
-            install(c, made, function, b.heads[k], jit_code_find(c->llvm, module->code, b.names[k]), b.need[k], first,
-                    last);
+            install(c, made, function, b.heads[k], b.symbols[k].address, b.need[k], first, last);
     kiln__text_free(&text);
 }
 
@@ -228,7 +235,7 @@ static bool ready(compiler *c)
         c->llvm = jit_llvm_open(c->mem, getenv("KILN_SIM_ISA"));
         c->refused = !c->llvm;
     }
-    return c->llvm != NULL;
+    return c->llvm && jit_llvm_alive() && atomic_load(&c->live) < MOST;
 }
 
 static void hot(struct vm_jit *jit, vm_warp *w, const vm_code *from, const vm_code *to, bool enough)
@@ -285,6 +292,7 @@ static void drop(struct vm_jit *jit, vm_module *module)
             made_region *r = of->regions;
             of->regions = r->next;
             kiln__free(c->mem, r);
+            atomic_fetch_sub(&c->live, 1);
         }
         kiln__free(c->mem, (void *)atomic_load(&module->functions[f].compiled->at));
         kiln__free(c->mem, of->insns);

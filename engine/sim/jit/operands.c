@@ -168,15 +168,39 @@ static bool steady(unsigned which)
     }
 }
 
-void jit_look(const vm_function *function, uint32_t at, jit_insn *out)
+static size_t slot_of(vm_handler handler)
+{
+    uint64_t address = 0;
+    memcpy(&address, &handler, sizeof handler);
+    return (size_t)(address * 0x9e3779b97f4a7c15ull >> 54);
+}
+
+void jit_table_fill(jit_table *table, const vm_handlers *of)
+{
+    if (table->of == of)
+        return;
+    *table = (jit_table){.of = of};
+    for (uint16_t k = 0; k < VM_H_COUNT; k++) { /* of equal ones the first is found */
+        size_t at = slot_of(of[k].masked);
+        while (table->slots[at])
+            at = (at + 1) % KILN__COUNT(table->slots);
+        table->slots[at] = (uint16_t)(k + 1);
+    }
+}
+
+static uint16_t id_of(const jit_table *table, vm_handler masked)
+{
+    for (size_t at = slot_of(masked); table->slots[at]; at = (at + 1) % KILN__COUNT(table->slots))
+        if (table->of[table->slots[at] - 1].masked == masked)
+            return (uint16_t)(table->slots[at] - 1);
+    return VM_H_COUNT;
+}
+
+void jit_look(const jit_table *table, const vm_function *function, uint32_t at, jit_insn *out)
 {
     const vm_code *i = &function->code[at];
-    const vm_handlers *table = function->module->table;
     memset(out, 0, sizeof *out);
-    out->id = VM_H_COUNT;
-    for (uint32_t k = 0; k < VM_H_COUNT && out->id == VM_H_COUNT; k++)
-        if (table[k].masked == i->masked)
-            out->id = (uint16_t)k;
+    out->id = id_of(table, i->masked);
     if (out->id < VM_H_COUNT) {
         look_table(i, &jit_shapes[out->id], out);
     } else if (i->masked == vm_op_bra) {

@@ -50,7 +50,14 @@ static inline bool jit_is_access(const jit_insn *insn)
     return insn->kind == JIT_PLAIN && insn->id < VM_H_COUNT &&
            (jit_shapes[insn->id].form == JIT_LOAD || jit_shapes[insn->id].form == JIT_STORE);
 }
-void jit_look(const vm_function *function, uint32_t at, jit_insn *out);
+/* Which handler of the table a function is, by a hash of its address. */
+typedef struct jit_table {
+    const vm_handlers *of; /* what it was made for; NULL: nothing */
+    uint16_t slots[1024];  /* the handler's number + 1 */
+} jit_table;
+_Static_assert(VM_H_COUNT <= 512, "half of a table's slots are free");
+void jit_table_fill(jit_table *table, const vm_handlers *of);
+void jit_look(const jit_table *table, const vm_function *function, uint32_t at, jit_insn *out);
 
 /* ---- live.c ---- */
 
