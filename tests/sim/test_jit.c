@@ -129,6 +129,12 @@ static const char gather[] =
               "add.u32 %r6, %r6, 1;\nsetp.lt.u32 %p1, %r6, 40;\n@%p1 bra LOOP;\n"
               "st.global.u32 [%rd5], %r9;\nret;\n}\n";
 
+/* It reads one word in each round, and does not end. */
+static const char endless[] =
+    HEAD("k") "mov.u32 %r6, 0;\nLOOP:\nadd.u32 %r6, %r6, 4;\nand.b32 %r7, %r6, 4095;\ncvt.u64.u32 %rd6, %r7;\n"
+              "add.u64 %rd7, %rd1, %rd6;\nld.global.u32 %r8, [%rd7];\nadd.u32 %r9, %r9, %r8;\nxor.b32 %r10, %r9, %r6;\n"
+              "add.u32 %r11, %r10, %r9;\nsetp.ge.u32 %p1, %r6, %r2;\n@%p1 bra LOOP;\nst.global.u32 [%rd5], %r11;\nret;\n}\n";
+
 /* Two warps that wait for each other by plain loads. */
 static const char wait[] = HEAD("k") "mov.u32 %r6, 1;\nsetp.ge.u32 %p1, %r3, 32;\n@%p1 bra OTHER;\n"
                                      "FIRST:\nadd.u32 %r7, %r7, 1;\nadd.u32 %r8, %r8, 3;\nadd.u32 %r9, %r9, 5;\n"
@@ -138,6 +144,21 @@ static const char wait[] = HEAD("k") "mov.u32 %r6, 1;\nsetp.ge.u32 %p1, %r3, 32;
                                      "SECOND:\nadd.u32 %r7, %r7, 1;\nadd.u32 %r8, %r8, 3;\nadd.u32 %r9, %r9, 5;\n"
                                      "ld.global.u32 %r10, [%rd2+16];\nsetp.eq.u32 %p2, %r10, 0;\n@%p2 bra SECOND;\n"
                                      "ret;\n}\n";
+
+/* More registers than are written back at each way out: before an instruction that regions do not hold, with one that the
+ * instruction before it wrote; and a loop that is nothing but that until a barrier. */
+static void make_many(kiln__text *text)
+{
+    kiln__text_puts(text, HEAD("k") "mov.u32 %r6, 0;\nLOOP:\nbar.sync 0;\n");
+    for (unsigned k = 10; k < 30; k++)
+        kiln__text_printf(text, "mad.lo.u32 %%r%u, %%r%u, 3, %%r5;\n", k, k);
+    kiln__text_puts(text, "setp.lt.u32 %p3, %r10, 0x40000000;\nactivemask.b32 %r8;\nselp.b32 %r9, 3, 7, %p3;\n"
+                          "xor.b32 %r9, %r9, %r8;\nadd.u32 %r31, %r31, %r9;\nadd.u32 %r6, %r6, 1;\n"
+                          "setp.lt.u32 %p1, %r6, 9;\n@%p1 bra LOOP;\n");
+    for (unsigned k = 10; k < 30; k++)
+        kiln__text_printf(text, "mad.lo.u32 %%r31, %%r31, 5, %%r%u;\n", k);
+    kiln__text_puts(text, "st.global.u32 [%rd5], %r31;\nret;\n}\n");
+}
 
 typedef struct side {
     vm_bench b;
@@ -212,6 +233,23 @@ static void control(void)
     CU_ASSERT(SAME(lanes, ONE_THREAD, 0, 0, UINT32_MAX, 0x80000000) >= 1);
 }
 
+static void many(void)
+{
+    kiln__text text = {0};
+    make_many(&text);
+    CU_ASSERT(SAME(kiln__text_get(&text), ONE_THREAD, 0, 0, 0) >= 2);
+    kiln__text_free(&text);
+}
+
+/* What a launch says that ends in a loop: of the address that it reads there, which is not needed in the loop again. */
+static void messages(void)
+{
+    for (uint32_t k = 0; k < 12; k++) { /* at each place in it */
+        const vm_limits limits = {.threads = 1, .step_budget = 5000 + k};
+        CU_ASSERT(SAME(endless, limits, 0, 0, 1) >= 1);
+    }
+}
+
 static void arithmetic(void)
 {
     static const char *const parts[] = {floats, words, doubles, predicates};
@@ -276,6 +314,8 @@ static bool have_llvm(void)
 
 static const check_case cases[] = {{"memory and barriers", memory},
                                    {"guards, divergence, atomics", control},
+                                   {"registers of which many change", many},
+                                   {"messages of launches that do not end", messages},
                                    {"arithmetic", arithmetic},
                                    {"addresses that change their pattern", patterns},
                                    {"faults and the step budget", faults},
