@@ -617,7 +617,7 @@ static void run_text(const uint8_t *data, size_t size)
         if (!function->entry || !function->defined)
             continue;
         kernels++;
-        for (unsigned turn = 0; turn < 2; turn++) {
+        for (unsigned turn = 0; turn < 3; turn++) { /* the first warp shows what is compiled */
             unsigned char *params = calloc(1, function->param_bytes + 8);
             WANT(params);
             for (uint64_t at = 0; at + 8 <= function->param_bytes; at += 8) {
@@ -626,14 +626,16 @@ static void run_text(const uint8_t *data, size_t size)
                 memcpy(params + at, &value, 8);
             }
             vm_launch launch = {.kernel = (int)k,
-                                .grid = {1 + turn, 1, 1},
-                                .block = {turn ? 70 : 32, 1, 1},
+                                .grid = {1 + turn % 2, 1, 1},
+                                .block = {turn == 1 ? 70 : 128, 1, 1},
                                 .params = params,
                                 .print = swallow};
             both(&p, &a, &b, &launch);
             free(params);
         }
     }
+    if (getenv("FUZZ_JIT_SHOW"))
+        fprintf(stderr, "%" PRIu64 " regions\n", sim_jit_regions(b.device));
     side_close(&a);
     side_close(&b);
 }
