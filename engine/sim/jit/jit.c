@@ -346,3 +346,11 @@ bool sim_jit_usable(vm_device *device)
     pthread_mutex_unlock(&c->lock);
     return usable;
 }
+
+const char *sim_jit_library(const kiln_allocator *mem)
+{
+    jit_llvm *llvm = jit_llvm_open(mem, getenv("KILN_SIM_ISA"));
+    const char *name = llvm ? jit_llvm_name(llvm) : NULL; /* which is constant */
+    jit_llvm_close(llvm);
+    return name;
+}

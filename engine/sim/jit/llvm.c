@@ -78,6 +78,7 @@ static const struct {
 struct jit_llvm {
     const kiln_allocator *mem;
     void *library;
+    const char *name; /* of the library */
     opaque *machine;
     unsigned major; /* of its version; 0: before 16 */
     bool wide;
@@ -289,6 +290,7 @@ static void open_library(void *of)
     unsigned wanted = 0;
     for (size_t k = 0; k < KILN__COUNT(names) && !o->llvm->library; k++) { /* not unloaded: it has exit handlers */
         o->llvm->library = dlopen(names[k].name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+        o->llvm->name = names[k].name;
         wanted = names[k].major;
     }
     o->good = o->llvm->library && fill(o->llvm) && o->llvm->major == wanted && is_alone(o->llvm) &&
@@ -320,6 +322,7 @@ void jit_llvm_close(jit_llvm *llvm)
     kiln__free(llvm->mem, llvm);
 }
 
+const char *jit_llvm_name(const jit_llvm *llvm) { return llvm->name; }
 bool jit_llvm_alive(void) { return !atomic_load(&closed) && atomic_load(&owner) == (int)getpid(); }
 bool jit_llvm_typed(const jit_llvm *llvm) { return llvm->major == 0; }
 bool jit_llvm_wide(const jit_llvm *llvm) { return llvm->wide; }
