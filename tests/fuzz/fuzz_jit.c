@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "jit.h"
 #include "ptx_mutator.h"
@@ -726,7 +727,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static bool asked;
     if (!asked && !have_llvm()) {
         printf("skipped: no libLLVM that can be used\n");
-        exit(77);
+        fflush(stdout);
+        _exit(77); /* exit() is an error to libFuzzer */
     }
     asked = true;
     if (is_text(data, size))
