@@ -472,6 +472,16 @@ static bool own(jit_emitter *e, const vm_code *i, unsigned id, unsigned mask)
     return true;
 }
 
+/* Where the member mask is a register, each lane must name all lanes; else the region ends before the instruction. */
+static void all_members(jit_emitter *e, uint32_t slot)
+{
+    if (slot & 1)
+        return;
+    const unsigned other = two(e, "icmp ne", I32V, jit_get(e, slot, JIT_32), jit_splat32(e, VM_ALL));
+    const unsigned bits = cast(e, "bitcast", B1V, other, "i32");
+    jit_test(e, jit_value(e, "icmp eq i32 %%v%u, 0", bits));
+}
+
 /* A shuffle by a constant: a permutation. As in vm_op_shfl(). */
 static bool shuffle(jit_emitter *e, const vm_code *i)
 {
@@ -525,10 +535,14 @@ bool jit_emit_plain(jit_emitter *e, const vm_code *i, const jit_insn *insn, unsi
         return predicates(e, i, mask);
     if (i->masked == vm_op_split || i->masked == vm_op_join)
         return pairs(e, i, mask);
+    if (i->masked == vm_op_shfl || i->masked == vm_op_vote || i->masked == vm_op_warp_sync)
+        all_members(e, jit_members(i));
     if (i->masked == vm_op_shfl)
         return shuffle(e, i);
     if (i->masked == vm_op_vote)
         return vote(e, i);
+    if (i->masked == vm_op_warp_sync)
+        return true;
     const jit_shape *shape = &jit_shapes[insn->id];
     if (shape->form == JIT_OWN)
         return own(e, i, insn->id, mask);

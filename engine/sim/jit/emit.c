@@ -215,6 +215,13 @@ unsigned jit_exit(jit_emitter *e, uint32_t at, bool missed)
     return label;
 }
 
+void jit_test(jit_emitter *e, unsigned good)
+{
+    const unsigned on = ++e->labels;
+    jit_line(e, "br i1 %%v%u, label %%l%u, label %%l%u", good, on, jit_exit(e, e->at, true));
+    jit_label(e, on);
+}
+
 /* Adds what the block has counted. */
 static void settle_counts(jit_emitter *e)
 {
@@ -357,6 +364,8 @@ static void emit_uniform(jit_emitter *e, const vm_code *i, const jit_insn *insn,
     }
     if (insn->kind == JIT_CALL)
         jit_call(e, i, insn, i->masked, true);
+    else if (insn->kind == JIT_UPDATE)
+        jit_emit_update(e, i);
     else if (jit_shapes[insn->id].form == JIT_LOAD || jit_shapes[insn->id].form == JIT_STORE)
         jit_emit_memory(e, i, insn);
     else
@@ -531,6 +540,7 @@ static void emit_entry(jit_emitter *e)
         jit_line(e, "%s = alloca i64", counters[k]);
         jit_line(e, "store i64 0, %s %s", counter, counters[k]);
     }
+    jit_line(e, "%%ua = alloca " I64V "\n  %%ub = alloca " I32V "\n  %%ud = alloca " I32V "\n  %%uk = alloca i64");
     for (uint32_t k = 0; k < e->var_count; k++) {
         jit_line(e, "%%s%u = alloca %s", k, type_of(e->vars[k].width));
         move_row(e, &e->body, k, false);

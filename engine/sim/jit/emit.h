@@ -65,9 +65,12 @@ unsigned jit_get(jit_emitter *e, uint32_t slot, unsigned width);
 void jit_put(jit_emitter *e, uint32_t slot, unsigned width, unsigned value, unsigned mask); /* mask 0: all lanes */
 /* A label at which the region ends, before the instruction `at`. */
 unsigned jit_exit(jit_emitter *e, uint32_t at, bool missed);
+/* The region ends before its instruction unless the i1 is true. */
+void jit_test(jit_emitter *e, unsigned good);
 void jit_call(jit_emitter *e, const vm_code *i, const jit_insn *insn, vm_handler handler, bool event);
 
 void jit_emit_memory(jit_emitter *e, const vm_code *i, const jit_insn *insn); /* memory.c */
+void jit_emit_update(jit_emitter *e, const vm_code *i);
 bool jit_emit_plain(jit_emitter *e, const vm_code *i, const jit_insn *insn,
                     unsigned mask); /* arith.c; false: unknown */
 #endif

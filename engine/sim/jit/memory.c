@@ -3,6 +3,7 @@
  * shared memory. If not, the region ends before the access. Accesses through one register share their test. */
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "emit.h"
 
@@ -55,13 +56,6 @@ static void extent(const jit_emitter *e, const access *a, int64_t *low, int64_t 
             if (insn->uses[k].write && insn->uses[k].slot == a->i->a)
                 return;
     }
-}
-
-static void test(jit_emitter *e, unsigned good)
-{
-    const unsigned on = ++e->labels;
-    jit_line(e, "br i1 %%v%u, label %%l%u, label %%l%u", good, on, jit_exit(e, e->at, true));
-    jit_label(e, on);
 }
 
 static unsigned both(jit_emitter *e, unsigned a, unsigned b) { return jit_value(e, "and i1 %%v%u, %%v%u", a, b); }
@@ -137,7 +131,7 @@ static void open_group(jit_emitter *e, const access *a, unsigned row, jit_group 
         const unsigned odd = jit_value(e, "and i64 %%v%u, %u", low, a->span - 1);
         good = both(e, good, jit_value(e, "icmp eq i64 %%v%u, 0", odd));
     }
-    test(e, good);
+    jit_test(e, good);
 }
 
 /* The same for lanes anywhere: `first` is then a vector, of their host addresses at offset 0. */
@@ -162,7 +156,7 @@ static void open_anywhere(jit_emitter *e, const access *a, unsigned row, jit_gro
                         jit_value(e, "icmp ne " I64V " %%v%u, zeroinitializer", odd));
     }
     bad = jit_value(e, "bitcast " B1V " %%v%u to i32", bad);
-    test(e, both(e, fits, jit_value(e, "icmp eq i32 %%v%u, 0", bad)));
+    jit_test(e, both(e, fits, jit_value(e, "icmp eq i32 %%v%u, 0", bad)));
     g->first = jit_value(e, "add " I64V " %%v%u, %%v%u", row, jit_splat_of(e, w.host));
 }
 
@@ -320,4 +314,83 @@ void jit_emit_memory(jit_emitter *e, const vm_code *i, const jit_insn *insn)
         load_at(e, &a, address);
     else
         store_at(e, &a, address);
+}
+
+/* ---- atomic operations on shared memory ---- */
+
+/* The place of element `k` + `more` of a row on the stack. */
+static unsigned stack_at(jit_emitter *e, const char *row, const char *vector, unsigned k, unsigned more, const char *type,
+                         unsigned bytes)
+{
+    unsigned at = jit_value(e, "ptrtoint %s %s to i64", jit_pointer(e, vector), row);
+    at = jit_value(e, "add i64 %%v%u, %u", at, more * bytes);
+    const unsigned offset = jit_value(e, "mul i64 %%v%u, %u", k, bytes);
+    at = jit_value(e, "add i64 %%v%u, %%v%u", at, offset);
+    return jit_value(e, "inttoptr i64 %%v%u to %s", at, jit_pointer(e, type));
+}
+
+/* One lane after the other, as update_shared() of ops/atomic.c: words that lanes share are updated by each. */
+static void update_lanes(jit_emitter *e, const char *op)
+{
+    enum { AT_ONCE = 8 };
+    const char *const counter = e->u->typed ? "i64*" : "ptr", *const word = e->u->typed ? "i32*" : "ptr";
+    const unsigned loop = ++e->labels, out = ++e->labels;
+    jit_line(e, "store i64 0, %s %%uk", counter);
+    jit_line(e, "br label %%l%u", loop);
+    jit_label(e, loop);
+    const unsigned k = jit_value(e, "load i64, %s %%uk", counter);
+    for (unsigned n = 0; n < AT_ONCE; n++) {
+        unsigned to = stack_at(e, "%ua", I64V, k, n, "i64", 8);
+        to = jit_value(e, "load i64, %s %%v%u", counter, to);
+        to = jit_value(e, "inttoptr i64 %%v%u to %s", to, word);
+        const unsigned b = stack_at(e, "%ub", I32V, k, n, "i32", 4), d = stack_at(e, "%ud", I32V, k, n, "i32", 4);
+        const unsigned x = jit_value(e, "load i32, %s %%v%u, align 4", word, to);
+        const unsigned y = jit_value(e, "load i32, %s %%v%u", word, b);
+        const unsigned z = jit_value(e, "%s i32 %%v%u, %%v%u", op, x, y);
+        jit_line(e, "store i32 %%v%u, %s %%v%u, align 4", z, word, to);
+        jit_line(e, "store i32 %%v%u, %s %%v%u", x, word, d);
+    }
+    const unsigned next = jit_value(e, "add i64 %%v%u, %u", k, AT_ONCE);
+    jit_line(e, "store i64 %%v%u, %s %%uk", next, counter);
+    const unsigned more = jit_value(e, "icmp ult i64 %%v%u, %u", next, VM_LANES);
+    jit_line(e, "br i1 %%v%u, label %%l%u, label %%l%u", more, loop, out);
+    jit_label(e, out);
+}
+
+void jit_emit_update(jit_emitter *e, const vm_code *i)
+{
+    const bool narrow_address = i->flags & VM_ADDR32;
+    unsigned row = jit_get(e, i->a, narrow_address ? JIT_32 : JIT_64), b = jit_get(e, i->b, JIT_32), good;
+    if (narrow_address) {
+        row = jit_value(e, "add " I32V " %%v%u, %%v%u", row, jit_splat32(e, (uint32_t)i->imm));
+        row = jit_value(e, "zext " I32V " %%v%u to " I64V, row);
+    } else {
+        row = jit_value(e, "add " I64V " %%v%u, %%v%u", row, jit_splat64(e, i->imm));
+    }
+    const unsigned far = jit_value(e, "sub " I64V " %%v%u, %%v%u", row, jit_splat_of(e, e->shared_low));
+    const unsigned room = jit_value(e, "sub i64 %%v%u, %%v%u", e->shared_end, e->shared_low);
+    unsigned bad = jit_value(e, "icmp uge " I64V " %%v%u, %%v%u", far, jit_splat_of(e, room));
+    const unsigned odd = jit_value(e, "and " I64V " %%v%u, %%v%u", row, jit_splat64(e, 3));
+    bad = jit_value(e, "or " B1V " %%v%u, %%v%u", bad,
+                    jit_value(e, "icmp ne " I64V " %%v%u, zeroinitializer", odd));
+    bad = jit_value(e, "bitcast " B1V " %%v%u to i32", bad);
+    good = jit_value(e, "icmp eq i32 %%v%u, 0", bad);
+    if (i->d) { /* what changes nothing may be a wait: the interpreter counts those */
+        const unsigned some = jit_value(e, "icmp ne " I32V " %%v%u, zeroinitializer", b);
+        const unsigned bits = jit_value(e, "bitcast " B1V " %%v%u to i32", some);
+        good = both(e, good, jit_value(e, "icmp ne i32 %%v%u, 0", bits));
+    }
+    jit_test(e, good);
+    row = jit_value(e, "add " I64V " %%v%u, %%v%u", row, jit_splat_of(e, e->shared));
+    jit_line(e, "store " I64V " %%v%u, %s %%ua", row, jit_pointer(e, I64V));
+    jit_line(e, "store " I32V " %%v%u, %s %%ub", b, jit_pointer(e, I32V));
+    update_lanes(e, jit_update(i));
+    if (!i->d)
+        return;
+    void (*const changed)(vm_warp *, const vm_code *) = vm_poll_changed;
+    uint64_t address = 0;
+    memcpy(&address, &changed, sizeof changed);
+    jit_line(e, "call void inttoptr (i64 %llu to %s)(i64 %%w, i64 %llu)", (unsigned long long)address,
+             e->u->typed ? "void (i64, i64)*" : "ptr", (unsigned long long)(uintptr_t)i);
+    jit_put(e, i->d, JIT_32, jit_value(e, "load " I32V ", %s %%ud", jit_pointer(e, I32V)), 0);
 }

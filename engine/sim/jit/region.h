@@ -38,8 +38,9 @@ typedef struct jit_use {
 } jit_use;
 enum { JIT_USES = 24 };
 
-/* What an instruction is to a region. CALL: the interpreter's handler is called. STOP: the region ends before it. */
-typedef enum jit_kind { JIT_STOP, JIT_PLAIN, JIT_CALL, JIT_BRANCH, JIT_MEET } jit_kind;
+/* What an instruction is to a region. CALL: the interpreter's handler is called. STOP: the region ends before it. UPDATE:
+ * an atomic operation on words of the block's shared memory, which belongs to one host thread. */
+typedef enum jit_kind { JIT_STOP, JIT_PLAIN, JIT_CALL, JIT_BRANCH, JIT_MEET, JIT_UPDATE } jit_kind;
 typedef struct jit_insn {
     uint16_t id; /* of the handler; VM_H_COUNT: none of the table */
     uint8_t kind, use_count;
@@ -57,6 +58,13 @@ typedef struct jit_table {
 } jit_table;
 _Static_assert(VM_H_COUNT <= 512, "half of a table's slots are free");
 void jit_table_fill(jit_table *table, const vm_handlers *of);
+/* LLVM's name of an atomic operation on words that regions do themselves; NULL: they do not. */
+const char *jit_update(const vm_code *i);
+/* The slot of the member mask of a shuffle, a vote or a bar.warp.sync. */
+static inline uint32_t jit_members(const vm_code *i)
+{
+    return i->masked == vm_op_shfl ? (uint32_t)i->imm : i->masked == vm_op_warp_sync ? i->a : i->b;
+}
 void jit_look(const jit_table *table, const vm_function *function, uint32_t at, jit_insn *out);
 
 /* ---- live.c ---- */

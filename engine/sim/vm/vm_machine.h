@@ -594,6 +594,7 @@ vm_block *vm_block_at(const vm_warp *w, uint64_t *address, char *why, size_t siz
 /* An instruction with which lanes may wait for others was executed: an ordered load, an atomic, a test of an mbarrier.
  * `seen` is a hash of addresses and values; changed: it has changed memory. */
 void vm_poll(vm_warp *w, const vm_code *i, uint32_t m, uint64_t seen, bool changed);
+void vm_poll_changed(vm_warp *w, const vm_code *i); /* by all lanes */
 static inline uint64_t vm_poll_mix(uint64_t hash, uint64_t value)
 {
     hash = (hash ^ value) * 0x9e3779b97f4a7c15ull;
