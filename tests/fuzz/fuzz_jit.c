@@ -209,6 +209,9 @@ static const char *const more[] = {
 static const char *const warp[] = {
     "shfl.sync.<down|up|bfly|idx>.b32 $r|$p, $r, <1|2|16|31|0|33>, <31|0|0x181f|0x1c03>, -1",
     "shfl.sync.<down|up|bfly|idx>.b32 $r, $r, $s, <31|0|0x181f>, <-1|-1|%full>",
+    "mov.b32 %a, <1|2|4|8|16>;shfl.sync.<down|up|bfly>.b32 $r|$p, $r, %a, <31|0>, <-1|%full>",
+    "shfl.sync.<down|bfly|idx>.b32 $r, $r, <%four|%most>, %most, <-1|%full>",
+    "<add.u32 %four, %four, 1|mov.b32 %four, 4|mov.b32 %most, 31|xor.b32 %full, %full, $r>",
     "vote.sync.ballot.b32 $r, <|!>$p, <-1|%full>",
     "vote.sync.<all|any|uni>.pred $p, <|!>$p, <-1|%full>",
     "bar.warp.sync <-1|%full>",
@@ -426,7 +429,7 @@ static void begin(maker *m)
                     ".param .u32 S)\n{\n  .shared .align 16 .b8 shared[4096];\n  .local .align 16 .b8 own[64];\n");
     kiln__text_printf(&m->text,
                       "  .reg .b32 %%r<%d>, %%i<4>, %%n<4>, %%n, %%a, %%c, %%lane, %%slot, %%box, %%spot, %%full, %%wid, "
-                      "%%ctaid, %%s, %%tid, %%gid;\n  .reg .b64 %%d<%d>, %%b, %%x, %%row, %%one, %%walk, %%edge, "
+                      "%%ctaid, %%s, %%tid, %%gid, %%four, %%most;\n  .reg .b64 %%d<%d>, %%b, %%x, %%row, %%one, %%walk, %%edge, "
                       "%%mine, %%loc, %%step, %%gslot, %%tab;\n  .reg .f32 %%f<%d>;\n  .reg .f64 %%g<%d>;\n  .reg .b16 "
                       "%%h<%d>;\n  .reg .pred %%p<%d>, %%q<2>;\n",
                       R32, R64, F32, F64, R16, PREDS);
@@ -440,7 +443,7 @@ static void begin(maker *m)
         "  mad.wide.u32 %row, %c, 4, %x;\n  mov.u32 %gid, %c;\n  mov.u32 %tid, %a;\n"
         "  mad.wide.u32 %one, %s, 16, %x;\n  mov.u64 %walk, %row;\n  mul.wide.u32 %step, %s, 4;\n"
         "  mad.wide.u32 %edge, %lane, 4, %edge;\n  mov.u64 %loc, own;\n  cvta.const.u64 %tab, table;\n"
-        "  mov.b32 %full, -1;\n  mov.u64 %tab, table;\n  st.shared.v4.b32 [%slot], {%a, %c, %s, %lane};\n");
+        "  mov.b32 %full, -1;\n  mov.b32 %four, 4;\n  mov.b32 %most, 31;\n  mov.u64 %tab, table;\n  st.shared.v4.b32 [%slot], {%a, %c, %s, %lane};\n");
     for (unsigned k = 0; k < R32; k++)
         kiln__text_printf(&m->text, "  ld.global.u32 %%r%u, [%%row+%u];\n", k, 4 * k * (k & 3));
     for (unsigned k = 0; k < R64; k++)

@@ -120,6 +120,21 @@ static const char lanes[] = HEAD("k") "mov.u32 %r6, 0;\nld.global.u32 %r7, [%rd4
                                                "add.u32 %r7, %r7, %r9;\nadd.u32 %r6, %r6, 1;\nsetp.lt.u32 %p1, %r6, 12;\n@%p1 bra LOOP;\n"
                                                "st.global.u32 [%rd5], %r9;\nret;\n}\n";
 
+/* The same with operands in registers, as compilers write them: a mask of all lanes that is computed, and of some in
+ * the sixth round; a distance that changes in the ninth. Additions to shared memory by all, of zeros too. */
+static const char registers[] =
+    HEAD("k") "mov.u32 %r6, 0;\nld.global.u32 %r7, [%rd4];\nmov.u32 %r9, 0;\nmov.u32 %r12, 31;\nmov.u32 %r13, 4;\n"
+              "mov.u32 %r15, box;\nand.b32 %r16, %r3, 7;\nmad.lo.u32 %r16, %r16, 4, %r15;\nst.shared.u32 [%r16], %r9;\n"
+              "setp.ge.u32 %p2, %r6, 0;\nvote.sync.ballot.b32 %r14, %p2, -1;\nmov.u32 %r17, %r14;\nLOOP:\n"
+              "shfl.sync.down.b32 %r8|%p3, %r7, %r13, %r12, %r14;\nselp.b32 %r10, %r8, 9, %p3;\n"
+              "mad.lo.u32 %r9, %r9, 5, %r10;\nsetp.gt.u32 %p4, %r8, %r2;\nvote.sync.ballot.b32 %r11, %p4, %r14;\n"
+              "xor.b32 %r9, %r9, %r11;\nbar.warp.sync %r14;\natom.shared.add.u32 %r18, [%r16], %r11;\n"
+              "red.shared.or.b32 [%r16+32], %r8;\nadd.u32 %r9, %r9, %r18;\nadd.u32 %r7, %r7, %r9;\nadd.u32 %r6, %r6, 1;\n"
+              "setp.eq.u32 %p5, %r6, 6;\nshl.b32 %r19, 1, %r3;\nselp.b32 %r14, %r19, %r17, %p5;\n"
+              "setp.eq.u32 %p6, %r6, 9;\n@%p6 add.u32 %r13, %r13, 1;\nsetp.lt.u32 %p1, %r6, 12;\n@%p1 bra LOOP;\n"
+              "ld.shared.u32 %r20, [%r16];\nld.shared.u32 %r21, [%r16+32];\nadd.u32 %r9, %r9, %r20;\nxor.b32 %r9, %r9, %r21;\n"
+              "st.global.u32 [%rd5], %r9;\nret;\n}\n";
+
 /* Words of x in no order. */
 static const char gather[] =
     HEAD("k") "mov.u32 %r6, 0;\nmov.u32 %r9, 0;\nmul.lo.u32 %r7, %r3, 5;\nand.b32 %r7, %r7, 31;\n"
@@ -231,6 +246,7 @@ static void control(void)
     CU_ASSERT(SAME(mixed, ONE_THREAD, 0, 0, 0, 3, 1) >= 1);
     CU_ASSERT(SAME(wait, ONE_THREAD, 0, 0) >= 1);
     CU_ASSERT(SAME(lanes, ONE_THREAD, 0, 0, UINT32_MAX, 0x80000000) >= 1);
+    CU_ASSERT(SAME(registers, ONE_THREAD, 0, 0, UINT32_MAX, 0x80000000) >= 1);
 }
 
 static void many(void)

@@ -135,6 +135,26 @@ static void look_pair(const vm_code *i, jit_insn *out, bool split)
         use(out, i->d, JIT_64, true);
 }
 
+bool jit_known(const vm_function *function, uint32_t slot, uint32_t *value)
+{
+    const vm_handler move = function->module->table[VM_H_mov_b32].masked;
+    bool found = slot & 1;
+    if (found)
+        memcpy(value, function->constants + (slot & ~1u), sizeof *value);
+    for (uint32_t k = 0; k < function->code_count && !(slot & 1); k++) {
+        const vm_code *i = &function->code[k];
+        uint32_t moved;
+        if (i->masked != move || i->d != slot || !(i->a & 1))
+            continue;
+        memcpy(&moved, function->constants + (i->a & ~1u), sizeof moved);
+        if (found && moved != *value)
+            return false;
+        *value = moved;
+        found = true;
+    }
+    return found;
+}
+
 /* A member mask that may name all lanes: a register, of which the region tests it, or a constant that does. */
 static bool may_be_all(const vm_function *function, uint32_t slot)
 {
@@ -148,6 +168,7 @@ static void look_warp(const vm_function *function, const vm_code *i, jit_insn *o
 {
     const bool shuffle = i->masked == vm_op_shfl;
     const uint32_t members = jit_members(i);
+    uint32_t value;
     if (i->guard & ~2u || !may_be_all(function, members))
         return;
     use(out, members, JIT_32, false);
@@ -157,9 +178,11 @@ static void look_warp(const vm_function *function, const vm_code *i, jit_insn *o
         out->kind = JIT_PLAIN;
         use(out, i->a, JIT_MASK, false);
         use(out, i->d, i->size == 3 ? JIT_32 : JIT_MASK, true);
-    } else if (i->b & i->c & 1) { /* constants */
+    } else if (jit_known(function, i->b, &value) && jit_known(function, i->c, &value)) {
         out->kind = JIT_PLAIN;
         use(out, i->a, JIT_32, false);
+        use(out, i->b, JIT_32, false);
+        use(out, i->c, JIT_32, false);
         use(out, i->d, JIT_32, true);
         if (i->e)
             use(out, i->e, JIT_MASK, true);

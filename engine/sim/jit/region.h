@@ -58,6 +58,9 @@ typedef struct jit_table {
 } jit_table;
 _Static_assert(VM_H_COUNT <= 512, "half of a table's slots are free");
 void jit_table_fill(jit_table *table, const vm_handlers *of);
+/* The value of a constant, or the one constant that is moved to a register: probably that is what it holds, which the region
+ * tests. */
+bool jit_known(const vm_function *function, uint32_t slot, uint32_t *value);
 /* LLVM's name of an atomic operation on words that regions do themselves; NULL: they do not. */
 const char *jit_update(const vm_code *i);
 /* The slot of the member mask of a shuffle, a vote or a bar.warp.sync. */
