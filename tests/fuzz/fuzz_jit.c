@@ -239,6 +239,17 @@ static const char *const tame_atomics[] = {
 
 /* ---- memory ---- */
 
+/* Into %a what lanes index with: a row, rows of 16 lanes and numbers that 16 lanes share, anything small. */
+static void make_index(maker *m, unsigned how)
+{
+    if (how < 2)
+        kiln__text_puts(&m->text, "  mov.u32 %a, %tid;\n");
+    else if (how < 4)
+        emit(m, "<and.b32 %a, %tid, 15|shr.u32 %a, %tid, 4|shr.u32 %a, %tid, 4;mad.lo.u32 %a, %a, 15, %tid>", "");
+    else
+        emit(m, "and.b32 %a, $r, <127|3|31>", "");
+}
+
 /* Writes what computes an address of the space, and returns the address with its offset. Most are valid: rows, one address
  * for all lanes, anything in a part of the memory. */
 static word address(maker *m, const char *space, unsigned bytes, bool store)
@@ -255,11 +266,8 @@ static word address(maker *m, const char *space, unsigned bytes, bool store)
     } else if (shared && base < 2) {
         snprintf(w.text, sizeof w.text, "%%%s+%d", base ? "spot" : "box", offset);
     } else if (shared) {
-        if (base < 5)
-            kiln__text_printf(&m->text, "  mad.lo.u32 %%a, %%tid, %u, %%box;\n", bytes);
-        else
-            kiln__text_printf(&m->text, "  and.b32 %%a, %s, %u;\n  mad.lo.u32 %%a, %%a, %u, %%box;\n",
-                              operand(m, 'r').text, base == 5 ? 127 : 31, bytes);
+        make_index(m, base - 2);
+        kiln__text_printf(&m->text, "  mad.lo.u32 %%a, %%a, %u, %%box;\n", bytes);
         snprintf(w.text, sizeof w.text, "%%a+%d", offset);
     } else if (strcmp(space, "") == 0 && base < 3) { /* generic, to shared memory */
         snprintf(w.text, sizeof w.text, "%%gslot");
@@ -269,11 +277,8 @@ static word address(maker *m, const char *space, unsigned bytes, bool store)
     } else if (base < 4) {
         snprintf(w.text, sizeof w.text, "%%one+%d", offset);
     } else {
-        if (base < 6)
-            kiln__text_printf(&m->text, "  mad.wide.u32 %%b, %%gid, %u, %%x;\n", bytes);
-        else
-            kiln__text_printf(&m->text, "  and.b32 %%a, %s, %u;\n  mad.wide.u32 %%b, %%a, %u, %%x;\n",
-                              operand(m, 'r').text, base == 6 ? 3 : 127, bytes);
+        make_index(m, base - 3);
+        kiln__text_printf(&m->text, "  mad.wide.u32 %%b, %%a, %u, %%x;\n", bytes);
         snprintf(w.text, sizeof w.text, "%%b+%d", offset);
     }
     return w;

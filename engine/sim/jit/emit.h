@@ -22,6 +22,7 @@ typedef struct jit_group {
     uint8_t kind, pattern;
     int64_t low, high; /* offsets, that is bytes behind the first lane's register, of accesses */
     unsigned first;    /* value: i64, the first lane's register */
+    unsigned second;   /* the same of the upper half of the warp */
     unsigned host;     /* value: i64, host address less address */
 } jit_group;
 enum { JIT_GROUPS = 16 };

@@ -82,15 +82,37 @@ static bool function_look(compiler *c, made_function *made, const vm_function *f
 static jit_pattern pattern_now(const vm_warp *w, const vm_code *i, bool shared)
 {
     const uint64_t span = (uint64_t)i->size * i->count;
-    bool one = true, row = true;
+    bool one = true, row = true, ones = true, rows = true;
     for (uint32_t l = 1; l < VM_LANES; l++) {
+        const uint32_t half = l & VM_LANES / 2;
         const uint64_t away = shared ? vm_r32(w, i->a)[l] - vm_r32(w, i->a)[0]
                                      : vm_r64(w, i->a)[l] - vm_r64(w, i->a)[0];
+        const uint64_t apart = shared ? vm_r32(w, i->a)[l] - vm_r32(w, i->a)[half]
+                                      : vm_r64(w, i->a)[l] - vm_r64(w, i->a)[half];
         one = one && away == 0;
         row = row && away == l * span;
+        ones = ones && apart == 0;
+        rows = rows && apart == (l - half) * span;
     }
-    const bool fits = i->count == 1 || i->count == 2 || i->count == 4;
-    return one && fits ? JIT_ONE : row && fits ? JIT_ROW : JIT_ANY;
+    if (i->count == 1 || i->count == 2 || i->count == 4) {
+        if (one || row)
+            return one ? JIT_ONE : JIT_ROW;
+        if (i->count == 1 && (ones || rows))
+            return ones ? JIT_ONES : JIT_ROWS;
+    }
+    return JIT_ANY;
+}
+
+/* What holds both. */
+static jit_pattern join(unsigned a, unsigned b)
+{
+    if (a == b || a == JIT_UNSEEN)
+        return (jit_pattern)b;
+    if ((a == JIT_ONE && b == JIT_ONES) || (a == JIT_ROW && b == JIT_ROWS))
+        return (jit_pattern)b;
+    if ((b == JIT_ONE && a == JIT_ONES) || (b == JIT_ROW && a == JIT_ROWS))
+        return (jit_pattern)a;
+    return JIT_ANY;
 }
 
 /* Where a branch goes, by the predicates as they are. Loops may go on or end. */
@@ -112,8 +134,7 @@ static void see(const vm_warp *w, made_function *made, const vm_function *functi
         const vm_code *i = &function->code[at];
         if (shared ? vm_r32(w, i->a)[0] == 0 : vm_r64(w, i->a)[0] == 0)
             return; /* registers are zero until they are written: this lane was not there */
-        const jit_pattern now = pattern_now(w, i, shared);
-        *known = *known == JIT_UNSEEN || *known == now ? (uint8_t)now : JIT_ANY;
+        *known = (uint8_t)join(*known, pattern_now(w, i, shared));
     }
 }
 

@@ -81,8 +81,8 @@ bool jit_live_at(const jit_live *live, uint32_t at, uint32_t slot, unsigned widt
 
 /* ---- emit.c ---- */
 
-/* How the addresses of an access lie. */
-typedef enum jit_pattern { JIT_ANY, JIT_ONE, JIT_ROW } jit_pattern;
+/* How the addresses of an access lie: all lanes at one, or in a row; or each half of the warp so, as in blocks 16 wide. */
+typedef enum jit_pattern { JIT_ANY, JIT_ONE, JIT_ROW, JIT_ONES, JIT_ROWS } jit_pattern;
 /* Where a branch went. */
 enum { JIT_TAKEN = 1, JIT_PASSED = 2 };
 #define JIT_UNSEEN 0xffu /* neither is known */
