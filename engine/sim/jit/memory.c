@@ -401,7 +401,7 @@ static unsigned stack_at(jit_emitter *e, const char *row, const char *vector, un
 }
 
 /* One lane after the other, as update_shared() of ops/atomic.c: words that lanes share are updated by each. */
-static void update_lanes(jit_emitter *e, const char *op)
+static void update_lanes(jit_emitter *e, const char *op, bool wanted)
 {
     enum { AT_ONCE = 8 };
     const char *const counter = e->u->typed ? "i64*" : "ptr", *const word = e->u->typed ? "i32*" : "ptr";
@@ -414,12 +414,13 @@ static void update_lanes(jit_emitter *e, const char *op)
         unsigned to = stack_at(e, "%ua", I64V, k, n, "i64", 8);
         to = jit_value(e, "load i64, %s %%v%u", counter, to);
         to = jit_value(e, "inttoptr i64 %%v%u to %s", to, word);
-        const unsigned b = stack_at(e, "%ub", I32V, k, n, "i32", 4), d = stack_at(e, "%ud", I32V, k, n, "i32", 4);
+        const unsigned b = stack_at(e, "%ub", I32V, k, n, "i32", 4);
         const unsigned x = jit_value(e, "load i32, %s %%v%u, align 4", word, to);
         const unsigned y = jit_value(e, "load i32, %s %%v%u", word, b);
         const unsigned z = jit_value(e, "%s i32 %%v%u, %%v%u", op, x, y);
         jit_line(e, "store i32 %%v%u, %s %%v%u, align 4", z, word, to);
-        jit_line(e, "store i32 %%v%u, %s %%v%u", x, word, d);
+        if (wanted)
+            jit_line(e, "store i32 %%v%u, %s %%v%u", x, word, stack_at(e, "%ud", I32V, k, n, "i32", 4));
     }
     const unsigned next = jit_value(e, "add i64 %%v%u, %u", k, AT_ONCE);
     jit_line(e, "store i64 %%v%u, %s %%uk", next, counter);
@@ -455,7 +456,8 @@ void jit_emit_update(jit_emitter *e, const vm_code *i)
     row = jit_value(e, "add " I64V " %%v%u, %%v%u", row, jit_splat_of(e, e->shared));
     jit_line(e, "store " I64V " %%v%u, %s %%ua", row, jit_pointer(e, I64V));
     jit_line(e, "store " I32V " %%v%u, %s %%ub", b, jit_pointer(e, I32V));
-    update_lanes(e, jit_update(i));
+    const bool wanted = i->d && jit_live_at(e->u->live, e->at + 1, i->d, JIT_32);
+    update_lanes(e, jit_update(i), wanted);
     if (!i->d)
         return;
     void (*const changed)(vm_warp *, const vm_code *) = vm_poll_changed;
@@ -463,5 +465,6 @@ void jit_emit_update(jit_emitter *e, const vm_code *i)
     memcpy(&address, &changed, sizeof changed);
     jit_line(e, "call void inttoptr (i64 %llu to %s)(i64 %%w, i64 %llu)", (unsigned long long)address,
              e->u->typed ? "void (i64, i64)*" : "ptr", (unsigned long long)(uintptr_t)i);
-    jit_put(e, i->d, JIT_32, jit_value(e, "load " I32V ", %s %%ud", jit_pointer(e, I32V)), 0);
+    if (wanted)
+        jit_put(e, i->d, JIT_32, jit_value(e, "load " I32V ", %s %%ud", jit_pointer(e, I32V)), 0);
 }
