@@ -98,8 +98,7 @@ static bool machine_open(machine *m, const char *text, size_t length, uint32_t t
 {
     kiln__text log = {0};
     ptx_module *ptx = NULL;
-    const vm_limits limits = {
-        .memory = 1u << 30, .shared_per_block = 48 << 10, .threads = 1, .sm_count = 4, .cc = 90};
+    const vm_limits limits = {.memory = 1u << 30, .shared_per_block = 48 << 10, .threads = 1, .sm_count = 4, .cc = 90};
     m->device = vm_device_new(NULL, &limits);
     if (!m->device || !sim_jit_open(m->device, threshold) || ptx_parse(NULL, text, length, &ptx, &log) != PTX_OK ||
         vm_module_load(m->device, ptx, &m->module, &log) != PTX_OK) {

@@ -103,7 +103,10 @@ static void emit(maker *m, const char *template, const char *guard)
     kiln__text_puts(&m->text, ";\n");
 }
 
-#define LIST(name) {name, sizeof(name) / sizeof *(name)}
+#define LIST(name)                                                                                                     \
+    {                                                                                                                  \
+        name, sizeof(name) / sizeof *(name)                                                                            \
+    }
 typedef struct list {
     const char *const *templates;
     size_t count;
@@ -227,7 +230,8 @@ static const char *const atomics[] = {
     "and.b32 %a, $r, 56;add.u32 %a, %a, %box;atom.shared.<add.u64|min.s64|exch.b64> $d, [%a], $l",
     "and.b32 %a, $r, 60;add.u32 %a, %a, %box;atom.shared.cas.b32 $r, [%a], $r, $s",
     "and.b32 %a, $r, 60;cvt.u64.u32 %b, %a;add.u64 %b, %b, %x;atom.global.<add.u32|min.s32|exch.b32|or.b32> $r, [%b], $s",
-    "and.b32 %a, $r, 60;cvt.u64.u32 %b, %a;add.u64 %b, %b, %x;red.global.<add.u32|max.u32|xor.b32> [%b], $s","red.global.add.f32 [%row], $f",
+    "and.b32 %a, $r, 60;cvt.u64.u32 %b, %a;add.u64 %b, %b, %x;red.global.<add.u32|max.u32|xor.b32> [%b], $s",
+    "red.global.add.f32 [%row], $f",
     "atom.shared.add.f32 $f, [%box+<0|4|8>], $e",
     "red.global.add.u32 [%row<|+4>], $s",
 };
@@ -272,7 +276,10 @@ static word address(maker *m, const char *space, unsigned bytes, bool store)
     } else if (strcmp(space, "") == 0 && base < 3) { /* generic, to shared memory */
         snprintf(w.text, sizeof w.text, "%%gslot");
     } else if (base < 3 && bytes <= 4) {
-        snprintf(w.text, sizeof w.text, "%%%s+%d", base == 0 ? "edge" : base == 1 ? "walk" : "row",
+        snprintf(w.text, sizeof w.text, "%%%s+%d",
+                 base == 0   ? "edge"
+                 : base == 1 ? "walk"
+                             : "row",
                  base == 0 && m->tame ? 0 : offset);
     } else if (base < 4) {
         snprintf(w.text, sizeof w.text, "%%one+%d", offset);
@@ -312,7 +319,7 @@ static void access_memory(maker *m)
         kiln__text_puts(&m->text, "{");
     const unsigned from = below(m, 16);
     for (unsigned k = 0; k < count; k++) {
-        const unsigned most = types[t].letter == 'r' ? R32
+        const unsigned most = types[t].letter == 'r'   ? R32
                               : types[t].letter == 'd' ? R64
                               : types[t].letter == 'f' ? F32
                               : types[t].letter == 'g' ? F64
@@ -386,13 +393,11 @@ static void loop(maker *m)
 
 static void statement(maker *m)
 {
-    static const list plain[] = {LIST(integer32), LIST(integer32), LIST(integer64),
-                                 LIST(integer16), LIST(single),    LIST(single),
-                                 LIST(dual),      LIST(half),      LIST(half_pair),
-                                 LIST(convert),   LIST(convert_single), LIST(convert_dual),
-                                 LIST(convert_half), LIST(compare), LIST(compare),
-                                 LIST(guarded),   LIST(more),             LIST(more),
-                                 LIST(more)};
+    static const list plain[] = {
+        LIST(integer32),      LIST(integer32),    LIST(integer64),    LIST(integer16), LIST(single),
+        LIST(single),         LIST(dual),         LIST(half),         LIST(half_pair), LIST(convert),
+        LIST(convert_single), LIST(convert_dual), LIST(convert_half), LIST(compare),   LIST(compare),
+        LIST(guarded),        LIST(more),         LIST(more),         LIST(more)};
     static const list easy[] = {LIST(native)};
     static const list together[] = {LIST(warp)}, updates[] = {LIST(atomics)}, tame[] = {LIST(tame_atomics)};
     const unsigned what = below(m, 200);
@@ -428,16 +433,18 @@ enum { WORDS = 4096, EDGE = 1024, OUT = 512 /* bytes of a thread */, THREADS_MOS
 
 static void begin(maker *m)
 {
-    kiln__text_puts(&m->text,
-                    ".version 8.0\n.target sm_90\n.address_size 64\n.const .align 16 .u32 table[64] = {1, 2, 0x7fffffff, 4, "
-                    "0xff800000, 77};\n.visible .entry k(.param .u64 X, .param .u64 Y, .param .u64 E, .param .u32 N, "
-                    ".param .u32 S)\n{\n  .shared .align 16 .b8 shared[4096];\n  .local .align 16 .b8 own[64];\n");
-    kiln__text_printf(&m->text,
-                      "  .reg .b32 %%r<%d>, %%i<4>, %%n<4>, %%n, %%a, %%c, %%lane, %%slot, %%box, %%spot, %%full, %%wid, "
-                      "%%ctaid, %%s, %%tid, %%gid, %%four, %%most;\n  .reg .b64 %%d<%d>, %%b, %%x, %%row, %%one, %%walk, %%edge, "
-                      "%%mine, %%loc, %%step, %%gslot, %%tab;\n  .reg .f32 %%f<%d>;\n  .reg .f64 %%g<%d>;\n  .reg .b16 "
-                      "%%h<%d>;\n  .reg .pred %%p<%d>, %%q<2>;\n",
-                      R32, R64, F32, F64, R16, PREDS);
+    kiln__text_puts(
+        &m->text,
+        ".version 8.0\n.target sm_90\n.address_size 64\n.const .align 16 .u32 table[64] = {1, 2, 0x7fffffff, 4, "
+        "0xff800000, 77};\n.visible .entry k(.param .u64 X, .param .u64 Y, .param .u64 E, .param .u32 N, "
+        ".param .u32 S)\n{\n  .shared .align 16 .b8 shared[4096];\n  .local .align 16 .b8 own[64];\n");
+    kiln__text_printf(
+        &m->text,
+        "  .reg .b32 %%r<%d>, %%i<4>, %%n<4>, %%n, %%a, %%c, %%lane, %%slot, %%box, %%spot, %%full, %%wid, "
+        "%%ctaid, %%s, %%tid, %%gid, %%four, %%most;\n  .reg .b64 %%d<%d>, %%b, %%x, %%row, %%one, %%walk, %%edge, "
+        "%%mine, %%loc, %%step, %%gslot, %%tab;\n  .reg .f32 %%f<%d>;\n  .reg .f64 %%g<%d>;\n  .reg .b16 "
+        "%%h<%d>;\n  .reg .pred %%p<%d>, %%q<2>;\n",
+        R32, R64, F32, F64, R16, PREDS);
     kiln__text_puts(
         &m->text,
         "  ld.param.u64 %x, [X];\n  ld.param.u64 %mine, [Y];\n  ld.param.u64 %edge, [E];\n  ld.param.u32 %n, [N];\n"
@@ -568,7 +575,7 @@ static bool both(const plan *p, side *a, side *b, vm_launch *launch)
     if (ca.warp_instructions != cb.warp_instructions || ca.lane_instructions != cb.lane_instructions)
         fprintf(stderr, "interpreted: %" PRIu64 " %" PRIu64 ", compiled: %" PRIu64 " %" PRIu64 "\n",
                 ca.warp_instructions, ca.lane_instructions, cb.warp_instructions, cb.lane_instructions);
-    /* Lanes that part from others meet them sooner or later again, which depends on other host threads. That a launch waits
+    /* Lanes that diverge meet sooner or later again, which depends on other host threads. That a launch waits
      * for ever is seen a round later where registers that are not read are not kept. */
     if (fa.kind == VM_FAULT_DEADLOCK)
         return true;
@@ -621,7 +628,8 @@ static void run_text(const uint8_t *data, size_t size)
         return;
     WANT(side_open(&b, &p, true));
     WANT((a.module != NULL) == (b.module != NULL));
-    for (uint32_t k = 0, kernels = 0; a.module && k < vm_module_ptx(a.module)->function_count && kernels < KERNELS; k++) {
+    for (uint32_t k = 0, kernels = 0; a.module && k < vm_module_ptx(a.module)->function_count && kernels < KERNELS;
+         k++) {
         const ptx_function *function = &vm_module_ptx(a.module)->functions[k];
         if (!function->entry || !function->defined)
             continue;
@@ -689,7 +697,10 @@ static void run_bytes(const uint8_t *data, size_t size)
         const unsigned launches = 2 + below(&m, 3);
         for (unsigned k = 0; k < launches; k++) {
             const unsigned odd = k ? below(&m, 48) : 7;
-            const uint64_t x = a.at[0] + (odd == 0 ? 4u : odd == 1 ? 2u : 0u), edge = a.at[2] + 4 * (k ? below(&m, 256) : 0);
+            const uint64_t x = a.at[0] + (odd == 0   ? 4u
+                                          : odd == 1 ? 2u
+                                                     : 0u),
+                           edge = a.at[2] + 4 * (k ? below(&m, 256) : 0);
             const struct {
                 uint64_t x, y, edge;
                 uint32_t n, step;
@@ -750,5 +761,6 @@ size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t most) __attribute__((
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed)
 {
-    return is_text(data, size) ? ptx_mutate(data, size, most, seed) : LLVMFuzzerMutate(data, size, most > 512 ? 512 : most);
+    return is_text(data, size) ? ptx_mutate(data, size, most, seed)
+                               : LLVMFuzzerMutate(data, size, most > 512 ? 512 : most);
 }

@@ -122,18 +122,18 @@ static const char lanes[] = HEAD("k") "mov.u32 %r6, 0;\nld.global.u32 %r7, [%rd4
 
 /* The same with operands in registers, as compilers write them: a mask of all lanes that is computed, and of some in
  * the sixth round; a distance that changes in the ninth. Additions to shared memory by all, of zeros too. */
-static const char registers[] =
-    HEAD("k") "mov.u32 %r6, 0;\nld.global.u32 %r7, [%rd4];\nmov.u32 %r9, 0;\nmov.u32 %r12, 31;\nmov.u32 %r13, 4;\n"
-              "mov.u32 %r15, box;\nand.b32 %r16, %r3, 7;\nmad.lo.u32 %r16, %r16, 4, %r15;\nst.shared.u32 [%r16], %r9;\n"
-              "setp.ge.u32 %p2, %r6, 0;\nvote.sync.ballot.b32 %r14, %p2, -1;\nmov.u32 %r17, %r14;\nLOOP:\n"
-              "shfl.sync.down.b32 %r8|%p3, %r7, %r13, %r12, %r14;\nselp.b32 %r10, %r8, 9, %p3;\n"
-              "mad.lo.u32 %r9, %r9, 5, %r10;\nsetp.gt.u32 %p4, %r8, %r2;\nvote.sync.ballot.b32 %r11, %p4, %r14;\n"
-              "xor.b32 %r9, %r9, %r11;\nbar.warp.sync %r14;\natom.shared.add.u32 %r18, [%r16], %r11;\n"
-              "red.shared.or.b32 [%r16+32], %r8;\nadd.u32 %r9, %r9, %r18;\nadd.u32 %r7, %r7, %r9;\nadd.u32 %r6, %r6, 1;\n"
-              "setp.eq.u32 %p5, %r6, 6;\nshl.b32 %r19, 1, %r3;\nselp.b32 %r14, %r19, %r17, %p5;\n"
-              "setp.eq.u32 %p6, %r6, 9;\n@%p6 add.u32 %r13, %r13, 1;\nsetp.lt.u32 %p1, %r6, 12;\n@%p1 bra LOOP;\n"
-              "ld.shared.u32 %r20, [%r16];\nld.shared.u32 %r21, [%r16+32];\nadd.u32 %r9, %r9, %r20;\nxor.b32 %r9, %r9, %r21;\n"
-              "st.global.u32 [%rd5], %r9;\nret;\n}\n";
+static const char registers[] = HEAD(
+    "k") "mov.u32 %r6, 0;\nld.global.u32 %r7, [%rd4];\nmov.u32 %r9, 0;\nmov.u32 %r12, 31;\nmov.u32 %r13, 4;\n"
+         "mov.u32 %r15, box;\nand.b32 %r16, %r3, 7;\nmad.lo.u32 %r16, %r16, 4, %r15;\nst.shared.u32 [%r16], %r9;\n"
+         "setp.ge.u32 %p2, %r6, 0;\nvote.sync.ballot.b32 %r14, %p2, -1;\nmov.u32 %r17, %r14;\nLOOP:\n"
+         "shfl.sync.down.b32 %r8|%p3, %r7, %r13, %r12, %r14;\nselp.b32 %r10, %r8, 9, %p3;\n"
+         "mad.lo.u32 %r9, %r9, 5, %r10;\nsetp.gt.u32 %p4, %r8, %r2;\nvote.sync.ballot.b32 %r11, %p4, %r14;\n"
+         "xor.b32 %r9, %r9, %r11;\nbar.warp.sync %r14;\natom.shared.add.u32 %r18, [%r16], %r11;\n"
+         "red.shared.or.b32 [%r16+32], %r8;\nadd.u32 %r9, %r9, %r18;\nadd.u32 %r7, %r7, %r9;\nadd.u32 %r6, %r6, 1;\n"
+         "setp.eq.u32 %p5, %r6, 6;\nshl.b32 %r19, 1, %r3;\nselp.b32 %r14, %r19, %r17, %p5;\n"
+         "setp.eq.u32 %p6, %r6, 9;\n@%p6 add.u32 %r13, %r13, 1;\nsetp.lt.u32 %p1, %r6, 12;\n@%p1 bra LOOP;\n"
+         "ld.shared.u32 %r20, [%r16];\nld.shared.u32 %r21, [%r16+32];\nadd.u32 %r9, %r9, %r20;\nxor.b32 %r9, %r9, %r21;\n"
+         "st.global.u32 [%rd5], %r9;\nret;\n}\n";
 
 /* Words of x in no order. */
 static const char gather[] =
@@ -145,10 +145,10 @@ static const char gather[] =
               "st.global.u32 [%rd5], %r9;\nret;\n}\n";
 
 /* It reads one word in each round, and does not end. */
-static const char endless[] =
-    HEAD("k") "mov.u32 %r6, 0;\nLOOP:\nadd.u32 %r6, %r6, 4;\nand.b32 %r7, %r6, 4095;\ncvt.u64.u32 %rd6, %r7;\n"
-              "add.u64 %rd7, %rd1, %rd6;\nld.global.u32 %r8, [%rd7];\nadd.u32 %r9, %r9, %r8;\nxor.b32 %r10, %r9, %r6;\n"
-              "add.u32 %r11, %r10, %r9;\nsetp.ge.u32 %p1, %r6, %r2;\n@%p1 bra LOOP;\nst.global.u32 [%rd5], %r11;\nret;\n}\n";
+static const char endless[] = HEAD(
+    "k") "mov.u32 %r6, 0;\nLOOP:\nadd.u32 %r6, %r6, 4;\nand.b32 %r7, %r6, 4095;\ncvt.u64.u32 %rd6, %r7;\n"
+         "add.u64 %rd7, %rd1, %rd6;\nld.global.u32 %r8, [%rd7];\nadd.u32 %r9, %r9, %r8;\nxor.b32 %r10, %r9, %r6;\n"
+         "add.u32 %r11, %r10, %r9;\nsetp.ge.u32 %p1, %r6, %r2;\n@%p1 bra LOOP;\nst.global.u32 [%rd5], %r11;\nret;\n}\n";
 
 /* Two warps that wait for each other by plain loads. */
 static const char wait[] = HEAD("k") "mov.u32 %r6, 1;\nsetp.ge.u32 %p1, %r3, 32;\n@%p1 bra OTHER;\n"

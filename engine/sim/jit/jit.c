@@ -11,8 +11,8 @@
 #include "llvm.h"
 #include "region.h"
 
-#define HEADS 24u /* regions of one loop */
-#define TRIES 3u  /* for one head */
+#define HEADS 24u   /* regions of one loop */
+#define TRIES 3u    /* for one head */
 #define MOST 16384u /* regions of a device: some kilobytes each; more only when modules are unloaded */
 
 typedef struct made_region {
@@ -39,7 +39,7 @@ typedef struct compiler {
     struct vm_jit jit; /* first: what the interpreter has */
     const kiln_allocator *mem;
     jit_llvm *llvm;
-    bool refused; /* there is no LLVM */
+    bool refused;               /* there is no LLVM */
     atomic_ulong regions, live; /* made; of modules that are loaded */
     jit_table table;
     pthread_mutex_t lock;

@@ -94,9 +94,9 @@ struct jit_code {
 /* ---- one thread at a time, in a process that lives ---- */
 
 static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
-static atomic_int owner;    /* the process that opened LLVM; 0: none */
-static atomic_bool closed;  /* LLVM is not called any more; set under the lock */
-static bool armed;          /* at_exit() is registered for the second time */
+static atomic_int owner;   /* the process that opened LLVM; 0: none */
+static atomic_bool closed; /* LLVM is not called any more; set under the lock */
+static bool armed;         /* at_exit() is registered for the second time */
 static jmp_buf escape;
 static _Thread_local bool calling; /* this thread is in LLVM */
 
@@ -437,7 +437,6 @@ static void compile(void *of)
 
 bool jit_code_add(jit_llvm *llvm, jit_code *code, const char *text, size_t length, jit_symbol *symbols, unsigned count)
 {
-    compiling c = {
-        .llvm = llvm, .code = code, .text = text, .length = length, .symbols = symbols, .count = count};
+    compiling c = {.llvm = llvm, .code = code, .text = text, .length = length, .symbols = symbols, .count = count};
     return may_allocate() && in_thread(llvm, compile, &c) && c.good;
 }

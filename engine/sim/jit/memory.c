@@ -71,7 +71,8 @@ static unsigned in_row(jit_emitter *e, unsigned row, const char *vector, const c
                                    l % width * stride);
         used += (size_t)snprintf(begins + used, sizeof begins - used, "%si32 %u", l ? ", " : "", l / width * width);
     }
-    const unsigned first = jit_value(e, "shufflevector %s %%v%u, %s poison, " I32V " <%s>", vector, row, vector, begins);
+    const unsigned first = jit_value(e, "shufflevector %s %%v%u, %s poison, " I32V " <%s>", vector, row, vector,
+                                     begins);
     const unsigned away = jit_value(e, "sub %s %%v%u, %%v%u", vector, row, first);
     const unsigned odd = stride ? jit_value(e, "icmp ne %s %%v%u, <%s>", vector, away, places)
                                 : jit_value(e, "icmp ne %s %%v%u, zeroinitializer", vector, away);
@@ -390,8 +391,8 @@ void jit_emit_memory(jit_emitter *e, const vm_code *i, const jit_insn *insn)
 /* ---- atomic operations on shared memory ---- */
 
 /* The place of element `k` + `more` of a row on the stack. */
-static unsigned stack_at(jit_emitter *e, const char *row, const char *vector, unsigned k, unsigned more, const char *type,
-                         unsigned bytes)
+static unsigned stack_at(jit_emitter *e, const char *row, const char *vector, unsigned k, unsigned more,
+                         const char *type, unsigned bytes)
 {
     unsigned at = jit_value(e, "ptrtoint %s %s to i64", jit_pointer(e, vector), row);
     at = jit_value(e, "add i64 %%v%u, %u", at, more * bytes);
@@ -443,8 +444,7 @@ void jit_emit_update(jit_emitter *e, const vm_code *i)
     const unsigned room = jit_value(e, "sub i64 %%v%u, %%v%u", e->shared_end, e->shared_low);
     unsigned bad = jit_value(e, "icmp uge " I64V " %%v%u, %%v%u", far, jit_splat_of(e, room));
     const unsigned odd = jit_value(e, "and " I64V " %%v%u, %%v%u", row, jit_splat64(e, 3));
-    bad = jit_value(e, "or " B1V " %%v%u, %%v%u", bad,
-                    jit_value(e, "icmp ne " I64V " %%v%u, zeroinitializer", odd));
+    bad = jit_value(e, "or " B1V " %%v%u, %%v%u", bad, jit_value(e, "icmp ne " I64V " %%v%u, zeroinitializer", odd));
     bad = jit_value(e, "bitcast " B1V " %%v%u to i32", bad);
     good = jit_value(e, "icmp eq i32 %%v%u, 0", bad);
     if (i->d) { /* what changes nothing may be a wait: the interpreter counts those */
