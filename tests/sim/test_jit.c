@@ -1,7 +1,9 @@
 /* Compiled regions do what the interpreter does: each kernel runs on two devices, of which one compiles at once, and
  * memory, counters and faults are the same. The suites test_vm_* run with the compiler too, as do the conformance and
  * random suites. */
+#include <pthread.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "jit.h"
 #include "vm_check.h"
@@ -266,6 +268,38 @@ static void messages(void)
     }
 }
 
+/* Launches that do not end are stopped, and end at their deadline, while they are in regions. */
+static void *stop_soon(void *flag)
+{
+    usleep(20000);
+    *(volatile int *)flag = 1;
+    return NULL;
+}
+static void stopped(void)
+{
+    side s = side_new(endless, true, (vm_limits){.threads = 2, .step_budget = (uint64_t)1 << 50});
+    const struct {
+        uint64_t x, y;
+        uint32_t n, step;
+    } params = {s.x, s.y, 0, 0};
+    volatile int stop = 0;
+    vm_launch launch = {.module = s.b.module,
+                        .kernel = vm_module_kernel(s.b.module, "k"),
+                        .grid = {4, 1, 1},
+                        .block = {128, 1, 1},
+                        .params = &params,
+                        .stop = &stop};
+    pthread_t thread;
+    CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, stop_soon, (void *)(uintptr_t)&stop), 0);
+    CU_ASSERT_EQUAL(vm_run(s.b.device, &launch, &s.b.counters, &s.b.fault), VM_FAULT_STOPPED);
+    pthread_join(thread, NULL);
+    CU_ASSERT(sim_jit_regions(s.b.device) >= 1);
+    launch.stop = NULL;
+    launch.deadline = kiln__now_ns() + 20000000;
+    CU_ASSERT_EQUAL(vm_run(s.b.device, &launch, &s.b.counters, &s.b.fault), VM_FAULT_TIME);
+    vm_bench_end(&s.b);
+}
+
 static void arithmetic(void)
 {
     static const char *const parts[] = {floats, words, doubles, predicates};
@@ -332,6 +366,7 @@ static const check_case cases[] = {{"memory and barriers", memory},
                                    {"guards, divergence, atomics", control},
                                    {"registers of which many change", many},
                                    {"messages of launches that do not end", messages},
+                                   {"launches that are stopped", stopped},
                                    {"arithmetic", arithmetic},
                                    {"addresses that change their pattern", patterns},
                                    {"faults and the step budget", faults},
