@@ -269,7 +269,7 @@ static void messages(void)
 }
 
 /* Launches that do not end are stopped, and end at their deadline, while they are in regions. */
-static void *stop_soon(void *flag)
+VM_RACY static void *stop_soon(void *flag) /* the flag is volatile, as a signal handler would set it */
 {
     usleep(20000);
     *(volatile int *)flag = 1;
