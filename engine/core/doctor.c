@@ -118,6 +118,14 @@ static void look_at_simulator(doctor *check)
             simulator->model_at(i) ? ", estimated times" : "", usual ? "; the default without a GPU" : "");
     }
     kiln__driver_close(&driver);
+    const char *library = simulator->compiler(check->engine->mem);
+    if (library)
+        say(check, "llvm", FINE, "", "%s: compiles hot code of simulated kernels", library);
+    else
+        say(check, "llvm", POORER,
+            "Simulated kernels run several times as fast with libLLVM 14, 15, 16 or 19: apt-get install libllvm14 "
+            "(Debian 12).",
+            "no libLLVM that can be used: simulated kernels are interpreted");
 }
 
 /* An older driver rejects PTX of a newer toolkit; it accepts machine code of the same major version. */

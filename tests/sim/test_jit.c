@@ -1,7 +1,9 @@
 /* Compiled regions do what the interpreter does: each kernel runs on two devices, of which one compiles at once, and
  * memory, counters and faults are the same. The suites test_vm_* run with the compiler too, as do the conformance and
  * random suites. */
+#include <pthread.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "jit.h"
 #include "vm_check.h"
@@ -120,6 +122,21 @@ static const char lanes[] = HEAD("k") "mov.u32 %r6, 0;\nld.global.u32 %r7, [%rd4
                                                "add.u32 %r7, %r7, %r9;\nadd.u32 %r6, %r6, 1;\nsetp.lt.u32 %p1, %r6, 12;\n@%p1 bra LOOP;\n"
                                                "st.global.u32 [%rd5], %r9;\nret;\n}\n";
 
+/* The same with operands in registers, as compilers write them: a mask of all lanes that is computed, and of some in
+ * the sixth round; a distance that changes in the ninth. Additions to shared memory by all, of zeros too. */
+static const char registers[] = HEAD(
+    "k") "mov.u32 %r6, 0;\nld.global.u32 %r7, [%rd4];\nmov.u32 %r9, 0;\nmov.u32 %r12, 31;\nmov.u32 %r13, 4;\n"
+         "mov.u32 %r15, box;\nand.b32 %r16, %r3, 7;\nmad.lo.u32 %r16, %r16, 4, %r15;\nst.shared.u32 [%r16], %r9;\n"
+         "setp.ge.u32 %p2, %r6, 0;\nvote.sync.ballot.b32 %r14, %p2, -1;\nmov.u32 %r17, %r14;\nLOOP:\n"
+         "shfl.sync.down.b32 %r8|%p3, %r7, %r13, %r12, %r14;\nselp.b32 %r10, %r8, 9, %p3;\n"
+         "mad.lo.u32 %r9, %r9, 5, %r10;\nsetp.gt.u32 %p4, %r8, %r2;\nvote.sync.ballot.b32 %r11, %p4, %r14;\n"
+         "xor.b32 %r9, %r9, %r11;\nbar.warp.sync %r14;\natom.shared.add.u32 %r18, [%r16], %r11;\n"
+         "red.shared.or.b32 [%r16+32], %r8;\nadd.u32 %r9, %r9, %r18;\nadd.u32 %r7, %r7, %r9;\nadd.u32 %r6, %r6, 1;\n"
+         "setp.eq.u32 %p5, %r6, 6;\nshl.b32 %r19, 1, %r3;\nselp.b32 %r14, %r19, %r17, %p5;\n"
+         "setp.eq.u32 %p6, %r6, 9;\n@%p6 add.u32 %r13, %r13, 1;\nsetp.lt.u32 %p1, %r6, 12;\n@%p1 bra LOOP;\n"
+         "ld.shared.u32 %r20, [%r16];\nld.shared.u32 %r21, [%r16+32];\nadd.u32 %r9, %r9, %r20;\nxor.b32 %r9, %r9, %r21;\n"
+         "st.global.u32 [%rd5], %r9;\nret;\n}\n";
+
 /* Words of x in no order. */
 static const char gather[] =
     HEAD("k") "mov.u32 %r6, 0;\nmov.u32 %r9, 0;\nmul.lo.u32 %r7, %r3, 5;\nand.b32 %r7, %r7, 31;\n"
@@ -128,6 +145,12 @@ static const char gather[] =
               "ld.global.u32 %r8, [%rd6];\nadd.u32 %r9, %r9, %r8;\nxor.b32 %r9, %r9, %r6;\nmul.lo.u32 %r9, %r9, 3;\n"
               "add.u32 %r6, %r6, 1;\nsetp.lt.u32 %p1, %r6, 40;\n@%p1 bra LOOP;\n"
               "st.global.u32 [%rd5], %r9;\nret;\n}\n";
+
+/* It reads one word in each round, and does not end. */
+static const char endless[] = HEAD(
+    "k") "mov.u32 %r6, 0;\nLOOP:\nadd.u32 %r6, %r6, 4;\nand.b32 %r7, %r6, 4095;\ncvt.u64.u32 %rd6, %r7;\n"
+         "add.u64 %rd7, %rd1, %rd6;\nld.global.u32 %r8, [%rd7];\nadd.u32 %r9, %r9, %r8;\nxor.b32 %r10, %r9, %r6;\n"
+         "add.u32 %r11, %r10, %r9;\nsetp.ge.u32 %p1, %r6, %r2;\n@%p1 bra LOOP;\nst.global.u32 [%rd5], %r11;\nret;\n}\n";
 
 /* Two warps that wait for each other by plain loads. */
 static const char wait[] = HEAD("k") "mov.u32 %r6, 1;\nsetp.ge.u32 %p1, %r3, 32;\n@%p1 bra OTHER;\n"
@@ -138,6 +161,21 @@ static const char wait[] = HEAD("k") "mov.u32 %r6, 1;\nsetp.ge.u32 %p1, %r3, 32;
                                      "SECOND:\nadd.u32 %r7, %r7, 1;\nadd.u32 %r8, %r8, 3;\nadd.u32 %r9, %r9, 5;\n"
                                      "ld.global.u32 %r10, [%rd2+16];\nsetp.eq.u32 %p2, %r10, 0;\n@%p2 bra SECOND;\n"
                                      "ret;\n}\n";
+
+/* More registers than are written back at each way out: before an instruction that regions do not hold, with one that the
+ * instruction before it wrote; and a loop that is nothing but that until a barrier. */
+static void make_many(kiln__text *text)
+{
+    kiln__text_puts(text, HEAD("k") "mov.u32 %r6, 0;\nLOOP:\nbar.sync 0;\n");
+    for (unsigned k = 10; k < 30; k++)
+        kiln__text_printf(text, "mad.lo.u32 %%r%u, %%r%u, 3, %%r5;\n", k, k);
+    kiln__text_puts(text, "setp.lt.u32 %p3, %r10, 0x40000000;\nactivemask.b32 %r8;\nselp.b32 %r9, 3, 7, %p3;\n"
+                          "xor.b32 %r9, %r9, %r8;\nadd.u32 %r31, %r31, %r9;\nadd.u32 %r6, %r6, 1;\n"
+                          "setp.lt.u32 %p1, %r6, 9;\n@%p1 bra LOOP;\n");
+    for (unsigned k = 10; k < 30; k++)
+        kiln__text_printf(text, "mad.lo.u32 %%r31, %%r31, 5, %%r%u;\n", k);
+    kiln__text_puts(text, "st.global.u32 [%rd5], %r31;\nret;\n}\n");
+}
 
 typedef struct side {
     vm_bench b;
@@ -210,6 +248,56 @@ static void control(void)
     CU_ASSERT(SAME(mixed, ONE_THREAD, 0, 0, 0, 3, 1) >= 1);
     CU_ASSERT(SAME(wait, ONE_THREAD, 0, 0) >= 1);
     CU_ASSERT(SAME(lanes, ONE_THREAD, 0, 0, UINT32_MAX, 0x80000000) >= 1);
+    CU_ASSERT(SAME(registers, ONE_THREAD, 0, 0, UINT32_MAX, 0x80000000) >= 1);
+}
+
+static void many(void)
+{
+    kiln__text text = {0};
+    make_many(&text);
+    CU_ASSERT(SAME(kiln__text_get(&text), ONE_THREAD, 0, 0, 0) >= 2);
+    kiln__text_free(&text);
+}
+
+/* What a launch says that ends in a loop: of the address that it reads there, which is not needed in the loop again. */
+static void messages(void)
+{
+    for (uint32_t k = 0; k < 12; k++) { /* at each place in it */
+        const vm_limits limits = {.threads = 1, .step_budget = 5000 + k};
+        CU_ASSERT(SAME(endless, limits, 0, 0, 1) >= 1);
+    }
+}
+
+/* Launches that do not end are stopped, and end at their deadline, while they are in regions. */
+VM_RACY static void *stop_soon(void *flag) /* the flag is volatile, as a signal handler would set it */
+{
+    usleep(20000);
+    *(volatile int *)flag = 1;
+    return NULL;
+}
+static void stopped(void)
+{
+    side s = side_new(endless, true, (vm_limits){.threads = 2, .step_budget = (uint64_t)1 << 50});
+    const struct {
+        uint64_t x, y;
+        uint32_t n, step;
+    } params = {s.x, s.y, 0, 0};
+    volatile int stop = 0;
+    vm_launch launch = {.module = s.b.module,
+                        .kernel = vm_module_kernel(s.b.module, "k"),
+                        .grid = {4, 1, 1},
+                        .block = {128, 1, 1},
+                        .params = &params,
+                        .stop = &stop};
+    pthread_t thread;
+    CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, stop_soon, (void *)(uintptr_t)&stop), 0);
+    CU_ASSERT_EQUAL(vm_run(s.b.device, &launch, &s.b.counters, &s.b.fault), VM_FAULT_STOPPED);
+    pthread_join(thread, NULL);
+    CU_ASSERT(sim_jit_regions(s.b.device) >= 1);
+    launch.stop = NULL;
+    launch.deadline = kiln__now_ns() + 20000000;
+    CU_ASSERT_EQUAL(vm_run(s.b.device, &launch, &s.b.counters, &s.b.fault), VM_FAULT_TIME);
+    vm_bench_end(&s.b);
 }
 
 static void arithmetic(void)
@@ -276,6 +364,9 @@ static bool have_llvm(void)
 
 static const check_case cases[] = {{"memory and barriers", memory},
                                    {"guards, divergence, atomics", control},
+                                   {"registers of which many change", many},
+                                   {"messages of launches that do not end", messages},
+                                   {"launches that are stopped", stopped},
                                    {"arithmetic", arithmetic},
                                    {"addresses that change their pattern", patterns},
                                    {"faults and the step budget", faults},

@@ -253,5 +253,43 @@ static void reciprocal_roots(void)
     vm_bench_end(&b);
 }
 
-static const check_case cases[] = {{"against the host", against_the_host}, {"reciprocal roots", reciprocal_roots}};
+/* Programs have roundings, traps and a treatment of subnormals of their own (-ffast-math sets the latter), which kernels do
+ * not see, and keep them. */
+static void environment(void)
+{
+    static const char text[] =
+        ".version 8.0\n.target sm_90\n.address_size 64\n"
+        ".visible .entry k(.param .u64 X)\n{\n.reg .b32 %r<9>;\n.reg .f32 %f<9>;\n.reg .b64 %rd<9>;\n"
+        ".reg .f64 %d<9>;\nld.param.u64 %rd1, [X];\nmov.u32 %r1, %tid.x;\nmul.wide.u32 %rd2, %r1, 16;\n"
+        "add.u64 %rd1, %rd1, %rd2;\nadd.u32 %r1, %r1, 1;\ncvt.rn.f32.u32 %f1, %r1;\nmov.f32 %f2, 0f3f800000;\n"
+        "div.rn.f32 %f3, %f2, %f1;\nmov.b32 %f4, %r1;\nadd.f32 %f5, %f4, %f4;\nst.global.v2.f32 [%rd1], {%f3, %f5};\n"
+        "cvt.f64.f32 %d1, %f3;\nadd.f64 %d2, %d1, 0d3c00000000000001;\nst.global.f64 [%rd1+8], %d2;\nret;\n}\n";
+    vm_bench b = vm_bench_text(text, strlen(text), (vm_limits){.threads = 2});
+    uint32_t *x, plain[32 * 4];
+    uint64_t p = vm_bench_zeros(&b, sizeof plain, &x);
+    fenv_t before;
+    vm_bench_run(&b, "k", 1, 32, &p);
+    memcpy(plain, x, sizeof plain);
+    fegetenv(&before);
+    fesetround(FE_UPWARD);
+#if defined(__SSE2__)
+    __builtin_ia32_ldmxcsr(__builtin_ia32_stmxcsr() | 0x8040);
+#endif
+    for (unsigned k = 0; k < 3; k++) {
+        memset(x, 0, sizeof plain);
+        vm_bench_run(&b, "k", 1, 32, &p);
+        CU_ASSERT_EQUAL(memcmp(plain, x, sizeof plain), 0);
+        CU_ASSERT_EQUAL(fegetround(), FE_UPWARD);
+    }
+#if defined(__SSE2__)
+    CU_ASSERT_EQUAL(__builtin_ia32_stmxcsr() & 0x8040, 0x8040);
+#endif
+    fesetenv(&before);
+    CU_ASSERT_EQUAL(plain[1], 2); /* of one subnormal and itself */
+    vm_bench_end(&b);
+}
+
+static const check_case cases[] = {{"against the host", against_the_host},
+                                   {"reciprocal roots", reciprocal_roots},
+                                   {"the program's floating-point environment", environment}};
 KILN_SUITE("vm arith", cases)

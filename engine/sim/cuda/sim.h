@@ -30,6 +30,8 @@ bool kiln__sim_runs(const char *instruction);   /* "wgmma.mma_async": it is not 
 const char *kiln__sim_profile_at(size_t index); /* of CUdevice `index`; NULL past the last */
 /* True for a CUcontext of the simulated device (its value cannot be a pointer from libcuda). */
 bool kiln__sim_has_context(const void *context);
+/* The library that compiles hot code of kernels (sim/jit); NULL: there is none that can be used. Opens it. */
+const char *kiln__sim_compiler(const kiln_allocator *mem);
 
 /* ---- limits of time ---- */
 

@@ -777,6 +777,8 @@ static bool is_context(CUcontext context) { return primary_of(context) >= 0 || s
 
 bool kiln__sim_has_context(const void *context) { return ((uintptr_t)context & (uint64_t)0xff << 56) == CONTEXT_MARK; }
 
+const char *kiln__sim_compiler(const kiln_allocator *mem) { return sim_jit_library(mem); }
+
 CUresult sim_cuCtxGetCurrent(CUcontext *context)
 {
     CUresult result = sim_begin_bare();

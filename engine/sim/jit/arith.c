@@ -472,14 +472,26 @@ static bool own(jit_emitter *e, const vm_code *i, unsigned id, unsigned mask)
     return true;
 }
 
+/* All lanes of a register hold the value; else the region ends before the instruction. */
+static void expect(jit_emitter *e, uint32_t slot, uint32_t value)
+{
+    if (slot & 1)
+        return;
+    const unsigned other = two(e, "icmp ne", I32V, jit_get(e, slot, JIT_32), jit_splat32(e, value));
+    const unsigned bits = cast(e, "bitcast", B1V, other, "i32");
+    jit_test(e, jit_value(e, "icmp eq i32 %%v%u, 0", bits));
+}
+
 /* A shuffle by a constant: a permutation. As in vm_op_shfl(). */
 static bool shuffle(jit_emitter *e, const vm_code *i)
 {
     uint32_t b, c, inside = 0;
     char order[VM_LANES * 8];
     size_t length = 0;
-    memcpy(&b, e->u->function->constants + (i->b & ~1u), sizeof b);
-    memcpy(&c, e->u->function->constants + (i->c & ~1u), sizeof c);
+    if (!jit_known(e->u->function, i->b, &b) || !jit_known(e->u->function, i->c, &c))
+        return false;
+    expect(e, i->b, b);
+    expect(e, i->c, c);
     const uint32_t by = b & 31, seg = c >> 8 & 31;
     for (uint32_t lane = 0; lane < VM_LANES; lane++) {
         const uint32_t least = lane & seg, most = least | (c & 31 & ~seg);
@@ -525,10 +537,14 @@ bool jit_emit_plain(jit_emitter *e, const vm_code *i, const jit_insn *insn, unsi
         return predicates(e, i, mask);
     if (i->masked == vm_op_split || i->masked == vm_op_join)
         return pairs(e, i, mask);
+    if (i->masked == vm_op_shfl || i->masked == vm_op_vote || i->masked == vm_op_warp_sync)
+        expect(e, jit_members(i), VM_ALL);
     if (i->masked == vm_op_shfl)
         return shuffle(e, i);
     if (i->masked == vm_op_vote)
         return vote(e, i);
+    if (i->masked == vm_op_warp_sync)
+        return true;
     const jit_shape *shape = &jit_shapes[insn->id];
     if (shape->form == JIT_OWN)
         return own(e, i, insn->id, mask);

@@ -82,7 +82,7 @@ bool jit_in_block(const jit_emitter *e, uint32_t at) { return inside(e, at) && !
 
 static const char *type_of(unsigned width) { return width == JIT_MASK ? "i32" : width == JIT_32 ? I32V : I64V; }
 
-/* Adds the variable if it is new. */
+/* Adds the variable if it is new. All are known before anything is written: see add_vars(). */
 static uint32_t var_of(jit_emitter *e, uint32_t slot, unsigned width)
 {
     const size_t key = (slot ^ slot >> 5 ^ (size_t)width << 3) * 0x9e3779b1u % e->var_slots;
@@ -92,7 +92,7 @@ static uint32_t var_of(jit_emitter *e, uint32_t slot, unsigned width)
         if (v->slot == slot && v->width == width)
             return e->var_of[at] - 1;
     }
-    if (!kiln__grow(e->u->mem, &e->vars, &e->var_capacity, e->var_count + 1, sizeof *e->vars)) {
+    if (e->fixed || !kiln__grow(e->u->mem, &e->vars, &e->var_capacity, e->var_count + 1, sizeof *e->vars)) {
         e->failed = true;
         return 0;
     }
@@ -154,16 +154,17 @@ static void move_row(jit_emitter *e, kiln__text *text, uint32_t var, bool store)
                           b, type, c, pointer, var);
 }
 
-/* Ways out write back what has changed. Where that is much, it is written before, once for all that follow. */
-static void write_back(jit_emitter *e)
+/* Ways out write back what has changed. Where that is much, it is written before, once for all that follow: `at` is the
+ * instruction that comes next. */
+static void write_back(jit_emitter *e, uint32_t at)
 {
     enum { MUCH = 16 };
     unsigned count = 0;
     for (uint32_t k = 0; k < e->var_count; k++)
-        count += e->dirty[k] && jit_live_at(e->u->live, e->at, e->vars[k].slot, e->vars[k].width);
+        count += e->dirty[k] && jit_live_at(e->u->live, at, e->vars[k].slot, e->vars[k].width);
     for (uint32_t k = 0; k < e->var_count && count > MUCH; k++)
         if (e->dirty[k]) {
-            if (jit_live_at(e->u->live, e->at, e->vars[k].slot, e->vars[k].width))
+            if (jit_live_at(e->u->live, at, e->vars[k].slot, e->vars[k].width))
                 move_row(e, &e->body, k, true);
             e->dirty[k] = 0;
         }
@@ -212,6 +213,13 @@ unsigned jit_exit(jit_emitter *e, uint32_t at, bool missed)
     kiln__text_printf(text, "  %%v%u = or i64 %%v%u, %llu\n  ret i64 %%v%u\n", v + 2, v + 1,
                       missed ? (unsigned long long)VM_REGION_MISSED : 0ull, v + 2);
     return label;
+}
+
+void jit_test(jit_emitter *e, unsigned good)
+{
+    const unsigned on = ++e->labels;
+    jit_line(e, "br i1 %%v%u, label %%l%u, label %%l%u", good, on, jit_exit(e, e->at, true));
+    jit_label(e, on);
 }
 
 /* Adds what the block has counted. */
@@ -356,6 +364,8 @@ static void emit_uniform(jit_emitter *e, const vm_code *i, const jit_insn *insn,
     }
     if (insn->kind == JIT_CALL)
         jit_call(e, i, insn, i->masked, true);
+    else if (insn->kind == JIT_UPDATE)
+        jit_emit_update(e, i);
     else if (jit_shapes[insn->id].form == JIT_LOAD || jit_shapes[insn->id].form == JIT_STORE)
         jit_emit_memory(e, i, insn);
     else
@@ -373,7 +383,7 @@ static void emit_insn(jit_emitter *e)
     const jit_insn *insn = &e->u->insns[e->at];
     const bool access = jit_is_access(insn);
     if (insn->kind != JIT_PLAIN || access)
-        write_back(e);
+        write_back(e, e->at);
     if (insn->kind == JIT_BRANCH) {
         emit_branch(e, i);
         return;
@@ -503,7 +513,7 @@ static void emit_blocks(jit_emitter *e)
         if (e->u->insns[e->at].kind == JIT_BRANCH) {
             open = false;
         } else if (!inside(e, e->at + 1) || e->state[e->at + 1 - e->first] & LEADER) {
-            write_back(e);
+            write_back(e, e->at + 1);
             settle_counts(e);
             jit_line(e, "br label %%l%u", way_to(e, e->at + 1, 0, 0, 0));
             open = false;
@@ -530,6 +540,7 @@ static void emit_entry(jit_emitter *e)
         jit_line(e, "%s = alloca i64", counters[k]);
         jit_line(e, "store i64 0, %s %s", counter, counters[k]);
     }
+    jit_line(e, "%%ua = alloca " I64V "\n  %%ub = alloca " I32V "\n  %%ud = alloca " I32V "\n  %%uk = alloca i64");
     for (uint32_t k = 0; k < e->var_count; k++) {
         jit_line(e, "%%s%u = alloca %s", k, type_of(e->vars[k].width));
         move_row(e, &e->body, k, false);
@@ -571,7 +582,7 @@ static bool prepare(jit_emitter *e)
     kiln__free(mem, stack);
     if (!stack || !e->state || !e->block_of)
         return false;
-    e->var_slots = 4 * (size_t)e->need * 4 + 64;
+    e->var_slots = (JIT_USES + 2) * ((size_t)e->need + 1); /* more than there can be */
     e->var_of = kiln__calloc(mem, e->var_slots, sizeof *e->var_of);
     if (!e->var_of)
         return false;
@@ -583,8 +594,9 @@ static bool prepare(jit_emitter *e)
     e->block_in = kiln__calloc(mem, (e->var_count + 1) * (blocks + 1), 1);
     if (!e->dirty || !e->block_in || e->failed)
         return false;
+    e->fixed = true;
     flow_dirty(e);
-    return true;
+    return !e->failed;
 }
 
 uint32_t jit_emit(const jit_unit *unit, kiln__text *text, const char *name, uint32_t head, uint32_t first,

@@ -22,6 +22,7 @@ typedef struct jit_group {
     uint8_t kind, pattern;
     int64_t low, high; /* offsets, that is bytes behind the first lane's register, of accesses */
     unsigned first;    /* value: i64, the first lane's register */
+    unsigned second;   /* the same of the upper half of the warp */
     unsigned host;     /* value: i64, host address less address */
 } jit_group;
 enum { JIT_GROUPS = 16 };
@@ -46,6 +47,7 @@ typedef struct jit_emitter {
     unsigned count, steps, lanes; /* not yet added to the variables: since the block's beginning */
     jit_group groups[JIT_GROUPS];
     unsigned group_count;
+    bool fixed; /* no variable is added any more */
     bool failed;
 } jit_emitter;
 
@@ -64,9 +66,12 @@ unsigned jit_get(jit_emitter *e, uint32_t slot, unsigned width);
 void jit_put(jit_emitter *e, uint32_t slot, unsigned width, unsigned value, unsigned mask); /* mask 0: all lanes */
 /* A label at which the region ends, before the instruction `at`. */
 unsigned jit_exit(jit_emitter *e, uint32_t at, bool missed);
+/* The region ends before its instruction unless the i1 is true. */
+void jit_test(jit_emitter *e, unsigned good);
 void jit_call(jit_emitter *e, const vm_code *i, const jit_insn *insn, vm_handler handler, bool event);
 
 void jit_emit_memory(jit_emitter *e, const vm_code *i, const jit_insn *insn); /* memory.c */
+void jit_emit_update(jit_emitter *e, const vm_code *i);
 bool jit_emit_plain(jit_emitter *e, const vm_code *i, const jit_insn *insn,
                     unsigned mask); /* arith.c; false: unknown */
 #endif

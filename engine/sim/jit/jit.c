@@ -11,8 +11,9 @@
 #include "llvm.h"
 #include "region.h"
 
-#define HEADS 24u /* regions of one loop */
-#define TRIES 3u  /* for one head */
+#define HEADS 24u   /* regions of one loop */
+#define TRIES 3u    /* for one head */
+#define MOST 16384u /* regions of a device: some kilobytes each; more only when modules are unloaded */
 
 typedef struct made_region {
     vm_native region; /* first: what the interpreter has */
@@ -38,8 +39,9 @@ typedef struct compiler {
     struct vm_jit jit; /* first: what the interpreter has */
     const kiln_allocator *mem;
     jit_llvm *llvm;
-    bool refused; /* there is no LLVM */
-    atomic_ulong regions;
+    bool refused;               /* there is no LLVM */
+    atomic_ulong regions, live; /* made; of modules that are loaded */
+    jit_table table;
     pthread_mutex_t lock;
 } compiler;
 
@@ -69,8 +71,9 @@ static bool function_look(compiler *c, made_function *made, const vm_function *f
     if (!made->insns || !made->seen)
         return false;
     memset(made->seen, JIT_UNSEEN, count);
+    jit_table_fill(&c->table, function->module->table);
     for (uint32_t at = 0; at < count; at++)
-        jit_look(function, at, &made->insns[at]);
+        jit_look(&c->table, function, at, &made->insns[at]);
     made->live = jit_live_new(c->mem, function, made->insns);
     return made->live != NULL;
 }
@@ -79,15 +82,37 @@ static bool function_look(compiler *c, made_function *made, const vm_function *f
 static jit_pattern pattern_now(const vm_warp *w, const vm_code *i, bool shared)
 {
     const uint64_t span = (uint64_t)i->size * i->count;
-    bool one = true, row = true;
+    bool one = true, row = true, ones = true, rows = true;
     for (uint32_t l = 1; l < VM_LANES; l++) {
+        const uint32_t half = l & VM_LANES / 2;
         const uint64_t away = shared ? vm_r32(w, i->a)[l] - vm_r32(w, i->a)[0]
                                      : vm_r64(w, i->a)[l] - vm_r64(w, i->a)[0];
+        const uint64_t apart = shared ? vm_r32(w, i->a)[l] - vm_r32(w, i->a)[half]
+                                      : vm_r64(w, i->a)[l] - vm_r64(w, i->a)[half];
         one = one && away == 0;
         row = row && away == l * span;
+        ones = ones && apart == 0;
+        rows = rows && apart == (l - half) * span;
     }
-    const bool fits = i->count == 1 || i->count == 2 || i->count == 4;
-    return one && fits ? JIT_ONE : row && fits ? JIT_ROW : JIT_ANY;
+    if (i->count == 1 || i->count == 2 || i->count == 4) {
+        if (one || row)
+            return one ? JIT_ONE : JIT_ROW;
+        if (i->count == 1 && (ones || rows))
+            return ones ? JIT_ONES : JIT_ROWS;
+    }
+    return JIT_ANY;
+}
+
+/* What holds both. */
+static jit_pattern join(unsigned a, unsigned b)
+{
+    if (a == b || a == JIT_UNSEEN)
+        return (jit_pattern)b;
+    if ((a == JIT_ONE && b == JIT_ONES) || (a == JIT_ROW && b == JIT_ROWS))
+        return (jit_pattern)b;
+    if ((b == JIT_ONE && a == JIT_ONES) || (b == JIT_ROW && a == JIT_ROWS))
+        return (jit_pattern)a;
+    return JIT_ANY;
 }
 
 /* Where a branch goes, by the predicates as they are. Loops may go on or end. */
@@ -109,8 +134,7 @@ static void see(const vm_warp *w, made_function *made, const vm_function *functi
         const vm_code *i = &function->code[at];
         if (shared ? vm_r32(w, i->a)[0] == 0 : vm_r64(w, i->a)[0] == 0)
             return; /* registers are zero until they are written: this lane was not there */
-        const jit_pattern now = pattern_now(w, i, shared);
-        *known = *known == JIT_UNSEEN || *known == now ? (uint8_t)now : JIT_ANY;
+        *known = (uint8_t)join(*known, pattern_now(w, i, shared));
     }
 }
 
@@ -120,6 +144,7 @@ static void see(const vm_warp *w, made_function *made, const vm_function *functi
 typedef struct batch {
     uint32_t heads[HEADS], need[HEADS];
     char names[HEADS][16];
+    jit_symbol symbols[HEADS];
     unsigned count;
 } batch;
 
@@ -161,6 +186,15 @@ static void install(compiler *c, made_function *made, const vm_function *functio
     atomic_store_explicit(&all[head], &r->region, memory_order_release);
     __atomic_store_n(&i->full, vm_op_region, __ATOMIC_RELEASE);
     atomic_fetch_add(&c->regions, 1);
+    atomic_fetch_add(&c->live, 1);
+}
+
+/* The place behind the next instruction that regions do not hold. */
+static uint32_t next_stop(const jit_unit *unit, uint32_t at, uint32_t last)
+{
+    while (at <= last && unit->insns[at].kind != JIT_STOP)
+        at++;
+    return at + 1;
 }
 
 /* Writes regions from `head`, and from where they end, while there are. */
@@ -184,6 +218,8 @@ static void write_all(const jit_unit *unit, made_module *module, uint32_t head, 
             b->heads[b->count] = at;
             snprintf(b->names[b->count], sizeof b->names[0], "r%u", module->names++);
             b->need[b->count] = jit_emit(unit, text, b->names[b->count], at, first, last, stops);
+            if (!b->need[b->count]) /* nothing here: perhaps behind what regions do not hold */
+                stops[next_stop(unit, at, last)] = true;
             b->count += b->need[b->count] != 0;
         }
     }
@@ -204,10 +240,12 @@ static void build(compiler *c, made_module *module, made_function *made, const v
     kiln__text text = {.mem = c->mem};
     batch b = {.count = 0};
     write_all(&unit, module, head, first, last, &text, &b);
-    if (b.count && !text.failed && jit_code_add(c->llvm, module->code, kiln__text_get(&text), text.length))
+    for (unsigned k = 0; k < b.count; k++)
+        b.symbols[k].name = b.names[k];
+    if (b.count && !text.failed &&
+        jit_code_add(c->llvm, module->code, kiln__text_get(&text), text.length, b.symbols, b.count))
         for (unsigned k = 0; k < b.count; k++)
-            install(c, made, function, b.heads[k], jit_code_find(c->llvm, module->code, b.names[k]), b.need[k], first,
-                    last);
+            install(c, made, function, b.heads[k], b.symbols[k].address, b.need[k], first, last);
     kiln__text_free(&text);
 }
 
@@ -218,7 +256,7 @@ static bool ready(compiler *c)
         c->llvm = jit_llvm_open(c->mem, getenv("KILN_SIM_ISA"));
         c->refused = !c->llvm;
     }
-    return c->llvm != NULL;
+    return c->llvm && jit_llvm_alive() && atomic_load(&c->live) < MOST;
 }
 
 static void hot(struct vm_jit *jit, vm_warp *w, const vm_code *from, const vm_code *to, bool enough)
@@ -275,6 +313,7 @@ static void drop(struct vm_jit *jit, vm_module *module)
             made_region *r = of->regions;
             of->regions = r->next;
             kiln__free(c->mem, r);
+            atomic_fetch_sub(&c->live, 1);
         }
         kiln__free(c->mem, (void *)atomic_load(&module->functions[f].compiled->at));
         kiln__free(c->mem, of->insns);
@@ -327,4 +366,12 @@ bool sim_jit_usable(vm_device *device)
     const bool usable = ready(c);
     pthread_mutex_unlock(&c->lock);
     return usable;
+}
+
+const char *sim_jit_library(const kiln_allocator *mem)
+{
+    jit_llvm *llvm = jit_llvm_open(mem, getenv("KILN_SIM_ISA"));
+    const char *name = llvm ? jit_llvm_name(llvm) : NULL; /* which is constant */
+    jit_llvm_close(llvm);
+    return name;
 }

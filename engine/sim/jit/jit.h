@@ -10,4 +10,7 @@ bool sim_jit_open(vm_device *device, uint32_t threshold);
 uint64_t sim_jit_regions(const vm_device *device); /* how many were made */
 bool sim_jit_usable(vm_device *device);            /* there is a compiler, and LLVM; opens it */
 
+/* The library that compiles hot code; NULL: there is none that can be used here. Opens it. */
+const char *sim_jit_library(const kiln_allocator *mem);
+
 #endif

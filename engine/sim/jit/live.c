@@ -11,6 +11,7 @@ struct jit_live {
     size_t words;   /* of the set of one instruction */
     uint64_t *in;
     uint64_t *temps; /* registers of a single PTX instruction */
+    uint64_t *shown; /* addresses that messages about endless loops show (vm_wait_of) */
 };
 
 /* Masks are 4 bytes, rows of registers at least 128. */
@@ -59,6 +60,23 @@ static void transfer(const jit_live *live, const vm_function *function, const ji
     if (at == 0 || function->code[at - 1].insn != i->insn)
         for (size_t k = 0; k < live->words; k++)
             set[k] &= ~live->temps[k];
+    for (size_t k = 0; k < live->words; k++)
+        set[k] |= live->shown[k];
+}
+
+static void add_shown(jit_live *live, const vm_function *function, const jit_insn *insns)
+{
+    for (uint32_t at = 0; at < function->code_count; at++) {
+        const vm_code *back = &function->code[at], *wait = NULL;
+        bool mbarrier;
+        uint32_t number_of;
+        if (insns[at].kind == JIT_BRANCH && back->target <= back && back->insn < function->ptx->insn_count)
+            wait = vm_wait_of(function, back->target->insn, back->insn, &number_of, &mbarrier);
+        if (wait && !(wait->a & 1)) { /* of whatever width */
+            add(live->shown, number(live, wait->a, JIT_32));
+            add(live->shown, number(live, wait->a, JIT_64));
+        }
+    }
 }
 
 static bool pass(const jit_live *live, const vm_function *function, const jit_insn *insns, uint64_t *set)
@@ -89,15 +107,17 @@ jit_live *jit_live_new(const kiln_allocator *mem, const vm_function *function, c
     live->words = (live->masks + function->reg_bytes / 128 + 64) / 64;
     if (live->words * function->code_count > MOST_BYTES / sizeof *live->in)
         return live;
-    live->in = kiln__calloc(mem, live->words * (function->code_count + 2u), sizeof *live->in);
+    live->in = kiln__calloc(mem, live->words * (function->code_count + 3u), sizeof *live->in);
     if (!live->in) {
         kiln__free(mem, live);
         return NULL;
     }
     uint64_t *set = live->in + function->code_count * live->words;
     live->temps = set + live->words;
+    live->shown = live->temps + live->words;
     for (uint32_t slot = function->temp_base; slot < function->sink; slot += 128)
         add(live->temps, number(live, slot, JIT_32));
+    add_shown(live, function, insns);
     while (pass(live, function, insns, set))
         ;
     return live;

@@ -1,10 +1,21 @@
 /* llvm.c - LLVM by dlopen. Its C API is documented (llvm.org/doxygen, LLVM-C) and keeps its functions over many
- * versions; the few that are used are declared here, so that building Kiln needs no LLVM. */
+ * versions; the few that are used are declared here, so that building Kiln needs no LLVM.
+ *
+ * LLVM belongs to the process and not to a device: it is used by one thread at a time, and no more once the process exits,
+ * has forked, or LLVM has met an error of which it would have ended the process. */
 #include "llvm.h"
 
 #include <dlfcn.h>
+#include <fenv.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 typedef struct opaque opaque; /* any object of LLVM's */
 
@@ -14,11 +25,18 @@ typedef struct opaque opaque; /* any object of LLVM's */
 #define TARGET(name) "LLVMInitializeX86" name
 #endif
 
-enum { OBJECT_FILE = 1, OPTIMISE = 2, RELOC_PIC = 2, CODE_JIT = 1 };
+enum { OBJECT_FILE = 1, OPTIMISE = 2, RELOC_PIC = 2, CODE_JIT = 1, SEVERITY_ERROR = 0 };
+#define STACK ((size_t)64 << 20)  /* of the thread that compiles; only what is used takes memory */
+#define SPARE ((size_t)256 << 20) /* bytes of address space without which nothing is compiled: LLVM cannot be without */
 
 #define FUNCTIONS(X)                                                                                                   \
     X(opaque *, LLVMContextCreate, (void))                                                                             \
     X(void, LLVMContextDispose, (opaque * context))                                                                    \
+    X(void, LLVMContextSetDiagnosticHandler,                                                                           \
+      (opaque * context, void (*handler)(opaque * what, void *user), void *user))                                      \
+    X(int, LLVMGetDiagInfoSeverity, (opaque * what))                                                                   \
+    X(void, LLVMInstallFatalErrorHandler, (void (*handler)(const char *reason)))                                       \
+    X(void, LLVMResetFatalErrorHandler, (void))                                                                        \
     X(opaque *, LLVMCreateMemoryBufferWithMemoryRangeCopy, (const char *data, size_t size, const char *name))          \
     X(int, LLVMParseIRInContext, (opaque * context, opaque * buffer, opaque * *module, char **message))                \
     X(void, LLVMDisposeModule, (opaque * module))                                                                      \
@@ -43,16 +61,24 @@ enum { OBJECT_FILE = 1, OPTIMISE = 2, RELOC_PIC = 2, CODE_JIT = 1 };
     X(void, LLVMDisposeErrorMessage, (char *message))                                                                  \
     X(opaque *, LLVMOrcCreateLLJIT, (opaque * *jit, opaque * builder))                                                 \
     X(opaque *, LLVMOrcDisposeLLJIT, (opaque * jit))                                                                   \
+    X(opaque *, LLVMOrcLLJITGetExecutionSession, (opaque * jit))                                                       \
+    X(void, LLVMOrcExecutionSessionSetErrorReporter,                                                                   \
+      (opaque * session, void (*report)(void *user, opaque *error), void *user))                                       \
     X(opaque *, LLVMOrcLLJITGetMainJITDylib, (opaque * jit))                                                           \
     X(opaque *, LLVMOrcLLJITAddObjectFile, (opaque * jit, opaque * library, opaque * buffer))                          \
     X(opaque *, LLVMOrcLLJITLookup, (opaque * jit, uint64_t * address, const char *name))
 
-/* Newest first. Each of these has run the suites, others have not: LLVM ends the process where it sees an error of ours. */
-static const char *const names[] = {"libLLVM.so.19.1", "libLLVM-16.so.1", "libLLVM-15.so.1", "libLLVM-14.so.1"};
+/* Newest first. Each of these has run the suites, others have not. major: as LLVMGetVersion() gives it, which there is
+ * since 16. */
+static const struct {
+    const char *name;
+    unsigned major;
+} names[] = {{"libLLVM.so.19.1", 19}, {"libLLVM-16.so.1", 16}, {"libLLVM-15.so.1", 0}, {"libLLVM-14.so.1", 0}};
 
 struct jit_llvm {
     const kiln_allocator *mem;
     void *library;
+    const char *name; /* of the library */
     opaque *machine;
     unsigned major; /* of its version; 0: before 16 */
     bool wide;
@@ -64,6 +90,100 @@ struct jit_llvm {
 struct jit_code {
     opaque *jit;
 };
+
+/* ---- one thread at a time, in a process that lives ---- */
+
+static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+static atomic_int owner;   /* the process that opened LLVM; 0: none */
+static atomic_bool closed; /* LLVM is not called any more; set under the lock */
+static bool armed;         /* at_exit() is registered for the second time */
+static jmp_buf escape;
+static _Thread_local bool calling; /* this thread is in LLVM */
+
+/* False: LLVM is not to be called. Otherwise the lock is held. */
+static bool enter(void)
+{
+    const int process = atomic_load(&owner);
+    if (process && process != (int)getpid())
+        return false; /* the lock may be another thread's, which is not in this process */
+    pthread_mutex_lock(&gate);
+    if (!atomic_load(&closed))
+        return true;
+    pthread_mutex_unlock(&gate);
+    return false;
+}
+
+/* Before LLVM's own exit handlers: what they free is not used by another thread then. */
+static void at_exit(void)
+{
+    if (!calling && enter()) {
+        atomic_store(&closed, true);
+        pthread_mutex_unlock(&gate);
+    }
+}
+
+/* LLVM ends the process if this returns. It is also told of errors of others in this process that use the library. */
+static void fatal(const char *reason)
+{
+    (void)reason;
+    if (calling)
+        longjmp(escape, 1);
+}
+
+typedef struct job {
+    const jit_llvm *llvm; /* NULL: not open yet */
+    void (*what)(void *of);
+    void *of;
+    bool done;
+} job;
+
+static void *work(void *argument)
+{
+    job *j = argument;
+    calling = true;
+    fesetenv(FE_DFL_ENV);
+    if (j->llvm)
+        j->llvm->LLVMInstallFatalErrorHandler(fatal);
+    if (setjmp(escape) == 0) {
+        j->what(j->of);
+        j->done = true;
+    }
+    if (j->llvm)
+        j->llvm->LLVMResetFatalErrorHandler();
+    calling = false;
+    return NULL;
+}
+
+/* Calls something of LLVM in a thread of its own: with a stack that is large enough, whatever the caller has, and without
+ * the program's signals. False: not called, or LLVM is no longer usable. */
+static bool in_thread(const jit_llvm *llvm, void (*what)(void *of), void *of)
+{
+    job j = {.llvm = llvm, .what = what, .of = of};
+    pthread_attr_t attributes;
+    pthread_t thread;
+    sigset_t all, before;
+    if (pthread_attr_init(&attributes) != 0)
+        return false;
+    pthread_attr_setstacksize(&attributes, STACK);
+    if (enter()) {
+        atomic_store(&owner, (int)getpid());
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &before);
+        const bool started = pthread_create(&thread, &attributes, work, &j) == 0;
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+        if (started)
+            pthread_join(thread, NULL);
+        if (started && !j.done)
+            atomic_store(&closed, true);
+        else if (started && !armed) /* also after what LLVM registers when it is first used: handlers run in the */
+            armed = atexit(at_exit) == 0 && llvm; /* reverse order */
+        pthread_mutex_unlock(&gate);
+    }
+    pthread_attr_destroy(&attributes);
+    return j.done;
+}
+
+/* ---- opening it ---- */
 
 static bool load(void *library, const char *name, void *pointer)
 {
@@ -129,17 +249,63 @@ static bool machine_new(jit_llvm *llvm, const char *isa)
     return llvm->machine != NULL;
 }
 
+/* Hosts may refuse to execute what a process wrote (SELinux, PR_SET_MDWE). */
+static bool may_execute(void)
+{
+    const size_t bytes = (size_t)sysconf(_SC_PAGESIZE);
+    void *page = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED)
+        return false;
+    const bool may = mprotect(page, bytes, PROT_READ | PROT_EXEC) == 0;
+    munmap(page, bytes);
+    return may;
+}
+
+/* Out of memory LLVM ends the process. */
+static bool may_allocate(void)
+{
+    void *spare = mmap(NULL, SPARE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (spare == MAP_FAILED)
+        return false;
+    munmap(spare, SPARE);
+    return true;
+}
+
+/* Symbols of another LLVM that all libraries of the process see might be taken for this one's. */
+static bool is_alone(const jit_llvm *llvm)
+{
+    opaque *(*seen)(void);
+    return !load(RTLD_DEFAULT, "LLVMContextCreate", &seen) || seen == llvm->LLVMContextCreate;
+}
+
+typedef struct opening {
+    jit_llvm *llvm;
+    const char *isa;
+    bool good;
+} opening;
+
+static void open_library(void *of)
+{
+    opening *o = of;
+    unsigned wanted = 0;
+    for (size_t k = 0; k < KILN__COUNT(names) && !o->llvm->library; k++) { /* not unloaded: it has exit handlers */
+        o->llvm->library = dlopen(names[k].name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+        o->llvm->name = names[k].name;
+        wanted = names[k].major;
+    }
+    o->good = o->llvm->library && fill(o->llvm) && o->llvm->major == wanted && is_alone(o->llvm) &&
+              machine_new(o->llvm, o->isa);
+}
+
 jit_llvm *jit_llvm_open(const kiln_allocator *mem, const char *isa)
 {
-    jit_llvm *llvm = kiln__calloc(mem, 1, sizeof *llvm);
-    if (!llvm)
+    opening o = {.llvm = may_execute() && may_allocate() ? kiln__calloc(mem, 1, sizeof *o.llvm) : NULL, .isa = isa};
+    if (!o.llvm)
         return NULL;
-    llvm->mem = mem;
-    for (size_t k = 0; k < KILN__COUNT(names) && !llvm->library; k++) /* it cannot be unloaded: it has exit handlers */
-        llvm->library = dlopen(names[k], RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    if (llvm->library && fill(llvm) && machine_new(llvm, isa))
-        return llvm;
-    jit_llvm_close(llvm);
+    o.llvm->mem = mem;
+    if (in_thread(NULL, open_library, &o) && o.good)
+        return o.llvm;
+    jit_llvm_close(o.llvm);
     return NULL;
 }
 
@@ -147,18 +313,22 @@ void jit_llvm_close(jit_llvm *llvm)
 {
     if (!llvm)
         return;
-    if (llvm->machine)
+    if (llvm->machine && enter()) {
         llvm->LLVMDisposeTargetMachine(llvm->machine);
+        pthread_mutex_unlock(&gate);
+    }
     if (llvm->library)
         dlclose(llvm->library);
     kiln__free(llvm->mem, llvm);
 }
 
+const char *jit_llvm_name(const jit_llvm *llvm) { return llvm->name; }
+bool jit_llvm_alive(void) { return !atomic_load(&closed) && atomic_load(&owner) == (int)getpid(); }
 bool jit_llvm_typed(const jit_llvm *llvm) { return llvm->major == 0; }
 bool jit_llvm_wide(const jit_llvm *llvm) { return llvm->wide; }
 
 /* True: no error. */
-static bool passed(jit_llvm *llvm, opaque *error)
+static bool passed(const jit_llvm *llvm, opaque *error)
 {
     if (!error)
         return true;
@@ -166,21 +336,20 @@ static bool passed(jit_llvm *llvm, opaque *error)
     return false;
 }
 
-jit_code *jit_code_new(jit_llvm *llvm)
+static void report(void *user, opaque *error)
 {
-    jit_code *code = kiln__calloc(llvm->mem, 1, sizeof *code);
-    if (code && !passed(llvm, llvm->LLVMOrcCreateLLJIT(&code->jit, NULL))) {
-        kiln__free(llvm->mem, code);
-        return NULL;
-    }
-    return code;
+    const jit_llvm *llvm = user; /* the caller sees that it failed; by default this is printed */
+    passed(llvm, error);
 }
+
+jit_code *jit_code_new(jit_llvm *llvm) { return kiln__calloc(llvm->mem, 1, sizeof(jit_code)); }
 
 void jit_code_free(jit_llvm *llvm, jit_code *code)
 {
-    if (!code)
-        return;
-    passed(llvm, llvm->LLVMOrcDisposeLLJIT(code->jit));
+    if (code && code->jit && enter()) {
+        passed(llvm, llvm->LLVMOrcDisposeLLJIT(code->jit));
+        pthread_mutex_unlock(&gate);
+    }
     kiln__free(llvm->mem, code);
 }
 
@@ -193,7 +362,7 @@ static const char *passes_of(const jit_llvm *llvm)
     return llvm->major >= 18 ? PASSES("instcombine<no-verify-fixpoint>") : PASSES("instcombine");
 }
 
-static bool compile(jit_llvm *llvm, opaque *module, opaque **object)
+static bool to_object(const jit_llvm *llvm, opaque *module, opaque **object)
 {
     char *message = NULL, *triple = llvm->LLVMGetDefaultTargetTriple();
     opaque *options = llvm->LLVMCreatePassBuilderOptions(), *layout = llvm->LLVMCreateTargetDataLayout(llvm->machine);
@@ -210,25 +379,64 @@ static bool compile(jit_llvm *llvm, opaque *module, opaque **object)
     return ok;
 }
 
-bool jit_code_add(jit_llvm *llvm, jit_code *code, const char *text, size_t length)
+typedef struct compiling {
+    jit_llvm *llvm;
+    jit_code *code;
+    const char *text;
+    size_t length;
+    jit_symbol *symbols;
+    unsigned count;
+    bool good;
+} compiling;
+
+static void diagnosed(opaque *what, void *user) /* without a handler LLVM ends the process at an error */
 {
-    opaque *context = llvm->LLVMContextCreate(), *module = NULL, *object = NULL;
-    opaque *buffer = llvm->LLVMCreateMemoryBufferWithMemoryRangeCopy(text, length, "region");
+    compiling *c = user;
+    if (c->llvm->LLVMGetDiagInfoSeverity(what) == SEVERITY_ERROR)
+        c->good = false;
+}
+
+static bool to_code(compiling *c, opaque **object)
+{
+    const jit_llvm *llvm = c->llvm;
+    opaque *context = llvm->LLVMContextCreate(), *module = NULL;
+    opaque *buffer = llvm->LLVMCreateMemoryBufferWithMemoryRangeCopy(c->text, c->length, "region");
     char *message = NULL;
+    llvm->LLVMContextSetDiagnosticHandler(context, diagnosed, c);
     bool ok = llvm->LLVMParseIRInContext(context, buffer, &module, &message) == 0; /* takes the buffer */
     if (ok) {
-        ok = compile(llvm, module, &object);
+        ok = to_object(llvm, module, object);
         llvm->LLVMDisposeModule(module);
     } else {
         llvm->LLVMDisposeMessage(message);
     }
     llvm->LLVMContextDispose(context);
-    return ok && passed(llvm, llvm->LLVMOrcLLJITAddObjectFile(code->jit, llvm->LLVMOrcLLJITGetMainJITDylib(code->jit),
-                                                              object));
+    return ok;
 }
 
-uint64_t jit_code_find(jit_llvm *llvm, jit_code *code, const char *name)
+static void compile(void *of)
 {
-    uint64_t address = 0;
-    return passed(llvm, llvm->LLVMOrcLLJITLookup(code->jit, &address, name)) ? address : 0;
+    compiling *c = of;
+    jit_llvm *llvm = c->llvm;
+    opaque *object = NULL;
+    c->good = true;
+    if (!c->code->jit) {
+        if (!passed(llvm, llvm->LLVMOrcCreateLLJIT(&c->code->jit, NULL)))
+            c->code->jit = NULL;
+        else
+            llvm->LLVMOrcExecutionSessionSetErrorReporter(llvm->LLVMOrcLLJITGetExecutionSession(c->code->jit), report,
+                                                          llvm);
+    }
+    opaque *jit = c->code->jit;
+    c->good = jit && to_code(c, &object) && c->good &&
+              passed(llvm, llvm->LLVMOrcLLJITAddObjectFile(jit, llvm->LLVMOrcLLJITGetMainJITDylib(jit), object));
+    for (unsigned k = 0; k < c->count && c->good; k++)
+        if (!passed(llvm, llvm->LLVMOrcLLJITLookup(jit, &c->symbols[k].address, c->symbols[k].name)))
+            c->symbols[k].address = 0;
+}
+
+bool jit_code_add(jit_llvm *llvm, jit_code *code, const char *text, size_t length, jit_symbol *symbols, unsigned count)
+{
+    compiling c = {.llvm = llvm, .code = code, .text = text, .length = length, .symbols = symbols, .count = count};
+    return may_allocate() && in_thread(llvm, compile, &c) && c.good;
 }

@@ -3,6 +3,7 @@
  * shared memory. If not, the region ends before the access. Accesses through one register share their test. */
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "emit.h"
 
@@ -57,25 +58,21 @@ static void extent(const jit_emitter *e, const access *a, int64_t *low, int64_t 
     }
 }
 
-static void test(jit_emitter *e, unsigned good)
-{
-    const unsigned on = ++e->labels;
-    jit_line(e, "br i1 %%v%u, label %%l%u, label %%l%u", good, on, jit_exit(e, e->at, true));
-    jit_label(e, on);
-}
-
 static unsigned both(jit_emitter *e, unsigned a, unsigned b) { return jit_value(e, "and i1 %%v%u, %%v%u", a, b); }
 
-/* All lanes hold what their place in a row of `stride` bytes says. */
-static unsigned in_row(jit_emitter *e, unsigned row, const char *vector, const char *scalar, unsigned stride)
+/* All lanes hold what their place in a row of `stride` bytes says, which begins again with each `width` lanes. */
+static unsigned in_row(jit_emitter *e, unsigned row, const char *vector, const char *scalar, unsigned stride,
+                       unsigned width)
 {
-    char places[32 * 12];
-    size_t length = 0;
-    for (unsigned l = 0; l < VM_LANES; l++)
+    char places[32 * 12], begins[32 * 8];
+    size_t length = 0, used = 0;
+    for (unsigned l = 0; l < VM_LANES; l++) {
         length += (size_t)snprintf(places + length, sizeof places - length, "%s%s %u", l ? ", " : "", scalar,
-                                   l * stride);
-    const unsigned first = jit_value(e, "shufflevector %s %%v%u, %s poison, " I32V " zeroinitializer", vector, row,
-                                     vector);
+                                   l % width * stride);
+        used += (size_t)snprintf(begins + used, sizeof begins - used, "%si32 %u", l ? ", " : "", l / width * width);
+    }
+    const unsigned first = jit_value(e, "shufflevector %s %%v%u, %s poison, " I32V " <%s>", vector, row, vector,
+                                     begins);
     const unsigned away = jit_value(e, "sub %s %%v%u, %%v%u", vector, row, first);
     const unsigned odd = stride ? jit_value(e, "icmp ne %s %%v%u, <%s>", vector, away, places)
                                 : jit_value(e, "icmp ne %s %%v%u, zeroinitializer", vector, away);
@@ -112,32 +109,48 @@ static jit_group *group_of(jit_emitter *e, const access *a)
     return NULL;
 }
 
-/* Tests a row, or one address, with all that follows like it. */
-static void open_group(jit_emitter *e, const access *a, unsigned row, jit_group *g)
+static unsigned lane_of(jit_emitter *e, const access *a, unsigned row, unsigned lane)
 {
-    const window w = window_of(e, a);
-    const char *vector = a->shape->shared ? I32V : I64V;
-    *g = (jit_group){.slot = a->i->a, .span = a->span, .kind = kind_of(a), .pattern = (uint8_t)a->pattern};
-    extent(e, a, &g->low, &g->high);
-    g->host = w.host;
-    if (a->shape->shared) {
-        g->first = jit_value(e, "extractelement " I32V " %%v%u, i32 0", row);
-        g->first = jit_value(e, "zext i32 %%v%u to i64", g->first);
-    } else {
-        g->first = jit_value(e, "extractelement " I64V " %%v%u, i32 0", row);
-    }
-    const unsigned stride = a->pattern == JIT_ROW ? a->span : 0;
-    const unsigned low = jit_value(e, "add i64 %%v%u, %lld", g->first, (long long)g->low);
-    const unsigned high = jit_value(e, "add i64 %%v%u, %lld", g->first, (long long)g->high + 31 * (long long)stride);
-    unsigned good = in_row(e, row, vector, a->shape->shared ? "i32" : "i64", stride);
-    good = both(e, good, jit_value(e, "icmp uge i64 %%v%u, %%v%u", low, w.base));
-    good = both(e, good, jit_value(e, "icmp ule i64 %%v%u, %%v%u", high, w.end));
+    if (!a->shape->shared)
+        return jit_value(e, "extractelement " I64V " %%v%u, i32 %u", row, lane);
+    const unsigned narrow = jit_value(e, "extractelement " I32V " %%v%u, i32 %u", row, lane);
+    return jit_value(e, "zext i32 %%v%u to i64", narrow);
+}
+
+/* [first + low, first + high) lies in the window, and is aligned. */
+static unsigned within(jit_emitter *e, const access *a, const window *w, unsigned first, int64_t from, int64_t to)
+{
+    const unsigned low = jit_value(e, "add i64 %%v%u, %lld", first, (long long)from);
+    const unsigned high = jit_value(e, "add i64 %%v%u, %lld", first, (long long)to);
+    unsigned good = jit_value(e, "icmp uge i64 %%v%u, %%v%u", low, w->base);
+    good = both(e, good, jit_value(e, "icmp ule i64 %%v%u, %%v%u", high, w->end));
     good = both(e, good, jit_value(e, "icmp ult i64 %%v%u, %%v%u", low, high));
     if (a->span > 1) {
         const unsigned odd = jit_value(e, "and i64 %%v%u, %u", low, a->span - 1);
         good = both(e, good, jit_value(e, "icmp eq i64 %%v%u, 0", odd));
     }
-    test(e, good);
+    return good;
+}
+
+/* Tests a row, or one address, or those of both halves, with all that follows like it. */
+static void open_group(jit_emitter *e, const access *a, unsigned row, jit_group *g)
+{
+    const window w = window_of(e, a);
+    const bool halves = a->pattern == JIT_ONES || a->pattern == JIT_ROWS;
+    const unsigned stride = a->pattern == JIT_ROW || a->pattern == JIT_ROWS ? a->span : 0;
+    const unsigned width = halves ? VM_LANES / 2 : VM_LANES;
+    *g = (jit_group){.slot = a->i->a, .span = a->span, .kind = kind_of(a), .pattern = (uint8_t)a->pattern};
+    extent(e, a, &g->low, &g->high);
+    g->host = w.host;
+    g->first = lane_of(e, a, row, 0);
+    const int64_t end = g->high + (int64_t)(width - 1) * stride;
+    unsigned good = in_row(e, row, a->shape->shared ? I32V : I64V, a->shape->shared ? "i32" : "i64", stride, width);
+    good = both(e, good, within(e, a, &w, g->first, g->low, end));
+    if (halves) {
+        g->second = lane_of(e, a, row, VM_LANES / 2);
+        good = both(e, good, within(e, a, &w, g->second, g->low, end));
+    }
+    jit_test(e, good);
 }
 
 /* The same for lanes anywhere: `first` is then a vector, of their host addresses at offset 0. */
@@ -162,7 +175,7 @@ static void open_anywhere(jit_emitter *e, const access *a, unsigned row, jit_gro
                         jit_value(e, "icmp ne " I64V " %%v%u, zeroinitializer", odd));
     }
     bad = jit_value(e, "bitcast " B1V " %%v%u to i32", bad);
-    test(e, both(e, fits, jit_value(e, "icmp eq i32 %%v%u, 0", bad)));
+    jit_test(e, both(e, fits, jit_value(e, "icmp eq i32 %%v%u, 0", bad)));
     g->first = jit_value(e, "add " I64V " %%v%u, %%v%u", row, jit_splat_of(e, w.host));
 }
 
@@ -266,6 +279,53 @@ static void store_at(jit_emitter *e, const access *a, unsigned address)
     jit_line(e, "store %s %%v%u, %s %%v%u, align %u", type, row, jit_pointer(e, type), to, a->element);
 }
 
+/* Two rows of 16 lanes, or two addresses; one element a lane. */
+static void load_halves(jit_emitter *e, const access *a, unsigned address, unsigned upper)
+{
+    char type[32], order[32 * 10];
+    unsigned value;
+    if (a->pattern == JIT_ROWS) {
+        snprintf(type, sizeof type, "<16 x %s>", a->type);
+        unsigned low = pointer_to(e, address, 0, type), high = pointer_to(e, upper, 0, type);
+        low = jit_value(e, "load %s, %s %%v%u, align %u", type, jit_pointer(e, type), low, a->element);
+        high = jit_value(e, "load %s, %s %%v%u, align %u", type, jit_pointer(e, type), high, a->element);
+        value = jit_value(e, "shufflevector %s %%v%u, %s %%v%u, " I32V " <%s>", type, low, type, high,
+                          places(order, sizeof order, VM_LANES, 0, 1));
+    } else {
+        unsigned low = pointer_to(e, address, 0, a->type), high = pointer_to(e, upper, 0, a->type);
+        low = jit_value(e, "load %s, %s %%v%u, align %u", a->type, jit_pointer(e, a->type), low, a->element);
+        high = jit_value(e, "load %s, %s %%v%u, align %u", a->type, jit_pointer(e, a->type), high, a->element);
+        size_t length = 0;
+        for (unsigned l = 0; l < VM_LANES; l++)
+            length += (size_t)snprintf(order + length, sizeof order - length, "%si32 %u", l ? ", " : "", l / 16);
+        value = jit_value(e, "insertelement <32 x %s> poison, %s %%v%u, i32 0", a->type, a->type, low);
+        value = jit_value(e, "insertelement <32 x %s> %%v%u, %s %%v%u, i32 1", a->type, value, a->type, high);
+        value = jit_value(e, "shufflevector <32 x %s> %%v%u, <32 x %s> poison, " I32V " <%s>", a->type, value, a->type,
+                          order);
+    }
+    jit_put(e, slot_of(a, 0), width_of(a), widen(e, a, value), 0);
+}
+
+/* The lower half first: where they meet, the later lanes' values stay. */
+static void store_halves(jit_emitter *e, const access *a, unsigned address, unsigned upper)
+{
+    char type[32], order[16 * 10];
+    const unsigned value = narrow(e, a, jit_get(e, slot_of(a, 0), width_of(a)));
+    for (unsigned half = 0; half < 2; half++) {
+        unsigned x;
+        if (a->pattern == JIT_ROWS) {
+            snprintf(type, sizeof type, "<16 x %s>", a->type);
+            x = jit_value(e, "shufflevector <32 x %s> %%v%u, <32 x %s> poison, <16 x i32> <%s>", a->type, value,
+                          a->type, places(order, sizeof order, 16, 16 * half, 1));
+        } else {
+            snprintf(type, sizeof type, "%s", a->type);
+            x = jit_value(e, "extractelement <32 x %s> %%v%u, i32 %u", a->type, value, 16 * half + 15);
+        }
+        const unsigned to = pointer_to(e, half ? upper : address, 0, type);
+        jit_line(e, "store %s %%v%u, %s %%v%u, align %u", type, x, jit_pointer(e, type), to, a->element);
+    }
+}
+
 static void scattered(jit_emitter *e, const access *a, unsigned first)
 {
     const char *typed = e->u->typed ? a->type : "";
@@ -316,8 +376,95 @@ void jit_emit_memory(jit_emitter *e, const vm_code *i, const jit_insn *insn)
     }
     unsigned address = jit_value(e, "add i64 %%v%u, %%v%u", g->host, g->first);
     address = jit_value(e, "add i64 %%v%u, %lld", address, (long long)a.offset);
+    if (a.pattern == JIT_ONES || a.pattern == JIT_ROWS) {
+        unsigned upper = jit_value(e, "add i64 %%v%u, %%v%u", g->host, g->second);
+        upper = jit_value(e, "add i64 %%v%u, %lld", upper, (long long)a.offset);
+        (a.shape->form == JIT_LOAD ? load_halves : store_halves)(e, &a, address, upper);
+        return;
+    }
     if (a.shape->form == JIT_LOAD)
         load_at(e, &a, address);
     else
         store_at(e, &a, address);
+}
+
+/* ---- atomic operations on shared memory ---- */
+
+/* The place of element `k` + `more` of a row on the stack. */
+static unsigned stack_at(jit_emitter *e, const char *row, const char *vector, unsigned k, unsigned more,
+                         const char *type, unsigned bytes)
+{
+    unsigned at = jit_value(e, "ptrtoint %s %s to i64", jit_pointer(e, vector), row);
+    at = jit_value(e, "add i64 %%v%u, %u", at, more * bytes);
+    const unsigned offset = jit_value(e, "mul i64 %%v%u, %u", k, bytes);
+    at = jit_value(e, "add i64 %%v%u, %%v%u", at, offset);
+    return jit_value(e, "inttoptr i64 %%v%u to %s", at, jit_pointer(e, type));
+}
+
+/* One lane after the other, as update_shared() of ops/atomic.c: words that lanes share are updated by each. */
+static void update_lanes(jit_emitter *e, const char *op, bool wanted)
+{
+    enum { AT_ONCE = 8 };
+    const char *const counter = e->u->typed ? "i64*" : "ptr", *const word = e->u->typed ? "i32*" : "ptr";
+    const unsigned loop = ++e->labels, out = ++e->labels;
+    jit_line(e, "store i64 0, %s %%uk", counter);
+    jit_line(e, "br label %%l%u", loop);
+    jit_label(e, loop);
+    const unsigned k = jit_value(e, "load i64, %s %%uk", counter);
+    for (unsigned n = 0; n < AT_ONCE; n++) {
+        unsigned to = stack_at(e, "%ua", I64V, k, n, "i64", 8);
+        to = jit_value(e, "load i64, %s %%v%u", counter, to);
+        to = jit_value(e, "inttoptr i64 %%v%u to %s", to, word);
+        const unsigned b = stack_at(e, "%ub", I32V, k, n, "i32", 4);
+        const unsigned x = jit_value(e, "load i32, %s %%v%u, align 4", word, to);
+        const unsigned y = jit_value(e, "load i32, %s %%v%u", word, b);
+        const unsigned z = jit_value(e, "%s i32 %%v%u, %%v%u", op, x, y);
+        jit_line(e, "store i32 %%v%u, %s %%v%u, align 4", z, word, to);
+        if (wanted)
+            jit_line(e, "store i32 %%v%u, %s %%v%u", x, word, stack_at(e, "%ud", I32V, k, n, "i32", 4));
+    }
+    const unsigned next = jit_value(e, "add i64 %%v%u, %u", k, AT_ONCE);
+    jit_line(e, "store i64 %%v%u, %s %%uk", next, counter);
+    const unsigned more = jit_value(e, "icmp ult i64 %%v%u, %u", next, VM_LANES);
+    jit_line(e, "br i1 %%v%u, label %%l%u, label %%l%u", more, loop, out);
+    jit_label(e, out);
+}
+
+void jit_emit_update(jit_emitter *e, const vm_code *i)
+{
+    const bool narrow_address = i->flags & VM_ADDR32;
+    unsigned row = jit_get(e, i->a, narrow_address ? JIT_32 : JIT_64), b = jit_get(e, i->b, JIT_32), good;
+    if (narrow_address) {
+        row = jit_value(e, "add " I32V " %%v%u, %%v%u", row, jit_splat32(e, (uint32_t)i->imm));
+        row = jit_value(e, "zext " I32V " %%v%u to " I64V, row);
+    } else {
+        row = jit_value(e, "add " I64V " %%v%u, %%v%u", row, jit_splat64(e, i->imm));
+    }
+    const unsigned far = jit_value(e, "sub " I64V " %%v%u, %%v%u", row, jit_splat_of(e, e->shared_low));
+    const unsigned room = jit_value(e, "sub i64 %%v%u, %%v%u", e->shared_end, e->shared_low);
+    unsigned bad = jit_value(e, "icmp uge " I64V " %%v%u, %%v%u", far, jit_splat_of(e, room));
+    const unsigned odd = jit_value(e, "and " I64V " %%v%u, %%v%u", row, jit_splat64(e, 3));
+    bad = jit_value(e, "or " B1V " %%v%u, %%v%u", bad, jit_value(e, "icmp ne " I64V " %%v%u, zeroinitializer", odd));
+    bad = jit_value(e, "bitcast " B1V " %%v%u to i32", bad);
+    good = jit_value(e, "icmp eq i32 %%v%u, 0", bad);
+    if (i->d) { /* what changes nothing may be a wait: the interpreter counts those */
+        const unsigned some = jit_value(e, "icmp ne " I32V " %%v%u, zeroinitializer", b);
+        const unsigned bits = jit_value(e, "bitcast " B1V " %%v%u to i32", some);
+        good = both(e, good, jit_value(e, "icmp ne i32 %%v%u, 0", bits));
+    }
+    jit_test(e, good);
+    row = jit_value(e, "add " I64V " %%v%u, %%v%u", row, jit_splat_of(e, e->shared));
+    jit_line(e, "store " I64V " %%v%u, %s %%ua", row, jit_pointer(e, I64V));
+    jit_line(e, "store " I32V " %%v%u, %s %%ub", b, jit_pointer(e, I32V));
+    const bool wanted = i->d && jit_live_at(e->u->live, e->at + 1, i->d, JIT_32);
+    update_lanes(e, jit_update(i), wanted);
+    if (!i->d)
+        return;
+    void (*const changed)(vm_warp *, const vm_code *) = vm_poll_changed;
+    uint64_t address = 0;
+    memcpy(&address, &changed, sizeof changed);
+    jit_line(e, "call void inttoptr (i64 %llu to %s)(i64 %%w, i64 %llu)", (unsigned long long)address,
+             e->u->typed ? "void (i64, i64)*" : "ptr", (unsigned long long)(uintptr_t)i);
+    if (wanted)
+        jit_put(e, i->d, JIT_32, jit_value(e, "load " I32V ", %s %%ud", jit_pointer(e, I32V)), 0);
 }

@@ -86,13 +86,31 @@ static void look_table(const vm_code *i, const jit_shape *shape, jit_insn *out)
         use(out, i->e, JIT_MASK, true);
 }
 
+const char *jit_update(const vm_code *i)
+{
+    const uint32_t *how = i->extra;
+    const bool sign = how[0] == PTX_S32, word = sign || how[0] == PTX_U32 || how[0] == PTX_B32;
+    if (!word)
+        return NULL;
+    if (how[1] == PTX_MOD_ADD)
+        return "add";
+    if (i->d) /* whether it changes memory shows afterwards, which poll.c must know */
+        return NULL;
+    switch (how[1]) {
+    case PTX_MOD_AND: return "and";
+    case PTX_MOD_OR: return "or";
+    case PTX_MOD_XOR: return "xor";
+    default: return NULL;
+    }
+}
+
 static void look_atomic(const vm_code *i, jit_insn *out)
 {
     const uint32_t *how = i->extra;
     const unsigned width = i->flags & VM_REG64 ? JIT_64 : JIT_32;
     if (i->count != 1 || i->size > 8)
         return;
-    out->kind = JIT_CALL;
+    out->kind = i->space == PTX_SPACE_SHARED && i->size == 4 && jit_update(i) ? JIT_UPDATE : JIT_CALL;
     use(out, i->a, i->flags & VM_ADDR32 ? JIT_32 : JIT_64, false);
     use(out, i->b, width, false);
     if (how[1] == PTX_MOD_CAS)
@@ -117,30 +135,54 @@ static void look_pair(const vm_code *i, jit_insn *out, bool split)
         use(out, i->d, JIT_64, true);
 }
 
-/* A constant; for member masks: all lanes. */
-static bool is_constant(const vm_function *function, uint32_t slot, bool all)
+bool jit_known(const vm_function *function, uint32_t slot, uint32_t *value)
+{
+    const vm_handler move = function->module->table[VM_H_mov_b32].masked;
+    bool found = slot & 1;
+    if (found)
+        memcpy(value, function->constants + (slot & ~1u), sizeof *value);
+    for (uint32_t k = 0; k < function->code_count && !(slot & 1); k++) {
+        const vm_code *i = &function->code[k];
+        uint32_t moved;
+        if (i->masked != move || i->d != slot || !(i->a & 1))
+            continue;
+        memcpy(&moved, function->constants + (i->a & ~1u), sizeof moved);
+        if (found && moved != *value)
+            return false;
+        *value = moved;
+        found = true;
+    }
+    return found;
+}
+
+/* A member mask that may name all lanes: a register, of which the region tests it, or a constant that does. */
+static bool may_be_all(const vm_function *function, uint32_t slot)
 {
     uint32_t value;
     memcpy(&value, function->constants + (slot & 1 ? slot & ~1u : 0), sizeof value);
-    return slot & 1 && (!all || value == VM_ALL);
+    return !(slot & 1) || value == VM_ALL;
 }
 
 /* Operations of all lanes of a warp, which then need not wait for each other: where all run, and none is left out. */
 static void look_warp(const vm_function *function, const vm_code *i, jit_insn *out)
 {
     const bool shuffle = i->masked == vm_op_shfl;
-    const uint32_t members = shuffle ? (uint32_t)i->imm : i->masked == vm_op_warp_sync ? i->a : i->b;
-    if (i->guard & ~2u || !is_constant(function, members, true))
+    const uint32_t members = jit_members(i);
+    uint32_t value;
+    if (i->guard & ~2u || !may_be_all(function, members))
         return;
+    use(out, members, JIT_32, false);
     if (i->masked == vm_op_warp_sync) {
-        out->kind = JIT_MEET;
+        out->kind = members & 1 ? JIT_MEET : JIT_PLAIN;
     } else if (!shuffle) {
         out->kind = JIT_PLAIN;
         use(out, i->a, JIT_MASK, false);
         use(out, i->d, i->size == 3 ? JIT_32 : JIT_MASK, true);
-    } else if (is_constant(function, i->b, false) && is_constant(function, i->c, false)) {
+    } else if (jit_known(function, i->b, &value) && jit_known(function, i->c, &value)) {
         out->kind = JIT_PLAIN;
         use(out, i->a, JIT_32, false);
+        use(out, i->b, JIT_32, false);
+        use(out, i->c, JIT_32, false);
         use(out, i->d, JIT_32, true);
         if (i->e)
             use(out, i->e, JIT_MASK, true);
@@ -168,15 +210,39 @@ static bool steady(unsigned which)
     }
 }
 
-void jit_look(const vm_function *function, uint32_t at, jit_insn *out)
+static size_t slot_of(vm_handler handler)
+{
+    uint64_t address = 0;
+    memcpy(&address, &handler, sizeof handler);
+    return (size_t)(address * 0x9e3779b97f4a7c15ull >> 54);
+}
+
+void jit_table_fill(jit_table *table, const vm_handlers *of)
+{
+    if (table->of == of)
+        return;
+    *table = (jit_table){.of = of};
+    for (uint16_t k = 0; k < VM_H_COUNT; k++) { /* of equal ones the first is found */
+        size_t at = slot_of(of[k].masked);
+        while (table->slots[at])
+            at = (at + 1) % KILN__COUNT(table->slots);
+        table->slots[at] = (uint16_t)(k + 1);
+    }
+}
+
+static uint16_t id_of(const jit_table *table, vm_handler masked)
+{
+    for (size_t at = slot_of(masked); table->slots[at]; at = (at + 1) % KILN__COUNT(table->slots))
+        if (table->of[table->slots[at] - 1].masked == masked)
+            return (uint16_t)(table->slots[at] - 1);
+    return VM_H_COUNT;
+}
+
+void jit_look(const jit_table *table, const vm_function *function, uint32_t at, jit_insn *out)
 {
     const vm_code *i = &function->code[at];
-    const vm_handlers *table = function->module->table;
     memset(out, 0, sizeof *out);
-    out->id = VM_H_COUNT;
-    for (uint32_t k = 0; k < VM_H_COUNT && out->id == VM_H_COUNT; k++)
-        if (table[k].masked == i->masked)
-            out->id = (uint16_t)k;
+    out->id = id_of(table, i->masked);
     if (out->id < VM_H_COUNT) {
         look_table(i, &jit_shapes[out->id], out);
     } else if (i->masked == vm_op_bra) {

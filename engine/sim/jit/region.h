@@ -38,8 +38,9 @@ typedef struct jit_use {
 } jit_use;
 enum { JIT_USES = 24 };
 
-/* What an instruction is to a region. CALL: the interpreter's handler is called. STOP: the region ends before it. */
-typedef enum jit_kind { JIT_STOP, JIT_PLAIN, JIT_CALL, JIT_BRANCH, JIT_MEET } jit_kind;
+/* What an instruction is to a region. CALL: the interpreter's handler is called. STOP: the region ends before it. UPDATE:
+ * an atomic operation on words of the block's shared memory, which belongs to one host thread. */
+typedef enum jit_kind { JIT_STOP, JIT_PLAIN, JIT_CALL, JIT_BRANCH, JIT_MEET, JIT_UPDATE } jit_kind;
 typedef struct jit_insn {
     uint16_t id; /* of the handler; VM_H_COUNT: none of the table */
     uint8_t kind, use_count;
@@ -50,7 +51,24 @@ static inline bool jit_is_access(const jit_insn *insn)
     return insn->kind == JIT_PLAIN && insn->id < VM_H_COUNT &&
            (jit_shapes[insn->id].form == JIT_LOAD || jit_shapes[insn->id].form == JIT_STORE);
 }
-void jit_look(const vm_function *function, uint32_t at, jit_insn *out);
+/* Which handler of the table a function is, by a hash of its address. */
+typedef struct jit_table {
+    const vm_handlers *of; /* what it was made for; NULL: nothing */
+    uint16_t slots[1024];  /* the handler's number + 1 */
+} jit_table;
+_Static_assert(VM_H_COUNT <= 512, "half of a table's slots are free");
+void jit_table_fill(jit_table *table, const vm_handlers *of);
+/* The value of a constant, or the one constant that is moved to a register: probably that is what it holds, which the region
+ * tests. */
+bool jit_known(const vm_function *function, uint32_t slot, uint32_t *value);
+/* LLVM's name of an atomic operation on words that regions do themselves; NULL: they do not. */
+const char *jit_update(const vm_code *i);
+/* The slot of the member mask of a shuffle, a vote or a bar.warp.sync. */
+static inline uint32_t jit_members(const vm_code *i)
+{
+    return i->masked == vm_op_shfl ? (uint32_t)i->imm : i->masked == vm_op_warp_sync ? i->a : i->b;
+}
+void jit_look(const jit_table *table, const vm_function *function, uint32_t at, jit_insn *out);
 
 /* ---- live.c ---- */
 
@@ -63,8 +81,8 @@ bool jit_live_at(const jit_live *live, uint32_t at, uint32_t slot, unsigned widt
 
 /* ---- emit.c ---- */
 
-/* How the addresses of an access lie. */
-typedef enum jit_pattern { JIT_ANY, JIT_ONE, JIT_ROW } jit_pattern;
+/* How the addresses of an access lie: all lanes at one, or in a row; or each half of the warp so, as in blocks 16 wide. */
+typedef enum jit_pattern { JIT_ANY, JIT_ONE, JIT_ROW, JIT_ONES, JIT_ROWS } jit_pattern;
 /* Where a branch went. */
 enum { JIT_TAKEN = 1, JIT_PASSED = 2 };
 #define JIT_UNSEEN 0xffu /* neither is known */

@@ -91,12 +91,11 @@ static bool find_loop(const vm_path *path, vm_loop *loop)
     return false;
 }
 
-/* The one instruction of the loop that can see what others do: a wait for an mbarrier, or else a read of memory that
- * threads share. UINT32_MAX: there is none, or there are several. */
-static uint32_t find_wait(const ptx_function *f, const vm_loop *loop, bool *mbarrier)
+const vm_code *vm_wait_of(const vm_function *function, uint32_t first, uint32_t last, uint32_t *at, bool *mbarrier)
 {
+    const ptx_function *f = function->ptx;
     uint32_t waits = 0, reads = 0, wait = 0, read = 0;
-    for (uint32_t k = loop->first; k <= loop->last; k++) {
+    for (uint32_t k = first; k <= last; k++) {
         const ptx_insn *insn = &f->insns[k];
         ptx_effect effect = ptx_effect_of(insn);
         bool common = insn->space == PTX_SPACE_GLOBAL || insn->space == PTX_SPACE_SHARED ||
@@ -107,7 +106,13 @@ static uint32_t find_wait(const ptx_function *f, const vm_loop *loop, bool *mbar
             reads++, read = k;
     }
     *mbarrier = waits == 1;
-    return waits == 1 ? wait : waits == 0 && reads == 1 ? read : UINT32_MAX;
+    *at = waits == 1 ? wait : read;
+    if (waits > 1 || (waits == 0 && reads != 1))
+        return NULL;
+    const vm_code *code = &function->code[function->start[*at]], *end = &function->code[function->start[*at + 1]];
+    while (code < end && code->guard & 2) /* steps before it */
+        code++;
+    return code < end ? code : NULL;
 }
 
 /* For what the path waits in the loop; w->frame is the path's. Where its address was not computed yet, it is that of an
@@ -116,14 +121,11 @@ static void describe_wait(vm_warp *w, const vm_path *path, const vm_loop *loop, 
 {
     const vm_function *function = path->frame->function;
     bool mbarrier;
-    uint32_t at = loop->function == function ? find_wait(function->ptx, loop, &mbarrier) : UINT32_MAX;
+    uint32_t at;
+    const vm_code *code = loop->function == function ? vm_wait_of(function, loop->first, loop->last, &at, &mbarrier)
+                                                     : NULL;
     text[0] = '\0';
-    if (at == UINT32_MAX)
-        return;
-    const vm_code *code = &function->code[function->start[at]], *end = &function->code[function->start[at + 1]];
-    while (code < end && code->guard & 2) /* steps before it */
-        code++;
-    if (code == end)
+    if (!code)
         return;
     uint64_t address = vm_lane_address(w, code, code->a, (uint32_t)__builtin_ctz(path->mask));
     unsigned space = function->ptx->insns[at].space;

@@ -34,6 +34,8 @@ void vm_poll(vm_warp *w, const vm_code *i, uint32_t m, uint64_t seen, bool chang
     w->event |= VM_EVENT_IN_VAIN;
 }
 
+void vm_poll_changed(vm_warp *w, const vm_code *i) { vm_poll(w, i, VM_ALL, 0, true); }
+
 /* After an ordered load of shared memory, which has the handler of other loads. a: the value, b: the address. */
 void vm_op_polled(vm_warp *w, const vm_code *i, uint32_t m)
 {

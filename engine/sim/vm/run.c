@@ -1,4 +1,5 @@
 /* run.c - a launch: clusters (without them, blocks) in order of start over host threads, several resident on each. */
+#include <fenv.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -448,7 +449,7 @@ void vm_grid_run(vm_run_state *run)
     }
 }
 
-vm_fault_kind vm_run(vm_device *device, const vm_launch *launch, vm_counters *counters, vm_fault *fault)
+static vm_fault_kind run_launch(vm_device *device, const vm_launch *launch, vm_counters *counters, vm_fault *fault)
 {
     vm_fault own;
     vm_family family = {.fault = fault ? fault : &own};
@@ -473,4 +474,15 @@ vm_fault_kind vm_run(vm_device *device, const vm_launch *launch, vm_counters *co
     if (counters)
         *counters = family.counters;
     return family.fault->kind;
+}
+
+/* Whatever rounding, traps and treatment of subnormals the program has set for itself: kernels have their own. */
+vm_fault_kind vm_run(vm_device *device, const vm_launch *launch, vm_counters *counters, vm_fault *fault)
+{
+    fenv_t before;
+    const bool changed = fegetenv(&before) == 0 && fesetenv(FE_DFL_ENV) == 0;
+    const vm_fault_kind kind = run_launch(device, launch, counters, fault);
+    if (changed)
+        fesetenv(&before);
+    return kind;
 }

@@ -594,6 +594,7 @@ vm_block *vm_block_at(const vm_warp *w, uint64_t *address, char *why, size_t siz
 /* An instruction with which lanes may wait for others was executed: an ordered load, an atomic, a test of an mbarrier.
  * `seen` is a hash of addresses and values; changed: it has changed memory. */
 void vm_poll(vm_warp *w, const vm_code *i, uint32_t m, uint64_t seen, bool changed);
+void vm_poll_changed(vm_warp *w, const vm_code *i); /* by all lanes */
 static inline uint64_t vm_poll_mix(uint64_t hash, uint64_t value)
 {
     hash = (hash ^ value) * 0x9e3779b97f4a7c15ull;
@@ -695,6 +696,9 @@ void vm_limit_raise(vm_warp *w, vm_fault_kind kind); /* raises that, or VM_FAULT
  * threads have ended. */
 void vm_limit_count(const vm_block *block);
 void vm_limit_explain(vm_run_state *run);
+/* The one instruction of [first, last], by PTX, that can see what others do: a wait for an mbarrier, or else a read of
+ * memory that threads share; *at: its number. NULL: there is none, or there are several. */
+const vm_code *vm_wait_of(const vm_function *function, uint32_t first, uint32_t last, uint32_t *at, bool *mbarrier);
 /* The loop in which a path is, and for what it waits there, as far as that is known. May change w->frame. */
 void vm_wait_describe(vm_warp *w, const vm_path *path, char *where, size_t size, char *what, size_t room);
 static inline uint32_t vm_local_most(const vm_device *device)
