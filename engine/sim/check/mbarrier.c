@@ -174,10 +174,11 @@ static bool is_over(const vm_warp *w, const vm_bar *bar, uint32_t lane)
     return true;
 }
 
-/* An arrival that counts in this phase because the one before is complete in this run: it must be on every schedule. */
-static void check_early(vm_warp *w, const vm_code *i, uint32_t lane, const vm_bar *bar, uint32_t which)
+/* An arrival that counts in this phase because the one before is complete in this run: it must be on every schedule.
+ * `split`: other lanes of the same instruction completed that one. */
+static void check_early(vm_warp *w, const vm_code *i, uint32_t lane, const vm_bar *bar, uint32_t which, bool split)
 {
-    if (!bar->phase || vm_view_knows(w, which, bar->phase - 1, lane) || is_over(w, bar, lane))
+    if (!bar->phase || (!split && (vm_view_knows(w, which, bar->phase - 1, lane) || is_over(w, bar, lane))))
         return;
     kiln_check_finding *found = about(w, vm_insn_of(w, i), lane, bar, KILN_CHECK_ASYNC);
     if (!found)
@@ -215,7 +216,7 @@ static void arrive(vm_warp *w, const vm_code *i, uint32_t lanes, const vm_block 
         if (copies)
             vm_flight_bind(w, 1u << lane, which);
         if (counts && !far && (left == lanes || bar->phase != phase))
-            check_early(w, i, lane, bar, which);
+            check_early(w, i, lane, bar, which, bar->phase != phase);
         if (counts && far && (!at_once || left == lanes))
             vm_view_arrive_far(w, home, bar, at_once ? lanes : 1u << lane, cluster, now);
         else if (counts && !far)
