@@ -95,6 +95,17 @@ __device__ __forceinline__ void fence_async()
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
+// Begins to copy neighbours, a multiple of 16 bytes and so are both addresses; they are counted on `full`. One thread
+// begins a copy.
+__device__ __forceinline__ void bulk_load(void *to, const void *from, unsigned bytes, barrier *full)
+{
+    asm volatile(
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+            shared_address(to)),
+        "l"((offset)__cvta_generic_to_global(from)), "r"(bytes), "r"(shared_address(full))
+        : "memory");
+}
+
 // ---- copies by tensor maps ----
 //
 // A map says where a matrix lies and which box of it one copy takes. Coordinates count elements, the fastest dimension

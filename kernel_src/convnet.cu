@@ -25,25 +25,8 @@
 // compiled where its own macro CONVNET_<NAME> is set, or where CONVNET_ONE is not.
 
 #include "common.cuh"
+#include "convnet.cuh"
 
-#ifndef CHANNELS // the layer; all of these come from the spec's sizes
-#define CHANNELS 64
-#define HEIGHT 56
-#define WIDTH 56
-#define FILTERS 64
-#define FILTER_H 3
-#define FILTER_W 3
-#define STRIDE_H 1
-#define STRIDE_W 1
-#define PAD_H 1
-#define PAD_W 1
-#define DILATION_H 1
-#define DILATION_W 1
-#define GROUPS 1
-#define NHWC 0
-#define OUT_H 56
-#define OUT_W 56
-#endif
 #ifndef BLOCK
 #define BLOCK 256 // direct, unrolled_gemm: threads of a block
 #endif
@@ -92,80 +75,6 @@
 #ifndef PACK
 #define PACK 1 // 0: filters as they are, for NHWC and for filters of one point
 #endif
-
-__host__ __device__ constexpr unsigned at_least_one(unsigned value)
-{
-    return value > 0 ? value : 1;
-}
-
-enum : unsigned {
-    TAPS = FILTER_H * FILTER_W, // of a filter
-    POINTS = OUT_H * OUT_W,     // of a channel of y
-    GROUP_CHANNELS = CHANNELS / GROUPS,
-    GROUP_FILTERS = FILTERS / GROUPS,
-    GROUP_FILTERS_1 = at_least_one(GROUP_FILTERS), // these are for divisions
-    FILTERS_1 = at_least_one(FILTERS),
-    POINTS_1 = at_least_one(POINTS),
-    OUT_W_1 = at_least_one(OUT_W)
-};
-
-// Where an element lies in its array.
-__device__ __forceinline__ offset index_x(unsigned image, unsigned channel, unsigned row, unsigned column)
-{
-    return NHWC ? (((offset)image * HEIGHT + row) * WIDTH + column) * CHANNELS + channel
-                : (((offset)image * CHANNELS + channel) * HEIGHT + row) * WIDTH + column;
-}
-
-__device__ __forceinline__ offset index_w(unsigned filter, unsigned channel, unsigned r, unsigned s)
-{
-    return NHWC ? (((offset)filter * FILTER_H + r) * FILTER_W + s) * GROUP_CHANNELS + channel
-                : (((offset)filter * GROUP_CHANNELS + channel) * FILTER_H + r) * FILTER_W + s;
-}
-
-// `point` is the row of y times its width, plus the column.
-__device__ __forceinline__ offset index_y(unsigned image, unsigned filter, unsigned point)
-{
-    return NHWC ? ((offset)image * POINTS + point) * FILTERS + filter
-                : ((offset)image * FILTERS + filter) * POINTS + point;
-}
-
-// An element of x, or the zero outside. Rows and columns before the first are large unsigned numbers.
-__device__ __forceinline__ float image_at(const float *__restrict__ x, unsigned image, unsigned channel, unsigned row,
-                                          unsigned column)
-{
-    return row < HEIGHT && column < WIDTH ? x[index_x(image, channel, row, column)] : 0.0f;
-}
-
-// What is at `from`, or zero where `there` is 0, by a load under a predicate: a branch around a load would keep those after
-// it from setting out before it is back.
-__device__ __forceinline__ float load_if(const float *from, unsigned there)
-{
-    float value = 0.0f;
-    asm("{ .reg .pred p; setp.ne.u32 p, %2, 0; @p ld.global.nc.f32 %0, [%1]; }"
-        : "+f"(value)
-        : "l"((offset)__cvta_generic_to_global(from)), "r"((unsigned)there));
-    return value;
-}
-
-// As load_if: `count` neighbours, by one load if they are aligned; then they must be 0 before.
-template <unsigned count>
-__device__ __forceinline__ void load_word(float *to, const float *from, unsigned there, bool aligned)
-{
-    offset global = __cvta_generic_to_global(from);
-    if (count == 4 && aligned) {
-        asm("{ .reg .pred p; setp.ne.u32 p, %5, 0; @p ld.global.nc.v4.f32 {%0, %1, %2, %3}, [%4]; }"
-            : "+f"(to[0]), "+f"(to[1 % count]), "+f"(to[2 % count]), "+f"(to[3 % count])
-            : "l"(global), "r"(there));
-    } else if (count == 2 && aligned) {
-        asm("{ .reg .pred p; setp.ne.u32 p, %3, 0; @p ld.global.nc.v2.f32 {%0, %1}, [%2]; }"
-            : "+f"(to[0]), "+f"(to[1 % count])
-            : "l"(global), "r"(there));
-    } else {
-#pragma unroll
-        for (unsigned i = 0; i < count; ++i)
-            to[i] = load_if(from + i, there);
-    }
-}
 
 // Stores `count` neighbours, 2 or 4, by one store; the address is aligned. In assembler, since beside a branch that stores
 // the same numbers one by one the compiler makes one path of both, with single stores.
@@ -1053,14 +962,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
 // y = the sum of SPLITS arrays of `count` elements, in order.
 extern "C" __global__ void convnet_add_splits(const float *__restrict__ partial, float *__restrict__ y, offset count)
 {
-    offset i = grid_thread<256>();
-    if (i >= count)
-        return;
-    float sum = 0.0f;
-#pragma unroll
-    for (unsigned s = 0; s < SPLITS; ++s)
-        sum += partial[s * count + i];
-    y[i] = sum;
+    add_splits<SPLITS>(partial, y, count);
 }
 #endif
 

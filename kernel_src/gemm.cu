@@ -55,7 +55,7 @@
 #define CONSUMERS 2 // wgmma_*: warp groups that multiply, each its rows of the tile
 #endif
 #ifndef CLUSTER_M
-#define CLUSTER_M 2 // wgmma_cluster: blocks of a cluster that share a tile of B
+#define CLUSTER_M 2 // wgmma_cluster, split_k: blocks of a cluster that share a tile of B
 #endif
 #ifndef CLUSTER_N
 #define CLUSTER_N 1 // and a tile of A
@@ -409,12 +409,13 @@ struct stage {
                   product, full);
     }
 
-    // The same for a block that is number (m, n) of its cluster: it brings the n-th share of the rows of each box of A,
-    // to all blocks that have the same rows of C, and the m-th share of B, to all that have the same columns. Each of
-    // them expects the bytes of all shares.
+    // The same for a block that is number (m, n) of those, from block `first` of its cluster on, that share tiles: it brings
+    // the n-th share of the rows of each box of A, to all that have the same rows of C, and the m-th share of B, to all that
+    // have the same columns. Each of them expects the bytes of all shares.
     static __device__ __forceinline__ void load_shares(unsigned char *to, const tensor_map &map_a,
                                                        const tensor_map &map_b, unsigned row, unsigned column,
-                                                       unsigned k, barrier *full, unsigned m, unsigned n)
+                                                       unsigned k, barrier *full, unsigned m, unsigned n,
+                                                       unsigned first = 0)
     {
         constexpr unsigned a_rows = TILE_M / CLUSTER_N, b_rows = (COLUMNS ? TILE_N : TILE_K) / CLUSTER_M;
         unsigned same_m = 0;
@@ -424,11 +425,13 @@ struct stage {
         barrier_expect(full, bytes);
 #pragma unroll
         for (unsigned i = 0; i < TILE_K / box; ++i)
-            bring<CLUSTER_N>(to + i * a_box + n * a_rows * 128, map_a, k + i * box, row + n * a_rows, full, same_m << m);
+            bring<CLUSTER_N>(to + i * a_box + n * a_rows * 128, map_a, k + i * box, row + n * a_rows, full,
+                             same_m << (first + m));
 #pragma unroll
         for (unsigned i = 0; i < b_bytes / b_box; ++i)
             bring<CLUSTER_M>(to + a_bytes + i * b_box + m * b_rows * 128, map_b, COLUMNS ? k + i * box : column + i * box,
-                             (COLUMNS ? column : k) + m * b_rows, full, ((1u << CLUSTER_M) - 1) << CLUSTER_M * n);
+                             (COLUMNS ? column : k) + m * b_rows, full,
+                             ((1u << CLUSTER_M) - 1) << (first + CLUSTER_M * n));
     }
 
   private:
@@ -809,6 +812,30 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
 }
 #endif
 
+#if defined(GEMM_WGMMA_CLUSTER) || defined(GEMM_SPLIT_K) || !defined(GEMM_ONE)
+// Of CLUSTER_M x CLUSTER_N blocks of a cluster, from `first` on, that share tiles: who brings the tiles of block (m, n).
+struct partners {
+    enum : unsigned { count = CLUSTER_M + CLUSTER_N - 1 };
+    unsigned number; // of the one whom this thread of a warp group tells that a stage has been read
+
+    // Threads 0 to count - 1 of a group tell one partner each: those of the same m, then the others of the same n.
+    __device__ __forceinline__ partners(unsigned m, unsigned n, unsigned first = 0)
+    {
+        const unsigned thread = threadIdx.x % 128, other = thread - CLUSTER_N;
+        number = first + (thread < CLUSTER_N ? m + CLUSTER_M * thread : other + (other >= m ? 1 : 0) + CLUSTER_M * n);
+    }
+    __device__ __forceinline__ void operator()(barrier *empty) const
+    {
+        if (count == 1) {
+            if (threadIdx.x % 128 == 0)
+                barrier_arrive(empty);
+        } else if (threadIdx.x % 128 < count) {
+            barrier_arrive(empty, number);
+        }
+    }
+};
+#endif
+
 #if defined(GEMM_WGMMA_CLUSTER) || !defined(GEMM_ONE)
 // Clusters of CLUSTER_M x CLUSTER_N blocks make neighbouring tiles. Blocks beside each other need the same rows of A,
 // and blocks below each other the same columns of B: each brings a share of them, and the copy goes to all (multicast).
@@ -820,14 +847,13 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
 {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
     extern __shared__ __align__(16) unsigned char shared[];
-    constexpr unsigned blocks = CLUSTER_M * CLUSTER_N,
-                       partners = CLUSTER_M + CLUSTER_N - 1; // who bring a block's tiles
+    constexpr unsigned blocks = CLUSTER_M * CLUSTER_N;
     const ring ring(shared);
     const unsigned group = threadIdx.x / 128, thread = threadIdx.x % 128, steps = ceil_div(K, TILE_K);
     const unsigned m = cluster_rank() % CLUSTER_M, n = cluster_rank() / CLUSTER_M;
     const unsigned tiles_m = ceil_div(M, TILE_M * CLUSTER_M), tiles_n = ceil_div(N, TILE_N * CLUSTER_N); // of clusters
     if (threadIdx.x == 0)
-        ring.make(CONSUMERS * partners);
+        ring.make(CONSUMERS * partners::count);
     cluster_sync();
     unsigned count = 0; // steps of all tiles so far
     if (group == CONSUMERS) {
@@ -851,15 +877,7 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
     } else {
         if (CONSUMERS > 1)
             registers_take<CONSUMERS == 2 ? 224 : 152>();
-        // Threads 0 to partners - 1 of a group tell one partner each: those of the same m, then the others of the same
-        // n.
-        const unsigned other = thread - CLUSTER_N;
-        const unsigned partner = thread < CLUSTER_N ? m + CLUSTER_M * thread
-                                                    : other + (other >= m ? 1 : 0) + CLUSTER_M * n;
-        const auto release = [&](barrier *empty) {
-            if (thread < partners)
-                barrier_arrive(empty, partner);
-        };
+        const partners release(m, n);
         const unsigned down = group * group_product::down * 64;
         for (unsigned tile = blockIdx.x / blocks; tile < tiles_m * tiles_n; tile += gridDim.x / blocks) {
             const tile_place at = find_tile(tile, tiles_m, tiles_n);
@@ -959,13 +977,13 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
 #endif
 
 #if defined(GEMM_SPLIT_K) || !defined(GEMM_ONE)
-// One thread of each of `all` blocks, a power of two, waits until all of them are here, and sees what they wrote before.
-// `counter` was a multiple of `all` before the first came.
+// One thread of each of `all` blocks waits until all of them are here, and sees what they wrote before. `counter` is 0
+// before the first time; it goes from 0 to `all` in one turn, and back to 0 in the next.
 __device__ __forceinline__ void wait_for_all(unsigned *counter, unsigned all)
 {
     __threadfence();
-    const unsigned goal = (atomicAdd(counter, 1) / all + 1) * all;
-    while ((int)(*(volatile unsigned *)counter - goal) < 0)
+    const unsigned turn = atomicInc(counter, 2 * all - 1) / all;
+    while (*(volatile unsigned *)counter / all == turn)
         ;
     __threadfence();
 }
@@ -976,26 +994,36 @@ __device__ __forceinline__ void wait_for_all(unsigned *counter, unsigned all)
 // for each other: all blocks must be there at once, which a cooperative launch promises. All is added in order of blocks
 // within a cluster, then in order of clusters, so the answer is the same in every run.
 //
+// A cluster may have CLUSTER_M x CLUSTER_N tiles, whose blocks share what they read, as in wgmma_cluster: each block of the
+// L2's lines then goes to several multiprocessors at once.
+//
 // `partial` has a place for each block's share of its cluster's sums. `counters` are 0 before the first launch, one for
-// each tile and block of a cluster, and grow by PARTS in each launch. Both are used only where PARTS > 1.
+// each tile and block of a cluster that has steps of it. Both are used only where PARTS > 1.
 extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
     gemm_split_k(const __grid_constant__ tensor_map map_a, const __grid_constant__ tensor_map map_b, result *C,
                  float4 *partial, unsigned *counters, unsigned M, unsigned N, unsigned K)
 {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
     extern __shared__ __align__(16) unsigned char shared[];
+    constexpr unsigned beside = CLUSTER_M * CLUSTER_N; // tiles of a cluster
     const ring ring(shared);
     const unsigned group = threadIdx.x / 128, thread = threadIdx.x % 128, steps = ceil_div(K, TILE_K);
-    const unsigned rank = cluster_rank(), cluster = blockIdx.x / SPLIT, part = cluster % PARTS, tile = cluster / PARTS;
+    const unsigned m = cluster_rank() % CLUSTER_M, n = cluster_rank() / CLUSTER_M % CLUSTER_N,
+                   rank = cluster_rank() / beside; // of the blocks that share a tile
+    const unsigned cluster = blockIdx.x / (SPLIT * beside), part = cluster % PARTS,
+                   tile = cluster / PARTS * beside + cluster_rank() % beside;
     const unsigned number = part * SPLIT + rank; // of the tile's blocks
     const unsigned first = INTERLEAVE ? number : steps * number / (SPLIT * PARTS),
                    mine = INTERLEAVE ? ceil_div(steps - number, SPLIT * PARTS)
                                      : steps * (number + 1) / (SPLIT * PARTS) - first;
-    const tile_place place = find_tile(tile, ceil_div(M, TILE_M), ceil_div(N, TILE_N));
-    const unsigned row = place.row * TILE_M, column = place.column * TILE_N;
+    const tile_place place = find_tile(cluster / PARTS, ceil_div(M, TILE_M * CLUSTER_M), ceil_div(N, TILE_N * CLUSTER_N));
+    const unsigned row = (place.row * CLUSTER_M + m) * TILE_M, column = (place.column * CLUSTER_N + n) * TILE_N;
     if (threadIdx.x == 0)
-        ring.make(CONSUMERS);
-    __syncthreads();
+        ring.make(CONSUMERS * partners::count);
+    if (beside > 1)
+        cluster_sync(); // the others' copies and arrivals need the barriers
+    else
+        __syncthreads();
     if (group == CONSUMERS) {
         if (CONSUMERS > 1)
             registers_give<CONSUMERS == 2 ? 40 : 32>();
@@ -1003,7 +1031,8 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
             for (unsigned count = 0; count < mine; ++count) {
                 const unsigned step = first + count * (INTERLEAVE ? SPLIT * PARTS : 1);
                 barrier_wait(ring.empty(count), ring.parity(count) ^ 1);
-                stage::load(ring.at(count), map_a, map_b, row, column, step * TILE_K, ring.full(count));
+                stage::load_shares(ring.at(count), map_a, map_b, row, column, step * TILE_K, ring.full(count), m, n,
+                                   rank * beside);
             }
         __syncwarp();
         cluster_sync(); // the two of the others
@@ -1019,7 +1048,7 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
     {
         group_product product;
         unsigned count = 0;
-        product.consume(ring, group, mine, count);
+        product.consume(ring, group, mine, count, partners(m, n, rank * beside));
         if (SPLIT > 1)
             group_sync(1, threads); // nobody reads the ring any more
 #pragma unroll
@@ -1036,7 +1065,8 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
     if (SPLIT > 1)
 #pragma unroll
         for (unsigned i = 0; i < share; ++i)
-            group_product::add_quad(own[i], cluster_read(sums + (rank * share + i) * 128, 1 - rank));
+            group_product::add_quad(own[i], cluster_read(sums + (rank * share + i) * 128,
+                                                              (1 - rank) * beside + cluster_rank() % beside));
     cluster_arrive();
     const auto store = [&](float4 quad, unsigned i, unsigned of_group, unsigned of_thread) {
         group_product::store_quad(quad, rank * share + i, of_thread, C, row + of_group * group_product::down * 64, column,
@@ -1056,7 +1086,8 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
         if (threadIdx.x == 0) // its fences are between the block's accesses and the counter: they stand for all
             wait_for_all(counters + tile * SPLIT + rank, PARTS);
         group_sync(1, threads);
-        for (unsigned at = part * (all / PARTS) + threadIdx.x; at < (part + 1) * (all / PARTS); at += threads) {
+        const unsigned end = all * (part + 1) / PARTS;
+        for (unsigned at = all * part / PARTS + threadIdx.x; at < end; at += threads) {
             float4 quad = __ldcg(parts + at);
 #pragma unroll
             for (unsigned other = 1; other < PARTS; ++other)

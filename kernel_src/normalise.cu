@@ -52,13 +52,17 @@
 #define VECTORS 4 // register_row, cluster_row: vectors of a row that a thread holds
 #endif
 #ifndef KEEP
-#define KEEP 0 // register_row, cluster_row: where: 0: registers, as floats, 1: registers, as they came, 2: shared memory
+#define KEEP 0 // register_row, cluster_row: where: 0: registers, as floats, 1: registers, as they came, 2: shared memory,
+               // 3: half of them in shared memory, half as in 1
 #endif
 #ifndef AHEAD
 #define AHEAD 0 // register_row, cluster_row: rows on their way while one is worked on: 0 or 1, with KEEP 2 up to 3
 #endif
 #ifndef CLUSTER
 #define CLUSTER 2 // cluster_row: blocks that share a row
+#endif
+#ifndef ONLINE
+#define ONLINE 0 // cluster_row: 1: maximum or mean, and sum, grow with each vector that arrives; 0: when all have arrived
 #endif
 #ifndef PER_SM
 #define PER_SM 0 // register_row, cluster_row: blocks that an SM has room for; 0: a block has no second turn
@@ -511,25 +515,31 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #if defined(NORMALISE_REGISTER_ROW) || defined(NORMALISE_CLUSTER_ROW) || !defined(NORMALISE_ONE)
 // ---- rows that are held on the SM between their read and their write ----
 
-enum : unsigned { AS_FLOATS, AS_WORDS, IN_SHARED, STAGES = AHEAD + 1 };
+enum : unsigned { AS_FLOATS, AS_WORDS, IN_SHARED, IN_BOTH, STAGES = AHEAD + 1 };
+enum : unsigned { // of a thread's vectors
+    SHARED_VECTORS = KEEP == IN_SHARED ? VECTORS : KEEP == IN_BOTH ? VECTORS / 2 : 0,
+    REGISTER_VECTORS = VECTORS - SHARED_VECTORS
+};
 
-// A thread's vectors of a row. Each thread reads of shared memory only what it copied there itself, so that it waits for
-// its own copies and no barrier is needed.
+// A thread's vectors of a row, the first SHARED_VECTORS of them in shared memory. Each thread reads there only what it
+// copied itself, so that it waits for its own copies and no barrier is needed.
 //
 //   fetch     asks for a row
-//   arrived   the row that was asked for first is what the others speak of
+//   arrived   the row that was asked for first is what the others speak of; ONLINE, only what wait() waited for is there
+//   wait      for vector v, ONLINE; the vectors in their order
 //   get, set  the floats of vector v; what was set is got again AS_FLOATS alone, elsewhere it must be computed again
 //   leave     that row is done with
 struct Held {
+    enum : unsigned { IN_REGISTERS = REGISTER_VECTORS > 0 ? REGISTER_VECTORS : 1 };
     float floats[KEEP == AS_FLOATS ? VECTORS : 1][VECTOR];
-    alignas(16) unsigned words[KEEP == AS_WORDS ? VECTORS : 1][WORDS];
-    alignas(16) unsigned next[KEEP == IN_SHARED ? 1 : VECTORS][WORDS]; // what was asked for
-    uint4 *room;                                                      // in shared memory: STAGES rows
-    unsigned newest, stage;                                           // of them: to be asked for, and arrived
+    alignas(16) unsigned words[KEEP == AS_FLOATS ? 1 : IN_REGISTERS][WORDS];
+    alignas(16) unsigned next[IN_REGISTERS][WORDS]; // what was asked for
+    uint4 *room;                                    // in shared memory: STAGES rows
+    unsigned newest, stage;                         // of them: to be asked for, and arrived
 
     __device__ __forceinline__ uint4 *place(unsigned s, unsigned v)
     {
-        return room + (s * VECTORS + v) * BLOCK + threadIdx.x;
+        return room + (s * SHARED_VECTORS + v) * BLOCK + threadIdx.x;
     }
     __device__ __forceinline__ void begin(uint4 *shared)
     {
@@ -541,33 +551,44 @@ struct Held {
 #pragma unroll
         for (unsigned v = 0; v < VECTORS; ++v) {
             const unsigned j = v * lanes + lane;
-            if (KEEP != IN_SHARED) {
-                load_vector(next[v], x, row, j);
-            } else if (row.has_all(j)) {
+            if (v >= SHARED_VECTORS) {
+                load_vector(next[v - SHARED_VECTORS], x, row, j);
+                continue;
+            }
+            if (row.has_all(j)) {
                 copy_async<16>(place(newest, v), x + row.begin + row.first(j));
             } else {
-                load_vector(next[0], x, row, j);
-                *(words_at_once *)place(newest, v) = *(const words_at_once *)next[0];
+                alignas(16) unsigned some[WORDS];
+                load_vector(some, x, row, j);
+                *(words_at_once *)place(newest, v) = *(const words_at_once *)some;
             }
+            if (ONLINE)
+                copy_async_commit();
         }
-        if (KEEP == IN_SHARED) {
-            copy_async_commit();
+        if (SHARED_VECTORS > 0) {
+            if (!ONLINE)
+                copy_async_commit();
             newest = newest + 1 == STAGES ? 0 : newest + 1;
         }
     }
     __device__ __forceinline__ void arrived()
     {
-        if (KEEP == IN_SHARED)
+        if (SHARED_VECTORS > 0 && !ONLINE)
             copy_async_wait<AHEAD>();
 #pragma unroll
-        for (unsigned v = 0; v < VECTORS; ++v)
+        for (unsigned v = 0; v < REGISTER_VECTORS; ++v)
             if (KEEP == AS_FLOATS) {
                 widen(floats[v], next[v]);
-            } else if (KEEP == AS_WORDS) {
+            } else {
 #pragma unroll
                 for (unsigned w = 0; w < WORDS; ++w)
                     words[v][w] = next[v][w];
             }
+    }
+    template <unsigned v> __device__ __forceinline__ void wait()
+    {
+        if (v < SHARED_VECTORS)
+            copy_async_wait<(v < SHARED_VECTORS ? SHARED_VECTORS - 1 - v : 0)>();
     }
     __device__ __forceinline__ void get(float (&f)[VECTOR], unsigned v)
     {
@@ -575,8 +596,8 @@ struct Held {
 #pragma unroll
             for (unsigned k = 0; k < VECTOR; ++k)
                 f[k] = floats[v][k];
-        } else if (KEEP == AS_WORDS) {
-            widen(f, words[v]);
+        } else if (v >= SHARED_VECTORS) {
+            widen(f, words[v - SHARED_VECTORS]);
         } else {
             alignas(16) unsigned here[WORDS];
             *(words_at_once *)here = *(const words_at_once *)place(stage, v);
@@ -804,10 +825,27 @@ struct Blocks { // CLUSTER blocks
         return lanes_reduce<Known, count>(mine);
     }
 
+    template <unsigned v> __device__ __forceinline__ void take_all(Held &held, Row row, typename Known::item &mine)
+    {
+        if constexpr (v < VECTORS) {
+            float f[VECTOR];
+            held.wait<v>();
+            held.get(f, v);
+            if (v * lanes + lane < row.count())
+                mine = Known::take(mine, f, row, v * lanes + lane);
+            take_all<v + 1>(held, row, mine);
+        }
+    }
+
     // As result_of, but each warp takes its elements relative to their own maximum or mean, so that what the blocks know
     // is exchanged once.
     __device__ __forceinline__ Result result(Held &held, Row row, float epsilon)
     {
+        if (ONLINE) {
+            typename Known::item mine = Known::identity();
+            take_all<0>(held, row, mine);
+            return Known::result(combine(lanes_reduce<Known, WARP>(mine)), row.width, epsilon);
+        }
         float f[VECTOR], sum = 0, count = 0, base = 0;
         if (KIND == SOFTMAX) {
             base = least();

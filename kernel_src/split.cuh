@@ -14,6 +14,17 @@ __device__ __forceinline__ bool is_carried(float x)
     return magnitude == 0 || magnitude - 0x0c800000 < 0x7f000000 - 0x0c800000;
 }
 
+// Some numbers' next part, and what is left of them, exactly.
+template <unsigned count> __device__ __forceinline__ void take_part(unsigned (&pairs)[count / 2], float (&x)[count])
+{
+#pragma unroll
+    for (unsigned i = 0; i < count; i += 2)
+        pairs[i / 2] = pack_pair(bf16(), x[i], x[i + 1]);
+#pragma unroll
+    for (unsigned i = 0; i < count; ++i)
+        x[i] -= __uint_as_float(i % 2 ? pairs[i / 2] & 0xffff0000 : pairs[i / 2] << 16);
+}
+
 // Splits a matrix into its three bf16 parts, each rows x stride, the stride a multiple of 8. A block of 128 threads has
 // a piece of a row, a thread four numbers. What cannot be split becomes NaN, so that every product with it does.
 __device__ __forceinline__ void split_matrix(const float *__restrict__ matrix, uint2 *__restrict__ parts, unsigned rows,
@@ -35,11 +46,9 @@ __device__ __forceinline__ void split_matrix(const float *__restrict__ matrix, u
         x[i] = is_carried(x[i]) ? x[i] : __uint_as_float(0x7fffffff);
 #pragma unroll
     for (unsigned part = 0; part < 3; ++part) {
-        unsigned pair[2] = {pack_pair(bf16(), x[0], x[1]), pack_pair(bf16(), x[2], x[3])};
+        unsigned pair[2];
+        take_part(pair, x);
         parts[((offset)part * rows + row) * (stride / 4) + col / 4] = {pair[0], pair[1]};
-#pragma unroll
-        for (unsigned i = 0; i < 4; ++i) // what is left, exactly
-            x[i] -= __uint_as_float(i % 2 ? pair[i / 2] & 0xffff0000 : pair[i / 2] << 16);
     }
 }
 

@@ -199,9 +199,15 @@ __device__ __forceinline__ offset descriptor_after(offset descriptor, unsigned b
 #define WGMMA_R48                                                                                                      \
     WGMMA_R32                                                                                                          \
     ",%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47"
+#define WGMMA_R56                                                                                                      \
+    WGMMA_R48                                                                                                          \
+    ",%48,%49,%50,%51,%52,%53,%54,%55"
 #define WGMMA_R64                                                                                                      \
     WGMMA_R48                                                                                                          \
     ",%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63"
+#define WGMMA_R68                                                                                                      \
+    WGMMA_R64                                                                                                          \
+    ",%64,%65,%66,%67"
 #define WGMMA_R96                                                                                                      \
     WGMMA_R64                                                                                                          \
     ",%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79"                                                 \
@@ -214,11 +220,14 @@ __device__ __forceinline__ offset descriptor_after(offset descriptor, unsigned b
     "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]),        \
         "+f"(d[i + 7]), "+f"(d[i + 8]), "+f"(d[i + 9]), "+f"(d[i + 10]), "+f"(d[i + 11]), "+f"(d[i + 12]),             \
         "+f"(d[i + 13]), "+f"(d[i + 14]), "+f"(d[i + 15])
+#define WGMMA_D4(i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
 #define WGMMA_D32(i) WGMMA_D16(i), WGMMA_D16(i + 16)
 #define WGMMA_SUMS16 WGMMA_D16(0)
 #define WGMMA_SUMS32 WGMMA_D32(0)
 #define WGMMA_SUMS48 WGMMA_D32(0), WGMMA_D16(32)
+#define WGMMA_SUMS56 WGMMA_SUMS48, WGMMA_D4(48), WGMMA_D4(52)
 #define WGMMA_SUMS64 WGMMA_D32(0), WGMMA_D32(32)
+#define WGMMA_SUMS68 WGMMA_SUMS64, WGMMA_D4(64)
 #define WGMMA_SUMS96 WGMMA_SUMS64, WGMMA_D32(64)
 #define WGMMA_SUMS128 WGMMA_SUMS64, WGMMA_D32(64), WGMMA_D32(96)
 
@@ -268,7 +277,9 @@ template <class T, unsigned n> struct wgmma;
 WGMMA_SIZE(32, 16, "%16", "%17", "%18", "%19", "%20", "%21", "%22")
 WGMMA_SIZE(64, 32, "%32", "%33", "%34", "%35", "%36", "%37", "%38")
 WGMMA_SIZE(96, 48, "%48", "%49", "%50", "%51", "%52", "%53", "%54")
+WGMMA_SIZE(112, 56, "%56", "%57", "%58", "%59", "%60", "%61", "%62")
 WGMMA_SIZE(128, 64, "%64", "%65", "%66", "%67", "%68", "%69", "%70")
+WGMMA_SIZE(136, 68, "%68", "%69", "%70", "%71", "%72", "%73", "%74")
 WGMMA_SIZE(192, 96, "%96", "%97", "%98", "%99", "%100", "%101", "%102")
 WGMMA_SIZE(256, 128, "%128", "%129", "%130", "%131", "%132", "%133", "%134")
 

@@ -80,6 +80,12 @@ kiln_status kiln__device_name_check(kiln_engine *engine, kiln_error **error)
     for (count = 0; count < KILN__COUNT(known) && kiln__driver_simulator()->profile_at(count); count++)
         known[count] = kiln__driver_simulator()->profile_at(count);
     const char *near = kiln__nearest(wanted, known, count);
+    if (!near && !nearest_estimate(engine, 0)) /* a program or a spec that was copied without Kiln's data */
+        return kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT,
+                          "device '%s': no device profile was found, neither in the current folder nor in those of the "
+                          "search path; Kiln's own are in its folder specs/devices: name 'specs' with --path "
+                          "(search_path) or KILN_PATH",
+                          name);
     return kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT,
                       "device '%s': unknown profile%s%s%s; `kiln devices` "
                       "lists them",

@@ -49,6 +49,8 @@
     X(cuFuncSetAttribute, (CUfunction function, CUfunction_attribute attribute, int value), 1)                         \
     X(cuFuncGetParamInfo, (CUfunction function, size_t index, size_t * offset, size_t * size), 0)                      \
     X(cuOccupancyMaxActiveBlocksPerMultiprocessor, (int *blocks, CUfunction function, int threads, size_t shared), 1)  \
+    X(cuOccupancyMaxActiveClusters, (int *clusters, CUfunction function, const CUlaunchConfig *config), 0)             \
+    X(cuOccupancyMaxPotentialClusterSize, (int *size, CUfunction function, const CUlaunchConfig *config), 0)           \
     X(cuMemGetInfo, (size_t * free, size_t * total), 1)                                                                \
     X(cuMemAlloc, (CUdeviceptr * pointer, size_t bytes), 1)                                                            \
     X(cuMemFree, (CUdeviceptr pointer), 1)                                                                             \

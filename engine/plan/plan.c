@@ -240,6 +240,8 @@ void kiln_plan_close(kiln_plan *plan)
     kiln__free(mem, plan);
 }
 
+void kiln__plan_whole(kiln_plan *plan) { plan->whole = true; }
+
 void kiln__plan_share(kiln_plan *plan, kiln__shared *shared)
 {
     if (shared)

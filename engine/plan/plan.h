@@ -37,4 +37,5 @@ kiln_status kiln__features_of(kiln_engine *engine, const kiln_spec *spec, const 
 /* A result's time: measured or estimated seconds, else the simulator's wall time. */
 double kiln__result_seconds(const kiln_result *result);
 void kiln__plan_share(kiln_plan *plan, kiln__shared *shared); /* before the plan's first run; shared outlives it */
+void kiln__plan_whole(kiln_plan *plan); /* all blocks run, also where an estimate needs a few alone */
 #endif

@@ -208,6 +208,7 @@ struct kiln_plan {
     bool ready;    /* every buffer has memory and its initial content */
     bool dynamic;  /* the steps cannot be evaluated in advance */
     bool before_dynamic;
+    bool whole;       /* kiln__plan_whole() */
     uint64_t *values; /* arguments of a launch that is evaluated while it runs */
     void **pointers;
     kiln__pointers *lists; /* lists of pointers on the device, which arguments point to */
@@ -313,6 +314,10 @@ kiln_status kiln__attributes_set(kiln_plan *plan, const kiln__step *step, const 
                                  const kiln__scope *scope, const unsigned grid[3], kiln__launch_attributes *attributes,
                                  kiln_error **error);
 CUresult kiln__attributes_launch(const kiln__driver *driver, const kiln__plan_op *op, CUstream stream); /* with `any` */
+
+/* ---- refused.c ---- */
+/* Adds the reason for which the driver refused a launch, "; ..." with the numbers, if it can be found out. */
+void kiln__launch_explain(const kiln_plan *plan, const kiln__plan_op *op, CUresult result, kiln__text *out);
 
 /* ---- command.c ---- */
 /* Runs the command of a reference. args: the buffers of the spec first; *outputs: arrays for its outputs, of which those

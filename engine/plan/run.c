@@ -170,7 +170,7 @@ static kiln_status run_inside(kiln_plan *plan, const kiln_run_options *options, 
     bool check = !(options->flags & KILN_RUN_NO_VERIFY), simulated = plan->engine->info.simulated;
     timing first = {.estimate = simulated && !(options->flags & KILN_RUN_NO_MEASURE)};
     /* If the results are not used, only the blocks that are traced for the estimate need to run. */
-    first.sampled = !check && options->output_count == 0 && !plan->dynamic && !plan->capture_folder;
+    first.sampled = !check && options->output_count == 0 && !plan->dynamic && !plan->capture_folder && !plan->whole;
     kiln_status status = kiln__plan_fill(plan, true, error);
     if (status == KILN_OK)
         status = set_metrics(plan, result, false, error);

@@ -111,16 +111,18 @@ static inline CUresult run_op(const kiln__driver *driver, const kiln__plan_op *o
 
 static kiln_status op_failed(walk *w, CUresult result, const kiln__plan_op *op)
 {
-    char what[400];
-    if (op->kind == KILN__OP_LAUNCH)
-        snprintf(what, sizeof what,
-                 "launching %.100s with grid %u x %u x %u, block %u x %u x %u, %u bytes of dynamic "
-                 "shared memory",
-                 op->kernel->name, op->as.launch.grid[0], op->as.launch.grid[1], op->as.launch.grid[2],
-                 op->as.launch.block[0], op->as.launch.block[1], op->as.launch.block[2], op->as.launch.shared);
-    else
-        snprintf(what, sizeof what, op->kind == KILN__OP_SET ? "filling a buffer" : "copying between buffers");
-    return driver_failed(w, result, op->step, what);
+    const unsigned *grid = op->as.launch.grid, *block = op->as.launch.block;
+    if (op->kind != KILN__OP_LAUNCH)
+        return driver_failed(w, result, op->step,
+                             op->kind == KILN__OP_SET ? "filling a buffer" : "copying between buffers");
+    kiln__text what = {.mem = w->plan->mem};
+    kiln__text_printf(&what,
+                      "launching %.100s with grid %u x %u x %u, block %u x %u x %u, %u bytes of dynamic shared memory",
+                      op->kernel->name, grid[0], grid[1], grid[2], block[0], block[1], block[2], op->as.launch.shared);
+    kiln__launch_explain(w->plan, op, result, &what);
+    kiln_status status = driver_failed(w, result, op->step, kiln__text_get(&what));
+    kiln__text_free(&what);
+    return status;
 }
 
 /* For long programs. After about a thousand launches a GPU's driver blocks, without a time limit. In the first run, in

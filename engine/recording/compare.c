@@ -81,7 +81,7 @@ kiln_status kiln_recording_set_prior(kiln_recording *recording, const kiln_recor
     kiln_status status = arena.failed ? kiln__fail_memory(error) : map_values(prior, r, &arena, maps, error);
     for (size_t i = 0; i < prior->row_count && status == KILN_OK; i++) {
         kiln__recording_row *row = same_row(r, &prior->rows[i], prior, maps, point);
-        if (row)
+        if (row && !prior->rows[i].failure) /* as a sweep's store: a failure elsewhere is no hint */
             row->prior = prior->rows[i].seconds;
         known += row != NULL;
     }

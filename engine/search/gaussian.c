@@ -32,6 +32,7 @@ typedef struct feature { /* by which points are near or far: a position on an ax
 
 struct kiln__gaussian {
     size_t count, axes, parts; /* axes: how many features; those of the axes themselves come first */
+    size_t rows;               /* the answers, then points whose answers are not there yet */
     feature *features;
     size_t *power_of;        /* the other feature of each axis that has one */
     const uint32_t *entries; /* of the answers */
@@ -193,17 +194,12 @@ static float place_of(uint32_t position, uint32_t values)
     return values > 1 ? (float)((double)position / (double)(values - 1)) : 0;
 }
 
-static void take_answer(const kiln__search *s, kiln__gaussian *g, uint32_t entry)
+/* Row i of positions and distances. */
+static void set_row(const kiln__search *s, kiln__gaussian *g, size_t i, uint32_t entry)
 {
     const uint32_t *point = kiln__search_point(s, entry);
     const kiln__part *part = &s->points->parts[point[0]];
-    size_t i = g->count++;
     g->part[i] = point[0];
-    g->priors[i] = fmin(kiln__prior_of(s, point), worst_goal);
-    if (i < AGREED && s->prior) {
-        g->levels[i] = kiln__prior_level(s, point);
-        g->values[i] = s->entries[entry].value;
-    }
     for (size_t a = 0; a < part->axis_count; a++) {
         uint32_t values = part->axes[a].values;
         g->at[a * MOST + i] = place_of(point[1 + a], values);
@@ -215,6 +211,36 @@ static void take_answer(const kiln__search *s, kiln__gaussian *g, uint32_t entry
         for (size_t a = 0; a < g->axes && g->part[k] == g->part[i]; a++)
             sum += g->weights[a] * apart_on(s, g, a, i, k);
         g->apart[i * MOST + k] = sum;
+    }
+}
+
+static void take_answer(const kiln__search *s, kiln__gaussian *g, uint32_t entry)
+{
+    const uint32_t *point = kiln__search_point(s, entry);
+    size_t i = g->count++;
+    g->priors[i] = fmin(kiln__prior_of(s, point), worst_goal);
+    if (i < AGREED && s->prior) {
+        g->levels[i] = kiln__prior_level(s, point);
+        g->values[i] = s->entries[entry].value;
+    }
+    set_row(s, g, i, entry);
+}
+
+/* Points that were proposed and not answered yet: as if each had been answered with what is expected of it, which
+ * changes no expectation, but leaves less to learn near them. So those that are compiled side by side differ. */
+static void take_pending(const kiln__search *s, kiln__gaussian *g)
+{
+    size_t left = s->count - s->told_count;
+    g->rows = g->count;
+    for (size_t i = s->count; i-- > 0 && left > 0 && g->rows < MOST;) {
+        if (s->entries[i].told)
+            continue;
+        left--;
+        set_row(s, g, g->rows, (uint32_t)i);
+        g->hopes[g->rows] = 0;
+        if (!add_row(s, g, g->factor, g->rows, 0, 0))
+            return;
+        g->rows++;
     }
 }
 
@@ -373,6 +399,7 @@ kiln_status kiln__gaussian_learn(kiln__search *s, kiln__gaussian **made, const u
     solve_back(g, weights);
     for (size_t i = 0; i < g->count; i++)
         g->hopes[i] = (float)weights[i];
+    take_pending(s, g);
     return KILN_OK;
 }
 
@@ -393,7 +420,7 @@ static void add_axis(const kiln__search *s, const kiln__gaussian *g, uint32_t pa
     if (on->values < 2)
         return;
     float here = place_of(position, on->values);
-    size_t padded = (g->count + LANES - 1) / LANES * LANES; /* whole vectors: MOST is a multiple of LANES */
+    size_t padded = (g->rows + LANES - 1) / LANES * LANES; /* whole vectors: MOST is a multiple of LANES */
     if (on->ordered)
         for (size_t i = 0; i < padded; i += LANES)
             for (size_t k = i; k < i + LANES; k++)
@@ -411,7 +438,7 @@ static void add_power(const kiln__search *s, const kiln__gaussian *g, uint32_t p
     const kiln__part_axis *on = &s->points->parts[part].axes[axis];
     if (!on->powers)
         return;
-    const size_t number = g->power_of[axis], padded = (g->count + LANES - 1) / LANES * LANES;
+    const size_t number = g->power_of[axis], padded = (g->rows + LANES - 1) / LANES * LANES;
     const float *at = g->at + number * MOST, here = on->powers[position], weight = sign * (float)g->weights[number];
     for (size_t i = 0; i < padded; i += LANES)
         for (size_t k = i; k < i + LANES; k++)
@@ -432,17 +459,17 @@ static void distances(const kiln__search *s, const kiln__gaussian *g, const uint
 static float relate(const kiln__gaussian *g, uint32_t part, const row_floats *apart, row_floats *out)
 {
     const float between = (float)between_parts, within = 1 - between;
-    size_t padded = (g->count + LANES - 1) / LANES * LANES;
+    size_t padded = (g->rows + LANES - 1) / LANES * LANES;
     float nearest[LANES] = {0};
     for (size_t i = 0; i < padded; i += LANES)
         for (size_t k = i; k < i + LANES; k++) {
             float squared = apart->of[k] > 0 ? apart->of[k] : 0, t = 1 / (1 + squared * 0.5f);
             out->of[k] = between + within * t * t;
         }
-    for (size_t i = 0; i < g->count && g->parts > 1; i++)
+    for (size_t i = 0; i < g->rows && g->parts > 1; i++)
         if (g->part[i] != part)
             out->of[i] = between;
-    for (size_t i = g->count; i < padded; i++)
+    for (size_t i = g->rows; i < padded; i++)
         out->of[i] = 0;
     for (size_t i = 0; i < padded; i += LANES)
         for (size_t k = 0; k < LANES; k++)
@@ -456,7 +483,7 @@ static float relate(const kiln__gaussian *g, uint32_t part, const row_floats *ap
 static float weigh(const kiln__gaussian *g, const row_floats *related)
 {
     float sums[LANES] = {0};
-    for (size_t i = 0; i < g->count; i += LANES) /* 0 beyond the count */
+    for (size_t i = 0; i < g->rows; i += LANES) /* 0 beyond the count */
         for (size_t k = 0; k < LANES; k++)
             sums[k] += related->of[i + k] * g->hopes[i + k];
     for (size_t n = LANES / 2; n > 0; n /= 2)
@@ -493,7 +520,7 @@ static void judge(const kiln__search *s, const kiln__gaussian *g, kiln__batch *b
     float spread = (float)(boldness * boldness * g->scale), shared = (float)(1 / (1 + g->noise));
     if (b->used)
         distances(s, g, kiln__search_point(s, b->around), &around);
-    size_t each = b->used ? 1 : 1 + b->count * g->count * g->axes / POOL_EFFORT;
+    size_t each = b->used ? 1 : 1 + b->count * g->rows * g->axes / POOL_EFFORT;
     for (size_t i = 0; i < b->count; i++) {
         kiln__candidate *c = &b->items[i];
         c->least = HUGE_VAL;
@@ -517,7 +544,7 @@ static double spread_out(const kiln__search *s, const kiln__gaussian *g, const k
     if (b->used)
         distances(s, g, kiln__search_point(s, b->around), &around);
     relate_item(s, g, b, item, &around, &related);
-    for (size_t i = 0; i < g->count; i++) {
+    for (size_t i = 0; i < g->rows; i++) {
         solved[i] = ((double)related.of[i] - dot(g->factor + i * MOST, solved, i)) / g->factor[i * MOST + i];
         left -= solved[i] * solved[i];
         if (i % LOOK == 0 && worth - boldness * sqrt(fmax(0, g->scale * left)) >= limit)

@@ -26,6 +26,7 @@ enum {
     HOPEFUL = 16,     /* the second, if there are hints, the best expected of so many, */
     APART_SLOW = 8,   /* of fewer where finding one is slow (LARGE), */
     AGREED = 16,      /* and what hints say, while the first answers (at most so many) agree with them */
+    WELL_AFTER = 3,   /* of which so many say that they agree well, */
     FOREST_FROM = 12, /* from so many answers on */
     FOREST_EACH = 3,  /* each so manieth of the first proposals is the forest's, as the two err differently */
     DRAW_START = 32,  /* if points cannot be found by number: drawn at first, */
@@ -39,6 +40,7 @@ static const uint64_t huge_count = 100000000;
 /* The weight of the trees' spread is drawn for each proposal, from 0 to this. */
 static const float most_bold = 2;
 static const double gaussian_bold = 4;
+static const double well = 0.7;        /* of a rank correlation */
 static const double least_trust = 0.2; /* in hints, for trees to use them */
 static const double elsewhere = 1e6;   /* the distance of a point from those of other parts, squared */
 static const double no_power = 0.5; /* what a first point's distance is multiplied with for each value beside powers */
@@ -213,8 +215,8 @@ static bool fill_hinted(const kiln__search *s, surrogate *f)
     return true;
 }
 
-/* Whether hints are worth following before anything is learned. */
-static bool hints_agree(const kiln__search *s)
+/* How far the first answers are in the order that hints say, from -1 to 1. */
+static double hints_agree(const kiln__search *s, size_t *answers)
 {
     double priors[AGREED], values[AGREED];
     size_t n = 0;
@@ -223,15 +225,21 @@ static bool hints_agree(const kiln__search *s)
             priors[n] = kiln__prior_level(s, kiln__search_point(s, i));
             values[n++] = s->entries[i].value;
         }
-    return kiln__prior_agreement(priors, values, n) > 0;
+    *answers = n;
+    return kiln__prior_agreement(priors, values, n);
 }
 
-/* The best that is expected, as every second one from the third on. If there is to be one point alone, it is the best
+/* The best that is expected, before anything is learned: as every second point from the third on while hints are worth
+ * following, and as each once three answers are in their order. If there is to be one point alone, it is the best
  * expected. */
 static bool by_hint(kiln__search *s)
 {
     const uint32_t *point = NULL;
-    if (!s->prior || ((s->count % 2 || s->count < 2) && s->budget != 1) || !hints_agree(s))
+    size_t answers = 0;
+    if (!s->prior || (s->count < 2 && s->budget != 1))
+        return false;
+    double agreed = hints_agree(s, &answers);
+    if (agreed <= 0 || (s->count % 2 && s->budget != 1 && (answers < WELL_AFTER || agreed < well)))
         return false;
     for (size_t rank = 0;; rank++)
         if (!(point = kiln__prior_ranked(s, rank)) || kiln__search_find(s, point) == KILN__NO_ENTRY)

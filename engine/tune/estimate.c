@@ -97,6 +97,7 @@ kiln_status kiln__estimates_make(kiln_engine *engine, const kiln_spec *spec, con
                              .run = &run,
                              .max_configurations = MOST,
                              .max_seconds = SHARE * options->max_seconds,
+                             .sample_timeout = SHARE * options->max_seconds,
                              .callback = look,
                              .user = (void *)watch,
                              .isolation = KILN_ISOLATE_NEVER,

@@ -71,7 +71,7 @@ bool kiln__split_print(const kiln_spec *spec, const kiln_tune_options *options, 
 }
 
 /* Its code is that of the sweep's sizes, or the source has sizes as macros; both come from the cache if they are there. */
-static kiln_status make_plan(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice, kiln_plan **plan,
+kiln_status kiln__split_plan(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice, kiln_plan **plan,
                              bool *invalid, kiln_error **error)
 {
     kiln__config *config = NULL;
@@ -109,7 +109,7 @@ kiln_status kiln__split_verify(kiln_engine *engine, const kiln_spec *spec, const
     kiln_plan *plan = NULL;
     const kiln_result *ran = NULL;
     bool invalid = false;
-    KILN__TRY(make_plan(engine, spec, &choice, &plan, &invalid, error));
+    KILN__TRY(kiln__split_plan(engine, spec, &choice, &plan, &invalid, error));
     if (invalid)
         return KILN_OK;
     kiln_run_options run = *kiln__tune_run(options);

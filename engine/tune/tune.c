@@ -443,6 +443,50 @@ static kiln_status run_code(sweep *s, job *taken, const kiln__trial *trial, kiln
     return status;
 }
 
+/* An estimate runs a few blocks of each kernel where nobody looks at the results. A kernel whose addresses come from one
+ * before may fault then: so it runs again, whole, in the context that was made anew. */
+static bool may_be_of_parts(const sweep *s)
+{
+    const kiln__simulator *simulator = s->engine->driver.simulator;
+    return simulator && simulator->has_model() && (s->small || s->run.flags & KILN_RUN_NO_VERIFY);
+}
+
+static kiln_status run_whole(sweep *s, const job *taken, const kiln__trial *trial, kiln_result *result,
+                             kiln_error **error)
+{
+    const kiln_choice choice = {.variant = taken->sample->variant,
+                                .params = taken->sample->params,
+                                .param_count = taken->sample->param_count,
+                                .size_set = s->options->size_set,
+                                .sizes = s->options->sizes,
+                                .size_count = s->options->size_count};
+    kiln_plan *plan = NULL;
+    const kiln_result *ran = NULL;
+    const kiln_result small = *result;
+    bool invalid = false;
+    KILN__TRY(kiln__split_plan(s->engine, s->spec, &choice, &plan, &invalid, error));
+    if (invalid)
+        return kiln__fail(s->engine->mem, error, KILN_ERROR_INTERNAL, "%s: a configuration is not valid any more",
+                          s->spec->name);
+    kiln_run_options how = kiln__trial_run(&s->run, trial);
+    how.flags |= KILN_RUN_NO_VERIFY;
+    kiln__plan_share(plan, s->shared);
+    kiln__plan_whole(plan);
+    kiln_status status = kiln_plan_run(plan, &how, &ran, error);
+    *result = ran ? *ran : *result;
+    if (ran && s->small)
+        kiln__take_answer(result, &small);
+    if (status == KILN_OK)
+        status = kiln__recorder_note(s->recorder, plan, error);
+    kiln_plan_close(plan);
+    return status;
+}
+
+static bool is_lost(kiln_status status, const kiln_error *why)
+{
+    return status != KILN_OK && kiln__driver_is_sticky((CUresult)kiln_error_cuda(why));
+}
+
 static kiln_status run_here(sweep *s, job *taken, kiln_error **error)
 {
     kiln_error *why = NULL, *lost_why = NULL;
@@ -452,8 +496,15 @@ static kiln_status run_here(sweep *s, job *taken, kiln_error **error)
     kiln_status status = KILN_OK, lost = KILN_OK;
     if (s->small)
         status = kiln__split_verify(s->engine, s->spec, s->options, s->small, taken->sample, result, &why);
-    if (status == KILN_OK)
+    if (status == KILN_OK) {
         status = run_code(s, taken, &trial, result, &why);
+        if (status == KILN_ERROR_DEVICE && is_lost(status, why) && may_be_of_parts(s) &&
+            !atomic_load(&s->engine->stuck) && (lost = recover(s, why, &lost_why)) == KILN_OK) {
+            kiln_error_free(why);
+            why = NULL;
+            status = run_whole(s, taken, &trial, result, &why);
+        }
+    }
     if (is_fatal(status) || s->unfit) {
         forget(taken);
         pass_on(why, error);
@@ -470,7 +521,7 @@ static kiln_status run_here(sweep *s, job *taken, kiln_error **error)
                           "because a kernel on the device does not end: %s",
                           (unsigned long long)s->tuning->totals.configurations, (unsigned long long)total(s),
                           kiln_error_message(why));
-    else if (status != KILN_OK && kiln__driver_is_sticky((CUresult)kiln_error_cuda(why)))
+    else if (lost == KILN_OK && is_lost(status, why))
         lost = recover(s, why, &lost_why);
     status = finish(s, taken, status, why, error);
     if (lost != KILN_OK && status == KILN_OK) {

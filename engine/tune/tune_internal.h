@@ -101,6 +101,9 @@ kiln_status kiln__split_check(kiln_engine *engine, const kiln_spec *spec, const 
 kiln_status kiln__split_fits(const kiln_plan *plan, kiln_engine *engine, const kiln_spec *spec, kiln_error **error);
 /* " at tiny (N=300)": where samples are verified. False: there is no such set. */
 bool kiln__split_print(const kiln_spec *spec, const kiln_tune_options *options, kiln__text *out);
+/* A plan of a configuration, with its code. *invalid: there is no such configuration; then there is no plan, and no error. */
+kiln_status kiln__split_plan(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice, kiln_plan **plan,
+                             bool *invalid, kiln_error **error);
 /* Runs the configuration at `verify_size_set`, and fills in what it says of the answer. A configuration that is not valid
  * at these sizes stays unverified. */
 kiln_status kiln__split_verify(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *options,

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -616,6 +617,36 @@ static void test_confined(void)
 
 /* ---- this program as a bad worker ---- */
 
+/* The page faults of a worker that made `count` compiles. */
+static long faults_of(int count)
+{
+    struct rusage before, after;
+    getrusage(RUSAGE_CHILDREN, &before);
+    kiln__compiler *compiler = open_pool(KILN_TEST_WORKER, 1, BACKSTOP);
+    for (int i = 0; i < count; i++) {
+        char option[32];
+        snprintf(option, sizeof option, "-DV=%d", i);
+        take_good(start(compiler, "matmul.cu", source_matmul, option));
+    }
+    kiln__compiler_close(compiler); /* it has waited for the worker */
+    getrusage(RUSAGE_CHILDREN, &after);
+    return after.ru_minflt - before.ru_minflt;
+}
+
+/* A worker keeps the memory of a compile for the next: that has a fraction of the page faults of the first. */
+static void test_kept_memory(void)
+{
+    enum { MORE = 4 };
+    if (KILN__SANITIZED) {
+        fprintf(stderr, "SKIP: sanitizers have an allocator of their own\n");
+        return;
+    }
+    long one = faults_of(1), each = (faults_of(1 + MORE) - one) / MORE;
+    if (3 * each >= one)
+        fprintf(stderr, "faults: %ld for the first compile, %ld for each further\n", one, each);
+    CHECK(3 * each < one);
+}
+
 static void hello(const char *identity)
 {
     kiln__text text = {0};
@@ -814,6 +845,7 @@ static const check_case cases[] = {
     {"no worker", test_no_worker},
     {"confined", test_confined},
     {"memory", test_memory},
+    {"kept memory", test_kept_memory},
     {"threads", test_threads},
     {"the worker's loop", test_worker_loop},
     {"out of memory", test_oom},

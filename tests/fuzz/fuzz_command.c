@@ -249,6 +249,24 @@ static size_t make_words(bytes *b, char **words)
     return count;
 }
 
+/* Whether the word is an option whose value is the next word. */
+static bool takes_next(const char *name, const char *word)
+{
+    const cli_group *groups[CLI_MAX_GROUPS];
+    for (size_t i = 0; cli_commands[i]; i++) {
+        size_t count = strcmp(cli_commands[i]->name, name) == 0 ? cli_groups(cli_commands[i], groups) : 0;
+        for (size_t g = 0; g < count; g++)
+            for (size_t k = 0; k < groups[g]->count; k++) {
+                const cli_option *o = &groups[g]->options[k];
+                const char letter[] = {'-', o->letter, '\0'};
+                if (o->value && ((strncmp(word, "--", 2) == 0 && strcmp(word + 2, o->name) == 0) ||
+                                 (o->letter && strcmp(word, letter) == 0)))
+                    return true;
+            }
+    }
+    return false;
+}
+
 /* ---- the run ---- */
 
 static bool is_exit_code(int code)
@@ -289,7 +307,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (size_t i = 0; i <= count; i++) {
         kept[i] = words[i] ? strdup(words[i]) : NULL; /* the command frees all that it has allocated at its end */
         ended = ended || (i > 0 && words[i] && strcmp(words[i], "--") == 0);
-        json = json || (i > 0 && words[i] && !ended && strcmp(words[i], "--json") == 0);
+        json = json ||
+               (i > 0 && words[i] && !ended && strcmp(words[i], "--json") == 0 && !takes_next(words[1], words[i - 1]));
     }
     cli_free_all();
     fresh_folder();

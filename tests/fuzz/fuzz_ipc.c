@@ -23,12 +23,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     CUmemGenericAllocationHandle physical = 0;
     int number = -1;
     const int32_t parent = (int32_t)getppid();
+    enum { BORN_LAST = 23 }; /* byte of a handle: the highest of the time when its process began */
     WANT(sim_cuInit(0) == CUDA_SUCCESS && sim_cuDevicePrimaryCtxRetain(&context, 0) == CUDA_SUCCESS);
     WANT(sim_cuCtxSetCurrent(context) == CUDA_SUCCESS);
     memcpy(&memory, data, size < sizeof memory ? size : sizeof memory);
     memcpy(&event, data, size < sizeof event ? size : sizeof event);
     memcpy(&number, data, size < sizeof number ? size : sizeof number);
-    for (int k = 0; k < 2; k++) { /* as it is, and of a process that is there */
+    event.reserved[BORN_LAST] |= (char)0x80; /* process 1 may have begun at any small number: no process at this one */
+    for (int k = 0; k < 2; k++) {            /* as it is, and of a process that is there */
         WANT(sim_cuIpcOpenMemHandle(&at, memory, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS) != CUDA_SUCCESS);
         WANT(sim_cuIpcOpenEventHandle(&opened, event) != CUDA_SUCCESS);
         memcpy(memory.reserved + sizeof(uint32_t), &parent, sizeof parent);

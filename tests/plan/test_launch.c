@@ -236,6 +236,8 @@ static struct {
     unsigned count, grid, shared;
     CUlaunchAttribute attributes[8];
     int non_portable, refuse;
+    CUresult result;               /* of the launch */
+    int most, held, blocks_per_sm; /* what the driver says afterwards; -1: it fails */
 } launched;
 
 static CUresult CUDAAPI take_launch(const CUlaunchConfig *config, CUfunction function, void **arguments, void **extra)
@@ -246,7 +248,39 @@ static CUresult CUDAAPI take_launch(const CUlaunchConfig *config, CUfunction fun
     launched.grid = config->gridDimX;
     launched.shared = config->sharedMemBytes;
     memcpy(launched.attributes, config->attrs, config->numAttrs * sizeof *config->attrs);
-    return CUDA_SUCCESS;
+    return launched.result;
+}
+
+static CUresult say(int *to, int value)
+{
+    *to = value;
+    return value < 0 ? CUDA_ERROR_NOT_SUPPORTED : CUDA_SUCCESS;
+}
+static CUresult CUDAAPI say_most(int *size, CUfunction function, const CUlaunchConfig *config)
+{
+    (void)function;
+    CHECK(config->gridDimX == 32 && config->blockDimX == 2);
+    return say(size, launched.most);
+}
+static CUresult CUDAAPI say_held(int *clusters, CUfunction function, const CUlaunchConfig *config)
+{
+    (void)function;
+    CHECK(config->numAttrs == 1 && config->attrs[0].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION);
+    return say(clusters, launched.held);
+}
+static CUresult CUDAAPI say_blocks(int *blocks, CUfunction function, int threads, size_t shared)
+{
+    (void)function, (void)shared;
+    CHECK(threads == 2);
+    return say(blocks, launched.blocks_per_sm);
+}
+static CUresult CUDAAPI take_cooperative(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                                         unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,
+                                         CUstream stream, void **arguments)
+{
+    (void)function, (void)grid_x, (void)grid_y, (void)grid_z, (void)block_x, (void)block_y, (void)block_z;
+    (void)shared, (void)stream, (void)arguments;
+    return launched.result;
 }
 
 static CUresult CUDAAPI take_attribute(CUfunction function, CUfunction_attribute attribute, int value)
@@ -347,12 +381,81 @@ static void refused_attributes(void)
     }
 }
 
+/* The driver's result has no numbers: the message has, and says what to change. */
+static void refused_launches(void)
+{
+    static const struct {
+        const char *more;
+        CUresult result;
+        int most, held, blocks, version;
+        const char *says;
+        kiln_status status;
+    } cases[] = {
+        {"cluster: [16]", CUDA_ERROR_INVALID_CLUSTER_SIZE, 8, 0, 1, 13000,
+         "; fake has clusters of at most 8 such blocks, and this one has 16: ", KILN_ERROR_LAUNCH},
+        {"cluster: [4, 1]", CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, 1, 0, 1, 13000,
+         "; fake has clusters of at most 1 such block, and this one has 4: ", KILN_ERROR_LAUNCH},
+        {"cluster: [8]", CUDA_ERROR_INVALID_CLUSTER_SIZE, -1, 0, 1, 13000,
+         "; no part of fake has room for a cluster of 8 such blocks: ", KILN_ERROR_LAUNCH},
+        {"cluster: [8], cooperative: true", CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, 8, 2, 3, 13000,
+         "; a cooperative launch needs room for all of its 32 blocks at once, and fake has room for 30, 3 on each of 10 "
+         "multiprocessors: ",
+         KILN_ERROR_LAUNCH},
+        {"cooperative: true", CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, -1, -1, 0, 13000, "has room for 0, 0 on each",
+         KILN_ERROR_LAUNCH},
+        {"carveout: 50, priority: 1", CUDA_ERROR_INVALID_VALUE, -1, -1, 9, 11040,
+         "; the driver is for CUDA 11.4 and may not know 'priority', 'carveout': ", KILN_ERROR_DEVICE},
+        /* Nothing is known, or nothing of it is the reason: no sentence. */
+        {"carveout: 50", CUDA_ERROR_INVALID_VALUE, -1, -1, 9, CUDA_VERSION, "shared memory: CUDA_ERROR",
+         KILN_ERROR_DEVICE},
+        {"cluster: [8]", CUDA_ERROR_INVALID_CLUSTER_SIZE, 8, 4, 9, CUDA_VERSION, "shared memory: CUDA_ERROR",
+         KILN_ERROR_LAUNCH},
+        {"cluster: [8]", CUDA_ERROR_LAUNCH_FAILED, 2, 0, 9, 11040, "shared memory: CUDA_ERROR", KILN_ERROR_DEVICE},
+    };
+    for (size_t i = 0; i < KILN__COUNT(cases); i++) {
+        char text[900];
+        kiln_error *error = NULL;
+        snprintf(text, sizeof text, LAUNCH("%s"), cases[i].more);
+        open_launch(text);
+        kiln__driver *driver = &engine->driver;
+        const kiln__simulator *simulator = driver->simulator;
+        driver->cuOccupancyMaxPotentialClusterSize_ = say_most;
+        driver->cuOccupancyMaxActiveClusters_ = say_held;
+        driver->cuOccupancyMaxActiveBlocksPerMultiprocessor_ = say_blocks;
+        driver->cuLaunchCooperativeKernel_ = take_cooperative;
+        driver->simulator = NULL;
+        driver->version = cases[i].version;
+        engine->info.sm_count = 10;
+        launched.result = cases[i].result;
+        launched.most = cases[i].most, launched.held = cases[i].held, launched.blocks_per_sm = cases[i].blocks;
+        kiln_status status = kiln_plan_launch(plan, NULL, &error);
+        const char *message = kiln_error_message(error);
+        if (status != cases[i].status || !strstr(message, cases[i].says))
+            fprintf(stderr, "%s: %d %s\n", cases[i].more, (int)status, message);
+        CHECK(status == cases[i].status && strstr(message, cases[i].says));
+        CHECK(kiln_error_cuda(error) == (int)cases[i].result);
+        kiln_error_free(error);
+        driver->simulator = simulator;
+        close_all();
+    }
+
+    kiln_error *error = NULL;
+    open_launch(LAUNCH("overlap: true"));
+    engine->driver.cuLaunchKernelEx_ = NULL;
+    engine->driver.version = 11040;
+    CHECK(kiln_plan_launch(plan, NULL, &error) == KILN_ERROR_UNSUPPORTED);
+    CHECK(strstr(kiln_error_message(error), "; the driver is for CUDA 11.4 and has no launches with 'overlap': "));
+    kiln_error_free(error);
+    close_all();
+}
+
 static const check_case cases[] = {{"defaults of tensor maps", defaults},
                                    {"all fields of tensor maps", all_fields},
                                    {"refused tensor maps", refused_maps},
                                    {"unreadable tensor maps", unreadable},
                                    {"wrong kernel or driver", wrong_kernel_or_driver},
                                    {"attributes", attributes},
-                                   {"refused attributes", refused_attributes}};
+                                   {"refused attributes", refused_attributes},
+                                   {"refused launches", refused_launches}};
 
 int main(int count, char **arguments) { return check_main(count, arguments, "plan.launch", cases, KILN__COUNT(cases)); }

@@ -1,4 +1,5 @@
 #include <math.h>
+#include <stdlib.h>
 
 #include "base.h"
 #include "check.h"
@@ -408,6 +409,41 @@ static void test_wrong_hints(void)
     CHECK(good);
 }
 
+/* Hints that are exact: the third point is the best of all, and the fourth the second best, as three answers were in the
+ * order that the hints say. */
+static void test_right_hints(void)
+{
+    enum { SEEDS = 10, FIRST = 4 };
+    const kiln__part part = {GRID_AXES, grid_axes};
+    const kiln__points points = {.count = GRID_POINTS,
+                                 .part_count = 1,
+                                 .width = GRID_AXES + 1,
+                                 .parts = &part,
+                                 .at = grid_at,
+                                 .holds = grid_holds};
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        kiln__search *search = NULL;
+        uint32_t point[GRID_AXES + 1];
+        double best = HUGE_VAL, second = HUGE_VAL, values[FIRST];
+        bool found = true;
+        CHECK(kiln__search_open(&points, kiln__strategy_find("surrogate"), seed, &search, NULL) == KILN_OK);
+        for (uint64_t i = 0; i < GRID_POINTS; i++) {
+            CHECK(grid_at(NULL, i, point, NULL) == KILN_OK);
+            double value = grid_value(point, seed);
+            CHECK(kiln__search_hint(search, point, value, NULL) == KILN_OK);
+            second = fmin(second, fmax(best, value));
+            best = fmin(best, value);
+        }
+        for (size_t i = 0; i < FIRST; i++) {
+            CHECK(kiln__search_ask(search, point, &found, NULL) == KILN_OK && found);
+            values[i] = grid_value(point, seed);
+            CHECK(kiln__search_tell(search, point, values[i], 0, NULL) == KILN_OK);
+        }
+        CHECK(values[2] == best && values[3] == second);
+        kiln__search_free(search);
+    }
+}
+
 /* ---- powers of two ---- */
 
 static void test_which_are_powers(void)
@@ -485,6 +521,46 @@ static void test_powers(void)
     if (2 * with >= without)
         fprintf(stderr, "powers of two: tried %zu, without them %zu\n", with, without);
     CHECK(2 * with < without);
+}
+
+/* ---- points that are asked for before others are answered ---- */
+
+/* Of points that wait for their answers together, how many pairs are next to each other. The times have many hills, so
+ * that little is known of most places. */
+static size_t ask_together(uint64_t seed)
+{
+    enum { ANSWERED = 11, TOGETHER = 16 };
+    const kiln__part_axis axes[] = {{SIZES, true, NULL}, {SIZES, true, NULL}};
+    const kiln__part part = {2, axes};
+    const kiln__points points = {
+        .count = SIZE_POINTS, .part_count = 1, .width = 3, .parts = &part, .at = sizes_at, .holds = grid_holds};
+    kiln__search *search = NULL;
+    uint32_t asked[ANSWERED + TOGETHER][3];
+    bool found = true;
+    size_t near = 0;
+    CHECK(kiln__search_open(&points, kiln__strategy_find("surrogate"), seed, &search, NULL) == KILN_OK);
+    for (size_t i = 0; i < ANSWERED + TOGETHER; i++) {
+        CHECK(kiln__search_ask(search, asked[i], &found, NULL) == KILN_OK && found);
+        if (i < ANSWERED)
+            CHECK(kiln__search_tell(search, asked[i], exp(sin((double)asked[i][1]) * cos((double)asked[i][2])), 0,
+                                    NULL) == KILN_OK);
+        for (size_t k = ANSWERED; k < i; k++)
+            near += abs((int)asked[i][1] - (int)asked[k][1]) <= 1 && abs((int)asked[i][2] - (int)asked[k][2]) <= 1;
+    }
+    kiln__search_free(search);
+    return near;
+}
+
+/* What is learned from one of two neighbours is what the other tells: those that are compiled side by side are apart. */
+static void test_together(void)
+{
+    enum { SEEDS = 20 };
+    size_t near = 0;
+    for (uint64_t seed = 1; seed <= SEEDS; seed++)
+        near += ask_together(seed);
+    if (near >= 350) /* 433 where nothing is known of those that wait */
+        fprintf(stderr, "asked together: %zu pairs of neighbours\n", near);
+    CHECK(near < 350);
 }
 
 static void test_repeatable(void)
@@ -783,8 +859,10 @@ static const check_case cases[] = {{"two variants as one set of points", test_un
                                    {"each strategy: all points once, the best early", test_strategies, CHECK_LONG},
                                    {"the same seed, the same path", test_repeatable},
                                    {"hints that are right, and wrong", test_hints},
+                                   {"hints that are exact", test_right_hints},
                                    {"which values are powers of two", test_which_are_powers},
                                    {"powers of two", test_powers},
+                                   {"points that wait together are apart", test_together},
                                    {"hints that are wrong", test_wrong_hints, CHECK_LONG},
                                    {"what is cheaper to try is tried more", test_cost},
                                    {"failures and equals", test_flat},

@@ -85,6 +85,11 @@ static void order(void)
     for (int k = 0; k < 3; k++)
         CU_ASSERT_EQUAL(o[1 + k], tails[k]);
     clear();
+    vm_bench_run(&b, "tail_moves", 1, 1, &out);
+    CU_ASSERT_EQUAL(o[0], 1);
+    CU_ASSERT_EQUAL(o[1], 5);
+    CU_ASSERT_EQUAL(o[2], 0x11111111);
+    clear();
     struct {
         uint64_t to;
         int n;

@@ -153,6 +153,22 @@ static void test_made_contexts(void)
     FAILS(OUT_OF_MEMORY, call_cuCtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE, SIZE_MAX));
     FAILS(INVALID_VALUE, call_cuCtxGetLimit(&limit, (CUlimit)99));
     FAILS(UNSUPPORTED_LIMIT, call_cuCtxGetLimit(&limit, CU_LIMIT_SHMEM_SIZE));
+    int most = 0, window = 0;
+    OK(call_cuDeviceGetAttribute(&most, CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE, device));
+    OK(call_cuDeviceGetAttribute(&window, CU_DEVICE_ATTRIBUTE_MAX_ACCESS_POLICY_WINDOW_SIZE, device));
+    CHECK(most == 52428800 / 8 * 5);
+    OK(call_cuCtxSetLimit(CU_LIMIT_PERSISTING_L2_CACHE_SIZE, (size_t)most));
+    OK(call_cuCtxGetLimit(&limit, CU_LIMIT_PERSISTING_L2_CACHE_SIZE));
+    CHECK(limit == (size_t)most);
+    FAILS(INVALID_VALUE, call_cuCtxSetLimit(CU_LIMIT_PERSISTING_L2_CACHE_SIZE, (size_t)most + 1));
+    CUstreamAttrValue policy = {
+        .accessPolicyWindow = {.num_bytes = (size_t)window, .hitRatio = 1, .hitProp = CU_ACCESS_PROPERTY_PERSISTING}};
+    CUstream own = NULL;
+    OK(call_cuStreamCreate(&own, 0));
+    OK(call_cuStreamSetAttribute(own, CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, &policy));
+    policy.accessPolicyWindow.num_bytes++;
+    FAILS(INVALID_VALUE, call_cuStreamSetAttribute(own, CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, &policy));
+    OK(call_cuStreamDestroy(own));
     OK(call_cuCtxSetCacheConfig(CU_FUNC_CACHE_PREFER_L1));
     FAILS(INVALID_VALUE, call_cuCtxSetCacheConfig((CUfunc_cache)9));
 

@@ -151,12 +151,20 @@ static void test_virtual(void)
     OK(call_cuMemAddressReserve(&range, 8 * (size_t)UNIT, 0, 0, 0));
     FAILS(OUT_OF_MEMORY, call_cuMemAddressReserve(&range, (size_t)1 << 60, 0, 0, 0));
     OK(call_cuMemCreate(&a, UNIT, &prop, 0));
+    int compressible = 0;
+    OK(call_cuDeviceGetAttribute(&compressible, CU_DEVICE_ATTRIBUTE_GENERIC_COMPRESSION_SUPPORTED, device));
+    prop.allocFlags.compressionType = CU_MEM_ALLOCATION_COMP_GENERIC;
     OK(call_cuMemCreate(&b, UNIT, &prop, 0));
+    OK(call_cuMemGetAllocationPropertiesFromHandle(&got_prop, b));
+    CHECK(compressible && got_prop.allocFlags.compressionType == CU_MEM_ALLOCATION_COMP_GENERIC);
+    prop.allocFlags.compressionType = 2;
+    FAILS(INVALID_VALUE, call_cuMemCreate(&huge, UNIT, &prop, 0));
+    prop.allocFlags.compressionType = CU_MEM_ALLOCATION_COMP_NONE;
     FAILS(OUT_OF_MEMORY, call_cuMemCreate(&huge, (size_t)1 << 50, &prop, 0));
     OK(call_cuMemGetInfo(&after, &total));
     CHECK(after == before - 2 * UNIT);
     OK(call_cuMemGetAllocationPropertiesFromHandle(&got_prop, a));
-    CHECK(got_prop.location.id == device);
+    CHECK(got_prop.location.id == device && got_prop.allocFlags.compressionType == CU_MEM_ALLOCATION_COMP_NONE);
     OK(call_cuMemMap(range, UNIT, 0, a, 0));
     OK(call_cuMemMap(range + UNIT, UNIT, 0, b, 0));
     OK(call_cuMemMap(range + 4 * UNIT, UNIT, 0, a, 0)); /* a second time */

@@ -403,6 +403,25 @@ static void moves(void)
     }
 }
 
+/* A generic address in place of one of shared memory: a GPU takes its low 32 bits. */
+static void generic_address(void)
+{
+    memset(rows, 0, sizeof rows);
+    for (int lane = 0; lane < 32; lane++)
+        for (int k = 0; k < 4; k++)
+            rows[lane].w[k] = (uint32_t)(4 * lane + k);
+    run(KERNEL(
+        LOAD_A4
+        "shl.b32 %r5, %r0, 4; mov.u32 %r6, sh; add.u32 %r6, %r6, %r5; st.shared.v4.b32 [%r6], {%r1, %r2, %r3, %r4};"
+        "bar.warp.sync -1; cvt.u64.u32 %d2, %r6; cvta.shared.u64 %d3, %d2;"
+        "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r20, %r21, %r22, %r23}, [%d3];"
+        "stmatrix.sync.aligned.m8n8.x4.shared.b16 [%d3+1024], {%r20, %r21, %r22, %r23}; bar.warp.sync -1;"
+        "ld.shared.v4.b32 {%r20, %r21, %r22, %r23}, [%r6+1024];" STORE_4));
+    for (int lane = 0; lane < 32; lane++)
+        for (int k = 0; k < 4; k++)
+            CHECK(rows[lane].w[16 + k] == (uint32_t)(4 * lane + k));
+}
+
 /* wmma: what is loaded, multiplied and stored by rows or columns is the product, for every type and shape. */
 static void wmma(void)
 {
@@ -531,6 +550,7 @@ static const check_case cases[] = {
     {"rounding", rounding},
     {"sparse", sparse},
     {"moves", moves},
+    {"a generic address", generic_address},
     {"wmma", wmma},
 };
 KILN_SUITE("vm matrix", cases)

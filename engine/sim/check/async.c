@@ -49,6 +49,28 @@ static uint32_t begin(vm_warp *w, const vm_code *i, uint32_t lane, const uint64_
     return f->id;
 }
 
+/* A copy from the block's own shared memory completes at `bar`. */
+static void note_push(const vm_warp *w, uint64_t bar, uint32_t flight)
+{
+    const vm_block *home = vm_check_home(w, bar);
+    if (home && home != w->block)
+        w->block->check->pushed[home->rank] = flight;
+}
+
+/* Lanes of one store with the same operands write the same values to the same place, as in CUTLASS, where a whole warp
+ * stores one tile: that is no race, and only the first of them counts as the writer. */
+static bool is_same_store(const vm_warp *w, const vm_bulk *b, const vm_code *i, uint32_t lane, uint32_t first)
+{
+    return !b->bar.space && !b->op && address_of(w, &b->to, lane) == address_of(w, &b->to, first) &&
+           address_of(w, &b->from, lane) == address_of(w, &b->from, first) &&
+           vm_r32(w, i->a)[lane] == vm_r32(w, i->a)[first];
+}
+static bool is_same_box(const vm_tensor *x, const vm_box *a, const vm_box *b)
+{
+    return !x->bar.space && !x->op && a->shared == b->shared && memcmp(&a->map, &b->map, sizeof a->map) == 0 &&
+           memcmp(a->first, b->first, sizeof a->first) == 0;
+}
+
 /* A bulk copy, or one lane's values sent to an mbarrier's block. */
 static uint32_t see_bulk(vm_warp *w, const vm_code *i, uint32_t m, ptx_effect effect)
 {
@@ -65,6 +87,8 @@ static uint32_t see_bulk(vm_warp *w, const vm_code *i, uint32_t m, ptx_effect ef
             return 0;
         const uint64_t to = address_of(w, &b->to, lane), bar = b->bar.space ? address_of(w, &b->bar, lane) : 0;
         bool fine = true, reads = !remote;
+        const bool same = !remote && (m & ((1u << lane) - 1)) &&
+                          is_same_store(w, b, i, lane, (uint32_t)__builtin_ctz(m));
         do {
             const uint64_t at = vm_target(bar, ranks);
             const uint32_t flight = begin(w, i, lane, b->bar.space ? &at : NULL, 0, remote);
@@ -72,8 +96,11 @@ static uint32_t see_bulk(vm_warp *w, const vm_code *i, uint32_t m, ptx_effect ef
                 fine = vm_check_stretch(w, i, lane, b->from.space, address_of(w, &b->from, lane), bytes, VM_READS,
                                         flight);
             reads = false;
-            fine = fine && vm_check_stretch(w, i, lane, b->to.space, vm_target(to, ranks), bytes, kind, flight) &&
-                   (!b->bar.space || vm_check_complete_tx(w, i, lane, at, bytes, flight));
+            if (!remote && b->bar.space && b->from.space == PTX_SPACE_SHARED)
+                note_push(w, at, flight);
+            if (!same)
+                fine = fine && vm_check_stretch(w, i, lane, b->to.space, vm_target(to, ranks), bytes, kind, flight);
+            fine = fine && (!b->bar.space || vm_check_complete_tx(w, i, lane, at, bytes, flight));
             ranks &= ranks - 1;
         } while (ranks);
         good &= fine ? VM_ALL : ~(1u << lane);
@@ -106,8 +133,8 @@ static bool see_row(vm_warp *w, const vm_code *i, uint32_t lane, const vm_box *b
 }
 
 /* A box between global and shared memory, whose tensor map is a fault where it is not one. What a load reads of global
- * memory is not looked at. */
-static bool see_box(vm_warp *w, const vm_code *i, uint32_t lane, vm_box box, uint32_t flight)
+ * memory is not looked at, nor what a store writes that is the `same` as another lane's. */
+static bool see_box(vm_warp *w, const vm_code *i, uint32_t lane, vm_box box, uint32_t flight, bool same)
 {
     const vm_tensor *x = i->extra;
     const bool load = x->bar.space != 0;
@@ -117,7 +144,7 @@ static bool see_box(vm_warp *w, const vm_code *i, uint32_t lane, vm_box box, uin
         for (uint32_t k = 0; fine && k < vm_box_pieces(&box); k++)
             fine = vm_check_stretch(w, i, lane, PTX_SPACE_SHARED, vm_box_piece(&box, k), VM_BOX_PIECE,
                                     load ? VM_WRITE : VM_READS, flight);
-        fine = fine && (load || see_row(w, i, lane, &box, kind, flight));
+        fine = fine && (load || same || see_row(w, i, lane, &box, kind, flight));
     } while (fine && vm_box_next(&box));
     return fine;
 }
@@ -126,18 +153,22 @@ static uint32_t see_tensor(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const vm_tensor *x = i->extra;
     uint32_t good = m;
+    vm_box one = {0}; /* the first lane's */
     VM_EACH(lane, m) {
         vm_box box;
         uint32_t ranks;
         if (!vm_box_open(w, i, lane, &box) || !vm_multicast(w, i, lane, x->multicast, &ranks))
             return 0;
+        const bool same = lane != (uint32_t)__builtin_ctz(m) && is_same_box(x, &box, &one);
+        if (lane == (uint32_t)__builtin_ctz(m))
+            one = box;
         const uint64_t shared = box.shared, bar = x->bar.space ? address_of(w, &x->bar, lane) : 0;
         bool fine = true;
         do {
             const uint64_t at = vm_target(bar, ranks);
             const uint32_t flight = begin(w, i, lane, x->bar.space ? &at : NULL, box.map.swizzle + 1u, false);
             box.shared = vm_target(shared, ranks);
-            fine = fine && see_box(w, i, lane, box, flight) &&
+            fine = fine && see_box(w, i, lane, box, flight, same) &&
                    (!x->bar.space || vm_check_complete_tx(w, i, lane, at, vm_box_bytes(&box), flight));
             ranks &= ranks - 1;
         } while (ranks);
@@ -150,6 +181,8 @@ static uint32_t see_tensor(vm_warp *w, const vm_code *i, uint32_t m)
 static void see_group(vm_warp *w, const ptx_insn *in, uint32_t m)
 {
     vm_clock *c = &w->block->check->warps[w->index];
+    if (ptx_has(in, PTX_MOD_ALIGNED)) /* of products: .sync, as mma is */
+        vm_check_join_lanes(w, m);
     switch (in->op) {
     case PTX_OP_CP_BULK_COMMIT:
         VM_EACH(lane, m)

@@ -30,6 +30,7 @@ void vm_check_free(vm_check *check)
     kiln__arena_free(&check->arena);
     kiln__free(check->mem, check->found);
     kiln__free(check->mem, check->flights);
+    kiln__free(check->mem, check->fars);
     kiln__free(check->mem, check->launches);
     kiln__free(check->mem, (void *)check->kernels);
     for (size_t k = 0; k < VM_PATTERNS; k++)

@@ -84,7 +84,7 @@ static bool product_before(const vm_warp *w, const vm_flight *f)
 static bool far_product_before(const vm_warp *w, const vm_flight *f)
 {
     for (uint32_t k = 0; k < 4; k++)
-        if (f->done[k] && vm_check_far_done(w, f->block, f->done[k]))
+        if (f->done[k] && vm_check_far_done(w, f->block, (f->who / VM_LANES & ~3u) + k, VM_ALL, f->done[k]))
             return true;
     return false;
 }
@@ -97,6 +97,10 @@ bool vm_flight_before(const vm_warp *w, uint32_t id, uint32_t by, uint32_t lane,
     const uint32_t when = read && f->done[0] ? f->done[0] : f->done[1]; /* of a STORE */
     if (f->block != (uint32_t)w->block->number && f->kind == VM_FLIGHT_WGMMA && vm_check_is_near(w->block, f->block))
         return far_product_before(w, f);
+    if (f->block != (uint32_t)w->block->number && f->kind == VM_FLIGHT_STORE && read && when &&
+        vm_check_is_near(w->block, f->block) &&
+        vm_check_far_done(w, f->block, f->who / VM_LANES, 1u << f->who % VM_LANES, when))
+        return true;
     if (f->block != (uint32_t)w->block->number) /* what a bulk copy has written to global memory */
         return f->kind != VM_FLIGHT_STORE || (when && when <= clock_of(w)->horizon);
     if (!clock_of(w)->more)
@@ -266,10 +270,54 @@ static void unfinished(vm_block *block, const vm_flight *f, const char *what)
     if (!found)
         return;
     found->at.what = vm_flight_name(f);
-    found->message = vm_check_print(check_of(w), "the block ends while %s may still %s its shared memory: %s",
-                                    vm_flight_name(f), what,
-                                    f->kind == VM_FLIGHT_LOAD ? "no thread waited for the mbarrier's phase"
-                                                              : "its thread did not wait for the group");
+    const bool pushed = f->kind == VM_FLIGHT_LOAD && f->block != (uint32_t)block->number;
+    found->message = vm_check_print(
+        check_of(w), "the block ends while %s may still %s its shared memory: %s", vm_flight_name(f), what,
+        pushed ? "it does not know that a thread of the other block has waited for the mbarrier's phase"
+        : f->kind == VM_FLIGHT_LOAD ? "no thread waited for the mbarrier's phase"
+                                    : "its thread did not wait for the group");
+}
+
+/* A copy to another block's shared memory has read this block's: one of that block has waited for it, and this one knows. */
+static bool push_is_read(const vm_block *block, uint32_t rank, const vm_flight *f)
+{
+    const vm_block *home = block->cluster->blocks[rank];
+    if (f->bar >= home->check->bar_count)
+        return true;
+    const vm_bar *bar = &home->check->bars[f->bar];
+    if (bar->phase > f->phase + VM_BAR_PHASES) /* too long ago */
+        return true;
+    const uint32_t when = bar->phase > f->phase ? bar->learned[f->phase % VM_BAR_PHASES] : 0;
+    bool known = false;
+    for (uint32_t k = 0; k < block->warp_count && when && !known; k++)
+        known = vm_check_far_later(&block->warps[k], f->block, when);
+    return known;
+}
+
+/* Another block's last arrival at the mbarrier came before this one ends, and not only in this run. */
+static bool arrival_came(const vm_block *block, uint32_t n)
+{
+    const vm_bar *bar = &block->check->bars[n];
+    const uint32_t who = bar->far.who;
+    bool known = false;
+    for (uint32_t k = 0; k < block->warp_count && !known; k++)
+        known = block->check->more[k].seen[n] > bar->far_phase ||
+                vm_check_far_done(&block->warps[k], bar->far.block, who / VM_LANES, 1u << who % VM_LANES,
+                                  bar->far.stamp);
+    return known;
+}
+
+static void late_arrival(vm_block *block, const vm_bar *bar)
+{
+    vm_warp *w = &block->warps[bar->far.who / VM_LANES];
+    kiln_check_finding *found = vm_check_find(w, KILN_CHECK_ASYNC, false, bar->far.insn, VM_NO_INSN,
+                                              bar->far.who % VM_LANES, 1);
+    if (!found)
+        return;
+    found->at.what = "arrival";
+    found->message = vm_check_print(
+        check_of(w), "the block at whose mbarrier another block arrives may have ended before: it does not "
+                     "wait for the arrival");
 }
 
 /* Copies of a block that ends must be complete: its shared memory becomes another block's. */
@@ -295,5 +343,13 @@ void vm_check_block_end(vm_block *block)
             seen = b->more[k].seen[n] > f->phase;
         if (!seen)
             unfinished(block, f, "write");
+    }
+    for (uint32_t n = 0; n < b->bar_count; n++)
+        if (b->bars[n].live && b->bars[n].far.stamp && !arrival_came(block, n))
+            late_arrival(block, &b->bars[n]);
+    for (uint32_t rank = 0; rank < block->cluster->size; rank++) {
+        const vm_flight *f = vm_flight_at(check, b->pushed[rank]);
+        if (f && !push_is_read(block, rank, f))
+            unfinished(block, f, "read");
     }
 }

@@ -137,6 +137,8 @@ static void complete(vm_bar *bar)
 {
     while (bar->pending == 0 && bar->tx == 0 && bar->expected) {
         bar->phases[bar->phase % VM_BAR_PHASES] = bar->gather;
+        bar->learned[bar->phase % VM_BAR_PHASES] = 0;
+        bar->owner = 0;
         bar->phase++;
         bar->pending = bar->expected;
         bar->expected_tx = bar->came_tx = bar->arrived = 0;
@@ -154,6 +156,40 @@ static void count(vm_bar *bar, uint32_t arrive, uint32_t drop, uint64_t expect, 
     complete(bar);
 }
 
+/* All arrivals and copies of the phase before are ordered before the lane's next access, though it waited for none. */
+static bool is_over(const vm_warp *w, const vm_bar *bar, uint32_t lane)
+{
+    const vm_clock *c = clock_of(w);
+    const vm_view *view = &bar->phases[(bar->phase - 1) % VM_BAR_PHASES];
+    const vm_flight *f = vm_flight_at(check_of(w), bar->last);
+    if (f && f->phase + 1 == bar->phase && !vm_flight_before(w, f->id, 0, lane, false))
+        return false;
+    for (uint32_t v = 0; v < w->block->warp_count; v++) {
+        const uint32_t known = c->know[v] > c->horizon ? c->know[v] : c->horizon, part = view->more.part[v];
+        const bool has_part = !view->more.lanes[v] || part <= known ||
+                              (part <= c->more->part[v] && !(view->more.lanes[v] & ~c->more->lanes[v]));
+        if (v != w->index && (view->gate.know[v] > known || !has_part))
+            return false;
+    }
+    return true;
+}
+
+/* An arrival that counts in this phase because the one before is complete in this run: it must be on every schedule. */
+static void check_early(vm_warp *w, const vm_code *i, uint32_t lane, const vm_bar *bar, uint32_t which)
+{
+    if (!bar->phase || vm_view_knows(w, which, bar->phase - 1, lane) || is_over(w, bar, lane))
+        return;
+    kiln_check_finding *found = about(w, vm_insn_of(w, i), lane, bar, KILN_CHECK_ASYNC);
+    if (!found)
+        return;
+    found->at.what = "arrival";
+    found->message =
+        vm_check_print(check_of(w),
+                       "an arrival may count in the mbarrier's phase before: the thread does not know that it "
+                       "is complete, %s",
+                       found->allocation);
+}
+
 /* Lanes of one address, which is in the block `home`; `copies`: when their copies are complete. */
 static void arrive(vm_warp *w, const vm_code *i, uint32_t lanes, const vm_block *home, uint32_t which, bool copies)
 {
@@ -165,14 +201,24 @@ static void arrive(vm_warp *w, const vm_code *i, uint32_t lanes, const vm_block 
     uint32_t left = lanes, arrivals = 0;
     VM_EACH(lane, lanes)
         arrivals += i->size == VM_BAR_ARRIVE && i->b ? vm_r32(w, i->b)[lane] : 1;
+    if (far && counts) {
+        bar->far = (vm_mark){.stamp = now,
+                             .who = w->index * VM_LANES + (uint32_t)__builtin_ctz(lanes),
+                             .insn = vm_insn_of(w, i),
+                             .block = (uint32_t)w->block->number};
+        bar->far_phase = bar->phase;
+    }
+    const uint32_t phase = bar->phase;
     bool at_once = arrivals <= bar->pending; /* else a phase ends between two of the lanes */
     while (left) {
         const uint32_t lane = (uint32_t)__builtin_ctz(left), n = i->b ? vm_r32(w, i->b)[lane] : 1;
         if (copies)
             vm_flight_bind(w, 1u << lane, which);
-        if (counts && far)
-            vm_view_arrive_far(w, home, &bar->gather, cluster, now);
-        else if (counts)
+        if (counts && !far && (left == lanes || bar->phase != phase))
+            check_early(w, i, lane, bar, which);
+        if (counts && far && (!at_once || left == lanes))
+            vm_view_arrive_far(w, home, bar, at_once ? lanes : 1u << lane, cluster, now);
+        else if (counts && !far)
             vm_view_arrive(w, &bar->gather, at_once ? lanes : 1u << lane, now);
         switch (i->size) {
         case VM_BAR_EXPECT: count(bar, 0, 0, n, 0); break;
@@ -244,11 +290,31 @@ static void spin(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t bar, uint
                    "deadlock: all threads wait for mbarriers or barriers, this one for a phase that never completes");
 }
 
+/* A test fails though the lane knows that the last phase of this parity is complete, or it is the one before the first: the
+ * mbarrier has gone on to the next one of that parity. With other timing the test passes at once, and tells nothing. */
+static void check_lapped(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t n, uint32_t parity)
+{
+    const vm_clock *c = clock_of(w);
+    const vm_bar *bar = &w->block->check->bars[n];
+    const uint32_t seen = c->more->seen[n], known = seen && !(c->seen_lanes[n] >> lane & 1) ? seen - 1 : seen;
+    if (((known - 1) & 1) != parity || bar->phase <= known)
+        return;
+    kiln_check_finding *f = about(w, vm_insn_of(w, i), lane, bar, KILN_CHECK_ASYNC);
+    if (!f)
+        return;
+    f->at.what = "wait for an mbarrier";
+    f->message =
+        vm_check_print(check_of(w),
+                       "a wait for parity %u of an mbarrier passes or not, as the time is: the thread knows of %u "
+                       "complete phases, after which that parity passes at once, and there are %u, %s",
+                       parity, known, bar->phase, f->allocation);
+}
+
 /* What lanes that know of so many phases learn from a wait that succeeds. */
 static void learn(vm_warp *w, uint32_t lanes, uint32_t n, uint32_t parity, uint32_t known)
 {
     vm_clock *c = clock_of(w);
-    const vm_bar *bar = &w->block->check->bars[n];
+    vm_bar *bar = &w->block->check->bars[n];
     const uint32_t next = (known + 1) % 2 == parity ? known : known + 1;
     if (next == 0 || next > bar->phase)
         return;
@@ -256,6 +322,8 @@ static void learn(vm_warp *w, uint32_t lanes, uint32_t n, uint32_t parity, uint3
     if (phase + VM_BAR_PHASES < bar->phase)
         phase = bar->phase - VM_BAR_PHASES;
     vm_view_learn(w, &bar->phases[phase % VM_BAR_PHASES], lanes);
+    if (!bar->learned[phase % VM_BAR_PHASES])
+        bar->learned[phase % VM_BAR_PHASES] = vm_check_tick(check_of(w));
     if (next > c->more->seen[n]) {
         c->more->seen[n] = next;
         c->seen_lanes[n] = lanes;
@@ -269,6 +337,7 @@ static void wait(vm_warp *w, const vm_code *i, uint32_t lanes, uint32_t n, uint3
 {
     vm_clock *c = clock_of(w);
     if ((w->block->check->bars[n].phase & 1) == parity) {
+        check_lapped(w, i, (uint32_t)__builtin_ctz(lanes), n, parity);
         spin(w, i, (uint32_t)__builtin_ctz(lanes), n, parity);
         return;
     }
@@ -356,7 +425,7 @@ bool vm_check_complete_tx(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t 
     }
     const uint32_t now = vm_check_tick(check_of(w)); /* what the sender has read before may be overwritten */
     if (home != w->block)
-        vm_view_arrive_far(w, home, &bar->gather, false, now);
+        vm_view_arrive_far(w, home, bar, 1u << lane, false, now);
     else if (f && f->generic) /* st.async */
         vm_view_arrive(w, &bar->gather, 1u << lane, now);
     count(bar, 0, 0, 0, bytes);

@@ -118,12 +118,21 @@ bool vm_check_is_near(const vm_block *block, uint32_t number)
            (block->cluster->size > 1 && rank_of(block->cluster, number) < block->cluster->size);
 }
 
-bool vm_check_far_done(const vm_warp *w, uint32_t block, uint32_t when)
+bool vm_check_far_done(const vm_warp *w, uint32_t block, uint32_t warp, uint32_t lanes, uint32_t when)
 {
     const vm_clock *c = &w->block->check->warps[w->index];
     const uint32_t rank = rank_of(w->block->cluster, block);
     return when <= c->horizon || rank == w->block->cluster->size || when <= c->know[VM_LANES + rank] ||
-           (c->more && when <= c->more->read[rank]);
+           (c->more && (vm_far_knows(check_of(w), c->more->read[rank], warp, lanes, when) ||
+                        vm_far_knows(check_of(w), c->more->wrote[rank], warp, lanes, when)));
+}
+
+bool vm_check_far_later(const vm_warp *w, uint32_t block, uint32_t when)
+{
+    const vm_clock *c = &w->block->check->warps[w->index];
+    const uint32_t rank = rank_of(w->block->cluster, block);
+    return when <= c->horizon || rank == w->block->cluster->size || when <= c->know[VM_LANES + rank] ||
+           vm_far_any(check_of(w), c->more->read[rank], when);
 }
 
 bool vm_check_before(const vm_warp *w, const vm_mark *s, uint32_t lane, bool shared)
@@ -138,7 +147,10 @@ bool vm_check_before(const vm_warp *w, const vm_mark *s, uint32_t lane, bool sha
     if (s->block != (uint32_t)w->block->number) {
         const vm_cluster *cluster = w->block->cluster;
         uint32_t rank = cluster->size > 1 ? rank_of(cluster, s->block) : cluster->size;
-        return rank < cluster->size && s->stamp <= c->know[VM_LANES + rank];
+        return rank < cluster->size &&
+               (s->stamp <= c->know[VM_LANES + rank] ||
+                (c->more && vm_far_knows(check_of(w), c->more->wrote[rank], (s->who & VM_WHO) / VM_LANES,
+                                         1u << s->who % VM_LANES, s->stamp)));
     }
     uint32_t warp = (s->who & VM_WHO) / VM_LANES, other = s->who % VM_LANES;
     bool many = s->who & VM_MANY;
@@ -160,8 +172,7 @@ bool vm_check_before(const vm_warp *w, const vm_mark *s, uint32_t lane, bool sha
 
 /* ---- lanes of a warp ---- */
 
-/* Lanes in the mask know each other's earlier accesses. */
-static void join_lanes(vm_warp *w, uint32_t mask)
+void vm_check_join_lanes(vm_warp *w, uint32_t mask)
 {
     vm_check *check = check_of(w);
     vm_clock *c = &w->block->check->warps[w->index];
@@ -258,7 +269,7 @@ void vm_check_met(vm_warp *w, const vm_code *i, uint32_t m, const vm_meeting *t)
     if (i->insn >= f->insn_count)
         return;
     if (!t->masks) { /* mma and similar: all lanes, without a mask */
-        join_lanes(w, t->lanes);
+        vm_check_join_lanes(w, t->lanes);
         return;
     }
     const ptx_insn *in = &f->insns[i->insn];
@@ -268,7 +279,7 @@ void vm_check_met(vm_warp *w, const vm_code *i, uint32_t m, const vm_meeting *t)
         check_shuffle(w, &t->shares[k], t);
     while (left) { /* each group of lanes with a common mask */
         uint32_t first = (uint32_t)__builtin_ctz(left), group = (t->masks[first] & t->lanes) | 1u << first;
-        join_lanes(w, group);
+        vm_check_join_lanes(w, group);
         left &= ~group;
     }
 }
@@ -327,7 +338,7 @@ static void pass(vm_warp *w, const vm_gate *gate, const vm_more *more, uint32_t 
     if ((lanes | w->dead) == VM_ALL)
         c->full = now;
     else
-        join_lanes(w, lanes);
+        vm_check_join_lanes(w, lanes);
     vm_check_settle(w->block, c);
 }
 

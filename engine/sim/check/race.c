@@ -80,7 +80,7 @@ static bool is_far_read(const vm_look *k, const vm_mark *s)
 {
     const vm_block *own = k->w->block;
     return k->shared && s->block != (uint32_t)own->number && vm_check_is_near(own, s->block) &&
-           vm_check_far_done(k->w, s->block, s->stamp);
+           vm_check_far_done(k->w, s->block, (s->who & VM_WHO) / VM_LANES, 1u << s->who % VM_LANES, s->stamp);
 }
 
 /* Both accesses are atomic, volatile or ordered, and that is enough for them. It is not where one is ordered only within

@@ -38,6 +38,7 @@ void vm_view_start(vm_block *block)
 {
     vm_check_block *b = block->check;
     b->bar_count = 0;
+    memset(b->pushed, 0, sizeof b->pushed);
     if (!b->more)
         return;
     memset(b->gate_more, 0, (VM_BARRIERS + 1) * sizeof *b->gate_more);
@@ -74,8 +75,11 @@ static void join(const vm_block *block, vm_more *to, uint32_t *know, const vm_mo
         to->fenced[v] = larger(to->fenced[v], from->fenced[v]);
     }
     to->fenced_horizon = larger(to->fenced_horizon, from->fenced_horizon);
-    for (uint32_t r = 0; r < block->cluster->size; r++)
-        to->read[r] = larger(to->read[r], from->read[r]);
+    vm_check *check = block->runner->run->device->check;
+    for (uint32_t r = 0; block->cluster->size > 1 && r < block->cluster->size; r++) {
+        to->wrote[r] = vm_far_join(check, to->wrote[r], from->wrote[r]);
+        to->read[r] = vm_far_join(check, to->read[r], from->read[r]);
+    }
 }
 
 /* What is known of the cluster's blocks, by rank. */
@@ -156,17 +160,28 @@ void vm_view_arrive(const vm_warp *w, vm_view *to, uint32_t lanes, uint32_t now)
     }
 }
 
-void vm_view_arrive_far(const vm_warp *w, const vm_block *home, vm_view *to, bool cluster, uint32_t now)
+void vm_view_arrive_far(const vm_warp *w, const vm_block *home, vm_bar *bar, uint32_t lanes, bool cluster, uint32_t now)
 {
     const vm_clock *c = clock_of(w);
+    vm_check *check = w->runner->run->device->check;
+    vm_view *to = &bar->gather;
+    if (!bar->owner)
+        bar->owner = ++check->far_owner;
     const uint32_t rank = w->block->rank, own = VM_LANES + rank, known = c->know[VM_LANES + home->rank];
-    to->more.read[rank] = larger(to->more.read[rank], now);
-    to->gate.know[own] = larger(to->gate.know[own], cluster ? now : c->released);
+    to->more.read[rank] = vm_far_arrive(w, to->more.read[rank], bar->owner, lanes, now);
+    to->gate.know[own] = larger(to->gate.know[own], c->released);
     if (!cluster)
         return;
+    to->more.wrote[rank] = vm_far_arrive(w, to->more.wrote[rank], bar->owner, lanes, now);
     join_ranks(w->block, to->gate.know, c->know);
+    for (uint32_t r = 0; r < w->block->cluster->size; r++)
+        if (r != rank && r != home->rank) {
+            to->more.wrote[r] = vm_far_join(check, to->more.wrote[r], c->more->wrote[r]);
+            to->more.read[r] = vm_far_join(check, to->more.read[r], c->more->read[r]);
+        }
     for (uint32_t v = 0; v < home->warp_count; v++)
         to->gate.know[v] = larger(to->gate.know[v], known);
+    vm_far_return(home, to, c->more->wrote[home->rank]);
     to->gate.horizon = larger(to->gate.horizon, c->horizon);
 }
 

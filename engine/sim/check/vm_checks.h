@@ -159,14 +159,22 @@ typedef struct vm_reg {
     bool sum;
 } vm_reg;
 enum { VM_BARS = 128, VM_BAR_PHASES = 4, VM_FENCES = 4, VM_BAR_NONE = VM_BARS };
+/* Accesses of a block's threads, as a thread of another block knows them: by warp, of all lanes up to a time (`know`), and
+ * of some up to a later one. */
+typedef struct vm_far {
+    uint32_t id, owner; /* owner: of a phase that is not complete */
+    uint32_t know[VM_LANES], part[VM_LANES], lanes[VM_LANES];
+} vm_far;
 /* What threads know besides the clocks of whole warps. */
 typedef struct vm_more {
     /* By warp: of these of its lanes, accesses up to that time. */
     uint32_t part[VM_LANES], lanes[VM_LANES];
     /* By warp: accesses up to that time are before a fence.proxy.async that this knows; of all threads. */
     uint32_t fenced[VM_LANES], fenced_horizon;
-    uint32_t read[VM_CLUSTER_MOST]; /* by rank of a block: what it has read up to that time may be overwritten */
-    uint32_t seen[VM_BARS];         /* by mbarrier: phases that are complete */
+    /* By rank of another block, numbers of records (vm_far; 0: nothing): what its threads have read and what they have
+     * written happened before; what they have read may be overwritten. */
+    uint32_t wrote[VM_CLUSTER_MOST], read[VM_CLUSTER_MOST];
+    uint32_t seen[VM_BARS]; /* by mbarrier: phases that are complete */
 } vm_more;
 /* What a warp knows. Accesses with times up to `fast` by threads of the cluster, and up to `horizon` by any thread,
  * happened before its next access. */
@@ -204,8 +212,13 @@ typedef struct vm_bar {
     uint64_t expected_tx, came_tx; /* of this phase, for messages */
     uint32_t arrived, phase;       /* phase: how many are complete */
     uint32_t last;                 /* the last copy on it */
+    vm_mark far;                   /* the last arrival by another block; stamp 0: none */
+    uint32_t far_phase;            /* in which it counts */
+    uint32_t owner;                /* of records of the phase that is not complete; 0: it has none */
     vm_view gather;                /* of the arrivals so far */
     vm_view phases[VM_BAR_PHASES]; /* of complete ones, by number */
+    uint32_t
+        learned[VM_BAR_PHASES]; /* by number: the time at which a thread first knew that it is complete, 0: none does */
 } vm_bar;
 typedef struct vm_check_block {
     uint32_t base; /* the time it started */
@@ -224,7 +237,9 @@ typedef struct vm_check_block {
     vm_bar *bars;
     size_t bar_count, bar_capacity;
     bool dirty; /* cells have asynchronous operations */
-    struct {    /* by warpgroup: how many products it has begun, the last one's vm_flight */
+    uint32_t
+        pushed[VM_CLUSTER_MOST]; /* by rank: the last copy from this block's shared memory to that one's; 0: none */
+    struct {                     /* by warpgroup: how many products it has begun, the last one's vm_flight */
         uint32_t count, flight;
     } products[VM_WARPGROUPS];
     vm_reg *regs; /* by warp and number; NULL: the module has no products */

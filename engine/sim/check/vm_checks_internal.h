@@ -31,6 +31,8 @@ typedef struct vm_launched {
     const char *kernel; /* in the arena */
 } vm_launched;
 #define VM_FLIGHTS 16384u
+#define VM_FARS 16384u
+#define VM_FAR_ALL UINT32_MAX /* a record of everything: there was no memory for one, or it is from too long ago */
 
 struct vm_check {
     const kiln_allocator *mem;
@@ -54,6 +56,9 @@ struct vm_check {
     vm_flight *flights;             /* the last VM_FLIGHTS, by number; NULL until there is one */
     uint32_t last_fence;            /* fence.proxy.async */
     uint32_t flight, launch_flight; /* numbers: the last one; the last one before the launch */
+    vm_far *fars;                   /* the last VM_FARS, by number; NULL until there is one */
+    uint32_t far;                   /* the last one's number */
+    uint32_t far_owner;
     bool starved;
     bool told; /* the reason for the end of the launch was reported in more detail */
 };
@@ -191,8 +196,9 @@ void vm_view_free(vm_block *block);
 void vm_view_start(vm_block *block);
 void vm_view_arrive(const vm_warp *w, vm_view *to, uint32_t lanes, uint32_t now); /* adds what the lanes know */
 /* The same at an mbarrier of another block. Unless the arrival is a release for the cluster, that tells only what the warp
- * has fenced before, and that its block's reads are done: no write has to become visible for them. */
-void vm_view_arrive_far(const vm_warp *w, const vm_block *home, vm_view *to, bool cluster, uint32_t now);
+ * has fenced before, and that reads are done: no write has to become visible for them. */
+void vm_view_arrive_far(const vm_warp *w, const vm_block *home, vm_bar *bar, uint32_t lanes, bool cluster,
+                        uint32_t now);
 void vm_view_learn(vm_warp *w, const vm_view *from, uint32_t lanes);
 void vm_more_join(const vm_block *block, vm_more *to, const vm_more *from);
 void vm_more_learn(vm_warp *w, const vm_more *from, uint32_t lanes);
@@ -201,6 +207,14 @@ void vm_more_acquire(vm_warp *w, uint32_t known); /* all that was before the tim
 bool vm_view_knows(const vm_warp *w, uint32_t bar, uint32_t phase, uint32_t lane);
 void vm_view_fence(vm_warp *w, uint32_t m); /* fence.proxy.async */
 bool vm_view_fenced(const vm_warp *w, const vm_mark *s, uint32_t lane);
+
+/* ---- far.c: records of what is known of another block's threads ---- */
+uint32_t vm_far_join(vm_check *check, uint32_t a, uint32_t b);
+/* The record `to` with what the lanes know of their own block. */
+uint32_t vm_far_arrive(const vm_warp *w, uint32_t to, uint32_t owner, uint32_t lanes, uint32_t now);
+bool vm_far_knows(const vm_check *check, uint32_t id, uint32_t warp, uint32_t lanes, uint32_t when);
+bool vm_far_any(const vm_check *check, uint32_t id, uint32_t when); /* of any thread, an access at that time or later */
+void vm_far_return(const vm_block *home, vm_view *to, uint32_t id);
 
 /* ---- mbarrier.c ---- */
 uint32_t vm_check_mbarrier(vm_warp *w, const vm_code *i, uint32_t m, bool copies);
@@ -214,10 +228,13 @@ void vm_check_announce(vm_warp *w, uint32_t m);                /* fence.mbarrier
 /* ---- order.c ---- */
 /* True if the access `s` happened before the lane's current access. */
 bool vm_check_before(const vm_warp *w, const vm_mark *s, uint32_t lane, bool shared);
-/* What another block of the cluster has read up to that time may be overwritten. */
-bool vm_check_far_done(const vm_warp *w, uint32_t block, uint32_t when);
-void vm_check_arrive(vm_warp *w, uint32_t barrier); /* adds what the warp knows to the barrier */
-void vm_check_know_all(vm_warp *w);                 /* everything so far happened before its next access */
+/* What lanes of a warp of another block of the cluster have read up to that time may be overwritten. */
+bool vm_check_far_done(const vm_warp *w, uint32_t block, uint32_t warp, uint32_t lanes, uint32_t when);
+/* Something that another block of the cluster did at that time or later happened before. */
+bool vm_check_far_later(const vm_warp *w, uint32_t block, uint32_t when);
+void vm_check_join_lanes(vm_warp *w, uint32_t mask); /* they know each other's earlier accesses */
+void vm_check_arrive(vm_warp *w, uint32_t barrier);  /* adds what the warp knows to the barrier */
+void vm_check_know_all(vm_warp *w);                  /* everything so far happened before its next access */
 /* The same at the cluster's; relaxed: only what it has published with a fence. And a wait after it opened. */
 void vm_check_cluster_arrive(vm_warp *w, bool relaxed);
 void vm_check_cluster_wait(vm_warp *w, uint32_t m);

@@ -108,6 +108,8 @@ static bool limit_exists(CUlimit limit)
     /* Kernels cannot wait for what they launched from compute capability 9.0 on. */
     if (limit == CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH)
         return sim_profile_int(sim_current_profile(), CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) < 9;
+    if (limit == CU_LIMIT_PERSISTING_L2_CACHE_SIZE)
+        return sim_profile_int(sim_current_profile(), CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE) > 0;
     return limit == CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT || limit == CU_LIMIT_STACK_SIZE ||
            limit == CU_LIMIT_PRINTF_FIFO_SIZE || limit == CU_LIMIT_MALLOC_HEAP_SIZE ||
            limit == CU_LIMIT_MAX_L2_FETCH_GRANULARITY;
@@ -137,6 +139,9 @@ CUresult sim_cuCtxSetLimit(CUlimit limit, size_t value)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     if (!limit_exists(limit))
         return sim_end(CUDA_ERROR_UNSUPPORTED_LIMIT);
+    if (limit == CU_LIMIT_PERSISTING_L2_CACHE_SIZE &&
+        value > (size_t)sim_profile_int(sim_current_profile(), CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE))
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
     /* The heap is created with the first kernel that uses it. */
     if (limit == CU_LIMIT_MALLOC_HEAP_SIZE && value != context->limits[limit] && vm_heap_used(context->device))
         return sim_end(CUDA_ERROR_INVALID_VALUE);

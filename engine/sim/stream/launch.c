@@ -45,6 +45,9 @@ static CUresult check_shape(const sim_function *function, const shape *launch)
     CUresult result = sim_cluster_of(function, launch->grid, cluster);
     if (result != CUDA_SUCCESS)
         return result;
+    const uint64_t size = (uint64_t)cluster[0] * cluster[1] * cluster[2];
+    if (size > 1 && !sim_resident_clusters((uint64_t)sim_blocks_per_sm(function, threads, launch->shared), size))
+        return CUDA_ERROR_INVALID_CLUSTER_SIZE;
     uint64_t sms = (uint64_t)sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
     if (launch->cooperative && blocks > sms * (uint64_t)sim_blocks_per_sm(function, threads, launch->shared))
         return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;

@@ -228,7 +228,12 @@ CUresult sim_cuStreamSetAttribute(CUstream handle, CUstreamAttrID attribute, con
     if (!stream)
         return sim_end(sim_is_legacy(handle) ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_OUT_OF_MEMORY);
     switch (attribute) {
-    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW: stream->window = value->accessPolicyWindow; break;
+    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+        if (value->accessPolicyWindow.num_bytes >
+            (size_t)sim_profile_int(sim_current_profile(), CU_DEVICE_ATTRIBUTE_MAX_ACCESS_POLICY_WINDOW_SIZE))
+            return sim_end(CUDA_ERROR_INVALID_VALUE);
+        stream->window = value->accessPolicyWindow;
+        break;
     case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
         if (value->syncPolicy < CU_SYNC_POLICY_AUTO || value->syncPolicy > CU_SYNC_POLICY_BLOCKING_SYNC)
             return sim_end(CUDA_ERROR_INVALID_VALUE);

@@ -46,6 +46,8 @@ static CUresult right_prop(const CUmemAllocationProp *prop)
     if (prop->location.type != CU_MEM_LOCATION_TYPE_DEVICE ||
         (prop->requestedHandleTypes & ~(unsigned)CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) != 0)
         return CUDA_ERROR_NOT_SUPPORTED;
+    if (prop->allocFlags.compressionType > CU_MEM_ALLOCATION_COMP_GENERIC)
+        return CUDA_ERROR_INVALID_VALUE;
     return sim_device_ordinal(prop->location.id) >= 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
 }
 
@@ -127,6 +129,11 @@ CUresult sim_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes, con
     made->file = file;
     made->bytes = bytes;
     made->prop = *prop;
+    int compressed = 0; /* the caller looks whether it is: no error where it is not */
+    sim_profile_attribute(sim_device_profile(prop->location.id), CU_DEVICE_ATTRIBUTE_GENERIC_COMPRESSION_SUPPORTED,
+                          &compressed);
+    if (!compressed)
+        made->prop.allocFlags.compressionType = CU_MEM_ALLOCATION_COMP_NONE;
     made->handles = 1;
     made->counted = counted;
     *handle = made->object.handle;
@@ -296,17 +303,24 @@ static sim_range *range_in(const sim_context *context, CUdeviceptr pointer, uint
     return NULL;
 }
 
+static bool overlaps(const sim_context *context, uint64_t base, uint64_t bytes)
+{
+    for (const sim_object *object = context->objects; object; object = object->next) {
+        const sim_range *range = (const sim_range *)object;
+        if (object->kind == SIM_RANGE && base < range->base + range->bytes && range->base < base + bytes)
+            return true;
+    }
+    return false;
+}
+
 /* Addresses that no range has which has outlived its context. 0: there are none. */
 static uint64_t reserve(const sim_context *context, uint64_t bytes, uint64_t align)
 {
-    for (;;) {
-        const uint64_t base = vm_reserve(context->device, bytes, align);
-        bool taken = false;
-        for (uint64_t at = base; base && !taken && at < base + bytes; at += GRANULARITY)
-            taken = range_in(sim_homeless(), at, 1) != NULL;
-        if (!taken)
-            return base;
-    }
+    uint64_t base;
+    do
+        base = vm_reserve(context->device, bytes, align);
+    while (base && overlaps(sim_homeless(), base, bytes));
+    return base;
 }
 
 CUresult sim_cuMemAddressReserve(CUdeviceptr *pointer, size_t bytes, size_t align, CUdeviceptr wanted,

@@ -169,6 +169,8 @@ static void explain_exit(const vm_block *gone, char *why, size_t size)
 vm_block *vm_block_at(const vm_warp *w, uint64_t *address, char *why, size_t size)
 {
     const vm_cluster *cluster = w->block->cluster;
+    *address =
+        (uint32_t)*address; /* a GPU's is in a register of 32 bits: a generic address will do, as DeepGEMM has it */
     if (*address < VM_SHARED_WINDOW)
         return w->block;
     const uint64_t rank = *address / VM_SHARED_WINDOW - 1;

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "vm_hooks.h"
+#include "vm_runtime.h"
 
 #define QUANTUM (1u << 20) /* warp instructions of a cluster before the next resident one's turn */
 #define SHARED_GRANULE 128u
@@ -433,7 +434,9 @@ void vm_grid_run(vm_run_state *run)
                              .depth = run->depth,
                              .launcher = run->kernel->ptx->name};
         vm_fault fault;
-        if (!atomic_load(&run->family->stop) && vm_launch_prepare(&next, &fault) == VM_OK)
+        if (!atomic_load(&run->family->stop) && !task->is_launch)
+            vm_task_move(run, task);
+        else if (!atomic_load(&run->family->stop) && vm_launch_prepare(&next, &fault) == VM_OK)
             run_blocks(&next);
         vm_task_free(run->device->mem, task);
         if (!next.tails)

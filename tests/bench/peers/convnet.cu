@@ -1,9 +1,13 @@
 // convnet.cu - cuDNN's forward convolution of the works of specs/convnet.yaml, in full single precision (CUDNN_FMA_MATH: no
 // tensor cores). Of its algorithms the fastest here: its own search names candidates, and the three best of them are
 // measured by the method of all the others. The algorithm is part of the name.
+//
+// With arguments WORK ALGORITHM X Y W it measures nothing: it runs the layer once by that algorithm, or by the fastest of its
+// search where ALGORITHM is "fastest", on the .npy files X and W, and writes Y without a header (tests/bench/layer_errors.sh).
 // link: -lcudnn
 #include <cudnn.h>
 
+#include <cstring>
 #include <string>
 
 #include "peer.h"
@@ -22,7 +26,37 @@ struct Layer {
     cudnnTensorFormat_t format;
 };
 
-static void measure(cudnnHandle_t handle, const Layer &l)
+struct Files {
+    const char *algorithm, *x, *y, *w;
+};
+
+// Replaces what is in `to` by the numbers of a .npy file of version 1.
+static void read_floats(float *to, size_t count, const char *name)
+{
+    std::vector<float> numbers(count);
+    unsigned char start[10] = {0};
+    FILE *file = std::fopen(name, "rb");
+    if (!file || std::fread(start, 1, 10, file) != 10 || std::fseek(file, 10 + start[8] + 256 * start[9], SEEK_SET) != 0 ||
+        std::fread(numbers.data(), 4, count, file) != count) {
+        std::fprintf(stderr, "cannot read %s\n", name);
+        std::exit(1);
+    }
+    std::fclose(file);
+    CHECK(cudaMemcpy(to, numbers.data(), 4 * count, cudaMemcpyHostToDevice));
+}
+
+static void write_floats(const float *from, size_t count, const char *name)
+{
+    std::vector<float> numbers(count);
+    CHECK(cudaMemcpy(numbers.data(), from, 4 * count, cudaMemcpyDeviceToHost));
+    FILE *file = std::fopen(name, "wb");
+    if (!file || std::fwrite(numbers.data(), 4, count, file) != count || std::fclose(file) != 0) {
+        std::fprintf(stderr, "cannot write %s\n", name);
+        std::exit(1);
+    }
+}
+
+static void measure(cudnnHandle_t handle, const Layer &l, const Files *files)
 {
     const int out_size = (l.size + 2 * l.pad - l.taps) / l.stride + 1;
     const size_t ins = size_t(l.images) * l.channels * l.size * l.size;
@@ -45,6 +79,11 @@ static void measure(cudnnHandle_t handle, const Layer &l)
     CHECK(cudnnSetConvolutionMathType(convolution, CUDNN_FMA_MATH));
     float *x = peer::random_floats(ins, 1), *w = peer::random_floats(weights, 2), *y = peer::allocate<float>(outs);
 
+    if (files) {
+        read_floats(x, ins, files->x);
+        read_floats(w, weights, files->w);
+    }
+
     // Those that fail here, for lack of support or of memory, come last, with a status.
     cudnnConvolutionFwdAlgoPerf_t found[CUDNN_CONVOLUTION_FWD_ALGO_COUNT];
     int algorithms = 0;
@@ -56,9 +95,19 @@ static void measure(cudnnHandle_t handle, const Layer &l)
     for (int i = 0, tried = 0; i < algorithms && tried < 3; i++) {
         if (found[i].status != CUDNN_STATUS_SUCCESS || found[i].mathType != CUDNN_FMA_MATH)
             continue;
+        if (files && std::strcmp(files->algorithm, "fastest") != 0 &&
+            std::strcmp(files->algorithm, name_of(found[i].algo)) != 0)
+            continue;
         tried++;
         void *workspace = peer::allocate<char>(found[i].memory + 1);
         const float one = 1, zero = 0;
+        if (files) {
+            CHECK(cudnnConvolutionForward(handle, &one, in, x, filter, w, convolution, found[i].algo, workspace,
+                                          found[i].memory, &zero, out, y));
+            write_floats(y, outs, files->y);
+            std::printf("%s\n", name_of(found[i].algo));
+            std::exit(0);
+        }
         const double seconds = peer::median_seconds(4 * (ins + outs + weights) + found[i].memory, [&] {
             CHECK(cudnnConvolutionForward(handle, &one, in, x, filter, w, convolution, found[i].algo, workspace,
                                           found[i].memory, &zero, out, y));
@@ -79,7 +128,7 @@ static void measure(cudnnHandle_t handle, const Layer &l)
     CHECK(cudnnDestroyTensorDescriptor(out));
 }
 
-int main()
+int main(int argc, char **argv)
 {
     const Layer layers[] = {
         // images, channels, size, filters, taps, stride, pad, groups
@@ -95,7 +144,9 @@ int main()
     };
     cudnnHandle_t handle;
     CHECK(cudnnCreate(&handle));
+    const Files files = argc == 6 ? Files{argv[2], argv[3], argv[4], argv[5]} : Files{};
     for (const Layer &layer : layers)
-        measure(handle, layer);
-    return 0;
+        if (argc != 6 || std::strcmp(layer.work, argv[1]) == 0)
+            measure(handle, layer, argc == 6 ? &files : nullptr);
+    return argc == 6; // there is no such layer or algorithm
 }

@@ -26,6 +26,9 @@ struct alignas(64) tensor_map {
 #define WAIT(mark, bar, parity)                                                                                        \
     asm volatile("{\n.reg .pred p;\nL: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1; // @" mark                \
                  "\n@!p bra L;\n}\n" ::"r"(AT(bar)), "r"((u32)(parity)) : "memory")
+#define PEEK(mark, done, bar, parity)                                                                                  \
+    asm volatile("{\n.reg .pred p;\nmbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; // @" mark                     \
+                 "\nselp.u32 %0, 1, 0, p;\n}\n" : "=r"(done) : "r"(AT(bar)), "r"((u32)(parity)) : "memory")
 #define LOAD(mark, to, from, bytes, bar)                                                                               \
     DO("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];", mark, ::"r"(AT(to)), \
        "l"(__cvta_generic_to_global(from)), "r"((u32)(bytes)), "r"(AT(bar)) : "memory")
@@ -731,4 +734,202 @@ CLUSTER(2) pushed(ARGS)
     WAIT("full.wait", &full, 0);
     out[32 * rank + t] = to[31 - t];
     CLUSTER_SYNC("end.sync");
+}
+
+// The same for several rounds, without a barrier at the end: who has read tells the sender, which waits for that.
+CLUSTER(2) acknowledged(ARGS)
+{
+    __shared__ __align__(128) int from[32], to[32];
+    __shared__ u64 full, read;
+    const u32 t = threadIdx.x, rank = rank_of();
+    if (t == 0) {
+        INIT("full.init", &full, 1);
+        INIT("read.init", &read, 1);
+        INIT_FENCE("init.fence");
+    }
+    CLUSTER_SYNC("init.sync");
+#pragma unroll 1
+    for (int k = 0; k < 3; k++) {
+        from[t] = in[32 * rank + t] + k;
+        PROXY("proxy");
+        SYNC_WARP("written");
+        if (t == 0) {
+            EXPECT("full.expect", &full, 128);
+            PUSH("push", far(to, rank ^ 1), from, 128, far(&full, rank ^ 1));
+        }
+        WAIT("full.wait", &full, k & 1);
+        out[64 * k + 32 * rank + t] = to[31 - t];
+        SYNC_WARP("done");
+        if (t == 0)
+            ARRIVE_FAR("read.arrive", far(&read, rank ^ 1));
+        WAIT("read.wait", &read, k & 1);
+    }
+}
+
+// A whole warp issues each store, all lanes the same one; it comes out of a buffer that a bulk load fills, and whose
+// mbarrier is for one arrival.
+K whole_warp(MAPS)
+{
+    __shared__ __align__(1024) int s[512];
+    __shared__ __align__(16) int r[64];
+    __shared__ u64 full;
+    const int t = threadIdx.x;
+    if (t == 0) {
+        INIT("full.init", &full, 1);
+        INIT_FENCE("init.fence");
+    }
+    SYNC("init.sync");
+#pragma unroll 1
+    for (int k = 0; k < 3; k++) {
+        if (t == 0) {
+            LOAD("load", r, in + 64 * k, 256, &full);
+            EXPECT("full.expect", &full, 256);
+        }
+        WAIT("full.wait", &full, k & 1);
+        for (int j = t; j < 512; j += 64)
+            s[j] = r[j % 64] + k;
+        PROXY("publish");
+        SYNC("written");
+        if (t < 32) {
+            STORE_BOX("store", &c_map, 16 * k, 0, s);
+            STORE("plain.store", raw + 512 * k, s, 2048);
+            BULK_COMMIT("commit");
+            BULK_READ("read.wait", 0);
+        }
+        SYNC("free");
+    }
+}
+
+// Threads read words beside the matrices of a product before it begins; one thread of each warp frees them after it.
+K scaled(MAPS)
+{
+    __shared__ __align__(1024) unsigned char b[2][256];
+    __shared__ __align__(16) int scale[2][64];
+    __shared__ u64 full[2], empty[2];
+    const int t = threadIdx.x;
+    if (t == 0) {
+        INIT("full0.init", &full[0], 1);
+        INIT("full1.init", &full[1], 1);
+        INIT("empty0.init", &empty[0], 4);
+        INIT("empty1.init", &empty[1], 4);
+        INIT_FENCE("init.fence");
+    }
+    SYNC("init.sync");
+    if (t >= 128) {
+        if (t == 128)
+#pragma unroll 1
+            for (int k = 0; k < 4; k++) {
+                WAIT("empty.wait", &empty[k & 1], k / 2 + 1 & 1);
+                EXPECT("full.expect", &full[k & 1], 256 + 256);
+                LOAD("load.scale", scale[k & 1], in + 64 * k, 256, &full[k & 1]);
+                LOAD_BOX("load.b", b[k & 1], &b_map, 16 * k, 0, &full[k & 1]);
+            }
+        return;
+    }
+    float sum[4] = {0, 0, 0, 0};
+    int r[4] = {t, t, t, t};
+#pragma unroll 1
+    for (int k = 0; k < 4; k++) {
+        float d[4] = {0, 0, 0, 0};
+        WAIT("full.wait", &full[k & 1], k / 2 & 1);
+        const float by = scale[k & 1][t / 2];
+        MMA_FENCE("fence");
+        DESCRIPTOR("b.layout", db, AT(b[k & 1]));
+        MMA_REGS(r, db);
+        MMA_COMMIT("commit");
+        MMA_WAIT("wait", 0);
+        if (t % 32 == 0)
+            ARRIVE("empty.arrive", &empty[k & 1]);
+        for (int j = 0; j < 4; j++)
+            sum[j] += d[j] * by;
+    }
+    for (int j = 0; j < 4; j++)
+        ((float *)out)[4 * t + j] = sum[j];
+}
+
+// A ring of which each second round fills one stage only: at the other the threads meet all the same, without bytes.
+K uneven(ARGS)
+{
+    __shared__ u64 full[2], empty[2];
+    __shared__ __align__(16) int s[2][64];
+    const int t = threadIdx.x - 32;
+    if (threadIdx.x == 0) {
+        INIT("full0.init", &full[0], 1);
+        INIT("full1.init", &full[1], 1);
+        INIT("empty0.init", &empty[0], 2);
+        INIT("empty1.init", &empty[1], 2);
+        INIT_FENCE("init.fence");
+    }
+    SYNC("init.sync");
+    if (threadIdx.x == 0) {
+#pragma unroll 1
+        for (int k = 0; k < 6; k++) {
+            WAIT("empty0.wait", &empty[0], k + 1 & 1);
+            EXPECT("full0.expect", &full[0], 256);
+            LOAD("load0", s[0], in + 128 * k, 256, &full[0]);
+            WAIT("empty1.wait", &empty[1], k + 1 & 1);
+            if (k & 1) {
+                ARRIVE("full1.arrive", &full[1]);
+            } else {
+                EXPECT("full1.expect", &full[1], 256);
+                LOAD("load1", s[1], in + 128 * k + 64, 256, &full[1]);
+            }
+        }
+    } else if (t >= 0) {
+#pragma unroll 1
+        for (int k = 0; k < 6; k++) {
+            WAIT("full0.wait", &full[0], k & 1);
+            out[128 * k + t] = s[0][63 - t];
+            SYNC_WARP("read0.syncwarp");
+            if (t % 32 == 0)
+                ARRIVE("empty0.arrive", &empty[0]);
+            if (k & 1) {
+                WAIT("skip.wait", &full[1], 1);
+            } else {
+                WAIT("full1.wait", &full[1], 0);
+                out[128 * k + 64 + t] = s[1][63 - t];
+            }
+            SYNC_WARP("read1.syncwarp");
+            if (t % 32 == 0)
+                ARRIVE("empty1.arrive", &empty[1]);
+        }
+    }
+}
+
+// As bulk_ring, but each test of an mbarrier is made early, and only where it fails the thread waits.
+K peeked(ARGS)
+{
+    __shared__ u64 full[2], empty[2];
+    __shared__ __align__(16) int s[2][64];
+    const int t = threadIdx.x - 32;
+    if (threadIdx.x == 0) {
+        INIT("full0.init", &full[0], 1);
+        INIT("full1.init", &full[1], 1);
+        INIT("empty0.init", &empty[0], 2);
+        INIT("empty1.init", &empty[1], 2);
+        INIT_FENCE("init.fence");
+    }
+    SYNC("init.sync");
+    u32 done;
+    if (threadIdx.x == 0) {
+#pragma unroll 1
+        for (int k = 0; k < 8; k++) {
+            PEEK("empty.peek", done, &empty[k & 1], k / 2 + 1 & 1);
+            if (!done)
+                WAIT("empty.wait", &empty[k & 1], k / 2 + 1 & 1);
+            EXPECT("full.expect", &full[k & 1], 256);
+            LOAD("load", s[k & 1], in + 64 * k, 256, &full[k & 1]);
+        }
+    } else if (threadIdx.x >= 32) {
+#pragma unroll 1
+        for (int k = 0; k < 8; k++) {
+            PEEK("full.peek", done, &full[k & 1], k / 2 & 1);
+            if (!done)
+                WAIT("full.wait", &full[k & 1], k / 2 & 1);
+            out[64 * k + t] = s[k & 1][63 - t];
+            SYNC_WARP("release.syncwarp");
+            if (t % 32 == 0)
+                ARRIVE("empty.arrive", &empty[k & 1]);
+        }
+    }
 }

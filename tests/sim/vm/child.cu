@@ -67,6 +67,13 @@ __global__ void tails(int *to)
     tail_of_tail<<<1, 1, 0, cudaStreamTailLaunch>>>(to, 20);
     stamp<<<1, 1, 0, cudaStreamTailLaunch>>>(to, 30);
 }
+// A fill and a launch, when all else is done.
+__global__ void tail_moves(int *to)
+{
+    cudaMemsetAsync(to + 2, 0x11, 4, cudaStreamTailLaunch);
+    stamp<<<1, 1, 0, cudaStreamTailLaunch>>>(to, 5);
+    to[2] = 7;
+}
 // One that launches itself into its tail again and again, further than grids may be nested.
 __global__ void again(int *to, int times)
 {

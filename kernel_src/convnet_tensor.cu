@@ -1,0 +1,565 @@
+// convnet_tensor.cu - the layer of convnet.cu in single precision on tensor cores, no less exact than there. Extents are
+// any that the spec's constraints allow, 0 images and filters included; offsets are 64 bits wide.
+//
+// Numbers are split into three bf16 parts, as in matmul_tensor.cu, with the same errors and the same way round what
+// cannot be split (TENSOR.md). What is different is that one factor of the product, the unrolled image, is never stored.
+// For the taps of one row of a filter its columns are the same ones, shifted by a place from tap to tap, if points are
+// counted so that neighbours in a row of y are neighbours in number, and the zeros at the ends of a row count too:
+//
+//     number = (row of y * images + image) * PITCH + column of y
+//
+// So a place of 16 bytes, eight channels of one part, belongs to each number; a tile of points takes a run of
+// neighbours, and each tap of a row of the filter multiplies the same run from another place on. wgmma takes operands
+// without a swizzle in squares of 8 places of 16 bytes, which may begin at any place. With a stride there are such
+// places for each remainder of the coordinates (a phase). Rows are outermost, so that no zeros above and below an image
+// are multiplied, and those at the ends of a row are shared with the next row: a layer of 56 x 56 has PITCH = 57.
+
+#include "async.cuh"
+#include "common.cuh"
+#include "convnet.cuh"
+#include "split.cuh"
+#include "tensor.cuh"
+
+#ifndef TILE_N
+#define TILE_N 136 // points of a warp group; it makes 64 filters
+#endif
+#ifndef CONSUMERS_M
+#define CONSUMERS_M 1 // warp groups of a block along the filters
+#endif
+#ifndef CONSUMERS_N
+#define CONSUMERS_N 2 // and along the points
+#endif
+#ifndef IN_TURN
+#define IN_TURN 0 // whether two sets of these take tiles in turn: one multiplies while the other stores
+#endif
+#ifndef CHUNK
+#define CHUNK 16 // channels of a step
+#endif
+#ifndef WHOLE
+#define WHOLE 1 // whether a step has all taps of the filter, else those of one row
+#endif
+#ifndef SUM
+#define SUM 64 // of the unrolled image: how long a sum stays in the tensor cores, at the most
+#endif
+#ifndef STAGES
+#define STAGES 2 // steps in shared memory: one is multiplied while the others are copied
+#endif
+#ifndef SPLITTERS
+#define SPLITTERS 7 // warps of a block that split x, as it comes; with 0 a kernel before does
+#endif
+#ifndef SPLITS
+#define SPLITS 1 // parts of the sum that blocks of their own make
+#endif
+#ifndef RESIDENT
+#define RESIDENT 1 // blocks that an SM has registers for, at the least
+#endif
+
+namespace layer
+{
+enum : unsigned {
+    CONSUMERS = CONSUMERS_M * CONSUMERS_N,
+    ROWS = 64 * CONSUMERS_M,        // filters of a block
+    COLUMNS = TILE_N * CONSUMERS_N, // points of a block
+    OCTETS = CHUNK / 8,             // of channels, in a step
+    CHUNKS = (GROUP_CHANNELS + CHUNK - 1) / CHUNK,
+    ROWS_A_STEP = WHOLE ? FILTER_H : 1, // of the filter
+    TAPS_A_STEP = ROWS_A_STEP * FILTER_W,
+    STEPS = CHUNKS * (FILTER_H / ROWS_A_STEP),
+    DOWN = (GROUP_FILTERS + ROWS - 1) / ROWS, // blocks along a group's filters
+    // How far the last tap is from the first one, in places, and how many phases there are.
+    SHIFT_H = (FILTER_H - 1) * DILATION_H / STRIDE_H,
+    SHIFT_W = (FILTER_W - 1) * DILATION_W / STRIDE_W,
+    PHASES_H = STRIDE_H <= (FILTER_H - 1) * DILATION_H ? STRIDE_H : (FILTER_H - 1) * DILATION_H + 1,
+    PHASES_W = STRIDE_W <= (FILTER_W - 1) * DILATION_W ? STRIDE_W : (FILTER_W - 1) * DILATION_W + 1,
+    PHASES = PHASES_H * PHASES_W,
+    // The zeros before a row are also those after the row before it, and so with the rows of an image.
+    SHARED_H = (PAD_H < SHIFT_H ? PAD_H : SHIFT_H) * (STRIDE_H == 1),
+    SHARED_W = (PAD_W < SHIFT_W ? PAD_W : SHIFT_W) * (STRIDE_W == 1),
+    PITCH = OUT_W_1 + SHIFT_W - SHARED_W,
+    PITCH_H = OUT_H + SHIFT_H - SHARED_H,               // rows of an image, with WHOLE
+    PHASES_A_STEP = WHOLE ? PHASES : PHASES_W,
+    RUN = COLUMNS + SHIFT_W + WHOLE * SHIFT_H * PITCH,  // places that a tile takes
+    W_BYTES = TAPS_A_STEP * 3 * OCTETS * ROWS * 16,
+    RUN_BYTES = RUN * 16,
+    X_BYTES = PHASES_A_STEP * 3 * OCTETS * RUN_BYTES,
+    STAGE_BYTES = (W_BYTES + X_BYTES + 127) / 128 * 128,
+    MOST_TAPS = SUM / CHUNK < 1 ? 1 : SUM / CHUNK,
+    TAPS_A_SUM = (TAPS_A_STEP + (TAPS_A_STEP - 1) / MOST_TAPS) / ((TAPS_A_STEP + MOST_TAPS - 1) / MOST_TAPS),
+    // Warps that split: the places of a step's runs, how many of them a thread has, and how many at once.
+    TASKS = PHASES_A_STEP * OCTETS * RUN,
+    EACH = SPLITTERS == 0 ? 1 : (TASKS + 32 * SPLITTERS - 1) / (32 * SPLITTERS),
+    AT_ONCE = EACH < 6 ? EACH : (EACH + (EACH + 5) / 6 - 1) / ((EACH + 5) / 6),
+    ROW_PITCH = NHWC ? WIDTH * CHANNELS : WIDTH, // of x
+    CHANNEL_PITCH = NHWC ? 1 : HEIGHT * WIDTH,
+    TURNED_PITCH = 40,                           // floats: 8 rows of 2 in all banks
+    SETS = IN_TURN ? 2 : 1,
+    GROUPS_ALL = CONSUMERS * SETS, // warp groups that multiply
+    THREADS = 128 * GROUPS_ALL + 32 * (1 + SPLITTERS),
+    // convnet_split: filters of a block, whose eight channels it holds.
+    HELD = TAPS <= 16 ? 16 : 8,
+    HELD_NUMBERS = 8 * TAPS
+};
+
+// Numbers of points, and places of a phase of eight channels of x.
+__device__ __forceinline__ unsigned points_of(unsigned images)
+{
+    return (WHOLE ? PITCH_H : OUT_H) * images * PITCH;
+}
+
+__device__ __forceinline__ unsigned places_of(unsigned images)
+{
+    return ceil_div(points_of(images), (unsigned)COLUMNS) * COLUMNS + SHIFT_H * (WHOLE ? 1 : images) * PITCH + SHIFT_W;
+}
+
+// A point by its number: where it is. Numbers after the end of a row or of all are of no point.
+struct Point {
+    unsigned row, image, column;
+
+    __device__ __forceinline__ Point(unsigned number, unsigned images)
+    {
+        const unsigned outer = number / PITCH;
+        column = number % PITCH;
+        row = WHOLE ? outer % PITCH_H : outer / images;
+        image = WHOLE ? outer / PITCH_H : outer - row * images;
+    }
+
+    __device__ __forceinline__ bool is_there(unsigned images) const
+    {
+        return row < OUT_H && column < OUT_W && image < images;
+    }
+};
+
+// Eight channels of a place of x, the first of which is number `channel` of the group and lies at `from`; zeros where
+// not `inside`.
+__device__ __forceinline__ void load_octet(float (&to)[8], const float *from, unsigned channel, bool inside,
+                                           bool aligned)
+{
+#pragma unroll
+    for (unsigned c = 0; c < 8; ++c)
+        to[c] = 0.0f;
+    if (NHWC && GROUP_CHANNELS % 8 == 0 && aligned) {
+        const bool there = inside && (GROUP_CHANNELS % CHUNK == 0 || channel < GROUP_CHANNELS);
+        load_word<4>(to, from, there, true);
+        load_word<4>(to + 4, from + 4, there, true);
+    } else {
+#pragma unroll
+        for (unsigned c = 0; c < 8; ++c)
+            to[c] = load_if(from + c * CHANNEL_PITCH,
+                            inside && (GROUP_CHANNELS % CHUNK == 0 || channel + c < GROUP_CHANNELS));
+    }
+}
+
+// Writes the parts of eight numbers to three places, `apart` places from one to the next. What cannot be split becomes
+// NaN.
+__device__ __forceinline__ void write_parts(uint4 *to, offset apart, float (&x)[8])
+{
+#pragma unroll
+    for (unsigned i = 0; i < 8; ++i)
+        x[i] = is_carried(x[i]) ? x[i] : __uint_as_float(0x7fffffff);
+#pragma unroll
+    for (unsigned part = 0; part < 3; ++part) {
+        unsigned pairs[4];
+        take_part(pairs, x);
+        to[part * apart] = {pairs[0], pairs[1], pairs[2], pairs[3]};
+    }
+}
+
+// The parts of HELD filters' eight channels, for all taps: by group, tile of filters, step and tap, then by part, octet
+// of the step and filter. What comes from w are neighbours, and what is written too, so they pass through shared memory.
+__device__ __forceinline__ void split_filters(const float *__restrict__ w, uint4 *__restrict__ parts, unsigned block)
+{
+    __shared__ float held[HELD][HELD_NUMBERS + 1];
+    const unsigned octets = CHUNKS * OCTETS, octet = block % octets, pieces = at_least_one(DOWN) * (ROWS / HELD);
+    const unsigned first = block / octets % pieces * HELD, group = block / (octets * pieces);
+#pragma unroll 5
+    for (unsigned i = threadIdx.x; i < HELD * HELD_NUMBERS; i += 256) {
+        const unsigned filter = first + i / HELD_NUMBERS, number = i % HELD_NUMBERS;
+        const unsigned channel = octet * 8 + (NHWC ? number % 8 : number / TAPS);
+        const unsigned tap = NHWC ? number / 8 : number % TAPS;
+        const bool inside = filter < GROUP_FILTERS && channel < GROUP_CHANNELS;
+        const unsigned all = group * GROUP_FILTERS + filter;
+        held[i / HELD_NUMBERS][number] =
+            load_if(inside ? w + index_w(all, channel, tap / FILTER_W, tap % FILTER_W) : w, inside);
+    }
+    __syncthreads();
+    for (unsigned i = threadIdx.x; i < HELD * TAPS; i += 256) {
+        const unsigned filter = first + i % HELD, tap = i / HELD;
+        float x[8];
+#pragma unroll
+        for (unsigned c = 0; c < 8; ++c)
+            x[c] = held[i % HELD][NHWC ? tap * 8 + c : c * TAPS + tap];
+        const offset step = ((offset)(group * DOWN + filter / ROWS) * CHUNKS + octet / OCTETS) * TAPS + tap;
+        write_parts(parts + (step * 3 * OCTETS + octet % OCTETS) * ROWS + filter % ROWS, OCTETS * ROWS, x);
+    }
+}
+
+// The parts of a phase of eight channels of x: by group, octet, phase, part and place. A thread has a place.
+__device__ __forceinline__ void split_image(const float *__restrict__ x, uint4 *__restrict__ parts, unsigned images,
+                                            unsigned block)
+{
+    const unsigned places = places_of(images), across = ceil_div(places, 256u), plane = block / across;
+    const unsigned place = block % across * 256 + threadIdx.x;
+    if (place >= places)
+        return;
+    const unsigned phase = plane % PHASES, octet = plane / PHASES % (CHUNKS * OCTETS),
+                   group = plane / PHASES / (CHUNKS * OCTETS);
+    const Point point(place, images);
+    const unsigned row = point.row * STRIDE_H + phase / PHASES_W - PAD_H;
+    const unsigned column = point.column * STRIDE_W + phase % PHASES_W - PAD_W;
+    const bool inside = row < HEIGHT && column < WIDTH && point.image < images;
+    const unsigned channel = octet * 8;
+    float value[8];
+    load_octet(value, inside ? x + index_x(point.image, group * GROUP_CHANNELS + channel, row, column) : x, channel, inside,
+               is_aligned<16>(x));
+    write_parts(parts + (offset)plane * 3 * places + place, places, value);
+}
+
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+// Where a block works, and at which steps.
+struct Tile {
+    unsigned group, down, point0, begin, end, split;
+};
+
+// Filters change first, then the parts of the sum, since these share what they read.
+__device__ __forceinline__ Tile tile_of(unsigned number, unsigned across)
+{
+    constexpr unsigned PART = (STEPS + SPLITS - 1) / SPLITS;
+    Tile tile;
+    tile.down = number % at_least_one(DOWN), number /= at_least_one(DOWN);
+    tile.split = number % SPLITS, number /= SPLITS;
+    tile.point0 = number % across * COLUMNS, tile.group = number / across;
+    tile.begin = min(tile.split * PART, STEPS), tile.end = min(tile.begin + PART, STEPS);
+    return tile;
+}
+
+// The place in the ring, which goes on from tile to tile.
+struct Ring {
+    unsigned stage, parity;
+
+    __device__ __forceinline__ void next()
+    {
+        stage = stage + 1 == STAGES ? 0 : stage + 1;
+        parity ^= stage == 0;
+    }
+
+    __device__ __forceinline__ void skip(unsigned steps)
+    {
+        parity ^= (stage + steps) / STAGES & 1;
+        stage = (stage + steps) % STAGES;
+    }
+};
+
+// One thread: a tile's steps to the ring, each one run of filters and the runs of the phases that a row of the filter
+// takes, for each part and octet of channels.
+__device__ __forceinline__ void copy_tile(const uint4 *parts_x, const uint4 *parts_w, char *stages, barrier *full,
+                                          barrier *empty, const Tile &tile, Ring &ring, unsigned images)
+{
+    const unsigned places = places_of(images);
+    for (unsigned step = tile.begin; step < tile.end; ++step, ring.next()) {
+        char *to = stages + ring.stage * STAGE_BYTES;
+        const unsigned r = WHOLE ? 0 : step % FILTER_H * DILATION_H, chunk = WHOLE ? step : step / FILTER_H;
+        const uint4 *w = parts_w + ((offset)(tile.group * DOWN + tile.down) * STEPS + step) * (W_BYTES / 16);
+        const uint4 *x = parts_x + tile.point0 + r / STRIDE_H * images * PITCH;
+        barrier_wait(empty + ring.stage, ring.parity ^ 1);
+        barrier_expect(full + ring.stage, W_BYTES + (SPLITTERS == 0 ? X_BYTES : 0));
+        bulk_load(to, w, W_BYTES, full + ring.stage);
+        if (SPLITTERS > 0)
+            continue;
+        to += W_BYTES;
+#pragma unroll
+        for (unsigned phase = 0; phase < PHASES_A_STEP; ++phase)
+#pragma unroll
+            for (unsigned part = 0; part < 3; ++part)
+#pragma unroll
+                for (unsigned octet = 0; octet < OCTETS; ++octet, to += RUN_BYTES) {
+                    const unsigned plane = (tile.group * (CHUNKS * OCTETS) + chunk * OCTETS + octet) * PHASES +
+                                           r % STRIDE_H * PHASES_W + phase;
+                    bulk_load(to, x + ((offset)plane * 3 + part) * places, RUN_BYTES, full + ring.stage);
+                }
+    }
+}
+
+// A thread of the warps that split: the places that it brings to each step of a tile.
+struct Runs {
+    const float *from[EACH]; // the image's first row
+    unsigned row[EACH];      // under the filter's first row; a number after the last row if there is nothing
+
+    __device__ __forceinline__ Runs(const float *x, const Tile &tile, unsigned images, unsigned thread)
+    {
+#pragma unroll
+        for (unsigned t = 0; t < EACH; ++t) {
+            const unsigned task = t * 32 * SPLITTERS + thread, phase = task / (OCTETS * RUN);
+            const Point point(tile.point0 + task % RUN, images);
+            const unsigned column = point.column * STRIDE_W + phase % PHASES_W - PAD_W;
+            const unsigned channel = tile.group * GROUP_CHANNELS + task / RUN % OCTETS * 8;
+            const bool there = task < TASKS && column < WIDTH && point.image < images;
+            from[t] = there ? x + index_x(point.image, channel, 0, column) : x;
+            row[t] = there ? point.row * STRIDE_H + phase / PHASES_W - PAD_H : 0x80000000;
+        }
+    }
+
+    // Loads a step's places from `first` on.
+    __device__ __forceinline__ void load(float (&to)[AT_ONCE][8], unsigned first, unsigned step, unsigned thread,
+                                         bool aligned) const
+    {
+        const unsigned chunk = WHOLE ? step : step / FILTER_H, r = WHOLE ? 0 : step % FILTER_H * DILATION_H;
+#pragma unroll
+        for (unsigned i = 0; i < AT_ONCE; ++i) {
+            const unsigned t = first + i < EACH ? first + i : 0; // the last ones may be too many
+            const unsigned octet = (t * 32 * SPLITTERS + thread) / RUN % OCTETS;
+            const bool inside = first + i < EACH && row[t] + r < HEIGHT;
+            const offset at = (offset)(row[t] + r) * ROW_PITCH + (offset)chunk * CHUNK * CHANNEL_PITCH;
+            load_octet(to[i], from[t] + (inside ? at : 0), chunk * CHUNK + octet * 8, inside, aligned);
+        }
+    }
+
+    // Writes their parts to the stage.
+    __device__ __forceinline__ void write(char *stage, float (&values)[AT_ONCE][8], unsigned first,
+                                          unsigned thread) const
+    {
+#pragma unroll
+        for (unsigned i = 0; i < AT_ONCE; ++i) {
+            const unsigned task = (first + i) * 32 * SPLITTERS + thread, phase = task / (OCTETS * RUN);
+            if (first + i < EACH && task < TASKS)
+                write_parts((uint4 *)(stage + W_BYTES) + phase * (3 * OCTETS * RUN) + task % (OCTETS * RUN),
+                            OCTETS * RUN, values[i]);
+        }
+    }
+};
+
+// The warps that split: a tile's runs to the ring. The first loads of a step begin before its stage is free.
+__device__ __forceinline__ void split_tile(const float *x, char *stages, barrier *full, barrier *empty,
+                                           const Tile &tile, Ring &ring, unsigned images, unsigned thread)
+{
+    const Runs runs(x, tile, images, thread);
+    const bool aligned = is_aligned<16>(x);
+    for (unsigned step = tile.begin; step < tile.end; ++step, ring.next()) {
+#pragma unroll
+        for (unsigned first = 0; first < EACH; first += AT_ONCE) {
+            float values[AT_ONCE][8];
+            runs.load(values, first, step, thread, aligned);
+            if (first == 0)
+                barrier_wait(empty + ring.stage, ring.parity ^ 1);
+            runs.write(stages + ring.stage * STAGE_BYTES, values, first, thread);
+        }
+        fence_async();
+        __syncwarp();
+        if (thread % WARP == 0)
+            barrier_arrive(full + ring.stage);
+    }
+}
+
+// A warp group's 64 x TILE_N: total += what one step adds, TAPS_A_SUM taps at once. `w` and `x` are addresses of the
+// group's filters and points in the stage. Of each sum the smaller products come first.
+__device__ __forceinline__ void multiply_step(float (&total)[TILE_N / 2], unsigned w, unsigned x)
+{
+    const unsigned of_w[6] = {2, 0, 1, 1, 0, 0}, of_x[6] = {0, 2, 1, 0, 1, 0};
+    const offset filters = matrix_descriptor<0>(w, ROWS * 16, 128), points = matrix_descriptor<0>(x, RUN_BYTES, 128);
+#pragma unroll
+    for (unsigned first = 0; first < TAPS_A_STEP; first += TAPS_A_SUM) {
+        float sum[TILE_N / 2];
+        wgmma_keep(sum);
+        wgmma_fence();
+#pragma unroll
+        for (unsigned product = 0; product < 6; ++product)
+#pragma unroll
+            for (unsigned tap = first; tap < first + TAPS_A_SUM && tap < TAPS_A_STEP; ++tap)
+#pragma unroll
+                for (unsigned octet = 0; octet < OCTETS; octet += 2) {
+                    const unsigned r = tap / FILTER_W * DILATION_H, s = tap % FILTER_W * DILATION_W;
+                    const unsigned phase = r % STRIDE_H * PHASES_W + s % STRIDE_W;
+                    const unsigned shift = r / STRIDE_H * PITCH + s / STRIDE_W;
+                    wgmma<bf16, TILE_N>::template multiply<false>(
+                        sum, descriptor_after(filters, ((tap * 3 + of_w[product]) * OCTETS + octet) * ROWS * 16),
+                        descriptor_after(points,
+                                         (((phase * 3 + of_x[product]) * OCTETS + octet) * RUN + shift) * 16),
+                        product + (tap - first) + octet != 0);
+                }
+        wgmma_commit();
+        wgmma_wait<0>();
+        wgmma_keep(sum);
+#pragma unroll
+        for (unsigned i = 0; i < TILE_N / 2; ++i)
+            total[i] += sum[i];
+    }
+}
+
+// A warp: 16 filters x TILE_N points by plain multiply-adds, for numbers that cannot be split.
+__device__ __noinline__ void make_plain(const float *x, const float *w, float *y, unsigned images, Tile tile,
+                                        unsigned filter0, unsigned number0)
+{
+    for (unsigned i = lane_id(); i < 16 * TILE_N; i += WARP) {
+        const unsigned filter = filter0 + i / TILE_N;
+        const Point point(number0 + i % TILE_N, images);
+        if (filter >= GROUP_FILTERS || !point.is_there(images))
+            continue;
+        float sum = 0.0f;
+        for (unsigned step = tile.begin; step < tile.end; ++step) {
+            const unsigned first = WHOLE ? 0 : step % FILTER_H, channel0 = (WHOLE ? step : step / FILTER_H) * CHUNK;
+            for (unsigned c = channel0; c < channel0 + CHUNK && c < GROUP_CHANNELS; ++c)
+                for (unsigned tap = 0; tap < TAPS_A_STEP; ++tap) {
+                    const unsigned r = first + tap / FILTER_W, s = tap % FILTER_W;
+                    sum = fmaf(image_at(x, point.image, tile.group * GROUP_CHANNELS + c,
+                                        point.row * STRIDE_H + r * DILATION_H - PAD_H,
+                                        point.column * STRIDE_W + s * DILATION_W - PAD_W),
+                               w[index_w(tile.group * GROUP_FILTERS + filter, c, r, s)], sum);
+                }
+        }
+        y[index_y(point.image, tile.group * GROUP_FILTERS + filter, point.row * OUT_W + point.column)] = sum;
+    }
+}
+
+// A warp's 16 filters x TILE_N points to y, 32 points at a time, of which each lane finds one. Channels first, eight
+// filters at a time pass through shared memory, so that a store is of one filter's neighbours; channels last, eight
+// lanes have neighbours.
+__device__ __forceinline__ void store_points(float *y, const float (&total)[TILE_N / 2], float *turned, unsigned images,
+                                             unsigned group, unsigned filter0, unsigned number0)
+{
+    const unsigned lane = lane_id(), row = lane / 4, pair = lane % 4 * 2;
+#pragma unroll
+    for (unsigned column = 0; column < TILE_N; column += WARP) {
+        const Point point(number0 + column + lane, images);
+        const bool there = point.is_there(images) && column + lane < TILE_N;
+        const unsigned place = point.row * OUT_W + point.column,
+                       pixel = there ? point.image * POINTS + place : 0xffffffff;
+        float *to = y + index_y(point.image, group * GROUP_FILTERS + filter0, place);
+#pragma unroll
+        for (unsigned half = 0; half < 2; ++half) {
+#pragma unroll
+            for (unsigned j = 0; j < 4 && column + j * 8 < TILE_N; ++j) {
+                const float *sums = total + (column / 2 + 4 * j + 2 * half);
+                if (NHWC) {
+#pragma unroll
+                    for (unsigned i = 0; i < 2; ++i) {
+                        const unsigned mine = __shfl_sync(ALL_LANES, pixel, j * 8 + pair + i);
+                        const unsigned filter = filter0 + half * 8 + row;
+                        if (mine != 0xffffffff && filter < GROUP_FILTERS)
+                            y[(offset)mine * FILTERS + group * GROUP_FILTERS + filter] = sums[i];
+                    }
+                } else {
+                    *(float2 *)(turned + row * TURNED_PITCH + j * 8 + pair) = {sums[0], sums[1]};
+                }
+            }
+            if (NHWC)
+                continue;
+            __syncwarp();
+#pragma unroll
+            for (unsigned f = 0; f < 8; ++f)
+                if (there && filter0 + half * 8 + f < GROUP_FILTERS)
+                    to[(offset)(half * 8 + f) * POINTS] = turned[f * TURNED_PITCH + lane];
+            __syncwarp();
+        }
+    }
+}
+#endif
+} // namespace layer
+
+#if __CUDA_ARCH__ >= 800
+// The first `filter_blocks` blocks split w, the others x.
+extern "C" __global__ void __launch_bounds__(256)
+    convnet_split(const float *__restrict__ x, const float *__restrict__ w, uint4 *__restrict__ parts_x,
+                  uint4 *__restrict__ parts_w, unsigned images, unsigned filter_blocks)
+{
+#if __CUDA_ARCH__ >= 900
+    let_next_launch_begin(); // where there is room
+#endif
+    if (blockIdx.x < filter_blocks)
+        layer::split_filters(w, parts_w, blockIdx.x);
+    else
+        layer::split_image(x, parts_x, images, blockIdx.x - filter_blocks);
+}
+#endif
+
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+// Six products of bf16 parts by wgmma: filters are rows of the product, points are columns.
+//
+// Against implicit_gemm: a run of x comes to shared memory once for the taps of a row of the filter, and nothing is
+// computed to find it. One warp copies; each warp group has the sums of a step in the tensor core and their total,
+// rounded to the nearest. Blocks stay for tile after tile, so that the next tile is copied while one is stored.
+//
+// With SPLITTERS no parts of x are in memory: more warps read x itself, its neighbours in a row by neighbouring
+// lanes, and write the parts of a run to the stage. What they do again for each row of the filter and each tile of
+// filters costs less than to write and read the parts where a layer has few filters.
+extern "C" __global__ void __launch_bounds__(layer::THREADS, RESIDENT)
+    convnet_tensor(const uint4 *__restrict__ parts_x, const uint4 *__restrict__ parts_w, const float *__restrict__ x,
+                   const float *__restrict__ w, float *__restrict__ y, float *__restrict__ partial, unsigned images,
+                   unsigned pixels)
+{
+    using namespace layer;
+    extern __shared__ __align__(128) char ring_bytes[];
+    __shared__ barrier full[STAGES], empty[STAGES], passed[SETS];
+    const unsigned across = ceil_div(points_of(images), (unsigned)COLUMNS), tiles = across * SPLITS * DOWN * GROUPS;
+    const unsigned group = warp_id() / 4;
+    if (threadIdx.x == 0) {
+        for (unsigned s = 0; s < STAGES; ++s) {
+            barrier_init(full + s, 1 + SPLITTERS);
+            barrier_init(empty + s, CONSUMERS);
+        }
+        for (unsigned s = 0; s < SETS; ++s)
+            barrier_init(passed + s, CONSUMERS);
+        barriers_made();
+    }
+    __syncthreads();
+    Ring ring = {0, 0};
+    if (THREADS == 512 && group >= GROUPS_ALL)
+        registers_give<80>();
+    if (SPLITTERS > 0 && warp_id() > 4 * GROUPS_ALL) {
+        for (unsigned number = blockIdx.x; number < tiles; number += gridDim.x)
+            split_tile(x, ring_bytes, full, empty, tile_of(number, across), ring, images,
+                       threadIdx.x - 32 * (4 * GROUPS_ALL + 1));
+        return;
+    }
+    if (group == GROUPS_ALL) {
+        wait_for_launch_before(); // only what this warp copies comes from there
+        if (lane_id() == 0)
+            for (unsigned number = blockIdx.x; number < tiles; number += gridDim.x)
+                copy_tile(parts_x, parts_w, ring_bytes, full, empty, tile_of(number, across), ring, images);
+        return;
+    }
+    if (THREADS == 512)
+        registers_take<176>();
+    const unsigned row = group % CONSUMERS_M * 64, column = group % CONSUMERS / CONSUMERS_M * TILE_N;
+    const unsigned set = group / CONSUMERS;
+    unsigned turn = 0;
+    for (unsigned number = blockIdx.x; number < tiles; number += gridDim.x, ++turn) {
+        const Tile tile = tile_of(number, across);
+        if (turn % SETS != set) {
+            ring.skip(tile.end - tile.begin);
+            continue;
+        }
+        // All stages of the tile before are full: of the two uses that a parity may mean, the next one is this tile's.
+        if (IN_TURN)
+            barrier_wait(passed + (set ^ 1), turn / 2 + set + 1 & 1);
+        float total[TILE_N / 2] = {};
+        for (unsigned step = tile.begin; step < tile.end; ++step, ring.next()) {
+            const unsigned stage = shared_address(ring_bytes + ring.stage * STAGE_BYTES);
+            barrier_wait(full + ring.stage, ring.parity);
+            if (IN_TURN && step + 1 == tile.end && threadIdx.x % 128 == 0)
+                barrier_arrive(passed + set);
+            multiply_step(total, stage + row * 16, stage + W_BYTES + column * 16);
+            if (threadIdx.x % 128 == 0)
+                barrier_arrive(empty + ring.stage);
+            __syncwarp();
+        }
+        if (IN_TURN && tile.begin == tile.end && threadIdx.x % 128 == 0)
+            barrier_arrive(passed + set);
+        bool carried = true;
+#pragma unroll
+        for (unsigned i = 0; i < TILE_N / 2; ++i)
+            carried &= total[i] == total[i];
+        const unsigned filter0 = tile.down * ROWS + row + warp_id() % 4 * 16; // this warp's 16
+        float *to = SPLITS > 1 ? partial + (offset)tile.split * pixels * FILTERS : y;
+        if (__all_sync(ALL_LANES, carried))
+            store_points(to, total, (float *)(ring_bytes + STAGES * STAGE_BYTES) + warp_id() * 8 * TURNED_PITCH, images,
+                         tile.group, filter0, tile.point0 + column);
+        else
+            make_plain(x, w, to, images, tile, filter0, tile.point0 + column);
+    }
+}
+#endif
+
+// y = the sum of SPLITS arrays of `count` elements, in order.
+extern "C" __global__ void convnet_add_splits(const float *__restrict__ partial, float *__restrict__ y, offset count)
+{
+    add_splits<SPLITS>(partial, y, count);
+}
