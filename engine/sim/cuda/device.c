@@ -150,8 +150,8 @@ sim_profile sim_profiles[SIM_PROFILES_MOST] = {
 };
 size_t sim_profile_count = 2;
 
-/* What follows from the architecture. Persisting lines have 3/4 of the L2 on 8.x, 5/8 later, as an A100 and an H100 say;
- * they make nothing faster here, nor does compression. */
+/* What follows from the architecture. Persisting lines have 3/4 of the L2 on 8.x, as of an A100, and 5/8 later (not
+ * measured); they make nothing faster here, nor does compression. */
 static bool follows(const sim_profile *profile, CUdevice_attribute attribute, int *value)
 {
     enum { WINDOW_MOST = 128 << 20 };

@@ -222,7 +222,7 @@ void jit_table_fill(jit_table *table, const vm_handlers *of)
     if (table->of == of)
         return;
     *table = (jit_table){.of = of};
-    for (uint16_t k = 0; k < VM_H_COUNT; k++) { /* of equal ones the first is found */
+    for (unsigned k = 0; k < VM_H_COUNT; k++) { /* of equal ones the first is found */
         size_t at = slot_of(of[k].masked);
         while (table->slots[at])
             at = (at + 1) % KILN__COUNT(table->slots);
