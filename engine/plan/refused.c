@@ -90,6 +90,26 @@ static bool explain_cooperation(const kiln_plan *plan, const kiln__plan_op *op, 
     return true;
 }
 
+/* The same where a part of the device has no room for one more cluster, though it has for some of its blocks. */
+static bool explain_clusters_at_once(const kiln_plan *plan, const kiln__plan_op *op, kiln__text *out)
+{
+    const unsigned *grid = op->as.launch.grid;
+    const uint64_t blocks = (uint64_t)grid[0] * grid[1] * grid[2];
+    unsigned cluster[3];
+    int most, held;
+    const uint64_t size = cluster_of(&plan->engine->driver, op, cluster);
+    if (!op->as.launch.attributes.cooperative || size <= 1)
+        return false;
+    count_clusters(&plan->engine->driver, op, cluster, &most, &held);
+    if (held < 0 || blocks <= size * (uint64_t)held)
+        return false;
+    kiln__text_printf(out,
+                      "; a cooperative launch needs room for all of its %" PRIu64 " clusters of %" PRIu64
+                      " blocks at once, and %s has room for %d",
+                      blocks / size, size, plan->engine->info.name, held);
+    return true;
+}
+
 /* Attributes that the driver may be too old for. */
 static void explain_attributes(const kiln_plan *plan, const kiln__plan_op *op, kiln__text *out)
 {
@@ -121,6 +141,7 @@ void kiln__launch_explain(const kiln_plan *plan, const kiln__plan_op *op, CUresu
     if (kiln__driver_is_sticky(result) || result == CUDA_ERROR_OUT_OF_MEMORY)
         return;
     if (!explain_cluster(plan, op, out) && !explain_cooperation(plan, op, out) &&
+        !explain_clusters_at_once(plan, op, out) &&
         (result == CUDA_ERROR_INVALID_VALUE || result == CUDA_ERROR_NOT_SUPPORTED))
         explain_attributes(plan, op, out);
 }

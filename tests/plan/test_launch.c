@@ -401,6 +401,9 @@ static void refused_launches(void)
          "; a cooperative launch needs room for all of its 32 blocks at once, and fake has room for 30, 3 on each of 10 "
          "multiprocessors: ",
          KILN_ERROR_LAUNCH},
+        {"cluster: [8], cooperative: true", CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, 8, 3, 4, 13000,
+         "; a cooperative launch needs room for all of its 4 clusters of 8 blocks at once, and fake has room for 3: ",
+         KILN_ERROR_LAUNCH},
         {"cooperative: true", CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, -1, -1, 0, 13000, "has room for 0, 0 on each",
          KILN_ERROR_LAUNCH},
         {"carveout: 50, priority: 1", CUDA_ERROR_INVALID_VALUE, -1, -1, 9, 11040,

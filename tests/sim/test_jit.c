@@ -269,10 +269,18 @@ static void messages(void)
 }
 
 /* Launches that do not end are stopped, and end at their deadline, while they are in regions. */
-VM_RACY static void *stop_soon(void *flag) /* the flag is volatile, as a signal handler would set it */
+typedef struct stopping {
+    const vm_device *device;
+    volatile int stop; /* as a signal handler would set it */
+} stopping;
+/* Once a region was made, however long that takes; after a minute anyway. */
+VM_RACY static void *stop_compiled(void *of)
 {
-    usleep(20000);
-    *(volatile int *)flag = 1;
+    stopping *s = of;
+    for (unsigned k = 0; k < 60000 && !sim_jit_regions(s->device); k++)
+        usleep(1000);
+    usleep(2000);
+    s->stop = 1;
     return NULL;
 }
 static void stopped(void)
@@ -282,15 +290,15 @@ static void stopped(void)
         uint64_t x, y;
         uint32_t n, step;
     } params = {s.x, s.y, 0, 0};
-    volatile int stop = 0;
+    stopping soon = {.device = s.b.device};
     vm_launch launch = {.module = s.b.module,
                         .kernel = vm_module_kernel(s.b.module, "k"),
                         .grid = {4, 1, 1},
                         .block = {128, 1, 1},
                         .params = &params,
-                        .stop = &stop};
+                        .stop = &soon.stop};
     pthread_t thread;
-    CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, stop_soon, (void *)(uintptr_t)&stop), 0);
+    CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, stop_compiled, &soon), 0);
     CU_ASSERT_EQUAL(vm_run(s.b.device, &launch, &s.b.counters, &s.b.fault), VM_FAULT_STOPPED);
     pthread_join(thread, NULL);
     CU_ASSERT(sim_jit_regions(s.b.device) >= 1);

@@ -247,6 +247,26 @@ static int another_llvm(void)
     return FINE;
 }
 
+/* atexit(), as the linker has it with --wrap. */
+int __real_atexit(void (*handler)(void)); /* NOLINT */
+int __wrap_atexit(void (*handler)(void)); /* NOLINT */
+static unsigned handlers;
+int __wrap_atexit(void (*handler)(void))
+{
+    handlers++;
+    return __real_atexit(handler);
+}
+static int many_devices(void)
+{
+    for (unsigned k = 0; k < 6; k++) {
+        jit_llvm *llvm = jit_llvm_open(NULL, NULL);
+        NEED(llvm && (k < 4 || works(llvm)));
+        jit_llvm_close(llvm);
+    }
+    NEED(handlers == 2); /* at the first opening, and when LLVM is first used */
+    return FINE;
+}
+
 static int have_llvm(void)
 {
     jit_llvm *llvm = jit_llvm_open(NULL, NULL);
@@ -265,6 +285,7 @@ CASE(forked)
 CASE(no_execution)
 CASE(no_memory)
 CASE(another_llvm)
+CASE(many_devices)
 static void check_exits(void)
 {
     for (unsigned k = 0; k < 8; k++)
@@ -279,7 +300,8 @@ static const check_case cases[] = {{"text that is refused", check_wrong_text},
                                    {"exit while a thread compiles", check_exits},
                                    {"hosts that execute no written memory", check_no_execution},
                                    {"limits of memory", check_no_memory},
-                                   {"another LLVM whose symbols are global", check_another_llvm}};
+                                   {"another LLVM whose symbols are global", check_another_llvm},
+                                   {"one handler of exits for many devices", check_many_devices}};
 
 int main(int count, char **arguments)
 {

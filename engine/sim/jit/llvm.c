@@ -96,7 +96,7 @@ struct jit_code {
 static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
 static atomic_int owner;   /* the process that opened LLVM; 0: none */
 static atomic_bool closed; /* LLVM is not called any more; set under the lock */
-static bool armed;         /* at_exit() is registered for the second time */
+static int armed;          /* how often at_exit() is registered */
 static jmp_buf escape;
 static _Thread_local bool calling; /* this thread is in LLVM */
 
@@ -175,8 +175,8 @@ static bool in_thread(const jit_llvm *llvm, void (*what)(void *of), void *of)
             pthread_join(thread, NULL);
         if (started && !j.done)
             atomic_store(&closed, true);
-        else if (started && !armed) /* also after what LLVM registers when it is first used: handlers run in the */
-            armed = atexit(at_exit) == 0 && llvm; /* reverse order */
+        else if (started && armed < (llvm ? 2 : 1)) /* again after LLVM's own: handlers run in the reverse order */
+            armed += atexit(at_exit) == 0;
         pthread_mutex_unlock(&gate);
     }
     pthread_attr_destroy(&attributes);

@@ -46,10 +46,12 @@ static CUresult check_shape(const sim_function *function, const shape *launch)
     if (result != CUDA_SUCCESS)
         return result;
     const uint64_t size = (uint64_t)cluster[0] * cluster[1] * cluster[2];
-    if (size > 1 && !sim_resident_clusters((uint64_t)sim_blocks_per_sm(function, threads, launch->shared), size))
+    const uint64_t per_sm = (uint64_t)sim_blocks_per_sm(function, threads, launch->shared);
+    const uint64_t sms = (uint64_t)sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+    const uint64_t held = size > 1 ? size * sim_resident_clusters(per_sm, size) : sms * per_sm; /* blocks at once */
+    if (size > 1 && !held)
         return CUDA_ERROR_INVALID_CLUSTER_SIZE;
-    uint64_t sms = (uint64_t)sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
-    if (launch->cooperative && blocks > sms * (uint64_t)sim_blocks_per_sm(function, threads, launch->shared))
+    if (launch->cooperative && blocks > held)
         return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
     return CUDA_SUCCESS;
 }
