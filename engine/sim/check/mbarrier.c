@@ -306,8 +306,8 @@ static void check_lapped(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t n
     f->at.what = "wait for an mbarrier";
     f->message =
         vm_check_print(check_of(w),
-                       "a wait for parity %u of an mbarrier passes or not, as the time is: the thread knows of %u "
-                       "complete phases, after which that parity passes at once, and there are %u, %s",
+                       "whether a wait for parity %u of an mbarrier passes depends on timing: the thread knows of %u "
+                       "complete phases, after which it passes at once, but %u are complete, %s",
                        parity, known, bar->phase, f->allocation);
 }
 
