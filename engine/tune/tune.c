@@ -411,6 +411,19 @@ static kiln_status finish(sweep *s, job *done, kiln_status status, kiln_error *w
 
 /* ---- measuring here ---- */
 
+/* `result` has the answer's verdict before, if it was looked at for a small size. */
+static kiln_status run_plan(sweep *s, kiln_plan *plan, const kiln_run_options *how, kiln_result *result,
+                            kiln_error **error)
+{
+    const kiln_result *ran = NULL;
+    const kiln_result small = *result;
+    kiln_status status = kiln_plan_run(plan, how, &ran, error);
+    *result = ran ? *ran : small;
+    if (ran && s->small)
+        kiln__take_answer(result, &small);
+    return status == KILN_OK ? kiln__recorder_note(s->recorder, plan, error) : status;
+}
+
 /* The plan takes ownership of the code. */
 static kiln_status run_code(sweep *s, job *taken, const kiln__trial *trial, kiln_result *result, kiln_error **error)
 {
@@ -428,16 +441,9 @@ static kiln_status run_code(sweep *s, job *taken, const kiln__trial *trial, kiln
     }
     if (status == KILN_OK) {
         kiln_run_options how = kiln__trial_run(&s->run, trial);
-        const kiln_result *ran = NULL;
-        const kiln_result small = *result;
         if (s->small)
             how.flags |= KILN_RUN_NO_VERIFY;
-        status = kiln_plan_run(plan, &how, &ran, error);
-        *result = ran ? *ran : *result;
-        if (ran && s->small)
-            kiln__take_answer(result, &small);
-        if (status == KILN_OK)
-            status = kiln__recorder_note(s->recorder, plan, error);
+        status = run_plan(s, plan, &how, result, error);
     }
     kiln_plan_close(plan);
     return status;
@@ -461,8 +467,6 @@ static kiln_status run_whole(sweep *s, const job *taken, const kiln__trial *tria
                                 .sizes = s->options->sizes,
                                 .size_count = s->options->size_count};
     kiln_plan *plan = NULL;
-    const kiln_result *ran = NULL;
-    const kiln_result small = *result;
     bool invalid = false;
     KILN__TRY(kiln__split_plan(s->engine, s->spec, &choice, &plan, &invalid, error));
     if (invalid)
@@ -472,12 +476,7 @@ static kiln_status run_whole(sweep *s, const job *taken, const kiln__trial *tria
     how.flags |= KILN_RUN_NO_VERIFY;
     kiln__plan_share(plan, s->shared);
     kiln__plan_whole(plan);
-    kiln_status status = kiln_plan_run(plan, &how, &ran, error);
-    *result = ran ? *ran : *result;
-    if (ran && s->small)
-        kiln__take_answer(result, &small);
-    if (status == KILN_OK)
-        status = kiln__recorder_note(s->recorder, plan, error);
+    kiln_status status = run_plan(s, plan, &how, result, error);
     kiln_plan_close(plan);
     return status;
 }
