@@ -193,7 +193,7 @@ static const char *const more[] = {
     "setp.<lt|gt|le|ge|lo|hi|ls|hs>.u32 $p|$p, $r, $s",
     "mov.pred $p, $p",
     "not.pred $p, $p",
-    "mov.u32 $r, <%tid.x|%laneid|%ctaid.x|%ntid.x|%nctaid.x|%warpid|%clock|%lanemask_lt|%tid.y>",
+    "mov.u32 $r, <%tid.x|%laneid|%ctaid.x|%ntid.x|%nctaid.x|%warpid|%lanemask_lt|%tid.y>",
     "mov.b64 {$r, $r}, $d",
     "mov.b64 $d, $g",
     "mov.b64 $g, $d",
@@ -234,6 +234,7 @@ static const char *const atomics[] = {
     "red.global.add.f32 [%row], $f",
     "atom.shared.add.f32 $f, [%box+<0|4|8>], $e",
     "red.global.add.u32 [%row<|+4>], $s",
+    "mov.u32 $r, %clock", /* which counts what all host threads run */
 };
 static const char *const tame_atomics[] = {
     "atom.shared.<add.u32|min.s32|max.u32|and.b32|xor.b32|exch.b32|inc.u32> $r, [%slot+<0|4>], $s",
