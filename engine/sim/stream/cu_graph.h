@@ -139,6 +139,14 @@ void sim_condition_start(sim_context *context, const sim_op *op);
 /* Which body runs now; -1: none. */
 int sim_condition_choose(const sim_context *context, const sim_op *op);
 
+/* ---- pools that processes share (pool_share.c). Under the state lock ---- */
+
+sim_pool *sim_pool_at(sim_context *context, CUmemoryPool handle); /* default ones too; NULL: there is none */
+bool sim_pool_open(sim_pool *pool, unsigned number); /* gives it a file; `number`: of its device on the machine */
+/* Memory in the file, which is zero; 0: there is none. */
+uint64_t sim_pool_take(sim_pool *pool, uint64_t bytes);
+void sim_pool_let(sim_context *context, uint64_t address); /* that memory was freed; nothing happens to other memory */
+
 /* ---- executable graphs (graph_exec.c) ---- */
 
 /* CUDA_SUCCESS with both locks held and an executable graph that is not being launched. */
