@@ -3,6 +3,7 @@
  * expected after a bar, or nothing. order_program.sh compares. */
 #include <pthread.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -27,11 +28,14 @@ static const char text[] =
     "{\n"
     " .reg .b32 %x; .reg .b64 %a;\n"
     " ld.param.u64 %a, [to]; cvta.to.global.u64 %a, %a; atom.global.add.u32 %x, [%a], 1; ret;\n"
-    "}\n";
+    "}\n"
+    ".visible .global .attribute(.managed) .align 8 .b8 first[4096];\n"
+    ".visible .global .attribute(.managed) .align 8 .b8 second[4096];\n";
 
 enum { N = 1024, BYTES = N * 4, PAGE = 4096 }; /* pinned memory is guarded by whole pages */
 
 static struct {
+    CUmodule module;
     CUfunction put, get, count;
     CUstream a, b, c, one, two; /* a, b, c: non-blocking; one, two: blocking */
     CUevent event, other;
@@ -630,6 +634,67 @@ static void managed_prefetch(void)
     seen = *(int *)memory;
 }
 
+/* ---- the same of managed variables ---- */
+
+static int *variable(const char *name)
+{
+    CUdeviceptr at;
+    size_t bytes;
+    TRY(cuModuleGetGlobal(&at, &bytes, w.module, name));
+    return (int *)at;
+}
+static void variable_read(void)
+{
+    int *first = variable("first");
+    put(w.a, (CUdeviceptr)first);
+    variable("second")[5] = 1; /* which the kernel does not use */
+    seen = first[5];
+    TRY(cuStreamSynchronize(w.a));
+}
+static void variable_changed(void)
+{
+    int *first = variable("first");
+    get(w.a, (CUdeviceptr)first, w.y);
+    seen = first[5]; /* both read */
+    first[7] = 1;
+    TRY(cuStreamSynchronize(w.a));
+}
+static void variable_waited(void)
+{
+    int *first = variable("first");
+    first[0] = 1;
+    put(w.a, (CUdeviceptr)first);
+    TRY(cuStreamSynchronize(w.a));
+    first[1] = first[5];
+}
+static void variable_flag(void) /* its atomics may tell the host that it is done */
+{
+    int *first = variable("first");
+    CUdeviceptr at = (CUdeviceptr)first;
+    put(w.a, (CUdeviceptr)variable("second"));
+    TRY(cuStreamSynchronize(w.a));
+    TRY(cuLaunchKernel(w.count, 1, 1, 1, N, 1, 1, 0, w.a, (void *[]){&at}, NULL));
+    while (*(volatile int *)first < N)
+        ;
+    seen = first[0];
+}
+static void variable_unloaded(void) /* with its module, while a kernel may run that uses it */
+{
+    put(w.a, (CUdeviceptr)variable("first"));
+    TRY(cuModuleUnload(w.module));
+    for (int i = 0; i < 64; i++) { /* the memory may come again */
+        void *again = malloc(3 * PAGE);
+        memset(again, i, 3 * PAGE);
+        seen += *(char *)again;
+    }
+}
+static void variable_neighbour(void) /* an access beyond one does not reach the other */
+{
+    const CUdeviceptr one = (CUdeviceptr)variable("first"), other = (CUdeviceptr)variable("second");
+    put(w.a, (one < other ? one : other) + 2 * BYTES);
+    TRY(cuStreamSynchronize(w.a));
+}
+
 /* ---- what the driver refuses: the program need not look at the result ---- */
 
 static void copy_past_end(void) { cuMemcpyDtoH(w.plain, w.x, BYTES + 4); }
@@ -737,6 +802,12 @@ static const struct {
     X(managed_flag, ""),
     X(managed_copied, ""),
     X(managed_prefetch, ""),
+    X(variable_read, "that a launch of put writes, for which the host has not waited, at offset 20 of 'first'"),
+    X(variable_changed, "that a launch of get reads, for which the host has not waited, at offset 28 of 'first'"),
+    X(variable_waited, ""),
+    X(variable_flag, ""),
+    X(variable_unloaded, ""),
+    X(variable_neighbour, "out of bounds"),
     X(copy_past_end, "out of bounds: read by the host's copy of 4100 bytes"),
     X(rows_past_end, "out of bounds: write by the host's copy of 4160 bytes"),
     X(copy_to_freed, "use after free: write by the host's copy of 4096 bytes"),
@@ -749,15 +820,14 @@ static void set_up(void)
 {
     CUdevice device;
     CUcontext context;
-    CUmodule module;
     TRY(cuInit(0));
     TRY(cuDeviceGet(&device, 0));
     TRY(cuDevicePrimaryCtxRetain(&context, device));
     TRY(cuCtxPushCurrent(context));
-    TRY(cuModuleLoadData(&module, text));
-    TRY(cuModuleGetFunction(&w.put, module, "put"));
-    TRY(cuModuleGetFunction(&w.get, module, "get"));
-    TRY(cuModuleGetFunction(&w.count, module, "count"));
+    TRY(cuModuleLoadData(&w.module, text));
+    TRY(cuModuleGetFunction(&w.put, w.module, "put"));
+    TRY(cuModuleGetFunction(&w.get, w.module, "get"));
+    TRY(cuModuleGetFunction(&w.count, w.module, "count"));
     for (CUstream *stream = &w.a; stream <= &w.two; stream++)
         TRY(cuStreamCreate(stream, stream <= &w.c ? CU_STREAM_NON_BLOCKING : CU_STREAM_DEFAULT));
     TRY(cuEventCreate(&w.event, CU_EVENT_DISABLE_TIMING));

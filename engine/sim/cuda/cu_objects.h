@@ -160,6 +160,7 @@ struct sim_context {
     struct vm_check *check;        /* check.c; NULL: nothing is checked */
     struct sim_order *order;       /* of its streams' work (stream/order.c); NULL until there is checked work */
     void (*order_end)(sim_context *context); /* frees it */
+    void (*order_let)(sim_context *context); /* nothing of the host's memory is guarded any more */
     bool check_shown;                        /* findings go to standard error: requested by the environment */
     uint64_t id;
     unsigned flags, attached;    /* attached: by cuCtxAttach, beyond the first use */

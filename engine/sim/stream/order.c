@@ -69,16 +69,27 @@ static void unguard_all(sim_context *context, sim_order *o)
         unguard(context, &o->ranges[i]);
 }
 
+/* The memory of host and device that holds the address, a managed variable too. */
+static bool shared_at(const sim_context *context, uint64_t address, uint64_t *base, uint64_t *bytes)
+{
+    vm_info info;
+    const sim_host *host = sim_host_at(context, address);
+    const bool variable = !host && vm_about(context->device, address, &info) && info.variable && info.shared;
+    *base = host ? (uintptr_t)host->pointer : variable ? info.base : 0;
+    *bytes = host ? host->bytes : variable ? info.bytes : 0;
+    return host || variable;
+}
+
 /* Pages that have other data of the host too are left open. */
 static int guard_range(const sim_context *context, const range *r)
 {
-    const sim_host *host = sim_host_at(context, r->address);
-    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), base = host ? (uintptr_t)host->pointer : 0;
-    if (!host || base % page != 0 || r->address + r->bytes > base + host->bytes)
+    uint64_t base, bytes;
+    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    if (!shared_at(context, r->address, &base, &bytes) || base % page != 0 || r->address + r->bytes > base + bytes)
         return -1;
     const uint64_t first = (r->address + page - 1) / page * page;
     uint64_t end = r->address + r->bytes;
-    end = end == base + host->bytes ? (end + page - 1) / page * page : end / page * page;
+    end = end == base + bytes ? (end + page - 1) / page * page : end / page * page;
     return first < end ? sim_guard_set(first, end - first, !r->write) : -1;
 }
 
@@ -117,6 +128,7 @@ static sim_order *order_of(sim_context *context)
     if (o && o->lanes == 0) {
         o->lanes = 1;
         context->order_end = free_order;
+        context->order_let = sim_order_waited_all;
         forget_old(context);
     }
     return o && !o->lost ? o : NULL;
@@ -352,38 +364,52 @@ void sim_order_touch(sim_context *context, const char *what, uint64_t address, u
         o->ranges[o->range_count++] = made;
 }
 
-/* Managed memory that the work's kernels have used is guarded too, unless they have told something to the host meanwhile:
- * a flag that it waits for orders what it does then. */
+/* What of that managed memory the work's kernels have used. False: out of memory. */
+static bool add_used(sim_context *context, sim_order *o, const work *now, uint64_t address, uint64_t bytes)
+{
+    vm_used used = {.address = address};
+    for (uint64_t from = address; from < address + bytes; from = used.address + used.bytes) {
+        if (!vm_check_used(context->device, from, now->span, &used))
+            return true;
+        if (!kiln__grow(sim_memory(), &o->ranges, &o->range_room, o->range_count + 1, sizeof *o->ranges))
+            return false;
+        o->ranges[o->range_count++] = (range){.lane = now->lane,
+                                              .number = now->number,
+                                              .write = used.written,
+                                              .pinned = true,
+                                              .managed = true,
+                                              .span = now->span,
+                                              .guard = -1,
+                                              .what = "a launch",
+                                              .address = used.address,
+                                              .bytes = used.bytes};
+    }
+    return true;
+}
+
+/* Managed memory and variables that the work's kernels have used are guarded too, unless they have told something to the
+ * host meanwhile: a flag that it waits for orders what it does then. */
 static void guard_managed(sim_context *context, sim_order *o, const work *now)
 {
+    vm_info v;
     if (!context->check_shown || !vm_check_has_launched(context->check, now->span))
         return;
     for (sim_object *object = context->objects; object; object = object->next)
         if (object->kind == SIM_HOST &&
             vm_check_flagged(context->device, (uintptr_t)((sim_host *)object)->pointer, now->span))
             return;
+    for (uint64_t from = 0; vm_managed_variable(context->device, from, &v); from = v.base + 1)
+        if (vm_check_flagged(context->device, v.base, now->span))
+            return;
     for (sim_object *object = context->objects; object; object = object->next) {
         const sim_host *host = (sim_host *)object;
-        if (object->kind != SIM_HOST || host->sharing != SIM_MANAGED)
-            continue;
-        vm_used used = {.address = (uintptr_t)host->pointer};
-        for (uint64_t from = used.address; from < (uintptr_t)host->pointer + host->bytes;
-             from = used.address + used.bytes) {
-            if (!vm_check_used(context->device, from, now->span, &used) ||
-                !kiln__grow(sim_memory(), &o->ranges, &o->range_room, o->range_count + 1, sizeof *o->ranges))
-                break;
-            o->ranges[o->range_count++] = (range){.lane = now->lane,
-                                                  .number = now->number,
-                                                  .write = used.written,
-                                                  .pinned = true,
-                                                  .managed = true,
-                                                  .span = now->span,
-                                                  .guard = -1,
-                                                  .what = "a launch",
-                                                  .address = used.address,
-                                                  .bytes = used.bytes};
-        }
+        if (object->kind == SIM_HOST && host->sharing == SIM_MANAGED &&
+            !add_used(context, o, now, (uintptr_t)host->pointer, host->bytes))
+            return;
     }
+    for (uint64_t from = 0; vm_managed_variable(context->device, from, &v); from = v.base + 1)
+        if (!add_used(context, o, now, v.base, v.bytes))
+            return;
 }
 
 void sim_order_end(sim_context *context)
