@@ -15,6 +15,7 @@ typedef struct sim_op {
     size_t owned_bytes, pointers; /* of a kernel: `owned` starts with this many pointers into itself */
     sim_graph *child;             /* CU_GRAPH_NODE_TYPE_GRAPH: its own copy */
     CUcontext to, from;           /* of a copy between contexts; NULL: the op's context */
+    CUcontext in;                 /* in which it runs; NULL: the graph's */
     bool cooperative;
     unsigned cluster[3]; /* of a kernel; 0: as it says itself */
     int priority;        /* stored and reported only, as the window is */
@@ -83,6 +84,8 @@ void sim_op_free(sim_context *context, sim_op *op);
  * *context is NULL afterwards if it ended while a host function was running. */
 CUresult sim_submit(sim_context **context, CUstream stream, sim_op *op, sim_node **captured);
 CUresult sim_op_run(sim_context **context, CUstream stream, const sim_op *op);
+/* The context in which a graph's op runs: `context`, or another one; NULL: that is gone. Under the state lock. */
+sim_context *sim_op_context(sim_context *context, const sim_op *op);
 
 /* The stream for the profile of a program (program.c): NULL also if nobody asks for one. */
 sim_stream *sim_stream_noted(sim_context *context, CUstream stream);
@@ -121,8 +124,8 @@ CUresult sim_edges_read(sim_context *context, const sim_graph *graph, const CUgr
                         const CUgraphEdgeData *data, size_t count, sim_edge **edges);
 CUresult sim_graph_order(sim_context *context, sim_graph *graph, sim_node **order, sim_node **stuck);
 
-/* Replaces the node's parameters; kind and attributes are kept. */
-CUresult sim_op_replace(sim_context *context, sim_op *at, const CUgraphNodeParams *what);
+/* Replaces the node's parameters; kind and attributes are kept, and in an executable graph (exec) the context. */
+CUresult sim_op_replace(sim_context *context, sim_op *at, const CUgraphNodeParams *what, bool exec);
 
 /* ---- conditions (condition.c): a node's bodies are graphs of their own, whose handles its op owns ---- */
 

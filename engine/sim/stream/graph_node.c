@@ -4,6 +4,29 @@
 
 #include "cu_graph.h"
 
+/* The context in which a node is to run. Of a kernel it is its function's, as the driver says; of a copy or a fill that
+ * which its parameters name. */
+static sim_context *context_of(sim_context *usual, const CUgraphNodeParams *what)
+{
+    const void *function = what->kernel.func ? (const void *)what->kernel.func : (const void *)what->kernel.kern;
+    sim_context *named = NULL;
+    if (what->type == CU_GRAPH_NODE_TYPE_KERNEL)
+        named = sim_owner(usual, function, SIM_FUNCTION);
+    else if (what->type == CU_GRAPH_NODE_TYPE_MEMCPY)
+        named = sim_context_find(what->memcpy.copyCtx);
+    else if (what->type == CU_GRAPH_NODE_TYPE_MEMSET)
+        named = sim_context_find(what->memset.ctx);
+    return named ? named : usual;
+}
+
+/* Makes the op for a graph of `context`, to run in `in`. */
+static CUresult make_op(sim_context *context, sim_context *in, const CUgraphNodeParams *what, sim_op *op)
+{
+    CUresult result = sim_op_make(in, what, op);
+    op->in = in == context ? NULL : SIM_HANDLE(CUcontext, in);
+    return result;
+}
+
 /* ---- creating ---- */
 
 static CUresult add_node(CUgraphNode *out, CUgraph handle, const CUgraphNode *before, const CUgraphEdgeData *data,
@@ -23,7 +46,7 @@ static CUresult add_node(CUgraphNode *out, CUgraph handle, const CUgraphNode *be
     sim_op op = {0};
     result = sim_edges_read(context, graph, before, data, count, &edges);
     if (result == CUDA_SUCCESS)
-        result = sim_op_make(context, what, &op);
+        result = make_op(context, context_of(context, what), what, &op);
     CUdeviceptr address = what->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC ? op.what.alloc.dptr : 0;
     if (result == CUDA_SUCCESS)
         result = sim_node_add(context, graph, edges, count, &op, &node);
@@ -364,14 +387,19 @@ CUresult sim_cuGraphBatchMemOpNodeGetParams(CUgraphNode node, CUDA_BATCH_MEM_OP_
 
 /* ---- changing: a node of a graph, or (with `exec`) its copy in an executable graph ---- */
 
-CUresult sim_op_replace(sim_context *context, sim_op *at, const CUgraphNodeParams *what)
+CUresult sim_op_replace(sim_context *context, sim_op *at, const CUgraphNodeParams *what, bool exec)
 {
     sim_op op;
     if (what->type != at->what.type || what->type == CU_GRAPH_NODE_TYPE_GRAPH ||
         what->type == CU_GRAPH_NODE_TYPE_CONDITIONAL || what->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC ||
         what->type == CU_GRAPH_NODE_TYPE_MEM_FREE)
         return CUDA_ERROR_INVALID_VALUE;
-    CUresult result = sim_op_make(context, what, &op);
+    sim_context *in = sim_op_context(context, at), *wanted = in ? context_of(in, what) : NULL;
+    if (!in)
+        return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    if (exec && wanted != in) /* a launch's context cannot change */
+        return CUDA_ERROR_INVALID_VALUE;
+    CUresult result = make_op(context, wanted, what, &op);
     if (result != CUDA_SUCCESS) {
         sim_op_free(context, &op);
         return result;
@@ -392,7 +420,7 @@ static CUresult set_node(CUgraphNode handle, const CUgraphNodeParams *what)
     if (result != CUDA_SUCCESS)
         return result;
     sim_node *node = sim_node_of(context, handle);
-    return sim_end(node ? sim_op_replace(context, &node->op, what) : CUDA_ERROR_INVALID_VALUE);
+    return sim_end(node ? sim_op_replace(context, &node->op, what, false) : CUDA_ERROR_INVALID_VALUE);
 }
 
 static CUresult set_exec(CUgraphExec exec_handle, CUgraphNode handle, const CUgraphNodeParams *what)
@@ -403,7 +431,7 @@ static CUresult set_exec(CUgraphExec exec_handle, CUgraphNode handle, const CUgr
     if (result != CUDA_SUCCESS)
         return result;
     sim_node *node = sim_exec_node(exec, handle);
-    return sim_end_work(context, node ? sim_op_replace(context, &node->op, what) : CUDA_ERROR_INVALID_VALUE);
+    return sim_end_work(context, node ? sim_op_replace(context, &node->op, what, true) : CUDA_ERROR_INVALID_VALUE);
 }
 
 CUresult sim_cuGraphNodeSetParams(CUgraphNode node, CUgraphNodeParams *what)
