@@ -568,6 +568,72 @@ static void test_contexts_refused(void)
     close_device();
 }
 
+/* The access-policy window of a launch: what the driver refuses, and that a node keeps it. */
+static CUresult put_window(CUaccessPolicyWindow window)
+{
+    unsigned operand = 1;
+    void *arguments[] = {&cell, &operand};
+    CUlaunchAttribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW,
+                                   .value = {.accessPolicyWindow = window}};
+    const CUlaunchConfig config = {.gridDimX = 1,
+                                   .gridDimY = 1,
+                                   .gridDimZ = 1,
+                                   .blockDimX = 1,
+                                   .blockDimY = 1,
+                                   .blockDimZ = 1,
+                                   .hStream = a,
+                                   .attrs = &attribute,
+                                   .numAttrs = 1};
+    return call_cuLaunchKernelEx(&config, add, arguments, NULL);
+}
+
+static void test_window(void)
+{
+    begin();
+    int most = 0;
+    size_t count = 2;
+    CUgraph graph = NULL;
+    CUgraphExec exec = NULL;
+    CUgraphNode nodes[2];
+    CUkernelNodeAttrValue got;
+    OK(call_cuDeviceGetAttribute(&most, CU_DEVICE_ATTRIBUTE_MAX_ACCESS_POLICY_WINDOW_SIZE, device));
+    const CUaccessPolicyWindow right = {.base_ptr = (void *)(uintptr_t)cell,
+                                        .num_bytes = (size_t)most,
+                                        .hitRatio = 1,
+                                        .hitProp = CU_ACCESS_PROPERTY_PERSISTING,
+                                        .missProp = CU_ACCESS_PROPERTY_STREAMING};
+    CUaccessPolicyWindow wrong[6] = {right, right, right, right, right, right};
+    wrong[0].num_bytes++;
+    wrong[1].hitRatio = 1.01f;
+    wrong[2].hitRatio = -0.01f;
+    wrong[3].hitRatio = __builtin_nanf("");
+    memset(&wrong[4].hitProp, 3, 1);
+    wrong[5].missProp = CU_ACCESS_PROPERTY_PERSISTING;
+    OK(put_window(right));
+    OK(call_cuStreamBeginCapture(a, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    OK(put_window(right));
+    OK(call_cuStreamEndCapture(a, &graph));
+    OK(call_cuGraphGetNodes(graph, nodes, &count));
+    CHECK(count == 1);
+    OK(call_cuGraphKernelNodeGetAttribute(nodes[0], CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, &got));
+    CHECK(memcmp(&got.accessPolicyWindow, &right, sizeof right) == 0);
+    for (int i = 0; i < 6; i++) {
+        const CUkernelNodeAttrValue value = {.accessPolicyWindow = wrong[i]};
+        FAILS(INVALID_VALUE, put_window(wrong[i]));
+        FAILS(INVALID_VALUE,
+              call_cuGraphKernelNodeSetAttribute(nodes[0], CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, &value));
+        FAILS(INVALID_VALUE, call_cuStreamSetAttribute(a, CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, &value));
+        wrong[i].num_bytes = 0; /* none */
+        OK(put_window(wrong[i]));
+    }
+    OK(call_cuGraphKernelNodeGetAttribute(nodes[0], CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, &got));
+    CHECK(memcmp(&got.accessPolicyWindow, &right, sizeof right) == 0);
+    OK(call_cuGraphInstantiateWithFlags(&exec, graph, 0));
+    OK(call_cuGraphLaunch(exec, a));
+    CHECK(value() == 8);
+    close_device();
+}
+
 static const check_case cases[] = {{"all that enqueues", test_all},
                                    {"streams", test_streams},
                                    {"gone", test_gone},
@@ -575,6 +641,7 @@ static const check_case cases[] = {{"all that enqueues", test_all},
                                    {"threads that wait", test_threads},
                                    {"threads that capture", test_many},
                                    {"out of memory", test_oom},
+                                   {"windows", test_window},
                                    {"contexts", test_contexts},
                                    {"contexts, refused", test_contexts_refused}};
 CU_SUITE("sim capture", cases)

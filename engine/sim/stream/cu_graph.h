@@ -105,6 +105,8 @@ CUresult sim_fill_check(sim_context *context, const CUDA_MEMSET_NODE_PARAMS_v2 *
 CUresult sim_fill_run(sim_context *context, const CUDA_MEMSET_NODE_PARAMS_v2 *what);
 CUresult sim_memops_check(sim_context *context, const CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 *what);
 CUresult sim_memops_run(sim_context **context, const CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 *what);
+/* Whether the driver takes the window, of a stream, a launch or a node. */
+bool sim_right_window(const CUaccessPolicyWindow *window);
 /* True for an address in memory that a graph's node will allocate. */
 bool sim_graph_memory(const sim_context *context, CUdeviceptr address, uint64_t bytes, bool exact);
 

@@ -597,7 +597,8 @@ CUresult sim_cuGraphKernelNodeGetAttribute(CUgraphNode node, CUkernelNodeAttrID 
 
 static CUresult set_cluster(sim_context *context, sim_op *op, const CUkernelNodeAttrValue *value)
 {
-    const sim_function *function = sim_object_find(context, op->what.kernel.func, SIM_FUNCTION);
+    const sim_context *in = sim_op_context(context, op);
+    const sim_function *function = in ? sim_object_find(in, op->what.kernel.func, SIM_FUNCTION) : NULL;
     const unsigned grid[3] = {op->what.kernel.gridDimX, op->what.kernel.gridDimY, op->what.kernel.gridDimZ};
     unsigned cluster[3];
     memcpy(cluster, &value->clusterDim, sizeof cluster);
@@ -618,7 +619,11 @@ CUresult sim_cuGraphKernelNodeSetAttribute(CUgraphNode node, CUkernelNodeAttrID 
     switch (attribute) {
     case CU_LAUNCH_ATTRIBUTE_COOPERATIVE: op->cooperative = value->cooperative != 0; break;
     case CU_LAUNCH_ATTRIBUTE_PRIORITY: op->priority = value->priority; break;
-    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW: op->window = value->accessPolicyWindow; break;
+    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+        if (!sim_right_window(&value->accessPolicyWindow))
+            return sim_end(CUDA_ERROR_INVALID_VALUE);
+        op->window = value->accessPolicyWindow;
+        break;
     case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION: result = set_cluster(context, op, value); break;
     default: result = CUDA_ERROR_INVALID_VALUE; break;
     }
