@@ -99,6 +99,8 @@ CUresult sim_cluster_of(const sim_function *function, const unsigned grid[3], un
 uint64_t sim_resident_clusters(uint64_t per_sm, uint64_t size);
 CUresult sim_copy_check(sim_context *context, const sim_op *op);
 CUresult sim_copy_run(sim_context *context, const sim_op *op);
+/* Whether it is between the memory of two devices, which all work of both waits for in the legacy stream. */
+bool sim_copy_across(sim_context *context, const sim_op *op, sim_context *both[2]);
 /* Whether the host counts as waiting for the copy: in the legacy stream, and of host memory that is not shared. */
 bool sim_copy_waits(const sim_context *context, CUstream stream, const sim_op *op);
 CUresult sim_fill_check(sim_context *context, const CUDA_MEMSET_NODE_PARAMS_v2 *what);
@@ -174,7 +176,7 @@ void sim_capture_leave(sim_context *context, sim_stream *stream);
 
 /* ---- the order of streams ---- */
 
-/* Which work of a checked context is ordered before which (order.c). Without checks these do nothing. Under both locks, but
+/* Which work of checked contexts is ordered before which (order.c). Without checks these do nothing. Under both locks, but
  * sim_order_waited() and the like need the state lock alone. */
 typedef struct sim_order sim_order;
 void sim_order_begin(sim_context *context, CUstream stream); /* work that is put into the stream runs now */
@@ -192,6 +194,9 @@ void sim_order_record(sim_context *context, const CUstream *stream, sim_event *e
 void sim_order_stream_waits(sim_context *context, CUstream stream, const sim_event *event);
 /* The stream's work so far ended with that: a function of the host, or a value in memory, may tell others. */
 void sim_order_told(sim_context *context, CUstream stream, const sim_op *op);
+/* All work of these contexts so far is before all that comes. */
+void sim_order_devices_wait(sim_context *const *contexts, size_t count);
+void sim_order_time(void); /* before each launch: the time of the checks of all contexts is the same */
 void sim_order_stream_gone(sim_context *context, const sim_stream *stream);
 /* Protects whole pages; `reads`: against writes alone. -1: it cannot. Under the state lock. */
 int sim_guard_set(uint64_t address, uint64_t bytes, bool reads);

@@ -144,6 +144,8 @@ static CUresult run(sim_context *context, const sim_function *function, const sh
     struct vm_watch watch = {0};
     if (!sim_count_launch(context, function, &what, &watch))
         return CUDA_ERROR_OUT_OF_MEMORY;
+    if (context->check)
+        sim_order_time();
     watch.checks = context->check ? &vm_check_hooks : NULL; /* before the estimate, which asks whether it is alone */
     sim_estimate estimate;
     uint64_t threads = (uint64_t)launch->block[0] * launch->block[1] * launch->block[2];

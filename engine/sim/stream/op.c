@@ -357,11 +357,18 @@ static void note_order(sim_context *context, CUstream stream, const sim_op *op)
 
 static CUresult run_in_order(sim_context **context, CUstream stream, const sim_op *op)
 {
+    sim_context *waiting[3] = {*context};
+    const bool across = (*context)->check && op->what.type == CU_GRAPH_NODE_TYPE_MEMCPY && sim_is_legacy(stream) &&
+                        sim_copy_across(*context, op, waiting + 1);
+    if (across)
+        sim_order_devices_wait(waiting, KILN__COUNT(waiting));
     sim_order_begin(*context, stream);
     CUresult result = sim_op_run(context, stream, op);
     if (!*context)
         return result;
     sim_order_end(*context);
+    if (across)
+        sim_order_devices_wait(waiting, KILN__COUNT(waiting));
     if (result == CUDA_SUCCESS)
         note_order(*context, stream, op);
     sim_order_guard();
