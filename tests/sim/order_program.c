@@ -863,11 +863,14 @@ static void variable_unloaded(void) /* with its module, while a kernel may run t
 {
     put(w.a, (CUdeviceptr)variable("first"));
     TRY(cuModuleUnload(w.module));
+    void *again[64];
     for (int i = 0; i < 64; i++) { /* the memory may come again */
-        void *again = malloc(3 * PAGE);
-        memset(again, i, 3 * PAGE);
-        seen += *(char *)again;
+        again[i] = malloc(3 * PAGE);
+        memset(again[i], i, 3 * PAGE);
+        seen += *(char *)again[i];
     }
+    for (int i = 0; i < 64; i++)
+        free(again[i]);
 }
 static void variable_neighbour(void) /* an access beyond one does not reach the other */
 {
