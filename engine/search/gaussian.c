@@ -21,6 +21,9 @@ static const double worst_goal = 1.2;    /* logarithms of the ratio to the best 
 static const double least_worst = 0.1;   /* of a failure, where all that ran is equally fast */
 static const double first_noise = 0.01, least_noise = 1e-4, most_noise = 1;
 static const double most_length = 20; /* of an axis, whose positions are from 0 to 1; the least: 1 / this */
+/* Before answers say otherwise the length of an axis is 1, within a factor of e^0.3 or so: it takes several answers to
+ * change it, as few may be explained by any. That of powers of two is less: such values tell little of the others. */
+static const double length_spread = 0.3, power_length = 1.0 / 3;
 static const double cost_weight = 0.3;
 static const double trust_spread = 0.5, least_scale = 0.01, doubt = 4; /* set_trust() */
 enum { DOUBT_AFTER = 8, AGREED = 24 };                                 /* answers that are compared with hints */
@@ -123,7 +126,9 @@ static void solve_back(const kiln__gaussian *g, double *out)
 
 /* ---- lengths and noise ---- */
 
-/* The logarithm of the likelihood with a prior (lengths near 1), and the scale that goes with it. */
+static double first_weight(const feature *f) { return f->power ? 1 / (power_length * power_length) : 1; }
+
+/* The logarithm of the likelihood with a prior (lengths near the first ones), and the scale that goes with it. */
 static double likelihood(kiln__gaussian *g, const double *factor, size_t axis, double more)
 {
     double solved[MOST] = {0}, sum = 0, n = (double)g->count;
@@ -133,8 +138,9 @@ static double likelihood(kiln__gaussian *g, const double *factor, size_t axis, d
         sum += log(factor[i * MOST + i]);
     double like = -0.5 * n * log(g->scale) - sum, noise = log(g->noise / first_noise);
     for (size_t a = 0; a < g->axes; a++) {
-        double length = 0.5 * log(g->weights[a] + (a == axis ? more : 0));
-        like -= 0.5 * length * length;
+        double weight = g->weights[a] + (a == axis ? more : 0);
+        double changed = 0.5 * log(weight / first_weight(&g->features[a])) / length_spread;
+        like -= 0.5 * changed * changed;
     }
     return like - 0.2 * noise * noise;
 }
@@ -353,7 +359,7 @@ static kiln__gaussian *open_gaussian(const kiln__search *s)
     g->parts = s->points->part_count;
     g->noise = first_noise;
     for (size_t a = 0; a < g->axes; a++)
-        g->weights[a] = 1;
+        g->weights[a] = first_weight(&g->features[a]);
     return g;
 }
 

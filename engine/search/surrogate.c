@@ -22,12 +22,12 @@ enum {
     STUCK = 20,       /* answers without a better one: then the forest proposes */
     HINTED = 64,      /* of the best expected */
     FIRST = 4,        /* points before the first fit: random ones, */
-    APART = 32,       /* each the farthest from those before of so many, */
+    APART = 64,       /* each the farthest from those before of so many, */
     HOPEFUL = 16,     /* the second, if there are hints, the best expected of so many, */
     APART_SLOW = 8,   /* of fewer where finding one is slow (LARGE), */
     AGREED = 16,      /* and what hints say, while the first answers (at most so many) agree with them */
     WELL_AFTER = 3,   /* of which so many say that they agree well, */
-    FOREST_FROM = 12, /* from so many answers on */
+    FOREST_FROM = 20, /* from so many answers on */
     FOREST_EACH = 3,  /* each so manieth of the first proposals is the forest's, as the two err differently */
     DRAW_START = 32,  /* if points cannot be found by number: drawn at first, */
     DRAW_STEP = 1,    /* and later */

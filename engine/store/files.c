@@ -127,18 +127,21 @@ void kiln__files_free(const kiln_store *store, kiln__files *apart)
     kiln__arena_free(&apart->arena);
 }
 
-void kiln__store_adopt(kiln_store *store, const kiln__store_row *row, const char *path)
+void kiln__store_adopt(kiln_store *store, const kiln__store_row *row, const char *path, bool comparison)
 {
-    static const char sql[] = "UPDATE sample SET path = CASE WHEN path = '' OR length(path) > " KILN__FILES_LONG
-                              " THEN ?2 ELSE path || char(10) || ?2 END WHERE key = ?1";
-    if (!*path || store->read_only || kiln__files_have(row->path, path))
+    static const char sql[] = "UPDATE sample SET path = CASE WHEN ?2 = '' THEN path"
+                              " WHEN path = '' OR length(path) > " KILN__FILES_LONG
+                              " THEN ?2 ELSE path || char(10) || ?2 END, comparison = ?3 WHERE key = ?1";
+    const char *added = kiln__files_have(row->path, path) ? "" : path;
+    if (store->read_only || (!*added && comparison == (row->comparison != 0)))
         return;
     sqlite3_stmt *statement = NULL;
     pthread_mutex_lock(&store->lock);
     store->hurry = true; /* it is not worth a wait */
     if (store->db && sqlite3_prepare_v2(store->db, sql, -1, &statement, NULL) == SQLITE_OK &&
         sqlite3_bind_text(statement, 1, row->key, -1, SQLITE_STATIC) == SQLITE_OK &&
-        sqlite3_bind_text(statement, 2, path, -1, SQLITE_STATIC) == SQLITE_OK)
+        sqlite3_bind_text(statement, 2, added, -1, SQLITE_STATIC) == SQLITE_OK &&
+        sqlite3_bind_int(statement, 3, comparison) == SQLITE_OK)
         sqlite3_step(statement);
     sqlite3_finalize(statement);
     pthread_mutex_unlock(&store->lock);

@@ -13,12 +13,15 @@
 #define KILN__STORE_COLUMNS(X)                                                                                         \
     KILN__STORE_COLUMNS_1(X)                                                                                           \
     KILN__STORE_COLUMNS_2(X)                                                                                           \
-    KILN__STORE_COLUMNS_3(X) KILN__STORE_COLUMNS_4(X) KILN__STORE_COLUMNS_5(X) KILN__STORE_COLUMNS_6(X)
+    KILN__STORE_COLUMNS_3(X)                                                                                           \
+    KILN__STORE_COLUMNS_4(X) KILN__STORE_COLUMNS_5(X) KILN__STORE_COLUMNS_6(X) KILN__STORE_COLUMNS_7(X)
 #define KILN__STORE_COLUMNS_2(X) KILN_RESULT_MAP_2(X)
 #define KILN__STORE_COLUMNS_3(X) KILN_RESULT_MAP_3(X) X(TEXT, features, "", "")
 #define KILN__STORE_COLUMNS_4(X) KILN_RESULT_MAP_4(X) X(TEXT, host, "", "") X(TEXT, command, "", "")
 #define KILN__STORE_COLUMNS_5(X) X(TEXT, path, "", "")
 #define KILN__STORE_COLUMNS_6(X) KILN_RESULT_MAP_5(X)
+/* comparison: the variant is no contender (engine/spec/README.md). */
+#define KILN__STORE_COLUMNS_7(X) X(FLAG, comparison, "", "")
 #define KILN__STORE_COLUMNS_1(X)                                                                                       \
     KILN_RECORD_SUBJECT_MAP(X)                                                                                         \
     X(TEXT, params, "", "")                                                                                            \
@@ -85,8 +88,8 @@ kiln_status kiln__store_settle(kiln_store *store, bool wait, kiln_error **error)
 kiln_status kiln__store_find(kiln_store *store, const char *key, kiln__arena *arena, kiln__store_row *row, bool *found,
                              kiln_error **error);
 
-/* Adds a spec's file to those of a stored sample, because its sweep takes that sample. If the store cannot be written at
- * the moment, the sample stays with the files that it has. */
-void kiln__store_adopt(kiln_store *store, const kiln__store_row *row, const char *path);
+/* A sweep takes a stored sample: adds the spec's file to those of the sample, and notes what the spec says of its variant
+ * today. If the store cannot be written at the moment, the sample stays as it is. */
+void kiln__store_adopt(kiln_store *store, const kiln__store_row *row, const char *path, bool comparison);
 
 #endif

@@ -173,7 +173,9 @@ static json_t *measurements_of(writer *w, const kiln__store_row *row, const char
     return list;
 }
 
-static json_t *make_result(writer *w, const kiln__store_row *row, kiln__settings params)
+/* `compared`: the row is of a variant for comparison only, and others stand beside it. It does not do the spec's work, so
+ * it is no candidate for the best, here as in a sweep; its times stay in the file. */
+static json_t *make_result(writer *w, const kiln__store_row *row, kiln__settings params, bool compared)
 {
     json_t *result = json_object(), *configuration = json_object(), *times = json_object(), *runs = json_array();
     json_t *objectives = json_array();
@@ -186,6 +188,9 @@ static json_t *make_result(writer *w, const kiln__store_row *row, kiln__settings
         word = ends[i].word;
     } else if (!(time_of(row) > 0)) {
         invalidity = "runtime"; /* it ran without timing */
+        word = "RuntimeFailedConfig";
+    } else if (compared) {
+        invalidity = "correctness";
         word = "RuntimeFailedConfig";
     }
     set(w, configuration, "variant", string(w, row->variant));
@@ -206,7 +211,7 @@ static json_t *make_result(writer *w, const kiln__store_row *row, kiln__settings
     set(w, result, "configuration", configuration);
     set(w, result, "times", times);
     set(w, result, "invalidity", string(w, invalidity));
-    set(w, result, "correctness", json_integer(row->status == KILN_OK));
+    set(w, result, "correctness", json_integer(row->status == KILN_OK && !compared));
     set(w, result, "measurements", measurements_of(w, row, word));
     set(w, result, "objectives", objectives);
     set(w, result, "kiln", whole_row(w, row));
@@ -259,9 +264,23 @@ typedef struct whose {
     const char *spec, *device, *sizes;
 } whose;
 
+/* Whether a contender is among the rows; if there is none, all others are candidates, as in a sweep. */
+static kiln_status find_contender(kiln_store *store, const kiln_store_filter *filter, bool *found, kiln_error **error)
+{
+    sqlite3_stmt *statement = NULL;
+    kiln_status status = kiln__store_query(store, "SELECT min(comparison) = 0 FROM sample", filter, "", &statement,
+                                           error);
+    if (status != KILN_OK)
+        return status;
+    int code = sqlite3_step(statement);
+    *found = code == SQLITE_ROW && sqlite3_column_int(statement, 0);
+    sqlite3_finalize(statement);
+    return code == SQLITE_ROW ? KILN_OK : kiln__store_fail(store, code, "looking through it", error);
+}
+
 /* All rows of a statement as results; all must be of the first one's problem. */
 static kiln_status read_rows(kiln_store *store, sqlite3_stmt *statement, writer *w, kiln__arena *arena, whose *of,
-                             json_t *results, uint64_t *count, kiln_error **error)
+                             bool contended, json_t *results, uint64_t *count, kiln_error **error)
 {
     int code;
     while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
@@ -278,7 +297,7 @@ static kiln_status read_rows(kiln_store *store, sqlite3_stmt *statement, writer 
                     (strcmp(of->sizes, row.sizes) == 0 || !*row.sizes);
         bool read = kiln__settings_read(&scratch, row.params, &params);
         if (fits && read)
-            append(w, results, make_result(w, &row, params));
+            append(w, results, make_result(w, &row, params, contended && row.comparison));
         bool no_memory = scratch.failed || arena->failed || w->failed;
         kiln__arena_free(&scratch);
         if (no_memory)
@@ -320,10 +339,13 @@ kiln_status kiln__json_export(kiln_store *store, const kiln_store_filter *filter
         return kiln__fail_memory(error);
     pthread_mutex_lock(&store->lock);
     /* A sample that failed early may have no sizes, so it must not be the first. */
-    kiln_status status = kiln__store_query(store, "SELECT " KILN__STORE_LIST " FROM sample", filter,
-                                           "ORDER BY sizes = '', id", &statement, error);
+    bool contended = false;
+    kiln_status status = find_contender(store, filter, &contended, error);
     if (status == KILN_OK)
-        status = read_rows(store, statement, &w, &arena, &of, results, written, error);
+        status = kiln__store_query(store, "SELECT " KILN__STORE_LIST " FROM sample", filter, "ORDER BY sizes = '', id",
+                                   &statement, error);
+    if (status == KILN_OK)
+        status = read_rows(store, statement, &w, &arena, &of, contended, results, written, error);
     sqlite3_finalize(statement);
     pthread_mutex_unlock(&store->lock);
     if (status == KILN_OK && !of.spec)

@@ -256,6 +256,15 @@ static bool reuses(const kiln__recorder *r)
     return !(r->options->flags & KILN_TUNE_FRESH) && !run->output_count && !(run->flags & KILN_RUN_CHECK);
 }
 
+/* A sweep that tries such variants alone takes them for contenders; the store keeps what the spec says. */
+static bool is_comparison(const kiln_spec *spec, const char *variant)
+{
+    for (size_t v = 0; v < spec->variant_count; v++)
+        if (strcmp(spec->variants[v].name, variant) == 0)
+            return !spec->variants[v].contender;
+    return false;
+}
+
 bool kiln__recorder_find(kiln__recorder *r, const kiln__identity *identity, double bound, kiln__arena *arena,
                          kiln_sample *sample, kiln_status *status, const char **message)
 {
@@ -280,7 +289,7 @@ bool kiln__recorder_find(kiln__recorder *r, const kiln__identity *identity, doub
     kiln__store_row_result(&row, &result);
     if (result.stopped_early && !(bound > 0 && kiln__result_seconds(&result) > bound))
         return false;
-    kiln__store_adopt(r->store, &row, r->path);
+    kiln__store_adopt(r->store, &row, r->path, is_comparison(r->spec, row.variant));
     *kiln__tuning_result(sample) = result;
     if (result.finals)
         kiln__tuning_set_rounds(sample, row.times, row.time_count);
@@ -533,6 +542,7 @@ static void fill_row(const kiln__recorder *r, const kiln__identity *identity, co
         .path = r->path,
         .host = at->host,
         .command = r->options->command ? r->options->command : "",
+        .comparison = is_comparison(r->spec, sample->variant),
         .reusable = *identity->source && is_reusable(sample->status, why),
         .made = kiln__today_ns() / 1000,
         .times = r->times,

@@ -283,6 +283,10 @@ static const char to_version_4[] = "ALTER TABLE sample ADD COLUMN metrics TEXT N
 static const char to_version_5[] = "ALTER TABLE sample ADD COLUMN path TEXT NOT NULL DEFAULT '';"
                                    "UPDATE sample SET path='/a.yaml', worst_error=0.5; PRAGMA user_version=5;";
 
+/* What version 6 added to the database. */
+static const char to_version_6[] = "ALTER TABLE sample ADD COLUMN median_error REAL DEFAULT 0;"
+                                   "ALTER TABLE sample ADD COLUMN p999_error REAL DEFAULT 0;PRAGMA user_version=6;";
+
 static int check_version_5(void *user, const kiln_record *record)
 {
     CHECK_TEXT(record->paths, "/a.yaml");
@@ -453,18 +457,21 @@ static void databases_of_version_4(void)
     teardown(&f);
 }
 
-/* Removes the two fields that follow. */
-static void cut_fields(char *text, const char *after)
+/* Removes so many fields that follow. */
+static void cut_fields(char *text, const char *after, unsigned count)
 {
-    char *at = strstr(text, after), *end = at ? strchr(at + strlen(after), ',') : NULL;
-    end = end ? strchr(end + 1, ',') : NULL;
-    CU_ASSERT_PTR_NOT_NULL_FATAL(end);
-    at += strlen(after);
+    char *at = strstr(text, after);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(at);
+    char *end = (at += strlen(after)) - 1;
+    for (; count > 0; count--) {
+        end = strchr(end + 1, ',');
+        CU_ASSERT_PTR_NOT_NULL_FATAL(end);
+    }
     memmove(at, end + 1, strlen(end));
 }
 
-/* The database, and the file, which has two columns less before the last. */
-static void databases_and_files_of_version_5(void)
+/* The database, and the file, which has fewer columns before the last: of version 5 three, of version 6 one. */
+static void databases_and_files_of(unsigned version)
 {
     fixture f;
     setup(&f);
@@ -480,6 +487,8 @@ static void databases_and_files_of_version_5(void)
     run_sql(f.path, to_version_3);
     run_sql(f.path, to_version_4);
     run_sql(f.path, to_version_5);
+    if (version == 6)
+        run_sql(f.path, to_version_6);
     for (unsigned flags = KILN_STORE_READ; flags + 1 > 0; flags--) { /* as a view, then upgraded */
         open_store(&f, flags);
         CHECK_OK(kiln_store_list(f.store, NULL, check_version_5, &seen, &error), error);
@@ -489,9 +498,9 @@ static void databases_and_files_of_version_5(void)
     snprintf(csv, sizeof csv, "%s/five.csv", f.folder);
     CHECK_OK(kiln_store_export(f.store, NULL, csv, KILN_FORMAT_CSV, &read, &error), error);
     CHECK_OK(kiln__file_read(NULL, csv, 0, &text, &length, &error), error);
-    cut_fields(text, "path,");
-    cut_fields(text, "/a.yaml,");
-    CHECK(!strstr(text, "median_error"));
+    cut_fields(text, version == 5 ? "path," : "p999_error,", version == 5 ? 3 : 1);
+    cut_fields(text, version == 5 ? "/a.yaml," : "/a.yaml,0.0,0.0,", version == 5 ? 3 : 1);
+    CHECK(!strstr(text, "comparison") && !strstr(text, "median_error") == (version == 5));
     write_file(csv, text);
     run_sql(f.path, "DELETE FROM sample");
     CHECK_OK(kiln_store_import(f.store, csv, &read, &taken, &error), error);
@@ -500,6 +509,9 @@ static void databases_and_files_of_version_5(void)
     kiln__free(NULL, text);
     teardown(&f);
 }
+
+static void databases_and_files_of_version_5(void) { databases_and_files_of(5); }
+static void databases_and_files_of_version_6(void) { databases_and_files_of(6); }
 
 /* ---- two specs of one name ---- */
 
@@ -553,11 +565,11 @@ static void samples_of_one_name_are_kept_apart(void)
     double times[3];
     kiln__store_row row = row_of(1, key, times);
     row.path = a;
-    kiln__store_adopt(f.store, &row, b);
+    kiln__store_adopt(f.store, &row, b, false);
     CHECK(count_of(f.store, a) == 4 && count_of(f.store, b) == 4);
     snprintf(files, sizeof files, "%s\n%s", a, b);
     row.path = files;
-    kiln__store_adopt(f.store, &row, b); /* it is there already */
+    kiln__store_adopt(f.store, &row, b, false); /* it is there already */
     row.made++;
     row.path = c; /* made again, by a third */
     kiln_error *error = NULL;
@@ -625,7 +637,7 @@ static void others_databases_are_left_alone(void)
     kiln_store *store = NULL;
     kiln_error *error = NULL;
     close_store(&f);
-    run_sql(f.path, "PRAGMA user_version=7");
+    run_sql(f.path, "PRAGMA user_version=8");
     CHECK(kiln__store_open(NULL, NULL, f.path, 0, &store, &error) == KILN_ERROR_UNSUPPORTED);
     kiln_error_free(error);
     error = NULL;
@@ -1006,6 +1018,7 @@ static const check_case cases[] = {
     {"databases of version 3", databases_of_version_3},
     {"databases of version 4, and an older program beside", databases_of_version_4},
     {"databases and files of version 5", databases_and_files_of_version_5},
+    {"databases and files of version 6", databases_and_files_of_version_6},
     {"samples of one name are kept apart", samples_of_one_name_are_kept_apart},
     {"features are kept", features_are_kept},
     {"damage is moved aside", damage_is_moved_aside},
