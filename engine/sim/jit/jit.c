@@ -24,6 +24,7 @@ typedef struct made_region {
 typedef struct made_function {
     jit_insn *insns;
     uint8_t *seen; /* jit_unit.seen */
+    jit_moves *moves;
     jit_live *live;
     made_region *regions;
 } made_function;
@@ -68,12 +69,14 @@ static bool function_look(compiler *c, made_function *made, const vm_function *f
         made->insns = kiln__calloc(c->mem, count, sizeof *made->insns);
     if (!made->seen)
         made->seen = kiln__calloc(c->mem, count, 1);
-    if (!made->insns || !made->seen)
+    if (!made->moves)
+        made->moves = jit_moves_new(c->mem, function);
+    if (!made->insns || !made->seen || !made->moves)
         return false;
     memset(made->seen, JIT_UNSEEN, count);
     jit_table_fill(&c->table, function->module->table);
     for (uint32_t at = 0; at < count; at++)
-        jit_look(&c->table, function, at, &made->insns[at]);
+        jit_look(&c->table, made->moves, function, at, &made->insns[at]);
     made->live = jit_live_new(c->mem, function, made->insns);
     return made->live != NULL;
 }
@@ -234,6 +237,7 @@ static void build(compiler *c, made_module *module, made_function *made, const v
                            .function = function,
                            .insns = made->insns,
                            .seen = made->seen,
+                           .moves = made->moves,
                            .live = made->live,
                            .typed = jit_llvm_typed(c->llvm),
                            .wide = jit_llvm_wide(c->llvm)};
@@ -318,6 +322,7 @@ static void drop(struct vm_jit *jit, vm_module *module)
         kiln__free(c->mem, (void *)atomic_load(&module->functions[f].compiled->at));
         kiln__free(c->mem, of->insns);
         kiln__free(c->mem, of->seen);
+        kiln__free(c->mem, of->moves);
         jit_live_free(c->mem, of->live);
     }
     if (made)
