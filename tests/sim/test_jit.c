@@ -148,6 +148,18 @@ static const char registers[] = HEAD(
     "@%p1 bra LOOP;\nst.global.u32 [%rd5], %r9;\nret;\n}\n"
 static const char push[] = PUSH("%r7"), push_wide[] = PUSH("%rd7");
 
+/* Shared memory through registers of 64 bits: rows, one address, and one that is loaded through itself. */
+static const char halves[] = HEAD(
+    "k") "mov.u32 %r6, 0;\nmov.u32 %r9, 0;\nmov.u32 %r7, box;\ncvt.u64.u32 %rd6, %r7;\nmul.wide.u32 %rd7, %r3, 4;\n"
+         "add.u64 %rd7, %rd7, %rd6;\nst.shared.u32 [%rd7], %r3;\nst.shared.u32 [%rd7+512], %r5;\n"
+         "st.shared.u64 [%rd6+2048], %rd7;\nbar.sync 0;\nLOOP:\n"
+         "ld.shared.u32 %r10, [%rd7];\nld.shared.u32 %r11, [%rd6+8];\nmad.lo.u32 %r9, %r10, %r11, %r9;\n"
+         "ld.shared.u32 %r12, [%rd7+512];\nld.shared.u32 %r13, [%rd6+12];\nmad.lo.u32 %r9, %r12, %r13, %r9;\n"
+         "add.u64 %rd8, %rd6, 2048;\nld.shared.u64 %rd8, [%rd8];\ncvt.u32.u64 %r14, %rd8;\n"
+         "add.u32 %r9, %r9, %r14;\nst.shared.u32 [%rd7+512], %r9;\n"
+         "add.u32 %r6, %r6, 1;\nsetp.lt.u32 %p1, %r6, 40;\n@%p1 bra LOOP;\n"
+         "st.global.u32 [%rd5], %r9;\nret;\n}\n";
+
 /* Words of x in no order. */
 static const char gather[] =
     HEAD("k") "mov.u32 %r6, 0;\nmov.u32 %r9, 0;\nmul.lo.u32 %r7, %r3, 5;\nand.b32 %r7, %r7, 31;\n"
@@ -252,6 +264,13 @@ static uint64_t same(const char *text, vm_limits limits, uint32_t n, const uint3
 static void memory(void)
 {
     CU_ASSERT(SAME(tile, ONE_THREAD, 0, 1, 1, 33, 0, 5) >= 3); /* the loop's head, and behind each barrier */
+}
+
+/* A region is made for how each address lies, not for the last one that went through the same temporary register. */
+static void wide(void)
+{
+    CU_ASSERT_EQUAL(SAME(halves, ONE_THREAD, 0, 1, 1, 1, 1, 1, 1, 1, 1),
+                    2); /* the loop, and the kernel from its head */
 }
 
 static void control(void)
@@ -395,6 +414,7 @@ static bool have_llvm(void)
 }
 
 static const check_case cases[] = {{"memory and barriers", memory},
+                                   {"shared memory by registers of 64 bits", wide},
                                    {"guards, divergence, atomics", control},
                                    {"registers of which many change", many},
                                    {"messages of launches that do not end", messages},

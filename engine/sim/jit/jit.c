@@ -81,21 +81,20 @@ static bool function_look(compiler *c, made_function *made, const vm_function *f
     return made->live != NULL;
 }
 
-/* How the addresses of an access lie, by the registers as they are. */
-static jit_pattern pattern_now(const vm_warp *w, const vm_code *i, bool shared)
+/* How the addresses of an access lie, by the registers as they are: by the one in `slot`, a word or not. */
+static jit_pattern pattern_now(const vm_warp *w, const vm_code *i, uint32_t slot, bool word)
 {
     const uint64_t span = (uint64_t)i->size * i->count;
     bool one = true, row = true, ones = true, rows = true;
+    uint64_t at[VM_LANES];
+    for (uint32_t l = 0; l < VM_LANES; l++)
+        at[l] = word ? vm_r32(w, slot)[l] : vm_r64(w, slot)[l];
     for (uint32_t l = 1; l < VM_LANES; l++) {
         const uint32_t half = l & VM_LANES / 2;
-        const uint64_t away = shared ? vm_r32(w, i->a)[l] - vm_r32(w, i->a)[0]
-                                     : vm_r64(w, i->a)[l] - vm_r64(w, i->a)[0];
-        const uint64_t apart = shared ? vm_r32(w, i->a)[l] - vm_r32(w, i->a)[half]
-                                      : vm_r64(w, i->a)[l] - vm_r64(w, i->a)[half];
-        one = one && away == 0;
-        row = row && away == l * span;
-        ones = ones && apart == 0;
-        rows = rows && apart == (l - half) * span;
+        one = one && at[l] == at[0];
+        row = row && at[l] - at[0] == l * span;
+        ones = ones && at[l] == at[half];
+        rows = rows && at[l] - at[half] == (l - half) * span;
     }
     if (i->count == 1 || i->count == 2 || i->count == 4) {
         if (one || row)
@@ -133,11 +132,12 @@ static void see(const vm_warp *w, made_function *made, const vm_function *functi
     if (made->insns[at].kind == JIT_BRANCH) {
         *known = (uint8_t)((*known == JIT_UNSEEN ? 0u : *known) | way_now(w, &function->code[at]));
     } else if (jit_is_access(&made->insns[at])) {
-        const bool shared = jit_shapes[made->insns[at].id].shared;
         const vm_code *i = &function->code[at];
-        if (shared ? vm_r32(w, i->a)[0] == 0 : vm_r64(w, i->a)[0] == 0)
+        const uint32_t slot = jit_address(function, made->insns, at);
+        const bool word = jit_shapes[made->insns[at].id].shared && slot == i->a;
+        if (word ? vm_r32(w, slot)[0] == 0 : vm_r64(w, slot)[0] == 0)
             return; /* registers are zero until they are written: this lane was not there */
-        *known = (uint8_t)join(*known, pattern_now(w, i, shared));
+        *known = (uint8_t)join(*known, pattern_now(w, i, slot, word));
     }
 }
 

@@ -13,6 +13,7 @@ static const unsigned bytes_of[] = {[JIT_u8] = 1,  [JIT_s8] = 1,  [JIT_u16] = 2,
 typedef struct access {
     const vm_code *i;
     const jit_shape *shape;
+    uint32_t slot;          /* jit_address() */
     unsigned element, span; /* bytes of an element, of a lane */
     unsigned pattern;
     int64_t offset;
@@ -23,6 +24,7 @@ static access access_of(const jit_emitter *e, uint32_t at)
 {
     const vm_code *i = &e->u->function->code[at];
     access a = {.i = i, .shape = &jit_shapes[e->u->insns[at].id]};
+    a.slot = jit_address(e->u->function, e->u->insns, at);
     a.element = bytes_of[a.shape->a];
     a.span = a.element * i->count;
     a.pattern = e->u->seen[at];
@@ -46,14 +48,14 @@ static void extent(const jit_emitter *e, const access *a, int64_t *low, int64_t 
             return;
         if (jit_is_access(&e->u->insns[at])) {
             const access b = access_of(e, at);
-            if (b.i->a == a->i->a && kind_of(&b) == kind_of(a) && b.span == a->span && b.pattern == a->pattern &&
+            if (b.slot == a->slot && kind_of(&b) == kind_of(a) && b.span == a->span && b.pattern == a->pattern &&
                 !(b.i->guard & ~2u) && b.offset % b.span == a->offset % a->span) {
                 *low = b.offset < *low ? b.offset : *low;
                 *high = b.offset + b.span > *high ? b.offset + b.span : *high;
             }
         }
         for (unsigned k = 0; k < insn->use_count; k++)
-            if (insn->uses[k].write && insn->uses[k].slot == a->i->a)
+            if (insn->uses[k].write && insn->uses[k].slot == a->slot)
                 return;
     }
 }
@@ -102,7 +104,7 @@ static jit_group *group_of(jit_emitter *e, const access *a)
     const int64_t end = a->offset + a->span;
     for (unsigned k = 0; k < e->group_count; k++) {
         jit_group *g = &e->groups[k];
-        if (g->slot == a->i->a && g->kind == kind_of(a) && g->pattern == a->pattern && g->span == a->span &&
+        if (g->slot == a->slot && g->kind == kind_of(a) && g->pattern == a->pattern && g->span == a->span &&
             a->offset >= g->low && end <= g->high && (a->offset - g->low) % a->span == 0)
             return g;
     }
@@ -139,7 +141,7 @@ static void open_group(jit_emitter *e, const access *a, unsigned row, jit_group 
     const bool halves = a->pattern == JIT_ONES || a->pattern == JIT_ROWS;
     const unsigned stride = a->pattern == JIT_ROW || a->pattern == JIT_ROWS ? a->span : 0;
     const unsigned width = halves ? VM_LANES / 2 : VM_LANES;
-    *g = (jit_group){.slot = a->i->a, .span = a->span, .kind = kind_of(a), .pattern = (uint8_t)a->pattern};
+    *g = (jit_group){.slot = a->slot, .span = a->span, .kind = kind_of(a), .pattern = (uint8_t)a->pattern};
     extent(e, a, &g->low, &g->high);
     g->host = w.host;
     g->first = lane_of(e, a, row, 0);
@@ -157,7 +159,7 @@ static void open_group(jit_emitter *e, const access *a, unsigned row, jit_group 
 static void open_anywhere(jit_emitter *e, const access *a, unsigned row, jit_group *g)
 {
     const window w = window_of(e, a);
-    *g = (jit_group){.slot = a->i->a, .span = a->span, .kind = kind_of(a), .pattern = (uint8_t)a->pattern};
+    *g = (jit_group){.slot = a->slot, .span = a->span, .kind = kind_of(a), .pattern = (uint8_t)a->pattern};
     extent(e, a, &g->low, &g->high);
     if (a->shape->shared)
         row = jit_value(e, "zext " I32V " %%v%u to " I64V, row);
@@ -459,7 +461,8 @@ static unsigned update_offsets(jit_emitter *e, const vm_code *i, unsigned *good)
         room = jit_splat_of(e, room);
     }
     const unsigned far = jit_value(e, "sub %s %%v%u, %%v%u", vector, row, low);
-    const unsigned two = narrow ? jit_splat32(e, 2) : jit_splat64(e, 2); /* what is no multiple of 4 is large then: */
+    const unsigned two = narrow ? jit_splat32(e, 2)
+                                : jit_splat64(e, 2); /* what is not a multiple of 4 is large then: */
     unsigned bad = jit_value(e, "call %s @llvm.fshr.%s(%s %%v%u, %s %%v%u, %s %%v%u)", vector,
                              narrow ? "v32i32" : "v32i64", vector, far, vector, far, vector, two);
     bad = jit_value(e, "icmp uge %s %%v%u, %%v%u", vector, bad, room);

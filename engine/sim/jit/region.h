@@ -51,6 +51,14 @@ static inline bool jit_is_access(const jit_insn *insn)
     return insn->kind == JIT_PLAIN && insn->id < VM_H_COUNT &&
            (jit_shapes[insn->id].form == JIT_LOAD || jit_shapes[insn->id].form == JIT_STORE);
 }
+/* The register that an access' address comes from: where shared memory is accessed through one of 64 bits, the instruction
+ * before moves its low half to a register of this PTX instruction alone. */
+static inline uint32_t jit_address(const vm_function *function, const jit_insn *insns, uint32_t at)
+{
+    const vm_code *i = &function->code[at];
+    const bool half = at > 0 && insns[at - 1].id == VM_H_low_b32 && i[-1].insn == i->insn && i[-1].d == i->a;
+    return half && !(i[-1].a & 1) ? i[-1].a : i->a;
+}
 /* Which handler of the table a function is, by a hash of its address. */
 typedef struct jit_table {
     const vm_handlers *of; /* what it was made for; NULL: nothing */
