@@ -31,7 +31,7 @@ typedef struct made_function {
 
 /* What a module has (vm_module.host_code). */
 typedef struct made_module {
-    jit_code *code;
+    jit_code *code; /* NULL: none yet */
     unsigned names;
     made_function functions[];
 } made_module;
@@ -41,6 +41,7 @@ typedef struct compiler {
     const kiln_allocator *mem;
     jit_llvm *llvm;
     bool refused;               /* there is no LLVM */
+    uint64_t found;             /* warp instructions of code that was hot before LLVM was opened */
     atomic_ulong regions, live; /* made; of modules that are loaded */
     jit_table table;
     pthread_mutex_t lock;
@@ -52,12 +53,8 @@ static made_module *module_of(compiler *c, vm_module *module)
 {
     if (module->host_code)
         return module->host_code;
-    made_module *made = kiln__calloc(c->mem, 1, sizeof *made + module->ptx->function_count * sizeof *made->functions);
-    if (made && !(made->code = jit_code_new(c->llvm))) {
-        kiln__free(c->mem, made);
-        made = NULL;
-    }
-    return module->host_code = made;
+    return module->host_code = kiln__calloc(c->mem, 1,
+                                            sizeof(made_module) + module->ptx->function_count * sizeof(made_function));
 }
 
 static bool function_look(compiler *c, made_function *made, const vm_function *function)
@@ -246,7 +243,9 @@ static void build(compiler *c, made_module *module, made_function *made, const v
     write_all(&unit, module, head, first, last, &text, &b);
     for (unsigned k = 0; k < b.count; k++)
         b.symbols[k].name = b.names[k];
-    if (b.count && !text.failed &&
+    if (b.count && !module->code)
+        module->code = jit_code_new(c->llvm);
+    if (b.count && module->code && !text.failed &&
         jit_code_add(c->llvm, module->code, kiln__text_get(&text), text.length, b.symbols, b.count))
         for (unsigned k = 0; k < b.count; k++)
             install(c, made, function, b.heads[k], b.symbols[k].address, b.need[k], first, last);
@@ -263,23 +262,34 @@ static bool ready(compiler *c)
     return c->llvm && jit_llvm_alive() && atomic_load(&c->live) < MOST;
 }
 
+/* Has enough been executed that opening LLVM is worth its time? It takes about as long as 4 million warp instructions. */
+static bool opens(compiler *c, uint64_t executed)
+{
+    enum { OPENING = 128 }; /* times the threshold */
+    c->found += executed;
+    return c->llvm || c->found >= (uint64_t)(c->jit.threshold - 1) * OPENING;
+}
+
 static void hot(struct vm_jit *jit, vm_warp *w, const vm_code *from, const vm_code *to, bool enough)
 {
     compiler *c = (compiler *)jit;
     const vm_function *function = w->frame->function;
     const uint32_t first = (uint32_t)(from - function->code), last = (uint32_t)(to - function->code);
+    uint32_t *heat = &function->code[last].c;
     if (pthread_mutex_trylock(&c->lock) != 0) { /* another thread compiles: ask again later */
         if (enough)
-            __atomic_store_n(&function->code[last].c, 0, __ATOMIC_RELAXED);
+            __atomic_store_n(heat, 0, __ATOMIC_RELAXED);
         return;
     }
     vm_module *module = (vm_module *)(uintptr_t)w->runner->run->launch->module; /* only its host code changes */
-    made_module *of_module = ready(c) && function->module == module ? module_of(c, module) : NULL;
+    made_module *of_module = !c->refused && function->module == module ? module_of(c, module) : NULL;
     made_function *made = of_module ? &of_module->functions[function - module->functions] : NULL;
-    if (made && function_look(c, made, function) && !has_region(function, first)) {
+    if (made && !has_region(function, first) && function_look(c, made, function)) {
         for (uint32_t at = first; at <= last; at++)
             see(w, made, function, at);
-        if (enough)
+        if (enough && !opens(c, (uint64_t)__atomic_load_n(heat, __ATOMIC_RELAXED) * (last - first + 1)))
+            __atomic_store_n(heat, 0, __ATOMIC_RELAXED);
+        else if (enough && ready(c))
             build(c, of_module, made, function, first, first, last);
     }
     pthread_mutex_unlock(&c->lock);
@@ -325,7 +335,7 @@ static void drop(struct vm_jit *jit, vm_module *module)
         kiln__free(c->mem, of->moves);
         jit_live_free(c->mem, of->live);
     }
-    if (made)
+    if (made && made->code)
         jit_code_free(c->llvm, made->code);
     kiln__free(c->mem, made);
     module->host_code = NULL;
