@@ -120,12 +120,11 @@ static void look_at_simulator(doctor *check)
     kiln__driver_close(&driver);
     const char *library = simulator->compiler(check->engine->mem);
     if (library)
-        say(check, "llvm", FINE, "", "%s: compiles hot code of simulated kernels where KILN_SIM_JIT=16384 is set",
-            library);
+        say(check, "llvm", FINE, "", "%s: compiles hot code of simulated kernels", library);
     else
         say(check, "llvm", POORER,
-            "With KILN_SIM_JIT=16384 simulated kernels run several times as fast where there is libLLVM 14, 15, 16 or "
-            "19: apt-get install libllvm14 (Debian 12).",
+            "Simulated kernels that take long run several times as fast where there is libLLVM 14, 15, 16 or 19: "
+            "apt-get install libllvm14 (Debian 12).",
             "no libLLVM that can be used: simulated kernels are interpreted");
 }
 

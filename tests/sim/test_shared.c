@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "cu_check.h"
+#include "cu_objects.h"
 
 static const char text[] = HEAD
     ".visible .global .attribute(.managed) .align 8 .u64 place = 7;\n"
@@ -345,6 +346,29 @@ static void test_environment(void)
     close_device();
 }
 
+/* Hot code is compiled unless the environment says otherwise. */
+static void test_compiles(void)
+{
+    static const struct {
+        const char *text;
+        uint32_t threshold;
+    } wanted[] = {{NULL, 65536}, {"", 65536}, {"0", 0}, {"1", 1}, {"4096", 4096}, {"99999999999", UINT32_MAX}};
+    const char *set = getenv("KILN_SIM_JIT");
+    char *before = set ? strdup(set) : NULL;
+    for (size_t k = 0; k < KILN__COUNT(wanted); k++) {
+        uint32_t threshold = 7;
+        unsetenv("KILN_SIM_JIT");
+        if (wanted[k].text)
+            setenv("KILN_SIM_JIT", wanted[k].text, 1);
+        CU_ASSERT(sim_jit_asked(&threshold));
+        CU_ASSERT_EQUAL(threshold, wanted[k].threshold);
+    }
+    unsetenv("KILN_SIM_JIT");
+    if (before)
+        setenv("KILN_SIM_JIT", before, 1);
+    free(before);
+}
+
 /* Physical memory and ranges outlive the context in which they were made; only access needs one. */
 static void test_no_context(void)
 {
@@ -395,5 +419,6 @@ static const check_case cases[] = {{"no context", test_no_context},
                                    {"virtual memory", test_virtual},
                                    {"pools", test_pools},
                                    {"shared pools", test_shared_pools},
-                                   {"environment", test_environment}};
+                                   {"environment", test_environment},
+                                   {"hot code is compiled", test_compiles}};
 CU_SUITE("sim shared", cases)

@@ -384,7 +384,8 @@ void sim_user_retain(struct sim_user *user, unsigned count);
 /* The value of a variable of the environment, 0 if it is not set; false, with a line on stderr, if it is not a
  * number. */
 bool sim_environment(const char *name, uint64_t *value);
-/* $KILN_SIM_JIT: after how many times code is compiled (vm_jit.h), 0: never. False: as above. */
+/* $KILN_SIM_JIT: after how many times code is compiled (vm_jit.h), 0: never; without it SIM_JIT_DEFAULT. False: as above. */
+enum { SIM_JIT_DEFAULT = 65536 };
 bool sim_jit_asked(uint32_t *threshold);
 /* $KILN_SIM_ISA and $KILN_SIM_TARGET; false, with a line on stderr: not one of their words. */
 bool sim_right_words(void);

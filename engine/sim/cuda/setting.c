@@ -24,9 +24,11 @@ bool sim_environment(const char *name, uint64_t *value)
 
 bool sim_jit_asked(uint32_t *threshold)
 {
+    const char *text = getenv("KILN_SIM_JIT");
     uint64_t value;
     if (!sim_environment("KILN_SIM_JIT", &value))
         return false;
+    value = text && *text ? value : SIM_JIT_DEFAULT;
     *threshold = value < UINT32_MAX ? (uint32_t)value : UINT32_MAX;
     return true;
 }

@@ -102,22 +102,25 @@ static int armed;          /* how often at_exit() is registered */
 static jmp_buf escape;
 static _Thread_local bool calling; /* this thread is in LLVM */
 
-/* False: LLVM is not to be called. Otherwise the lock is held. */
+/* False: LLVM is not to be called. Otherwise the lock is held. The thread that waits for LLVM may itself be here, in a
+ * signal's handler that exits: it has the lock, and waits here until LLVM is done. */
 static bool enter(void)
 {
     const int process = atomic_load(&owner);
     if (process && process != (int)getpid())
-        return false;                   /* the lock may be another thread's, which is not in this process */
-    if (pthread_mutex_lock(&gate) != 0) /* this thread has it already: see at_exit() */
+        return false; /* the lock may be another thread's, which is not in this process */
+    if (pthread_mutex_lock(&gate) != 0) {
+        while (atomic_load(&busy))
+            nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
         return false;
+    }
     if (!atomic_load(&closed))
         return true;
     pthread_mutex_unlock(&gate);
     return false;
 }
 
-/* Before LLVM's own exit handlers: what they free is not used by another thread then. The thread that waits for LLVM may
- * itself be here, in a signal's handler: it has the lock. */
+/* Before LLVM's own exit handlers: what they free is not used by another thread then. */
 static void at_exit(void)
 {
     if (calling)
@@ -126,8 +129,6 @@ static void at_exit(void)
     atomic_store(&closed, true);
     if (entered)
         pthread_mutex_unlock(&gate);
-    while (!entered && atomic_load(&busy) && atomic_load(&owner) == (int)getpid())
-        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 }
 
 /* LLVM ends the process if this returns. It is also told of errors of others in this process that use the library. */
