@@ -19,14 +19,15 @@ static vm_fault_kind wait_run(vm_bench *b, uint32_t blocks, uint32_t threads, bo
 }
 
 /* grid.sync() of cooperative groups, ten times: thread 0 of a block adds to the counter and polls its upper bit. */
-#define GRID_SYNC                                                                                                      \
+#define GRID_SYNC_BY(load)                                                                                             \
     "mov.u32 %r1, %tid.x;\nmov.u32 %r2, %ctaid.x;\nmov.u32 %r3, %nctaid.x;\nmov.u32 %r4, 0;\n"                         \
     "LOOP:\nbar.sync 0;\nsetp.ne.u32 %p1, %r1, 0;\n@%p1 bra JOIN;\n"                                                   \
     "mov.u32 %r5, 1;\nsetp.ne.u32 %p2, %r2, 0;\n@%p2 bra ADD;\nsub.u32 %r5, 0x80000001, %r3;\n"                        \
     "ADD:\nfence.acq_rel.gpu;\natom.global.add.u32 %r6, [%rd1], %r5;\n"                                                \
-    "POLL:\nld.acquire.gpu.global.u32 %r7, [%rd1];\nxor.b32 %r8, %r7, %r6;\nsetp.ge.s32 %p3, %r8, 0;\n"                \
+    "POLL:\n" load " %r7, [%rd1];\nxor.b32 %r8, %r7, %r6;\nsetp.ge.s32 %p3, %r8, 0;\n"                                 \
     "@%p3 bra POLL;\n"                                                                                                 \
     "JOIN:\nbar.sync 0;\nadd.u32 %r4, %r4, 1;\nsetp.lt.u32 %p4, %r4, 10;\n@%p4 bra LOOP;\n"
+#define GRID_SYNC GRID_SYNC_BY("ld.acquire.gpu.global.u32")
 
 static void is_cheap(const char *text, uint32_t blocks, uint32_t threads, bool cooperative, uint64_t most)
 {
@@ -54,6 +55,9 @@ static void grid_barriers(void)
     is_cheap(KERNEL("", GRID_SYNC COUNT), 264, 256, true, 264 * 8 * 10 * 12);
     /* without the promise that all blocks run at once, which many programs do not ask for */
     is_cheap(KERNEL("", GRID_SYNC COUNT), 100, 64, false, 100 * 2 * 10 * 40);
+    /* and by loads past the L1 cache, which nothing orders */
+    is_cheap(KERNEL("", GRID_SYNC_BY("ld.global.cg.u32") COUNT), 100, 64, false, 100 * 2 * 10 * 40);
+    is_cheap(KERNEL("", GRID_SYNC_BY("ld.cv.u32") COUNT), 100, 64, false, 100 * 2 * 10 * 40);
 }
 
 /* Each block waits for the one after it, of which the last has not started when the first begins. */

@@ -16,6 +16,12 @@ static bool is_shared_by_threads(const vm_decoder *d, unsigned space)
     return is_strong(d) && (space != PTX_SPACE_SHARED || HAS(SHARED_CLUSTER) || HAS(CLUSTER));
 }
 
+/* It reads what other blocks may have written since (.cg, .cv), though nothing orders it. */
+static bool is_past_cache(const vm_decoder *d, unsigned space)
+{
+    return (space == PTX_SPACE_GLOBAL || space == PTX_SPACE_GENERIC) && (HAS(CG) || HAS(CV));
+}
+
 /* The fast handler for elements of that type in that space, or VM_H_COUNT. */
 static vm_handler_id fast(unsigned space, unsigned type, bool load)
 {
@@ -185,10 +191,13 @@ void vm_decode_ld(vm_decoder *d)
                         count > 1 ? count : 0);
     const uint32_t address = i->a;
     fill(d, i, l.slots, count, type, (uint8_t)(i->flags | (strong ? VM_STRONG : 0)));
-    if (!strong && is_strong(d) && count == 1 && i->size <= 8) { /* shared memory: a wait for another warp? */
+    const bool wide = !(i->flags & VM_ADDR32);
+    /* A wait for another warp or block? In shared memory by ordered loads, elsewhere also by those past the L1 cache. */
+    if (!strong && (is_strong(d) || is_past_cache(d, space)) && count == 1 && i->size <= 8) {
         i = vm_guarded_step_op(d, vm_op_polled);
         i->a = l.slots[0];
         i->b = address;
+        i->space = wide && space != PTX_SPACE_SHARED ? PTX_SPACE_GLOBAL : PTX_SPACE_SHARED;
         i->flags = vm_container(type) > 4 ? VM_REG64 : 0;
     }
     extend_after(d, &l);

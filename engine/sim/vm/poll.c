@@ -36,13 +36,14 @@ void vm_poll(vm_warp *w, const vm_code *i, uint32_t m, uint64_t seen, bool chang
 
 void vm_poll_changed(vm_warp *w, const vm_code *i) { vm_poll(w, i, VM_ALL, 0, true); }
 
-/* After an ordered load of shared memory, which has the handler of other loads. a: the value, b: the address. */
+/* After a load that may wait but has the handler of other loads. a: the value, b: the address, of 64 bits in global memory. */
 void vm_op_polled(vm_warp *w, const vm_code *i, uint32_t m)
 {
     uint64_t seen = 0;
     VM_EACH(lane, m) {
         const uint64_t value = i->flags & VM_REG64 ? vm_r64(w, i->a)[lane] : vm_r32(w, i->a)[lane];
-        seen = vm_poll_mix(vm_poll_mix(seen, value), vm_r32(w, i->b)[lane]);
+        const uint64_t address = i->space == PTX_SPACE_GLOBAL ? vm_r64(w, i->b)[lane] : vm_r32(w, i->b)[lane];
+        seen = vm_poll_mix(vm_poll_mix(seen, value), address);
     }
     vm_poll(w, i, m, seen, false);
 }
