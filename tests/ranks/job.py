@@ -215,6 +215,54 @@ def unlike_failed(build, folder):
     check("what its sweep found is not shown" in job.errors(), "it is not said", job)
 
 
+def below(process):
+    """A process and all that it started, by their numbers."""
+    parents = {}
+    for path in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        try:
+            parents[int(path.parent.name)] = int(path.read_text().rpartition(")")[2].split()[1])
+        except OSError:
+            pass # it has ended
+    found = [process]
+    for at in found:
+        found += [child for child, parent in parents.items() if parent == at]
+    return found
+
+
+def cores_of(process):
+    """The cores that a process that measures may run on; None: it is no such process, or has ended."""
+    try:
+        status = pathlib.Path(f"/proc/{process}/status").read_text()
+        if b"--run" not in pathlib.Path(f"/proc/{process}/cmdline").read_bytes().split(b"\0"):
+            return None
+    except OSError:
+        return None
+    return next(line.split()[1] for line in status.splitlines() if line.startswith("Cpus_allowed_list"))
+
+
+def near(build, folder):
+    """Of several ranks each measures on the cores that are near its device; ranks themselves stay on all, for compiles."""
+    mine = sorted(os.sched_getaffinity(0))
+    if len(mine) < 2:
+        print("job: near: skipped: there is one core")
+        return
+    forget_samples(folder)
+    place = folder / "devices/0000:00:00.0"
+    place.mkdir(parents=True)
+    (place / "local_cpulist").write_text(f"{mine[-1]}\n")
+    job = Job(build, folder, 2, environment={"KILN_PCI_DEVICES": str(folder / "devices"), **slow(build, 600000)},
+              options=["--log-level", "debug", "--isolate"])
+    while job.errors().count("samples are measured in process") < 2 and job.processes[0].poll() is None:
+        time.sleep(0.01)
+    measure = [[cores for cores in map(cores_of, below(process.pid)) if cores] for process in job.processes]
+    ranks = [os.sched_getaffinity(process.pid) for process in job.processes]
+    for process in job.processes:
+        signal_to(process, signal.SIGKILL)
+    job.wait()
+    check(all(str(mine[-1]) in cores for cores in measure) and ranks == 2 * [set(mine)], f"{measure} and {ranks}", job)
+    check(job.errors().count("bound to 1 of its cores, near the device") == 2, "it is not said", job)
+
+
 def lead_only(build, folder):
     """Rank 0 measures nothing; without another rank that can, it says so."""
     forget_samples(folder)
@@ -310,6 +358,7 @@ def main():
             no_worker(build, folder, leader_last=True)
             unlike(build, folder)
             unlike_failed(build, folder)
+            near(build, folder)
             lead_only(build, folder)
         done = collections.Counter()
         for i in range(given.rounds or 3):
