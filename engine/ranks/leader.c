@@ -460,6 +460,17 @@ void kiln__ranks_send_away(kiln_ranks *ranks, const uint64_t *group, size_t coun
     pthread_mutex_unlock(&ranks->lock);
 }
 
+/* With the lock held: until there are news, or for so long. */
+static void wait_for_news(kiln_ranks *ranks, long ns)
+{
+    struct timespec next;
+    clock_gettime(CLOCK_MONOTONIC, &next);
+    next.tv_nsec += ns;
+    next.tv_sec += next.tv_nsec / 1000000000;
+    next.tv_nsec %= 1000000000;
+    pthread_cond_timedwait(&ranks->news, &ranks->lock, &next);
+}
+
 /* With the lock held. */
 static void tell_answer(kiln_ranks *ranks, const char *answer)
 {
@@ -471,16 +482,10 @@ static void tell_answer(kiln_ranks *ranks, const char *answer)
 /* Rank 0 waits for all other leaders; once *stop is nonzero, for one lease more. */
 static void await_answers(kiln_ranks *ranks, const volatile int *stop)
 {
-    enum { LOOK_NS = 100000000 };
     uint64_t until = 0;
     for (int i = 1; i < ranks->transport.size && ranks->has_thread; i++)
         while (ranks->members[i].leads && !ranks->members[i].answered && (!until || kiln__now_ns() < until)) {
-            struct timespec next;
-            clock_gettime(CLOCK_MONOTONIC, &next);
-            next.tv_nsec += LOOK_NS;
-            next.tv_sec += next.tv_nsec / 1000000000;
-            next.tv_nsec %= 1000000000;
-            pthread_cond_timedwait(&ranks->news, &ranks->lock, &next);
+            wait_for_news(ranks, 100000000);
             if (!until && stop && *stop)
                 until = kiln__now_ns() + (uint64_t)(ranks->lease * 1e9);
         }
@@ -500,6 +505,8 @@ kiln_status kiln_ranks_collect(kiln_ranks *ranks, const char *answer, const vola
         tell_answer(ranks, answer);
     else
         await_answers(ranks, stop);
+    while (ranks->transport.rank > 0 && ranks->has_thread && ranks->letter_count > 0)
+        wait_for_news(ranks, 1000000); /* the process may end at once after this */
     const bool lost = ranks->transport.rank > 0 && !ranks->told;
     pthread_mutex_unlock(&ranks->lock);
     if (lost)
