@@ -48,9 +48,6 @@
 #ifndef STAGES
 #define STAGES 4 // tiles of the ring
 #endif
-#ifndef GROUP
-#define GROUP 8 // rows of tiles that are walked down before the next column of tiles
-#endif
 #ifndef CONSUMERS
 #define CONSUMERS 2 // wgmma_*: warp groups that multiply, each its rows of the tile
 #endif
@@ -85,16 +82,17 @@ enum : unsigned {
     STEP = 32 / SIZE   // elements that one product takes along K
 };
 
-// Where tile `index` of C is. GROUP rows of tiles are walked down before the next column, so that the blocks which run
-// together need few different rows and columns of tiles: what the L2 must bring is the sum of both.
+// Where tile `index` of C is. `walk` rows of tiles are walked down before the next column, so that the blocks which run
+// together need few different rows and columns of tiles: what the L2 must bring is the sum of both. It is an argument,
+// not a macro, so that configurations which differ in it alone share their code.
 struct tile_place {
     unsigned row, column;
 };
 
-__device__ __forceinline__ tile_place find_tile(unsigned index, unsigned tiles_m, unsigned tiles_n)
+__device__ __forceinline__ tile_place find_tile(unsigned index, unsigned tiles_m, unsigned tiles_n, unsigned walk)
 {
-    const unsigned first = index / (GROUP * tiles_n) * GROUP, rest = index % (GROUP * tiles_n);
-    const unsigned height = min((unsigned)GROUP, tiles_m - first);
+    const unsigned first = index / (walk * tiles_n) * walk, rest = index % (walk * tiles_n);
+    const unsigned height = min(walk, tiles_m - first);
     return {first + rest % height, rest / height};
 }
 
@@ -173,7 +171,7 @@ __device__ __forceinline__ void fill_tile(unsigned char *to, const matrix &from,
 // Each element that is read from shared memory takes part in (TILE_N / WARPS_N) or (TILE_M / WARPS_M) multiply-adds.
 extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N)
     gemm_wmma(const element *__restrict__ A, const element *__restrict__ B, result *__restrict__ C, unsigned M,
-              unsigned N, unsigned K)
+              unsigned N, unsigned K, unsigned walk)
 {
     // the block's product of a batch
     A += (offset)blockIdx.y * M * K, B += (offset)blockIdx.y * N * K, C += (offset)blockIdx.y * M * N;
@@ -189,7 +187,7 @@ extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N)
     constexpr unsigned pitch_a = TILE_K + PIECE, pitch_b = (COLUMNS ? TILE_K : TILE_N) + PIECE;
     const item *a = (const item *)room, *b = (const item *)(room + tile_a::size);
     const matrix from_a = {A, M, K}, from_b = {B, COLUMNS ? N : K, COLUMNS ? K : N};
-    const tile_place at = find_tile(blockIdx.x, ceil_div(M, TILE_M), ceil_div(N, TILE_N));
+    const tile_place at = find_tile(blockIdx.x, ceil_div(M, TILE_M), ceil_div(N, TILE_N), walk);
     const unsigned row = at.row * TILE_M, column = at.column * TILE_N;
     const unsigned warp_row = warp_id() / WARPS_N * (TILE_M / WARPS_M),
                    warp_column = warp_id() % WARPS_N * (TILE_N / WARPS_N);
@@ -315,14 +313,14 @@ struct warp_product {
 // shared memory without bank conflicts. The step still waits for its tiles.
 extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N)
     gemm_mma_ldmatrix(const element *__restrict__ A, const element *__restrict__ B, result *__restrict__ C, unsigned M,
-                      unsigned N, unsigned K)
+                      unsigned N, unsigned K, unsigned walk)
 {
     // the block's product of a batch
     A += (offset)blockIdx.y * M * K, B += (offset)blockIdx.y * N * K, C += (offset)blockIdx.y * M * N;
     typedef warp_product product;
     extern __shared__ __align__(128) unsigned char room[];
     const matrix from_a = {A, M, K}, from_b = {B, COLUMNS ? N : K, COLUMNS ? K : N};
-    const tile_place at = find_tile(blockIdx.x, ceil_div(M, TILE_M), ceil_div(N, TILE_N));
+    const tile_place at = find_tile(blockIdx.x, ceil_div(M, TILE_M), ceil_div(N, TILE_N), walk);
     const unsigned row = at.row * TILE_M, column = at.column * TILE_N;
     unsigned char *b = room + product::tile_a::size;
     product sums;
@@ -343,14 +341,14 @@ extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N)
 // hidden as far as the ring reaches. The ring costs shared memory, and with it blocks that run beside each other.
 extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N)
     gemm_mma_async(const element *__restrict__ A, const element *__restrict__ B, result *__restrict__ C, unsigned M,
-                   unsigned N, unsigned K)
+                   unsigned N, unsigned K, unsigned walk)
 {
     // the block's product of a batch
     A += (offset)blockIdx.y * M * K, B += (offset)blockIdx.y * N * K, C += (offset)blockIdx.y * M * N;
     typedef warp_product product;
     extern __shared__ __align__(128) unsigned char room[];
     const matrix from_a = {A, M, K}, from_b = {B, COLUMNS ? N : K, COLUMNS ? K : N};
-    const tile_place at = find_tile(blockIdx.x, ceil_div(M, TILE_M), ceil_div(N, TILE_N));
+    const tile_place at = find_tile(blockIdx.x, ceil_div(M, TILE_M), ceil_div(N, TILE_N), walk);
     const unsigned row = at.row * TILE_M, column = at.column * TILE_N, steps = ceil_div(K, TILE_K);
     auto begin = [&](unsigned step) { // an empty group where there is nothing to copy, so that groups count steps
         if (step < steps) {
@@ -714,13 +712,13 @@ extern "C" __global__ void __launch_bounds__(128)
 // stands still where it waits for the others to be done with a stage.
 extern "C" __global__ void __launch_bounds__(128 * CONSUMERS)
     gemm_wgmma_tma(const __grid_constant__ tensor_map map_a, const __grid_constant__ tensor_map map_b,
-                   const __grid_constant__ tensor_map map_c, result *C, unsigned M, unsigned N, unsigned K)
+                   const __grid_constant__ tensor_map map_c, result *C, unsigned M, unsigned N, unsigned K, unsigned walk)
 {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
     extern __shared__ __align__(16) unsigned char shared[];
     const ring ring(shared);
     const unsigned group = threadIdx.x / 128, steps = ceil_div(K, TILE_K);
-    const tile_place at = find_tile(blockIdx.x, ceil_div(M, TILE_M), ceil_div(N, TILE_N));
+    const tile_place at = find_tile(blockIdx.x, ceil_div(M, TILE_M), ceil_div(N, TILE_N), walk);
     const unsigned row = at.row * TILE_M, column = at.column * TILE_N;
     if (threadIdx.x == 0) {
         ring.make(CONSUMERS);
@@ -763,7 +761,7 @@ extern "C" __global__ void __launch_bounds__(128 * CONSUMERS)
 extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
     gemm_wgmma_specialised(const __grid_constant__ tensor_map map_a, const __grid_constant__ tensor_map map_b,
                            const __grid_constant__ tensor_map map_c, result *C, unsigned M, unsigned N, unsigned K,
-                           unsigned batch)
+                           unsigned batch, unsigned walk)
 {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
     extern __shared__ __align__(16) unsigned char shared[];
@@ -783,7 +781,7 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
             tensor_prefetch(map_b);
             for (unsigned tile = blockIdx.x; tile < all; tile += gridDim.x) {
                 const unsigned product = BATCHED ? tile / tiles : 0;
-                const tile_place at = find_tile(tile - product * tiles, tiles_m, tiles_n);
+                const tile_place at = find_tile(tile - product * tiles, tiles_m, tiles_n, walk);
                 for (unsigned step = 0; step < steps; ++step, ++count) {
                     barrier_wait(ring.empty(count), ring.parity(count) ^ 1);
                     stage::load(ring.at(count), map_a, map_b, at.row * TILE_M, at.column * TILE_N, step * TILE_K,
@@ -798,7 +796,7 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
     const unsigned down = group * group_product::down * 64;
     for (unsigned tile = blockIdx.x; tile < all; tile += gridDim.x) {
         const unsigned number = BATCHED ? tile / tiles : 0;
-        const tile_place at = find_tile(tile - number * tiles, tiles_m, tiles_n);
+        const tile_place at = find_tile(tile - number * tiles, tiles_m, tiles_n, walk);
         group_product product;
         product.consume(ring, group, steps, count);
         if (STAGED)
@@ -843,7 +841,7 @@ struct partners {
 // stage is free when all that a block writes to have read it, so the blocks of a cluster keep step.
 extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
     gemm_wgmma_cluster(const __grid_constant__ tensor_map map_a, const __grid_constant__ tensor_map map_b,
-                       const __grid_constant__ tensor_map map_c, result *C, unsigned M, unsigned N, unsigned K)
+                       const __grid_constant__ tensor_map map_c, result *C, unsigned M, unsigned N, unsigned K, unsigned walk)
 {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
     extern __shared__ __align__(16) unsigned char shared[];
@@ -863,7 +861,7 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
             tensor_prefetch(map_a);
             tensor_prefetch(map_b);
             for (unsigned tile = blockIdx.x / blocks; tile < tiles_m * tiles_n; tile += gridDim.x / blocks) {
-                const tile_place at = find_tile(tile, tiles_m, tiles_n);
+                const tile_place at = find_tile(tile, tiles_m, tiles_n, walk);
                 const unsigned row = (at.row * CLUSTER_M + m) * TILE_M, column = (at.column * CLUSTER_N + n) * TILE_N;
                 for (unsigned step = 0; step < steps; ++step, ++count) {
                     barrier_wait(ring.empty(count), ring.parity(count) ^ 1);
@@ -880,7 +878,7 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
         const partners release(m, n);
         const unsigned down = group * group_product::down * 64;
         for (unsigned tile = blockIdx.x / blocks; tile < tiles_m * tiles_n; tile += gridDim.x / blocks) {
-            const tile_place at = find_tile(tile, tiles_m, tiles_n);
+            const tile_place at = find_tile(tile, tiles_m, tiles_n, walk);
             const unsigned row = (at.row * CLUSTER_M + m) * TILE_M + down,
                            column = (at.column * CLUSTER_N + n) * TILE_N;
             group_product product;
@@ -911,7 +909,7 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
 extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
     gemm_stream_k(const __grid_constant__ tensor_map map_a, const __grid_constant__ tensor_map map_b,
                   const __grid_constant__ tensor_map map_c, result *C, float4 *partial, unsigned *counters,
-                  unsigned share, unsigned M, unsigned N, unsigned K)
+                  unsigned share, unsigned M, unsigned N, unsigned K, unsigned walk)
 {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
     extern __shared__ __align__(16) unsigned char shared[];
@@ -929,7 +927,7 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
             registers_give<CONSUMERS == 2 ? 40 : 32>();
         if (thread == 0)
             for (unsigned at = begin; at < end; ++at, ++count) {
-                const tile_place place = find_tile(at / steps, tiles_m, tiles_n);
+                const tile_place place = find_tile(at / steps, tiles_m, tiles_n, walk);
                 barrier_wait(ring.empty(count), ring.parity(count) ^ 1);
                 stage::load(ring.at(count), map_a, map_b, place.row * TILE_M, place.column * TILE_N,
                             at % steps * TILE_K, ring.full(count));
@@ -963,7 +961,7 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
             for (unsigned block = first + 1; block <= last; ++block)
                 product.add_saved(place_of(block, 0));
         }
-        const tile_place place = find_tile(tile, tiles_m, tiles_n);
+        const tile_place place = find_tile(tile, tiles_m, tiles_n, walk);
         const unsigned row = place.row * TILE_M + group * group_product::down * 64;
         if (STAGED)
             product.store_staged(map_c, ring.room(), row, place.column * TILE_N);
@@ -1016,7 +1014,7 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
     const unsigned first = INTERLEAVE ? number : steps * number / (SPLIT * PARTS),
                    mine = INTERLEAVE ? ceil_div(steps - number, SPLIT * PARTS)
                                      : steps * (number + 1) / (SPLIT * PARTS) - first;
-    const tile_place place = find_tile(cluster / PARTS, ceil_div(M, TILE_M * CLUSTER_M), ceil_div(N, TILE_N * CLUSTER_N));
+    const tile_place place = find_tile(cluster / PARTS, ceil_div(M, TILE_M * CLUSTER_M), ceil_div(N, TILE_N * CLUSTER_N), 8);
     const unsigned row = (place.row * CLUSTER_M + m) * TILE_M, column = (place.column * CLUSTER_N + n) * TILE_N;
     if (threadIdx.x == 0)
         ring.make(CONSUMERS * partners::count);

@@ -51,9 +51,6 @@
 #ifndef UNROLL
 #define UNROLL 8 // steps along K that are written out
 #endif
-#ifndef SWIZZLE
-#define SWIZZLE 8 // coarsened, split_k: block rows that are walked down before the next block column
-#endif
 #ifndef SPLITS
 #define SPLITS 4 // split_k: parts of K
 #endif
@@ -318,14 +315,14 @@ struct Product {
 };
 
 __device__ __forceinline__ Product product(const float *A, const float *B, const float *P, unsigned M, unsigned N,
-                                           unsigned K, unsigned k_begin, unsigned k_end)
+                                           unsigned K, unsigned k_begin, unsigned k_end, unsigned walk)
 {
-    // Blocks that run at the same time should share rows of A and columns of B in the L2: walk SWIZZLE block rows
-    // down before going one block column to the right.
+    // Blocks that run at the same time should share rows of A and columns of B in the L2: walk some block rows down
+    // before going one block column to the right. How many is an argument, not a macro: so it needs no code of its own.
     unsigned rows = ceil_div(M, TILE_M), cols = ceil_div(N, TILE_N);
-    unsigned group = blockIdx.x / (SWIZZLE * cols), place = blockIdx.x % (SWIZZLE * cols);
-    unsigned height = min((unsigned)SWIZZLE, rows - group * SWIZZLE);
-    Product p = {A, B, M, N, K, (group * SWIZZLE + place % height) * TILE_M, place / height * TILE_N, k_begin, k_end};
+    unsigned first = blockIdx.x / (walk * cols) * walk, place = blockIdx.x % (walk * cols);
+    unsigned height = min(walk, rows - first);
+    Product p = {A, B, M, N, K, (first + place % height) * TILE_M, place / height * TILE_N, k_begin, k_end};
     p.aligned = p.row0 + TILE_M <= M && p.col0 + TILE_N <= N && K % 4 == 0 && N % 4 == 0 &&
                 is_aligned<16>(A, B, P);
     return p;
@@ -496,9 +493,9 @@ __device__ __forceinline__ void make_tile(const Product &p, float *P)
 // multiply-add; few warps fit on an SM, and independent work in each takes their place in hiding latency.
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     matmul_coarsened(const float *__restrict__ A, const float *__restrict__ B, float *__restrict__ P, unsigned M,
-                     unsigned N, unsigned K)
+                     unsigned N, unsigned K, unsigned walk)
 {
-    make_tile(product(A, B, P, M, N, K, 0, K), P);
+    make_tile(product(A, B, P, M, N, K, 0, K, walk), P);
 }
 #endif
 
@@ -510,12 +507,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
 // buffer `partial` and are added in a fixed order, so the result is the same every time, which atomics would not give.
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     matmul_split_k(const float *__restrict__ A, const float *__restrict__ B, float *__restrict__ partial, unsigned M,
-                   unsigned N, unsigned K)
+                   unsigned N, unsigned K, unsigned walk)
 {
     unsigned steps = ceil_div(K, TILE_K), part = ceil_div(steps, SPLITS) * TILE_K;
     offset begin = (offset)blockIdx.y * part;
     float *mine = partial + (offset)blockIdx.y * M * N; // N % 4 == 0 keeps it as aligned as `partial` itself
-    make_tile(product(A, B, partial, M, N, K, begin < K ? begin : K, begin + part < K ? begin + part : K), mine);
+    make_tile(product(A, B, partial, M, N, K, begin < K ? begin : K, begin + part < K ? begin + part : K, walk), mine);
 }
 
 // P = the sum of SPLITS matrices of `count` elements, in order.

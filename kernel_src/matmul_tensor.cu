@@ -44,24 +44,21 @@
 #ifndef CLUSTER
 #define CLUSTER 1 // tensor_bf16x6: blocks, one below the other, that share copies of B
 #endif
-#ifndef SWIZZLE
-#define SWIZZLE 8 // block rows that are walked down before the next block column
-#endif
 
 // Where the block's tile of P begins.
 struct Corner {
     unsigned row, col;
 };
 
-// SWIZZLE block rows are walked down before the next block column, so that blocks that run at the same time share rows
+// `walk` block rows are walked down before the next block column, so that blocks that run at the same time share rows
 // of A and columns of B in the L2.
 template <unsigned height, unsigned width>
-__device__ __forceinline__ Corner tile_corner(unsigned block, unsigned M, unsigned N)
+__device__ __forceinline__ Corner tile_corner(unsigned block, unsigned M, unsigned N, unsigned walk)
 {
     unsigned rows = ceil_div(M, height), cols = ceil_div(N, width);
-    unsigned group = block / (SWIZZLE * cols), place = block % (SWIZZLE * cols);
-    unsigned walked = min((unsigned)SWIZZLE, rows - group * SWIZZLE);
-    return {(group * SWIZZLE + place % walked) * height, place / walked * width};
+    unsigned first = block / (walk * cols) * walk, place = block % (walk * cols);
+    unsigned walked = min(walk, rows - first);
+    return {(first + place % walked) * height, place / walked * width};
 }
 
 // height x width of P by plain multiply-adds, by so many threads: for numbers that cannot be split.
@@ -159,11 +156,11 @@ __device__ __forceinline__ bool read_operands(Operands &o, const float *a, const
 // twice those of the results. Copies to shared memory are asynchronous, since nothing is transposed on the way.
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     matmul_tensor_3xtf32(const float *__restrict__ A, const float *__restrict__ B, float *__restrict__ P, unsigned M,
-                         unsigned N, unsigned K)
+                         unsigned N, unsigned K, unsigned walk)
 {
     extern __shared__ float4 stages[]; // the type gives the alignment
     float *base = (float *)stages;
-    Corner corner = tile_corner<TILE_M, TILE_N>(blockIdx.x, M, N);
+    Corner corner = tile_corner<TILE_M, TILE_N>(blockIdx.x, M, N, walk);
     unsigned lane = lane_id(), warp_m = warp_id() / WARPS_N, warp_n = warp_id() % WARPS_N;
     unsigned tiles = ceil_div(K, TILE_K);
     bool quads_a = K % 4 == 0 && is_aligned<16>(A), quads_b = N % 4 == 0 && is_aligned<16>(B);
@@ -299,11 +296,11 @@ __device__ __forceinline__ void multiply_stage(float (&sum)[TILE_N / 2], unsigne
 extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
     matmul_tensor_bf16x6(const __grid_constant__ tensor_map map_a, const __grid_constant__ tensor_map map_b,
                          const float *__restrict__ A, const float *__restrict__ B, float *__restrict__ P, unsigned M,
-                         unsigned N, unsigned K)
+                         unsigned N, unsigned K, unsigned walk)
 {
     extern __shared__ __align__(1024) char ring[]; // boxes with a swizzle of 128 bytes lie at multiples of 1024
     __shared__ barrier full[STAGES], empty[STAGES];
-    Corner corner = tile_corner<ROWS * CLUSTER, TILE_N>(blockIdx.x / CLUSTER, M, N);
+    Corner corner = tile_corner<ROWS * CLUSTER, TILE_N>(blockIdx.x / CLUSTER, M, N, walk);
     corner.row += blockIdx.x % CLUSTER * ROWS;
     unsigned steps = ceil_div(K, TILE_K), group = warp_id() / 4;
     if (threadIdx.x == 0) {

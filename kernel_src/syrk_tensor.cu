@@ -22,9 +22,6 @@
 #ifndef CONSUMERS
 #define CONSUMERS 2 // warp groups that multiply, 64 rows of C each
 #endif
-#ifndef SWIZZLE
-#define SWIZZLE 8 // rows of tiles that are walked down before the next column
-#endif
 
 #if __CUDA_ARCH__ >= 800
 extern "C" __global__ void __launch_bounds__(128)
@@ -52,14 +49,14 @@ struct Corner {
     unsigned row, col;
 };
 
-// Tiles on and below the diagonal: row r of them has the first ACROSS (r + 1), as far as C goes. SWIZZLE rows are walked
+// Tiles on and below the diagonal: row r of them has the first ACROSS (r + 1), as far as C goes. `walk` rows are walked
 // down before the next column, so that blocks that run at the same time share rows of A in the L2.
-__device__ __forceinline__ Corner lower_tile(unsigned number, unsigned N)
+__device__ __forceinline__ Corner lower_tile(unsigned number, unsigned N, unsigned walk)
 {
     const unsigned rows = ceil_div(N, ROWS), cols = ceil_div(N, TILE_N);
     unsigned first = 0, height;
-    for (;; first += SWIZZLE) {
-        height = min((unsigned)SWIZZLE, rows - first);
+    for (;; first += walk) {
+        height = min(walk, rows - first);
         unsigned tiles = 0;
         for (unsigned r = first; r < first + height; ++r)
             tiles += min(ACROSS * (r + 1), cols);
@@ -136,11 +133,11 @@ __device__ __noinline__ void make_plain(const float *A, float *C, unsigned N, un
 // core, of one step, and their total, rounded to the nearest.
 extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
     syrk_tensor_bf16x6(const __grid_constant__ tensor_map map_rows, const __grid_constant__ tensor_map map_cols,
-                       const float *__restrict__ A, float *__restrict__ C, unsigned N, unsigned K)
+                       const float *__restrict__ A, float *__restrict__ C, unsigned N, unsigned K, unsigned walk)
 {
     extern __shared__ __align__(1024) char ring[]; // boxes with a swizzle of 128 bytes lie at multiples of 1024
     __shared__ barrier full[STAGES], empty[STAGES];
-    const Corner corner = lower_tile(blockIdx.x, N);
+    const Corner corner = lower_tile(blockIdx.x, N, walk);
     const unsigned steps = ceil_div(K, TILE_K), group = warp_id() / 4;
     if (threadIdx.x == 0) {
         for (unsigned s = 0; s < STAGES; ++s) {

@@ -18,7 +18,7 @@ extern "C" __global__ void copy(const float *from, unsigned from_offset, float *
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     shifted(const float *a, const float *b, float *p, unsigned M, unsigned N, unsigned K)
 {
-    make_tile(product(a + 1, b + 1, p + 1, M, N, K, 0, K), p + 1);
+    make_tile(product(a + 1, b + 1, p + 1, M, N, K, 0, K, 8), p + 1);
 }
 EOF
 cat >"$folder/shifted.yaml" <<'EOF'

@@ -1,5 +1,5 @@
-/* Any bytes as handles of another process's memory and event, and any number as a descriptor of physical memory: none of
- * them opens anything. */
+/* Any bytes as handles of another process's memory and event, any number as a descriptor of physical memory or of a pool,
+ * and any bytes as the data of a pool's memory: none of them opens anything. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,6 +11,33 @@
         if (!(condition))                                                                                              \
             abort();                                                                                                   \
     } while (0)
+
+/* Data of memory that is not in the pool, and of memory that is, with changes: each byte of the input changes the byte at
+ * its place. */
+static void try_pool(const uint8_t *data, size_t size)
+{
+    const CUmemAllocationHandleType type = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+    const CUmemPoolProps props = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                  .handleTypes = type,
+                                  .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0}};
+    CUmemoryPool pool = NULL, other = NULL;
+    CUdeviceptr memory = 0, at = 0;
+    CUmemPoolPtrExportData right, what = {{0}};
+    int file = -1;
+    WANT(sim_cuMemPoolCreate(&pool, &props) == CUDA_SUCCESS);
+    WANT(sim_cuMemAllocFromPoolAsync(&memory, 4096, pool, NULL) == CUDA_SUCCESS);
+    WANT(sim_cuMemPoolExportPointer(&right, memory) == CUDA_SUCCESS);
+    WANT(sim_cuMemPoolExportToShareableHandle(&file, pool, type, 0) == CUDA_SUCCESS);
+    WANT(sim_cuMemPoolImportFromShareableHandle(&other, (void *)(intptr_t)file, type, 0) == CUDA_SUCCESS);
+    WANT(close(file) == 0);
+    memcpy(&what, data, size < sizeof what ? size : sizeof what);
+    for (int k = 0; k < 2; k++) {
+        const bool same = memcmp(&what, &right, sizeof what) == 0;
+        WANT((sim_cuMemPoolImportPointer(&at, other, &what) == CUDA_SUCCESS) == same);
+        for (size_t i = 0; i < sizeof what; i++)
+            what.reserved[i] = (unsigned char)(right.reserved[i] ^ (i < size ? data[i] : 0));
+    }
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -38,7 +65,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     WANT(sim_cuMemImportFromShareableHandle(&physical, (void *)(intptr_t)number,
                                             CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) != CUDA_SUCCESS);
+    CUmemoryPool pool = NULL;
+    WANT(sim_cuMemPoolImportFromShareableHandle(&pool, (void *)(intptr_t)number,
+                                                CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0) != CUDA_SUCCESS);
     WANT(sim_cuIpcCloseMemHandle(at) != CUDA_SUCCESS);
+    try_pool(data, size);
     WANT(sim_cuDevicePrimaryCtxRelease(0) == CUDA_SUCCESS);
     return 0;
 }

@@ -1,7 +1,8 @@
 /* Kernels that are compiled to host code against the same kernels interpreted: memory, counts and faults must be equal.
  * Bytes choose a kernel: loops, branches, guards, accesses of all kinds and arithmetic of all types, over numbers that are
- * special as words and as floats; at its end every thread stores its registers. Input that begins with '.' or '/' is a
- * text of PTX instead, as of fuzz_vm: whatever the interpreter takes, the compiler takes. */
+ * special as words and as floats; at its end every thread stores its registers. Those behind a '~' address shared memory
+ * by registers of 64 bits. Input that begins with '.' or '/' is a text of PTX instead, as of fuzz_vm: whatever the
+ * interpreter takes, the compiler takes. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,6 +34,7 @@ typedef struct maker {
     kiln__text text;
     unsigned labels, depth, apart; /* apart: how many branches deep lanes may be apart */
     bool tame;                     /* no thread sees what others do, so that several host threads agree */
+    bool wide;                     /* addresses of shared memory are in registers of 64 bits */
 } maker;
 
 static unsigned below(maker *m, unsigned n)
@@ -193,7 +195,7 @@ static const char *const more[] = {
     "setp.<lt|gt|le|ge|lo|hi|ls|hs>.u32 $p|$p, $r, $s",
     "mov.pred $p, $p",
     "not.pred $p, $p",
-    "mov.u32 $r, <%tid.x|%laneid|%ctaid.x|%ntid.x|%nctaid.x|%warpid|%clock|%lanemask_lt|%tid.y>",
+    "mov.u32 $r, <%tid.x|%laneid|%ctaid.x|%ntid.x|%nctaid.x|%warpid|%lanemask_lt|%tid.y>",
     "mov.b64 {$r, $r}, $d",
     "mov.b64 $d, $g",
     "mov.b64 $g, $d",
@@ -234,6 +236,16 @@ static const char *const atomics[] = {
     "red.global.add.f32 [%row], $f",
     "atom.shared.add.f32 $f, [%box+<0|4|8>], $e",
     "red.global.add.u32 [%row<|+4>], $s",
+    "mov.u32 $r, %clock", /* which counts what all host threads run */
+};
+static const char *const wide_atomics[] = {
+    "and.b32 %a, $r, <60|63>;cvt.u64.u32 %b, %a;add.u64 %b, %b, %wbox;red.shared.<add.u32|add.s32> [%b<+0|+4|+64>], $s",
+    "and.b32 %a, $r, <60|63>;cvt.u64.u32 %b, %a;add.u64 %b, %b, %wbox;atom.shared.add.<u32|s32> $r, [%b<+0|+4|+64>], $s",
+    "and.b32 %a, $r, 60;cvt.u64.u32 %b, %a;add.u64 %b, %b, %wbox;red.shared.<or.b32|xor.b32|max.s32> [%b], $s",
+    "atom.shared.<add.u32|exch.b32|inc.u32> $r, [<%wbox|%wslot|%wspot>+<0|4|8>], $s",
+    "mov.b64 %b, {%slot, $r};ld.shared.b32 $r, [%b+4]",
+    "and.b32 %a, $r, 60;cvt.u64.u32 %b, %a;add.u64 %b, %b, %x;red.global.<add.u32|max.u32|xor.b32> [%b], $s",
+    "xor.b64 %wspot, %wspot, <4|16|256>",
 };
 static const char *const tame_atomics[] = {
     "atom.shared.<add.u32|min.s32|max.u32|and.b32|xor.b32|exch.b32|inc.u32> $r, [%slot+<0|4>], $s",
@@ -256,7 +268,7 @@ static void make_index(maker *m, unsigned how)
 
 /* Writes what computes an address of the space, and returns the address with its offset. Most are valid: rows, one address
  * for all lanes, anything in a part of the memory. */
-static word address(maker *m, const char *space, unsigned bytes, bool store)
+static word narrow_address(maker *m, const char *space, unsigned bytes, bool store)
 {
     static const char *const offsets[] = {"0", "0", "0", "1", "2", "3", "31", "-1"};
     const bool odd = !m->tame && chance(m, 1), shared = strcmp(space, ".shared") == 0;
@@ -287,6 +299,21 @@ static word address(maker *m, const char *space, unsigned bytes, bool store)
         make_index(m, base - 3);
         kiln__text_printf(&m->text, "  mad.wide.u32 %%b, %%a, %u, %%x;\n", bytes);
         snprintf(w.text, sizeof w.text, "%%b+%d", offset);
+    }
+    return w;
+}
+
+static word address(maker *m, const char *space, unsigned bytes, bool store)
+{
+    const word narrow = narrow_address(m, space, bytes, store);
+    word w = narrow;
+    if (!m->wide || strcmp(space, ".shared") != 0)
+        return w;
+    if (strncmp(narrow.text, "%a", 2) == 0) {
+        kiln__text_puts(&m->text, "  cvt.u64.u32 %b, %a;\n");
+        snprintf(w.text, sizeof w.text, "%%b%s", narrow.text + 2);
+    } else {
+        snprintf(w.text, sizeof w.text, "%%w%.*s", (int)sizeof w.text - 3, narrow.text + 1);
     }
     return w;
 }
@@ -399,7 +426,8 @@ static void statement(maker *m)
         LIST(convert_single), LIST(convert_dual), LIST(convert_half), LIST(compare),   LIST(compare),
         LIST(guarded),        LIST(more),         LIST(more),         LIST(more)};
     static const list easy[] = {LIST(native)};
-    static const list together[] = {LIST(warp)}, updates[] = {LIST(atomics)}, tame[] = {LIST(tame_atomics)};
+    static const list together[] = {LIST(warp)}, updates[] = {LIST(atomics)}, tame[] = {LIST(tame_atomics)},
+                      wide[] = {LIST(wide_atomics)};
     const unsigned what = below(m, 200);
     if (m->depth < 3 && what < 8)
         branch(m);
@@ -408,7 +436,7 @@ static void statement(maker *m)
     else if (what < 60)
         access_memory(m);
     else if (what < 66)
-        some(m, m->tame ? tame : updates, 1);
+        some(m, m->tame ? tame : m->wide ? wide : updates, 1);
     else if (what < 73 && (!m->apart || chance(m, 5)))
         some(m, together, 1);
     else if (what < 76 && !m->apart)
@@ -442,7 +470,7 @@ static void begin(maker *m)
         &m->text,
         "  .reg .b32 %%r<%d>, %%i<4>, %%n<4>, %%n, %%a, %%c, %%lane, %%slot, %%box, %%spot, %%full, %%wid, "
         "%%ctaid, %%s, %%tid, %%gid, %%four, %%most;\n  .reg .b64 %%d<%d>, %%b, %%x, %%row, %%one, %%walk, %%edge, "
-        "%%mine, %%loc, %%step, %%gslot, %%tab;\n  .reg .f32 %%f<%d>;\n  .reg .f64 %%g<%d>;\n  .reg .b16 "
+        "%%mine, %%loc, %%step, %%gslot, %%tab, %%wbox, %%wslot, %%wspot;\n  .reg .f32 %%f<%d>;\n  .reg .f64 %%g<%d>;\n  .reg .b16 "
         "%%h<%d>;\n  .reg .pred %%p<%d>, %%q<2>;\n",
         R32, R64, F32, F64, R16, PREDS);
     kiln__text_puts(
@@ -456,6 +484,9 @@ static void begin(maker *m)
         "  mad.wide.u32 %one, %s, 16, %x;\n  mov.u64 %walk, %row;\n  mul.wide.u32 %step, %s, 4;\n"
         "  mad.wide.u32 %edge, %lane, 4, %edge;\n  mov.u64 %loc, own;\n  cvta.const.u64 %tab, table;\n"
         "  mov.b32 %full, -1;\n  mov.b32 %four, 4;\n  mov.b32 %most, 31;\n  mov.u64 %tab, table;\n  st.shared.v4.b32 [%slot], {%a, %c, %s, %lane};\n");
+    if (m->wide)
+        kiln__text_puts(&m->text, "  cvt.u64.u32 %wbox, %box;\n  cvt.u64.u32 %wslot, %slot;\n  cvt.u64.u32 %wspot, "
+                                  "%spot;\n");
     for (unsigned k = 0; k < R32; k++)
         kiln__text_printf(&m->text, "  ld.global.u32 %%r%u, [%%row+%u];\n", k, 4 * k * (k & 3));
     for (unsigned k = 0; k < R64; k++)
@@ -663,7 +694,9 @@ static void run_bytes(const uint8_t *data, size_t size)
 {
     static const uint32_t thresholds[] = {1, 1, 1, 2, 5, 20}, threads[] = {32, 64, 128, 96, 70, 33, 31, 128};
     static const uint32_t trips[] = {5, 12, 3, 1, 40, 0, 300, 3000}, steps[] = {1, 0, 2, 5, 64, 31, 3};
-    maker m = {.data = data, .left = size, .rng = 0x9e3779b97f4a7c15ull};
+    const bool wide = data[0] == '~'; /* not a choice like the others, so that inputs from before it mean the same */
+    data += wide, size -= wide;
+    maker m = {.data = data, .left = size, .rng = 0x9e3779b97f4a7c15ull, .wide = wide};
     for (size_t k = 0; k < size; k++)
         m.rng = (m.rng ^ data[k]) * 0x100000001b3ull | 1;
     const uint32_t block = threads[below(&m, KILN__COUNT(threads))], grid = 1 + below(&m, 4);

@@ -33,11 +33,16 @@ static void set_up(void)
     OK(cuCtxSetCurrent(context[0]));
 }
 
-static CUresult run(int on, CUfunction function, CUdeviceptr to, CUdeviceptr from, CUstream stream)
+static CUresult start(int on, CUfunction function, CUdeviceptr to, CUdeviceptr from, CUstream stream)
 {
     void *arguments[] = {&to, &from};
     cuCtxSetCurrent(context[on]);
-    CUresult result = cuLaunchKernel(function, 1, 1, 1, function == add[on] ? 32 : 1, 1, 1, 0, stream, arguments, NULL);
+    return cuLaunchKernel(function, 1, 1, 1, function == add[on] ? 32 : 1, 1, 1, 0, stream, arguments, NULL);
+}
+
+static CUresult run(int on, CUfunction function, CUdeviceptr to, CUdeviceptr from, CUstream stream)
+{
+    CUresult result = start(on, function, to, from, stream);
     return result == CUDA_SUCCESS ? cuCtxSynchronize() : result;
 }
 
@@ -304,6 +309,48 @@ static void mapped(void)
     OK(cuCtxSetCurrent(context[0]));
 }
 
+/* A capture whose streams are of two devices: each kernel runs on its own. */
+static void captured(void)
+{
+    CUstream stream[2];
+    CUevent mark[2];
+    CUdeviceptr cell[2];
+    CUgraph graph;
+    CUgraphExec exec;
+    for (int i = 0; i < 2; i++) {
+        OK(cuCtxSetCurrent(context[i]));
+        OK(cuStreamCreate(&stream[i], CU_STREAM_NON_BLOCKING));
+        OK(cuEventCreate(&mark[i], CU_EVENT_DISABLE_TIMING));
+        OK(cuMemAlloc(&cell[i], 8));
+        OK(cuMemsetD32(cell[i], 10 * (unsigned)(i + 1), 2));
+    }
+    OK(cuStreamBeginCapture(stream[1], CU_STREAM_CAPTURE_MODE_GLOBAL));
+    OK(start(1, next[1], cell[1], cell[1], stream[1]));
+    OK(cuEventRecord(mark[1], stream[1]));
+    OK(cuStreamWaitEvent(stream[0], mark[1], 0));
+    OK(cuMemcpyPeerAsync(cell[0], context[0], cell[1], context[1], 4, stream[0]));
+    OK(start(0, next[0], cell[0] + 4, cell[0], stream[0]));
+    OK(cuEventRecord(mark[0], stream[0]));
+    OK(cuCtxSetCurrent(context[1]));
+    OK(cuStreamWaitEvent(stream[1], mark[0], 0));
+    OK(cuStreamEndCapture(stream[1], &graph));
+    CHECK(read_back(cell[0]) == 10);
+    OK(cuGraphInstantiateWithFlags(&exec, graph, 0));
+    OK(cuGraphLaunch(exec, stream[1]));
+    OK(cuStreamSynchronize(stream[1]));
+    CHECK(read_back(cell[1]) == 21);
+    CHECK(read_back(cell[0]) == 21);
+    CHECK(read_back(cell[0] + 4) == 22);
+    OK(cuGraphExecDestroy(exec));
+    OK(cuGraphDestroy(graph));
+    for (int i = 0; i < 2; i++) {
+        OK(cuStreamDestroy(stream[i]));
+        OK(cuEventDestroy(mark[i]));
+        OK(cuMemFree(cell[i]));
+    }
+    OK(cuCtxSetCurrent(context[0]));
+}
+
 /* Without access it is an illegal address, and ends this context alone. */
 static void fault(void)
 {
@@ -362,6 +409,7 @@ int main(int argc, char **argv)
     streams();
     pools();
     mapped();
+    captured();
     fault();
     return wrong > 0;
 }

@@ -1,4 +1,4 @@
-/* Memory and events of another process, on the simulated device's libcuda.so.1: this process makes them, and a child that
+/* Memory, events and pools of another process, on the simulated device's libcuda.so.1: this process makes them, and a child that
  * it forks before it initialises the driver uses them. Prints what is wrong; ends with 0 if nothing is. */
 #include <cuda.h>
 #include <stdbool.h>
@@ -180,6 +180,140 @@ static void use_physical(int other)
     say(other);
 }
 
+/* ---- pools, by a file descriptor, and their memory, by data ---- */
+
+enum { PART = 5000 }; /* bytes: more than a page, and not whole ones */
+typedef struct parts {
+    CUmemPoolPtrExportData memory, second, gone;
+} parts;
+
+static CUresult make_pool(CUmemoryPool *pool, CUmemAllocationHandleType types)
+{
+    const CUmemPoolProps props = {
+        .allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .handleTypes = types, .location = shareable.location};
+    return cuMemPoolCreate(pool, &props);
+}
+
+static void give_pool(int other)
+{
+    const CUmemAllocationHandleType type = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+    CUmemoryPool pool, plain, usual;
+    CUdeviceptr memory, second, gone, alone;
+    CUmemPoolPtrExportData unused;
+    parts sent;
+    uint64_t types = 0;
+    unsigned values[PART / 4], none = 0;
+    int file = -1;
+    OK(make_pool(&plain, CU_MEM_HANDLE_TYPE_NONE));
+    OK(cuDeviceGetDefaultMemPool(&usual, 0));
+    IS(cuMemPoolExportToShareableHandle(&file, plain, type, 0), CUDA_ERROR_INVALID_VALUE); /* not made for that */
+    IS(cuMemPoolExportToShareableHandle(&file, usual, type, 0), CUDA_ERROR_INVALID_VALUE);
+    OK(cuMemAllocFromPoolAsync(&alone, PART, plain, NULL));
+    IS(cuMemPoolExportPointer(&unused, alone), CUDA_ERROR_INVALID_VALUE);
+    OK(make_pool(&pool, type));
+    IS(cuMemPoolExportToShareableHandle(&file, pool, type, 1), CUDA_ERROR_INVALID_VALUE);
+    IS(cuMemPoolExportToShareableHandle(&file, pool, CU_MEM_HANDLE_TYPE_FABRIC, 0), CUDA_ERROR_INVALID_VALUE);
+    IS(cuMemPoolExportToShareableHandle(NULL, pool, type, 0), CUDA_ERROR_INVALID_VALUE);
+    OK(cuMemPoolExportToShareableHandle(&file, pool, type, 0)); /* before anything is in it */
+    OK(cuMemAllocFromPoolAsync(&memory, PART, pool, NULL));
+    OK(cuMemAllocFromPoolAsync(&gone, PART, pool, NULL));
+    OK(cuMemAllocFromPoolAsync(&second, 4, pool, NULL));
+    OK(cuMemsetD32(memory, 70, PART / 4));
+    OK(cuMemsetD32(second, 80, 1));
+    OK(cuPointerGetAttribute(&types, CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES, memory));
+    CHECK(types == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
+    OK(cuMemPoolExportPointer(&sent.memory, memory));
+    OK(cuMemPoolExportPointer(&sent.second, second));
+    OK(cuMemPoolExportPointer(&sent.gone, gone));
+    IS(cuMemPoolExportPointer(NULL, memory), CUDA_ERROR_INVALID_VALUE);
+    IS(cuMemPoolExportPointer(&unused, 16), CUDA_ERROR_INVALID_VALUE);
+    OK(cuMemFreeAsync(gone, NULL));
+    IS(cuMemPoolExportPointer(&unused, gone), CUDA_ERROR_INVALID_VALUE);
+    pass_file(other, file);
+    close(file);
+    CHECK(write(other, &sent, sizeof sent) == (ssize_t)sizeof sent);
+    CHECK(hear(other));
+    OK(cuMemcpyDtoH(values, memory, PART));
+    CHECK(values[0] == 71 && values[7] == 71 && values[8] == 70);
+    OK(cuMemFree(memory));
+    OK(cuMemcpyDtoH(&none, second, 4)); /* its neighbour is still there */
+    CHECK(none == 80);
+    say(other);
+    OK(cuMemPoolDestroy(pool));
+    IS(cuMemPoolExportPointer(&unused, second), CUDA_ERROR_INVALID_VALUE);
+    CHECK(hear(other));
+    OK(cuMemcpyDtoH(&none, second, 4)); /* memory outlives its pool, here and there */
+    CHECK(none == 81);
+    OK(cuMemFree(second));
+    OK(cuMemFreeAsync(alone, NULL));
+    OK(cuMemPoolDestroy(plain));
+}
+
+static void use_pool(int other)
+{
+    const CUmemAllocationHandleType type = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+    CUmemoryPool pool, own, got;
+    CUdeviceptr at = 0, second = 0;
+    CUmemPoolPtrExportData data;
+    parts sent;
+    cuuint64_t used = 1;
+    unsigned value = 0;
+    int file = take_file(other);
+    CHECK(read(other, &sent, sizeof sent) == (ssize_t)sizeof sent);
+    IS(cuMemPoolImportFromShareableHandle(&pool, (void *)(intptr_t)other, type, 0), CUDA_ERROR_INVALID_VALUE);
+    IS(cuMemPoolImportFromShareableHandle(&pool, (void *)(intptr_t)file, type, 1), CUDA_ERROR_INVALID_VALUE);
+    char name[64], target[128] = "";
+    snprintf(name, sizeof name, "/proc/self/fd/%d", file);
+    CHECK(readlink(name, target, sizeof target - 1) > 0);
+    target[strcspn(target, " ")] = '\0';
+    struct stat info;
+    CHECK(fstat(file, &info) == 0);
+    const int open_end = memfd_create(strchr(target, ':') + 1,
+                                      MFD_ALLOW_SEALING); /* named so, but its end may change */
+    CHECK(open_end >= 0 && ftruncate(open_end, info.st_size) == 0);
+    IS(cuMemPoolImportFromShareableHandle(&pool, (void *)(intptr_t)open_end, type, 0), CUDA_ERROR_INVALID_VALUE);
+    close(open_end);
+    OK(cuMemPoolImportFromShareableHandle(&pool, (void *)(intptr_t)file, type, 0));
+    close(file);
+    /* no memory comes from such a pool but its maker's */
+    IS(cuDeviceSetMemPool(0, pool), CUDA_ERROR_INVALID_VALUE);
+    IS(cuMemAllocFromPoolAsync(&at, 4, pool, NULL), CUDA_ERROR_INVALID_VALUE);
+    IS(cuMemPoolExportToShareableHandle(&file, pool, type, 0), CUDA_ERROR_INVALID_VALUE);
+    OK(make_pool(&own, type));
+    IS(cuMemPoolImportPointer(&at, own, &sent.memory), CUDA_ERROR_INVALID_VALUE);
+    OK(cuMemPoolDestroy(own));
+    IS(cuMemPoolImportPointer(&at, pool, &sent.gone), CUDA_ERROR_INVALID_VALUE); /* it was freed */
+    for (size_t bit = 0; bit < 8 * sizeof data; bit++) {
+        data = sent.memory;
+        data.reserved[bit / 8] ^= (unsigned char)(1u << bit % 8);
+        IS(cuMemPoolImportPointer(&at, pool, &data), CUDA_ERROR_INVALID_VALUE);
+    }
+    OK(cuMemPoolImportPointer(&at, pool, &sent.memory));
+    OK(cuMemPoolImportPointer(&second, pool, &sent.second));
+    OK(cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used));
+    CHECK(used == PART + 4);
+    OK(cuPointerGetAttribute(&got, CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE, at));
+    CHECK(got == pool);
+    OK(cuMemcpyDtoH(&value, at + PART - 4, 4));
+    CHECK(value == 70);
+    IS(cuMemcpyDtoH(&value, at + PART - 2, 4), CUDA_ERROR_INVALID_VALUE);
+    IS(cuMemPoolExportPointer(&data, at), CUDA_ERROR_INVALID_VALUE); /* not its own */
+    run(next, at, 8);
+    OK(cuMemFreeAsync(at, NULL));
+    IS(cuMemFree(at), CUDA_ERROR_INVALID_VALUE);
+    OK(cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used));
+    CHECK(used == 4);
+    say(other);
+    CHECK(hear(other));
+    IS(cuMemPoolImportPointer(&at, pool, &sent.memory), CUDA_ERROR_INVALID_VALUE); /* its maker has freed it */
+    OK(cuMemPoolDestroy(pool));
+    run(next, second, 1);
+    OK(cuMemcpyDtoH(&value, second, 4));
+    CHECK(value == 81);
+    OK(cuMemFree(second));
+    say(other);
+}
+
 /* ---- handles that no driver made: each is an error ---- */
 
 /* As in engine/sim/stream/ipc.c. */
@@ -278,6 +412,7 @@ static void use(int other, pid_t giver)
     CHECK(hear(other)); /* the other process's kernel waits for this */
     OK(cuMemcpyHtoD(at, &seven, 4));
     use_physical(other);
+    use_pool(other);
     CHECK(!hear(other)); /* the other process ends; the memory is still here */
     CHECK(waitpid(giver, &status, 0) == giver && WIFEXITED(status) && WEXITSTATUS(status) == 0);
     OK(cuMemcpyDtoH(values, at, sizeof values));
@@ -334,6 +469,7 @@ static void give(int other)
     say(other);
     run(wait_for, memory, 1);
     give_physical(other);
+    give_pool(other);
     fflush(stdout);
     _exit(wrong > 0); /* in the middle of its work, nothing freed */
 }

@@ -3,6 +3,7 @@
  * expected after a bar, or nothing. order_program.sh compares. */
 #include <pthread.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -27,12 +28,28 @@ static const char text[] =
     "{\n"
     " .reg .b32 %x; .reg .b64 %a;\n"
     " ld.param.u64 %a, [to]; cvta.to.global.u64 %a, %a; atom.global.add.u32 %x, [%a], 1; ret;\n"
-    "}\n";
+    "}\n"
+    ".visible .entry tell(.param .u64 to)\n" /* a value, and behind it the flag that it is there */
+    "{\n"
+    " .reg .b32 %x; .reg .b64 %a;\n"
+    " ld.param.u64 %a, [to]; cvta.to.global.u64 %a, %a; st.global.u32 [%a], 7; membar.sys;\n"
+    " atom.sys.global.exch.b32 %x, [%a+4], 1; ret;\n"
+    "}\n"
+    ".visible .entry hear(.param .u64 from)\n"
+    "{\n"
+    " .reg .b32 %x; .reg .b64 %a; .reg .pred %p;\n"
+    " ld.param.u64 %a, [from]; cvta.to.global.u64 %a, %a;\n"
+    "L: ld.volatile.global.u32 %x, [%a+4]; setp.eq.u32 %p, %x, 0; @%p bra L;\n"
+    " ld.global.u32 %x, [%a]; st.global.u32 [%a+8], %x; ret;\n"
+    "}\n"
+    ".visible .global .attribute(.managed) .align 8 .b8 first[4096];\n"
+    ".visible .global .attribute(.managed) .align 8 .b8 second[4096];\n";
 
 enum { N = 1024, BYTES = N * 4, PAGE = 4096 }; /* pinned memory is guarded by whole pages */
 
 static struct {
-    CUfunction put, get, count;
+    CUmodule module;
+    CUfunction put, get, count, hear;
     CUstream a, b, c, one, two; /* a, b, c: non-blocking; one, two: blocking */
     CUevent event, other;
     CUdeviceptr x, y, z;
@@ -447,6 +464,174 @@ static void per_thread_of_two_devices(void)
     TRY(cuCtxSetCurrent(two.first));
     get(CU_STREAM_PER_THREAD, w.x, w.y);
 }
+
+/* ---- kernels of two devices, by peer access ---- */
+
+static struct {
+    CUfunction put, get, count, tell, hear;
+} peer; /* of the second device */
+
+/* The second device is current. */
+static void peers(void)
+{
+    CUmodule module;
+    second_device();
+    TRY(cuModuleLoadData(&module, text));
+    TRY(cuModuleGetFunction(&peer.put, module, "put"));
+    TRY(cuModuleGetFunction(&peer.get, module, "get"));
+    TRY(cuModuleGetFunction(&peer.count, module, "count"));
+    TRY(cuModuleGetFunction(&peer.tell, module, "tell"));
+    TRY(cuModuleGetFunction(&peer.hear, module, "hear"));
+    TRY(cuCtxEnablePeerAccess(two.first, 0));
+    TRY(cuMemsetD8(w.x, 0, BYTES));
+    TRY(cuMemsetD8(w.y, 0, BYTES));
+    TRY(cuCtxSynchronize());
+    TRY(cuCtxSetCurrent(two.first));
+    TRY(cuCtxEnablePeerAccess(two.second, 0));
+    TRY(cuCtxSynchronize());
+    TRY(cuCtxSetCurrent(two.second));
+}
+static void peer_launch(CUfunction function, unsigned threads, CUdeviceptr one, CUdeviceptr other)
+{
+    TRY(cuLaunchKernel(function, 1, 1, 1, threads, 1, 1, 0, two.stream, (void *[]){&one, &other}, NULL));
+}
+static void peer_apart(void)
+{
+    peers();
+    peer_launch(peer.put, N, w.x, 0);
+    TRY(cuCtxSetCurrent(two.first));
+    get(w.a, w.x, w.y);
+}
+static void peer_apart_back(void) /* the other way around: the second device's memory */
+{
+    peers();
+    peer_launch(peer.put, N, two.memory, 0);
+    TRY(cuCtxSetCurrent(two.first));
+    get(w.a, two.memory, w.y);
+}
+static void peer_read_then_written(void)
+{
+    peers();
+    peer_launch(peer.get, N, w.x, two.memory);
+    TRY(cuCtxSetCurrent(two.first));
+    put(w.a, w.x);
+}
+static void peer_both_read(void)
+{
+    peers();
+    peer_launch(peer.get, N, w.x, two.memory);
+    TRY(cuCtxSetCurrent(two.first));
+    get(w.a, w.x, w.y);
+}
+static void peer_by_event(void)
+{
+    peers();
+    peer_launch(peer.put, N, w.x, 0);
+    wait(w.a, w.b); /* an event of the first device */
+    TRY(cuEventRecord(two.event, two.stream));
+    TRY(cuCtxSetCurrent(two.first));
+    TRY(cuStreamWaitEvent(w.a, two.event, 0));
+    get(w.a, w.x, w.y);
+}
+static void peer_early_event(void)
+{
+    peers();
+    TRY(cuEventRecord(two.event, two.stream));
+    peer_launch(peer.put, N, w.x, 0);
+    TRY(cuCtxSetCurrent(two.first));
+    TRY(cuStreamWaitEvent(w.a, two.event, 0));
+    get(w.a, w.x, w.y);
+}
+static void peer_by_host(void)
+{
+    peers();
+    peer_launch(peer.put, N, w.x, 0);
+    TRY(cuStreamSynchronize(two.stream));
+    TRY(cuCtxSetCurrent(two.first));
+    get(w.a, w.x, w.y);
+}
+static void peer_wrong_host(void) /* it waits for the other device */
+{
+    peers();
+    peer_launch(peer.put, N, w.x, 0);
+    TRY(cuCtxSetCurrent(two.first));
+    TRY(cuCtxSynchronize());
+    get(w.a, w.x, w.y);
+}
+static void peer_atomics(void)
+{
+    peers();
+    peer_launch(peer.count, N, w.x, 0);
+    TRY(cuCtxSetCurrent(two.first));
+    count(w.a);
+}
+static void peer_by_flag(void)
+{
+    peers();
+    peer_launch(peer.tell, 1, w.x, 0);
+    TRY(cuCtxSetCurrent(two.first));
+    TRY(cuLaunchKernel(w.hear, 1, 1, 1, 1, 1, 1, 0, w.a, (void *[]){&w.x}, NULL));
+}
+static void peer_by_value(void)
+{
+    peers();
+    TRY(cuMemsetD8(two.memory, 0, 4));
+    peer_launch(peer.put, N, w.x, 0);
+    TRY(cuStreamWriteValue32(two.stream, two.memory, 5, 0));
+    TRY(cuCtxSetCurrent(two.first));
+    TRY(cuStreamWaitValue32(w.a, two.memory, 5, CU_STREAM_WAIT_VALUE_EQ));
+    get(w.a, w.x, w.y);
+}
+static void peer_copy_apart(void)
+{
+    peers();
+    peer_launch(peer.put, N, two.memory, 0);
+    TRY(cuCtxSetCurrent(two.first));
+    TRY(cuMemcpyPeerAsync(w.x, two.first, two.memory, two.second, BYTES, w.a));
+}
+static void peer_copy_then_kernel(void)
+{
+    peers();
+    TRY(cuCtxSetCurrent(two.first));
+    TRY(cuMemcpyPeerAsync(two.memory, two.second, w.x, two.first, BYTES, w.a));
+    TRY(cuCtxSetCurrent(two.second));
+    peer_launch(peer.put, N, two.memory, 0);
+}
+static void peer_copies(void)
+{
+    peers();
+    TRY(cuMemcpyPeerAsync(two.memory, two.second, w.x, two.first, BYTES, two.stream));
+    TRY(cuCtxSetCurrent(two.first));
+    TRY(cuMemsetD8Async(w.x, 1, BYTES, w.a));
+}
+static void peer_legacy_copy(void) /* it waits for all work of both devices, which waits for it */
+{
+    peers();
+    peer_launch(peer.put, N, two.memory, 0);
+    TRY(cuCtxSetCurrent(two.first));
+    put(w.b, w.x);
+    TRY(cuMemcpyPeer(w.x, two.first, two.memory, two.second, BYTES));
+    get(w.a, w.x, w.y);
+    TRY(cuCtxSetCurrent(two.second));
+    peer_launch(peer.put, N, two.memory, 0);
+}
+static void peer_pinned(void) /* memory of the host that kernels of both write */
+{
+    peers();
+    peer_launch(peer.put, N, (CUdeviceptr)w.pinned, 0);
+    TRY(cuCtxSetCurrent(two.first));
+    get(w.a, (CUdeviceptr)w.pinned, w.y);
+    TRY(cuCtxSynchronize());
+}
+static void peer_gone(void) /* the other device's order ends with it */
+{
+    peers();
+    peer_launch(peer.put, N, w.x, 0);
+    TRY(cuCtxSetCurrent(two.first));
+    TRY(cuDevicePrimaryCtxReset(1));
+    get(w.a, w.x, w.y);
+    put(w.b, w.z);
+}
 static char *own_page;
 static void on_fault(int number, siginfo_t *info, void *context)
 {
@@ -630,6 +815,70 @@ static void managed_prefetch(void)
     seen = *(int *)memory;
 }
 
+/* ---- the same of managed variables ---- */
+
+static int *variable(const char *name)
+{
+    CUdeviceptr at;
+    size_t bytes;
+    TRY(cuModuleGetGlobal(&at, &bytes, w.module, name));
+    return (int *)at;
+}
+static void variable_read(void)
+{
+    int *first = variable("first");
+    put(w.a, (CUdeviceptr)first);
+    variable("second")[5] = 1; /* which the kernel does not use */
+    seen = first[5];
+    TRY(cuStreamSynchronize(w.a));
+}
+static void variable_changed(void)
+{
+    int *first = variable("first");
+    get(w.a, (CUdeviceptr)first, w.y);
+    seen = first[5]; /* both read */
+    first[7] = 1;
+    TRY(cuStreamSynchronize(w.a));
+}
+static void variable_waited(void)
+{
+    int *first = variable("first");
+    first[0] = 1;
+    put(w.a, (CUdeviceptr)first);
+    TRY(cuStreamSynchronize(w.a));
+    first[1] = first[5];
+}
+static void variable_flag(void) /* its atomics may tell the host that it is done */
+{
+    int *first = variable("first");
+    CUdeviceptr at = (CUdeviceptr)first;
+    put(w.a, (CUdeviceptr)variable("second"));
+    TRY(cuStreamSynchronize(w.a));
+    TRY(cuLaunchKernel(w.count, 1, 1, 1, N, 1, 1, 0, w.a, (void *[]){&at}, NULL));
+    while (*(volatile int *)first < N)
+        ;
+    seen = first[0];
+}
+static void variable_unloaded(void) /* with its module, while a kernel may run that uses it */
+{
+    put(w.a, (CUdeviceptr)variable("first"));
+    TRY(cuModuleUnload(w.module));
+    void *again[64];
+    for (int i = 0; i < 64; i++) { /* the memory may come again */
+        again[i] = malloc(3 * PAGE);
+        memset(again[i], i, 3 * PAGE);
+        seen += *(char *)again[i];
+    }
+    for (int i = 0; i < 64; i++)
+        free(again[i]);
+}
+static void variable_neighbour(void) /* an access beyond one does not reach the other */
+{
+    const CUdeviceptr one = (CUdeviceptr)variable("first"), other = (CUdeviceptr)variable("second");
+    put(w.a, (one < other ? one : other) + 2 * BYTES);
+    TRY(cuStreamSynchronize(w.a));
+}
+
 /* ---- what the driver refuses: the program need not look at the result ---- */
 
 static void copy_past_end(void) { cuMemcpyDtoH(w.plain, w.x, BYTES + 4); }
@@ -693,6 +942,23 @@ static const struct {
     X(graph_waited, ""),
     X(many_streams, ""),
     X(many_launches, ""),
+    X(peer_apart, "read of 4 bytes at global address 0x"),
+    X(peer_apart_back, " and a write" LATER),
+    X(peer_read_then_written, "and a read by an earlier launch of get, in streams that do not wait"),
+    X(peer_both_read, ""),
+    X(peer_by_event, ""),
+    X(peer_early_event, " and a write" LATER),
+    X(peer_by_host, ""),
+    X(peer_wrong_host, " and a write" LATER),
+    X(peer_atomics, ""),
+    X(peer_by_flag, ""),
+    X(peer_by_value, ""),
+    X(peer_copy_apart, "and a write by a launch of put, in streams that do not wait"),
+    X(peer_copy_then_kernel, "write by the host's copy at global address"),
+    X(peer_copies, "the host's fill and the host's copy, in streams that do not wait"),
+    X(peer_legacy_copy, ""),
+    X(peer_pinned, " and a write" LATER),
+    X(peer_gone, ""),
     X(copy_to_apart, "write by the host's copy at"),
     X(copy_to_waited, ""),
     X(copy_from_apart, "read by the host's copy at"),
@@ -737,6 +1003,12 @@ static const struct {
     X(managed_flag, ""),
     X(managed_copied, ""),
     X(managed_prefetch, ""),
+    X(variable_read, "that a launch of put writes, for which the host has not waited, at offset 20 of 'first'"),
+    X(variable_changed, "that a launch of get reads, for which the host has not waited, at offset 28 of 'first'"),
+    X(variable_waited, ""),
+    X(variable_flag, ""),
+    X(variable_unloaded, ""),
+    X(variable_neighbour, "out of bounds"),
     X(copy_past_end, "out of bounds: read by the host's copy of 4100 bytes"),
     X(rows_past_end, "out of bounds: write by the host's copy of 4160 bytes"),
     X(copy_to_freed, "use after free: write by the host's copy of 4096 bytes"),
@@ -749,15 +1021,15 @@ static void set_up(void)
 {
     CUdevice device;
     CUcontext context;
-    CUmodule module;
     TRY(cuInit(0));
     TRY(cuDeviceGet(&device, 0));
     TRY(cuDevicePrimaryCtxRetain(&context, device));
     TRY(cuCtxPushCurrent(context));
-    TRY(cuModuleLoadData(&module, text));
-    TRY(cuModuleGetFunction(&w.put, module, "put"));
-    TRY(cuModuleGetFunction(&w.get, module, "get"));
-    TRY(cuModuleGetFunction(&w.count, module, "count"));
+    TRY(cuModuleLoadData(&w.module, text));
+    TRY(cuModuleGetFunction(&w.put, w.module, "put"));
+    TRY(cuModuleGetFunction(&w.get, w.module, "get"));
+    TRY(cuModuleGetFunction(&w.count, w.module, "count"));
+    TRY(cuModuleGetFunction(&w.hear, w.module, "hear"));
     for (CUstream *stream = &w.a; stream <= &w.two; stream++)
         TRY(cuStreamCreate(stream, stream <= &w.c ? CU_STREAM_NON_BLOCKING : CU_STREAM_DEFAULT));
     TRY(cuEventCreate(&w.event, CU_EVENT_DISABLE_TIMING));

@@ -402,8 +402,246 @@ static void test_oom(void)
     unsetenv("KILN_SIM_THREADS");
 }
 
-static const check_case cases[] = {
-    {"all that enqueues", test_all},   {"streams", test_streams},           {"gone", test_gone},
-    {"branch gone", test_branch_gone}, {"threads that wait", test_threads}, {"threads that capture", test_many},
-    {"out of memory", test_oom}};
+/* ---- streams of two contexts of a device ---- */
+
+static struct {
+    CUcontext context;
+    CUfunction add;
+    CUdeviceptr cell;
+    CUstream stream;
+    CUevent forked, joined; /* forked: of the first context */
+} other;
+
+static void begin_two(void)
+{
+    begin();
+    OK(call_cuEventCreate(&other.forked, CU_EVENT_DISABLE_TIMING));
+    OK(call_cuCtxCreate(&other.context, NULL, 0, device)); /* it is current now */
+    other.add = kernel(load(increments), "add");
+    OK(call_cuMemAlloc(&other.cell, 64));
+    OK(call_cuMemsetD32(other.cell, 0, 16));
+    OK(call_cuStreamCreate(&other.stream, CU_STREAM_NON_BLOCKING));
+    OK(call_cuEventCreate(&other.joined, CU_EVENT_DISABLE_TIMING));
+    OK(call_cuCtxSetCurrent(primary));
+}
+
+static void fork_two(CUstreamCaptureMode mode)
+{
+    OK(call_cuStreamBeginCapture(a, mode));
+    OK(put(a, 5));
+    OK(call_cuEventRecord(other.forked, a));
+    OK(call_cuCtxSetCurrent(other.context));
+    OK(call_cuStreamWaitEvent(other.stream, other.forked, 0));
+}
+
+static CUresult put_other(unsigned operand)
+{
+    void *arguments[] = {&other.cell, &operand};
+    return call_cuLaunchKernel(other.add, 1, 1, 1, 1, 1, 1, 0, other.stream, arguments, NULL);
+}
+
+static void join_two(void)
+{
+    OK(call_cuEventRecord(other.joined, other.stream));
+    OK(call_cuCtxSetCurrent(primary));
+    OK(call_cuStreamWaitEvent(a, other.joined, 0));
+}
+
+static unsigned value_other(void)
+{
+    unsigned got = 0;
+    OK(call_cuCtxSetCurrent(other.context));
+    OK(call_cuMemcpyDtoH(&got, other.cell, 4));
+    OK(call_cuCtxSetCurrent(primary));
+    return got;
+}
+
+static void test_contexts(void)
+{
+    begin_two();
+    CUgraph graph = NULL, alone = NULL;
+    CUgraphExec exec = NULL;
+    CUgraphExecUpdateResultInfo info;
+    CUgraphNode nodes[8];
+    CUstreamCaptureStatus status;
+    cuuint64_t id = 0, id_other = 1;
+    CUDA_KERNEL_NODE_PARAMS what;
+    size_t count = 8;
+    static unsigned out;
+    int calls = 0;
+    fork_two(CU_STREAM_CAPTURE_MODE_GLOBAL);
+    OK(call_cuStreamGetCaptureInfo(other.stream, &status, &id_other, NULL, NULL, NULL, NULL));
+    CHECK(status == CU_STREAM_CAPTURE_STATUS_ACTIVE);
+    OK(call_cuMemsetD32Async(other.cell, 30, 1, other.stream));
+    OK(put_other(4));
+    OK(call_cuMemcpyDtoHAsync(&out, other.cell, 4, other.stream));
+    OK(call_cuLaunchHostFunc(other.stream, count_call, &calls));
+    join_two();
+    OK(call_cuStreamGetCaptureInfo(a, &status, &id, NULL, NULL, NULL, NULL));
+    CHECK(id == id_other);
+    OK(put(a, 1));
+    OK(call_cuStreamEndCapture(a, &graph));
+    OK(call_cuStreamIsCapturing(a, &status));
+    CHECK(status == CU_STREAM_CAPTURE_STATUS_NONE && value() == 0 && value_other() == 0);
+    OK(call_cuGraphGetNodes(graph, nodes, &count));
+    CHECK(count == 6);
+    OK(call_cuGraphKernelNodeGetParams(nodes[2], &what));
+    CHECK(what.func == other.add && what.ctx == other.context);
+    OK(call_cuGraphInstantiateWithFlags(&exec, graph, 0));
+    OK(call_cuGraphLaunch(exec, a));
+    CHECK(value() == 6 && value_other() == 34 && out == 34 && calls == 1);
+    /* a node's context is kept when its parameters change, and cannot change in an executable graph */
+    unsigned operand = 9;
+    void *arguments[] = {&other.cell, &operand};
+    what.kernelParams = arguments;
+    OK(call_cuGraphExecKernelNodeSetParams(exec, nodes[2], &what));
+    what.func = add;
+    FAILS(INVALID_VALUE, call_cuGraphExecKernelNodeSetParams(exec, nodes[2], &what));
+    OK(call_cuGraphLaunch(exec, a));
+    CHECK(value() == 12 && value_other() == 39);
+    OK(call_cuGraphKernelNodeSetParams(nodes[2], &what));
+    FAILS(GRAPH_EXEC_UPDATE_FAILURE, call_cuGraphExecUpdate(exec, graph, &info));
+    CHECK(info.result == CU_GRAPH_EXEC_UPDATE_ERROR_UNSUPPORTED_FUNCTION_CHANGE);
+    /* a node that is added has the context of its function, and of what its parameters say */
+    OK(call_cuGraphCreate(&alone, 0));
+    what.func = other.add;
+    what.ctx = NULL;
+    OK(call_cuGraphAddKernelNode(&nodes[0], alone, NULL, 0, &what));
+    const CUDA_MEMSET_NODE_PARAMS fill = {.dst = other.cell + 4, .value = 3, .elementSize = 4, .width = 1, .height = 1};
+    OK(call_cuGraphAddMemsetNode(&nodes[1], alone, NULL, 0, &fill, other.context));
+    OK(call_cuGraphExecDestroy(exec));
+    OK(call_cuGraphInstantiateWithFlags(&exec, alone, 0));
+    OK(call_cuGraphLaunch(exec, a));
+    CHECK(value_other() == 48);
+    OK(call_cuCtxDestroy(other.context));
+    FAILS(CONTEXT_IS_DESTROYED, call_cuGraphLaunch(exec, a));
+    close_device();
+}
+
+static void test_contexts_refused(void)
+{
+    begin_two();
+    CUgraph graph = NULL;
+    CUdeviceptr memory;
+    CUstreamCaptureStatus status;
+    fork_two(CU_STREAM_CAPTURE_MODE_GLOBAL); /* not joined */
+    OK(put_other(4));
+    OK(call_cuCtxSetCurrent(primary));
+    FAILS(STREAM_CAPTURE_UNJOINED, call_cuStreamEndCapture(a, &graph));
+    fork_two(CU_STREAM_CAPTURE_MODE_GLOBAL);
+    FAILS(STREAM_CAPTURE_UNSUPPORTED, call_cuMemAlloc(&memory, 4)); /* forbidden in the other context too */
+    OK(call_cuCtxSetCurrent(primary));
+    FAILS(STREAM_CAPTURE_INVALIDATED, call_cuStreamEndCapture(a, &graph));
+    fork_two(CU_STREAM_CAPTURE_MODE_RELAXED);
+    FAILS(STREAM_CAPTURE_UNSUPPORTED, call_cuCtxSynchronize()); /* one of its streams takes part */
+    OK(call_cuCtxSetCurrent(primary));
+    FAILS(STREAM_CAPTURE_INVALIDATED, call_cuStreamEndCapture(a, &graph));
+    fork_two(CU_STREAM_CAPTURE_MODE_RELAXED);
+    FAILS(NOT_SUPPORTED, call_cuMemAllocAsync(&memory, 4, other.stream)); /* nodes' memory is of the graph's context */
+    OK(call_cuCtxSetCurrent(primary));
+    FAILS(STREAM_CAPTURE_INVALIDATED, call_cuStreamEndCapture(a, &graph));
+    OK(call_cuCtxSetCurrent(other.context));
+    OK(call_cuStreamIsCapturing(other.stream, &status));
+    CHECK(status == CU_STREAM_CAPTURE_STATUS_NONE);
+    OK(call_cuCtxSynchronize());
+    /* a capture that was started in the other context ends with it */
+    OK(call_cuStreamBeginCapture(other.stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+    OK(put_other(1));
+    OK(call_cuEventRecord(other.joined, other.stream));
+    OK(call_cuCtxSetCurrent(primary));
+    OK(call_cuStreamWaitEvent(a, other.joined, 0));
+    OK(call_cuStreamIsCapturing(a, &status));
+    CHECK(status == CU_STREAM_CAPTURE_STATUS_ACTIVE);
+    OK(call_cuCtxDestroy(other.context));
+    OK(call_cuStreamIsCapturing(a, &status));
+    CHECK(status == CU_STREAM_CAPTURE_STATUS_NONE);
+    OK(put(a, 7));
+    CHECK(value() == 7);
+    /* and one that a destroyed context takes part in goes on without it */
+    OK(call_cuCtxCreate(&other.context, NULL, 0, device));
+    OK(call_cuStreamCreate(&other.stream, CU_STREAM_NON_BLOCKING));
+    OK(call_cuCtxSetCurrent(primary));
+    fork_two(CU_STREAM_CAPTURE_MODE_RELAXED);
+    OK(call_cuCtxDestroy(other.context));
+    OK(call_cuCtxSetCurrent(primary));
+    OK(call_cuStreamEndCapture(a, &graph));
+    close_device();
+}
+
+/* The access-policy window of a launch: what the driver refuses, and that a node keeps it. */
+static CUresult put_window(CUaccessPolicyWindow window)
+{
+    unsigned operand = 1;
+    void *arguments[] = {&cell, &operand};
+    CUlaunchAttribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW,
+                                   .value = {.accessPolicyWindow = window}};
+    const CUlaunchConfig config = {.gridDimX = 1,
+                                   .gridDimY = 1,
+                                   .gridDimZ = 1,
+                                   .blockDimX = 1,
+                                   .blockDimY = 1,
+                                   .blockDimZ = 1,
+                                   .hStream = a,
+                                   .attrs = &attribute,
+                                   .numAttrs = 1};
+    return call_cuLaunchKernelEx(&config, add, arguments, NULL);
+}
+
+static void test_window(void)
+{
+    begin();
+    int most = 0;
+    size_t count = 2;
+    CUgraph graph = NULL;
+    CUgraphExec exec = NULL;
+    CUgraphNode nodes[2];
+    CUkernelNodeAttrValue got;
+    OK(call_cuDeviceGetAttribute(&most, CU_DEVICE_ATTRIBUTE_MAX_ACCESS_POLICY_WINDOW_SIZE, device));
+    const CUaccessPolicyWindow right = {.base_ptr = (void *)(uintptr_t)cell,
+                                        .num_bytes = (size_t)most,
+                                        .hitRatio = 1,
+                                        .hitProp = CU_ACCESS_PROPERTY_PERSISTING,
+                                        .missProp = CU_ACCESS_PROPERTY_STREAMING};
+    CUaccessPolicyWindow wrong[6] = {right, right, right, right, right, right};
+    wrong[0].num_bytes++;
+    wrong[1].hitRatio = 1.01f;
+    wrong[2].hitRatio = -0.01f;
+    wrong[3].hitRatio = __builtin_nanf("");
+    memset(&wrong[4].hitProp, 3, 1);
+    wrong[5].missProp = CU_ACCESS_PROPERTY_PERSISTING;
+    OK(put_window(right));
+    OK(call_cuStreamBeginCapture(a, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    OK(put_window(right));
+    OK(call_cuStreamEndCapture(a, &graph));
+    OK(call_cuGraphGetNodes(graph, nodes, &count));
+    CHECK(count == 1);
+    OK(call_cuGraphKernelNodeGetAttribute(nodes[0], CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, &got));
+    CHECK(memcmp(&got.accessPolicyWindow, &right, sizeof right) == 0);
+    for (int i = 0; i < 6; i++) {
+        const CUkernelNodeAttrValue value = {.accessPolicyWindow = wrong[i]};
+        FAILS(INVALID_VALUE, put_window(wrong[i]));
+        FAILS(INVALID_VALUE,
+              call_cuGraphKernelNodeSetAttribute(nodes[0], CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, &value));
+        FAILS(INVALID_VALUE, call_cuStreamSetAttribute(a, CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, &value));
+        wrong[i].num_bytes = 0; /* none */
+        OK(put_window(wrong[i]));
+    }
+    OK(call_cuGraphKernelNodeGetAttribute(nodes[0], CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, &got));
+    CHECK(memcmp(&got.accessPolicyWindow, &right, sizeof right) == 0);
+    OK(call_cuGraphInstantiateWithFlags(&exec, graph, 0));
+    OK(call_cuGraphLaunch(exec, a));
+    CHECK(value() == 8);
+    close_device();
+}
+
+static const check_case cases[] = {{"all that enqueues", test_all},
+                                   {"streams", test_streams},
+                                   {"gone", test_gone},
+                                   {"branch gone", test_branch_gone},
+                                   {"threads that wait", test_threads},
+                                   {"threads that capture", test_many},
+                                   {"out of memory", test_oom},
+                                   {"windows", test_window},
+                                   {"contexts", test_contexts},
+                                   {"contexts, refused", test_contexts_refused}};
 CU_SUITE("sim capture", cases)

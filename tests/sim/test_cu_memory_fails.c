@@ -118,6 +118,29 @@ static bool make_physical(void)
     return failed;
 }
 
+static bool make_pools(void)
+{
+    const CUmemAllocationHandleType type = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+    const CUmemPoolProps props = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                  .handleTypes = type,
+                                  .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device}};
+    CUmemoryPool made, again;
+    CUdeviceptr memory, same;
+    CUmemPoolPtrExportData data;
+    int file = -1;
+    if (call_cuMemPoolCreate(&made, &props) != CUDA_SUCCESS ||
+        call_cuMemAllocFromPoolAsync(&memory, 100, made, NULL) != CUDA_SUCCESS ||
+        call_cuMemPoolExportToShareableHandle(&file, made, type, 0) != CUDA_SUCCESS)
+        return true;
+    const bool failed = call_cuMemPoolImportFromShareableHandle(&again, (void *)(intptr_t)file, type, 0) !=
+                            CUDA_SUCCESS ||
+                        call_cuMemPoolExportPointer(&data, memory) != CUDA_SUCCESS ||
+                        call_cuMemPoolImportPointer(&same, again, &data) != CUDA_SUCCESS ||
+                        call_cuMemFree(same) != CUDA_SUCCESS || call_cuMemFree(memory) != CUDA_SUCCESS;
+    close(file);
+    return failed;
+}
+
 /* Shares memory with its parent until that has closed the pipe. */
 static void be_other(int to, int until)
 {
@@ -159,6 +182,7 @@ static void test_processes(void)
     CHECK(read(from[0], &their_event, sizeof their_event) == (ssize_t)sizeof their_event);
     with_failures(make_shared);
     with_failures(make_physical);
+    with_failures(make_pools);
     close(from[0]);
     close(until[1]);
     CHECK(waitpid(other, &status, 0) == other && status == 0);

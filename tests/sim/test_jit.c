@@ -137,6 +137,29 @@ static const char registers[] = HEAD(
          "ld.shared.u32 %r20, [%r16];\nld.shared.u32 %r21, [%r16+32];\nadd.u32 %r9, %r9, %r20;\nxor.b32 %r9, %r9, %r21;\n"
          "st.global.u32 [%rd5], %r9;\nret;\n}\n";
 
+/* Updates of words of shared memory, S bytes further in each round: to beyond either end, and to no word. */
+#define PUSH(address)                                                                                                  \
+    HEAD("k")                                                                                                          \
+    "mov.u32 %r6, 0;\nmov.u32 %r7, box;\nshl.b32 %r8, %r3, 2;\nadd.u32 %r7, %r7, %r8;\ncvt.u64.u32 %rd7, %r7;\n"       \
+    "cvt.s64.s32 %rd8, %r2;\nld.shared.u32 %r9, [%r7];\nLOOP:\nred.shared.add.u32 [" address "+256], 7;\n"             \
+    "red.shared.xor.b32 [" address "], %r3;\natom.shared.add.u32 %r10, [" address "+128], %r6;\n"                      \
+    "xor.b32 %r9, %r9, %r10;\natom.shared.add.u32 %r10, [" address "], 3;\n"                                           \
+    "add.u32 %r7, %r7, %r2;\nadd.u64 %rd7, %rd7, %rd8;\nadd.u32 %r6, %r6, 1;\nsetp.lt.u32 %p1, %r6, %r1;\n"            \
+    "@%p1 bra LOOP;\nst.global.u32 [%rd5], %r9;\nret;\n}\n"
+static const char push[] = PUSH("%r7"), push_wide[] = PUSH("%rd7");
+
+/* Shared memory through registers of 64 bits: rows, one address, and one that is loaded through itself. */
+static const char halves[] = HEAD(
+    "k") "mov.u32 %r6, 0;\nmov.u32 %r9, 0;\nmov.u32 %r7, box;\ncvt.u64.u32 %rd6, %r7;\nmul.wide.u32 %rd7, %r3, 4;\n"
+         "add.u64 %rd7, %rd7, %rd6;\nst.shared.u32 [%rd7], %r3;\nst.shared.u32 [%rd7+512], %r5;\n"
+         "st.shared.u64 [%rd6+2048], %rd7;\nbar.sync 0;\nLOOP:\n"
+         "ld.shared.u32 %r10, [%rd7];\nld.shared.u32 %r11, [%rd6+8];\nmad.lo.u32 %r9, %r10, %r11, %r9;\n"
+         "ld.shared.u32 %r12, [%rd7+512];\nld.shared.u32 %r13, [%rd6+12];\nmad.lo.u32 %r9, %r12, %r13, %r9;\n"
+         "add.u64 %rd8, %rd6, 2048;\nld.shared.u64 %rd8, [%rd8];\ncvt.u32.u64 %r14, %rd8;\n"
+         "add.u32 %r9, %r9, %r14;\nst.shared.u32 [%rd7+512], %r9;\n"
+         "add.u32 %r6, %r6, 1;\nsetp.lt.u32 %p1, %r6, 40;\n@%p1 bra LOOP;\n"
+         "st.global.u32 [%rd5], %r9;\nret;\n}\n";
+
 /* Words of x in no order. */
 static const char gather[] =
     HEAD("k") "mov.u32 %r6, 0;\nmov.u32 %r9, 0;\nmul.lo.u32 %r7, %r3, 5;\nand.b32 %r7, %r7, 31;\n"
@@ -243,6 +266,13 @@ static void memory(void)
     CU_ASSERT(SAME(tile, ONE_THREAD, 0, 1, 1, 33, 0, 5) >= 3); /* the loop's head, and behind each barrier */
 }
 
+/* A region is made for how each address lies, not for the last one that went through the same temporary register. */
+static void wide(void)
+{
+    CU_ASSERT_EQUAL(SAME(halves, ONE_THREAD, 0, 1, 1, 1, 1, 1, 1, 1, 1),
+                    2); /* the loop, and the kernel from its head */
+}
+
 static void control(void)
 {
     CU_ASSERT(SAME(mixed, ONE_THREAD, 0, 0, 0, 3, 1) >= 1);
@@ -330,6 +360,19 @@ static void faults(void)
     CU_ASSERT(SAME(walk, limits, 1 << 20, 0, 0) >= 1);
 }
 
+static void updates(void)
+{
+    static const char *const texts[] = {push, push_wide};
+    for (size_t k = 0; k < KILN__COUNT(texts); k++) {
+        CU_ASSERT(SAME(texts[k], ONE_THREAD, 200, 0, 4) >= 1);
+        CU_ASSERT(SAME(texts[k], ONE_THREAD, 1, 0, 0) >= 1); /* the last instructions of a block */
+        CU_ASSERT(SAME(texts[k], ONE_THREAD, 200, 0, 64) >= 1);
+        CU_ASSERT(SAME(texts[k], ONE_THREAD, 200, 0, (uint32_t)-16) >= 1);
+        CU_ASSERT(SAME(texts[k], ONE_THREAD, 200, 0, 2) >= 1);
+        CU_ASSERT(SAME(texts[k], ONE_THREAD, 200, 0, 0x40000000) >= 1);
+    }
+}
+
 /* A launch whose pointer is null, after one that was compiled: no allocation has been used yet. */
 static void null(void)
 {
@@ -371,6 +414,7 @@ static bool have_llvm(void)
 }
 
 static const check_case cases[] = {{"memory and barriers", memory},
+                                   {"shared memory by registers of 64 bits", wide},
                                    {"guards, divergence, atomics", control},
                                    {"registers of which many change", many},
                                    {"messages of launches that do not end", messages},
@@ -378,6 +422,7 @@ static const check_case cases[] = {{"memory and barriers", memory},
                                    {"arithmetic", arithmetic},
                                    {"addresses that change their pattern", patterns},
                                    {"faults and the step budget", faults},
+                                   {"updates of shared memory", updates},
                                    {"a null pointer", null},
                                    {"several host threads", threads}};
 

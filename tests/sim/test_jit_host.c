@@ -200,6 +200,45 @@ static int exits(void)
     exit(FINE); /* with LLVM's exit handlers, while the other thread is in it or wants to be */
 }
 
+/* pthread_join(), as the linker has it with --wrap: in one case a signal comes while the thread waits for the one that
+ * compiles. */
+int __real_pthread_join(pthread_t thread, void **result); /* NOLINT */
+int __wrap_pthread_join(pthread_t thread, void **result); /* NOLINT */
+static bool disturbed;
+int __wrap_pthread_join(pthread_t thread, void **result)
+{
+    if (disturbed)
+        raise(SIGUSR1);
+    return __real_pthread_join(thread, result);
+}
+
+static jit_llvm *at_exit_llvm;
+static void at_last(void) /* runs before what LLVM and its user registered later */
+{
+    if (works(at_exit_llvm) || jit_llvm_open(NULL, NULL))
+        _exit(WRONG);
+    jit_llvm_close(at_exit_llvm);
+}
+static void leave(int signal)
+{
+    (void)signal;
+    exit(FINE);
+}
+/* The program's own handler of exits, which calls the compiler, too: it comes first, or last. */
+static int exits_in_handler(bool first)
+{
+    if (!first && atexit(at_last) != 0)
+        return WRONG;
+    at_exit_llvm = jit_llvm_open(NULL, NULL);
+    NEED(at_exit_llvm && works(at_exit_llvm) && (!first || atexit(at_last) == 0));
+    NEED(signal(SIGUSR1, leave) != SIG_ERR);
+    disturbed = true;
+    works(at_exit_llvm);
+    return WRONG;
+}
+static int handler_first(void) { return exits_in_handler(true); }
+static int handler_last(void) { return exits_in_handler(false); }
+
 /* ---- what the host refuses ---- */
 
 static int no_execution(void)
@@ -282,6 +321,8 @@ CASE(fatal_error)
 CASE(little_stack)
 CASE(signals)
 CASE(forked)
+CASE(handler_first)
+CASE(handler_last)
 CASE(no_execution)
 CASE(no_memory)
 CASE(another_llvm)
@@ -298,6 +339,8 @@ static const check_case cases[] = {{"text that is refused", check_wrong_text},
                                    {"signals go to the program's threads", check_signals},
                                    {"a forked process", check_forked},
                                    {"exit while a thread compiles", check_exits},
+                                   {"exit in a signal's handler while it compiles", check_handler_first},
+                                   {"the same, and a handler of exits after LLVM's", check_handler_last},
                                    {"hosts that execute no written memory", check_no_execution},
                                    {"limits of memory", check_no_memory},
                                    {"another LLVM whose symbols are global", check_another_llvm},

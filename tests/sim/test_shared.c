@@ -1,5 +1,6 @@
 /* Memory by the host's pointer, managed memory, virtual memory, pools, settings of the environment. */
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "cu_check.h"
 
@@ -249,9 +250,82 @@ static void test_pools(void)
     OK(call_cuDeviceGetMemPool(&got, device));
     OK(call_cuDeviceGetDefaultMemPool(&pool, device));
     CHECK(got == pool);
-    props.handleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+    props.handleTypes = CU_MEM_HANDLE_TYPE_WIN32;
     FAILS(NOT_SUPPORTED, call_cuMemPoolCreate(&pool, &props));
+    props.handleTypes = CU_MEM_HANDLE_TYPE_FABRIC;
+    FAILS(NOT_SUPPORTED, call_cuMemPoolCreate(&pool, &props));
+    props.handleTypes = CU_MEM_HANDLE_TYPE_NONE;
+    props.reserved[53] = 1;
+    FAILS(INVALID_VALUE, call_cuMemPoolCreate(&pool, &props));
+    props.reserved[53] = 0;
+    props.win32SecurityAttributes = &props;
+    FAILS(INVALID_VALUE, call_cuMemPoolCreate(&pool, &props));
+    props.win32SecurityAttributes = NULL;
+    props.location.type = CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT;
+    FAILS(INVALID_VALUE, call_cuMemPoolCreate(&pool, &props));
+    props.location.type = CU_MEM_LOCATION_TYPE_HOST;
+    FAILS(NOT_SUPPORTED, call_cuMemPoolCreate(&pool, &props));
+    props.handleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+    FAILS(INVALID_VALUE, call_cuMemPoolCreate(&pool, &props));
     close_device();
+}
+
+/* A pool and its import in one process: two addresses of the same memory. Between two: ipc_program.c. */
+static void test_shared_pools(void)
+{
+    begin();
+    const CUmemAllocationHandleType type = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+    const CUmemPoolProps props = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                  .handleTypes = type,
+                                  .maxSize = 1 << 20,
+                                  .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device}};
+    CUmemoryPool pool = NULL, other = NULL;
+    CUmemPoolPtrExportData data;
+    CUdeviceptr a = 0, b = 0, c = 0;
+    CUstream stream = NULL;
+    CUgraph graph = NULL;
+    size_t before = 0, after = 0, total = 0;
+    unsigned value = 0;
+    int file = -1, types = 0;
+    OK(call_cuDeviceGetAttribute(&types, CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES, device));
+    CHECK(types == (int)type);
+    OK(call_cuMemGetInfo(&before, &total));
+    OK(call_cuMemPoolCreate(&pool, &props));
+    FAILS(OUT_OF_MEMORY, call_cuMemAllocFromPoolAsync(&a, (1 << 20) + 1, pool, NULL));
+    OK(call_cuMemAllocFromPoolAsync(&a, 4096, pool, NULL));
+    OK(call_cuMemGetInfo(&after, &total));
+    CHECK(before - after == 4096); /* an import is not counted again */
+    OK(call_cuMemPoolExportToShareableHandle(&file, pool, type, 0));
+    OK(call_cuMemPoolImportFromShareableHandle(&other, (void *)(intptr_t)file, type, 0));
+    CHECK(close(file) == 0);
+    OK(call_cuMemPoolExportPointer(&data, a));
+    OK(call_cuMemPoolImportPointer(&b, other, &data));
+    OK(call_cuMemPoolImportPointer(&c, other, &data));
+    CHECK(a != b && b != c);
+    OK(call_cuMemGetInfo(&after, &total));
+    CHECK(before - after == 4096);
+    OK(call_cuMemsetD32(a, 41, 1024));
+    OK(run("add", b, 1));
+    OK(call_cuMemcpyDtoH(&value, a, 4));
+    CHECK(value == 42);
+    OK(call_cuMemFree(b));
+    OK(call_cuMemcpyDtoH(&value, c, 4)); /* the other one is still there */
+    CHECK(value == 42);
+    OK(call_cuMemFreeAsync(c, NULL));
+    OK(call_cuMemFreeAsync(a, NULL));
+    OK(call_cuMemGetInfo(&after, &total));
+    CHECK(before == after);
+    FAILS(INVALID_VALUE, call_cuMemPoolImportPointer(&b, other, &data));
+    OK(call_cuMemAllocFromPoolAsync(&a, 4096, pool, NULL)); /* new memory does not come where the old one was */
+    FAILS(INVALID_VALUE, call_cuMemPoolImportPointer(&b, other, &data));
+    OK(call_cuMemcpyDtoH(&value, a, 4));
+    CHECK(value == 0);
+    OK(call_cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    OK(call_cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+    FAILS(NOT_SUPPORTED, call_cuMemAllocFromPoolAsync(&b, 4, pool, stream)); /* of nodes' memory there are no handles */
+    OK(call_cuStreamEndCapture(stream, &graph));
+    OK(call_cuGraphDestroy(graph));
+    close_device(); /* with a pool, an imported one and memory */
 }
 
 static void test_environment(void)
@@ -315,7 +389,11 @@ static void test_no_context(void)
     OK(call_cuMemAddressFree(other, UNIT));
 }
 
-static const check_case cases[] = {{"no context", test_no_context}, {"pinned and registered", test_pinned},
-                                   {"managed", test_managed},       {"virtual memory", test_virtual},
-                                   {"pools", test_pools},           {"environment", test_environment}};
+static const check_case cases[] = {{"no context", test_no_context},
+                                   {"pinned and registered", test_pinned},
+                                   {"managed", test_managed},
+                                   {"virtual memory", test_virtual},
+                                   {"pools", test_pools},
+                                   {"shared pools", test_shared_pools},
+                                   {"environment", test_environment}};
 CU_SUITE("sim shared", cases)

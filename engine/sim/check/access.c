@@ -188,12 +188,13 @@ static void touch(vm_look *k, vm_cell *c, uint32_t lanes, uint32_t lane, uint64_
 static vm_cell *global_cell(vm_look *k, vm_allocation *a, uint64_t offset)
 {
     vm_shadow *shadow = a->shadow;
+    vm_check *owner = a->home->check; /* perhaps of another device */
     unsigned shift = k->w->runner->run->launch->module->check->shift;
     size_t count = (size_t)((a->bytes + VM_SHADOW_PAGE - 1) / VM_SHADOW_PAGE);
     if (VM_UNLIKELY(shadow->shift > shift)) { /* smaller accesses than before; older cells are not needed */
         for (size_t n = 0; n < count; n++) {
-            k->check->cell_bytes -= shadow->pages[n] ? (VM_SHADOW_PAGE >> shadow->shift) * sizeof(vm_cell) : 0;
-            kiln__free(k->check->mem, shadow->pages[n]);
+            owner->cell_bytes -= shadow->pages[n] ? (VM_SHADOW_PAGE >> shadow->shift) * sizeof(vm_cell) : 0;
+            kiln__free(owner->mem, shadow->pages[n]);
             shadow->pages[n] = NULL;
         }
         shadow->shift = shift;
@@ -201,13 +202,13 @@ static vm_cell *global_cell(vm_look *k, vm_allocation *a, uint64_t offset)
     vm_cell **page = &shadow->pages[offset / VM_SHADOW_PAGE];
     if (VM_UNLIKELY(!*page)) {
         size_t bytes = (VM_SHADOW_PAGE >> shadow->shift) * sizeof(vm_cell);
-        if (k->check->cell_bytes + bytes <= CELL_BYTES_MOST)
-            *page = kiln__calloc(k->check->mem, VM_SHADOW_PAGE >> shadow->shift, sizeof(vm_cell));
+        if (owner->cell_bytes + bytes <= CELL_BYTES_MOST)
+            *page = kiln__calloc(owner->mem, VM_SHADOW_PAGE >> shadow->shift, sizeof(vm_cell));
         if (!*page) {
             k->check->starved = true;
             return NULL;
         }
-        k->check->cell_bytes += bytes;
+        owner->cell_bytes += bytes;
     }
     return *page + (offset % VM_SHADOW_PAGE >> shadow->shift);
 }
@@ -228,15 +229,13 @@ static void see_global(vm_look *k, vm_allocation *a)
     bool reads = k->a->kind & VM_READS;
     if (!shadow || a->constant)
         return;
-    if (VM_UNLIKELY(a->home != k->w->runner->run->device)) { /* its order is not known to this device's check */
-        for (uint32_t n = 0; k->write && n < p->count; n++)
-            vm_shadow_write(shadow, base + (uint64_t)p->at[n], k->a->bytes);
+    const bool own = a->home == k->w->runner->run->device;
+    if (VM_UNLIKELY(!a->home->check))
         return;
-    }
     for (uint32_t n = 0; n < p->count; n++) {
         uint64_t offset = base + (uint64_t)p->at[n];
         k->told = false;
-        if (VM_UNLIKELY(reads && shadow->unwritten))
+        if (VM_UNLIKELY(reads && shadow->unwritten && own))
             vm_check_written(k, shadow, offset, p->lane[n], p->who[n]);
         if (k->write && shadow->unwritten)
             vm_shadow_write(shadow, offset, k->a->bytes);

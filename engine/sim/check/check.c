@@ -196,17 +196,21 @@ kiln_check_finding *vm_check_host(vm_check *check, kiln_check_kind kind, bool no
 
 /* ---- a launch ---- */
 
+void vm_check_anew(vm_device *device, vm_check *check)
+{
+    vm_check_attach(device, check);
+    check->time = 1;
+    check->launch_count = 0;
+}
+
 bool vm_check_begin(vm_run_state *run)
 {
     vm_check *check = run->device->check;
     vm_module *module = (vm_module *)(uintptr_t)run->launch->module; /* data about it is stored in it */
     if (!vm_check_look(module, run->device->mem))
         return false;
-    if (check->time > UINT32_MAX / 2) { /* everything before this launch is ordered before it: forget it */
-        vm_check_attach(run->device, check);
-        check->time = 1;
-        check->launch_count = 0;
-    }
+    if (check->time > UINT32_MAX / 2) /* without the driver's order everything before it is ordered before it */
+        vm_check_anew(run->device, check);
     check->launch = check->time;
     vm_check_launched(check, run);
     vm_check_known(check);

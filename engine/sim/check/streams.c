@@ -14,6 +14,8 @@ void vm_check_concurrent(vm_check *check, const vm_period *spans, size_t count)
 
 uint32_t vm_check_tick_host(vm_check *check) { return vm_check_tick(check); }
 
+void vm_check_time(vm_check *check, uint32_t time) { check->time = time > check->time ? time : check->time; }
+
 void vm_check_known(vm_check *check)
 {
     const bool any = check->concurrent_count > 0 && check->concurrent[0].after < check->launch;
@@ -40,20 +42,42 @@ static const char *keep_name(vm_check *check, const char *name)
     return check->kernels[check->kernel_count++] = kept;
 }
 
-void vm_check_launched(vm_check *check, const vm_run_state *run)
+static void add_launch(vm_check *check, const char *kernel, uint32_t after, uint32_t module)
 {
-    vm_check_code *code = run->launch->module->check;
-    const char *name = keep_name(check, run->kernel->ptx->name);
-    if (!code->serial)
-        code->serial = ++check->modules;
+    const char *name = keep_name(check, kernel);
     if (check->launch_count == VM_LAUNCHES_MOST) { /* the older half is forgotten */
         check->launch_count /= 2;
         memmove(check->launches, check->launches + check->launch_count, check->launch_count * sizeof *check->launches);
     }
     if (name &&
         kiln__grow(check->mem, &check->launches, &check->launch_room, check->launch_count + 1, sizeof *check->launches))
-        check->launches[check->launch_count++] =
-            (vm_launched){.after = check->launch, .module = code->serial, .kernel = name};
+        check->launches[check->launch_count++] = (vm_launched){.after = after, .module = module, .kernel = name};
+}
+
+void vm_check_launched(vm_check *check, const vm_run_state *run)
+{
+    vm_check_code *code = run->launch->module->check;
+    if (!code->serial)
+        code->serial = ++check->modules;
+    add_launch(check, run->kernel->ptx->name, check->launch, code->serial);
+}
+
+void vm_check_heard(vm_check *check, const vm_check *from, vm_period span)
+{
+    size_t first = from->launch_count;
+    while (first > 0 && from->launches[first - 1].after >= span.after)
+        first--;
+    for (size_t k = first; k < from->launch_count; k++) {
+        const vm_launched *l = &from->launches[k];
+        if (l->module == 0 || l->after > span.until) /* it has heard of it itself */
+            continue;
+        add_launch(check, l->kernel, l->after, 0);
+        vm_launched *at = check->launches + check->launch_count - 1;
+        for (vm_launched made = *at; at > check->launches && at[-1].after > made.after; at--) { /* by time */
+            *at = at[-1];
+            at[-1] = made;
+        }
+    }
 }
 
 const vm_launched *vm_check_launch_at(const vm_check *check, uint32_t stamp)

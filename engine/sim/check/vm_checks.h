@@ -33,6 +33,12 @@ typedef struct vm_period {
 /* Of all launches from now on; earliest first, and the caller keeps them. */
 void vm_check_concurrent(vm_check *check, const vm_period *spans, size_t count);
 uint32_t vm_check_tick_host(vm_check *check); /* the time; it advances. It begins anew after 2^31 or so */
+/* Several devices whose kernels use each other's memory have one time: the driver advances each check's. */
+void vm_check_time(vm_check *check, uint32_t time);
+/* All work so far is ordered before all that comes: forgets it. The time is 1. */
+void vm_check_anew(vm_device *device, vm_check *check);
+/* Keeps the names of the launches that another check has seen in that span. */
+void vm_check_heard(vm_check *check, const vm_check *from, vm_period span);
 /* A copy or a fill by the host that the driver refuses: not all of that memory is there. `what`: "the host's copy". */
 void vm_check_host_bounds(vm_device *device, const char *what, uint64_t address, uint64_t bytes, bool write);
 /* A launch that the driver refuses, which a program sees only if it asks. `why` is kept. */

@@ -27,7 +27,7 @@ typedef struct vm_found {
 #define VM_LAUNCHES_MOST 4096u
 typedef struct vm_launched {
     uint32_t after;     /* its accesses are later, and those of the one before it are not */
-    uint32_t module;    /* vm_check_code.serial */
+    uint32_t module;    /* vm_check_code.serial; 0: of another check */
     const char *kernel; /* in the arena */
 } vm_launched;
 #define VM_FLIGHTS 16384u

@@ -97,7 +97,11 @@
     X(cuMemMap, 10020)                                                                                                 \
     X(cuMemPoolCreate, 11020)                                                                                          \
     X(cuMemPoolDestroy, 11020)                                                                                         \
+    X(cuMemPoolExportPointer, 11020)                                                                                   \
+    X(cuMemPoolExportToShareableHandle, 11020)                                                                         \
     X(cuMemPoolGetAccess, 11020)                                                                                       \
+    X(cuMemPoolImportFromShareableHandle, 11020)                                                                       \
+    X(cuMemPoolImportPointer, 11020)                                                                                   \
     X(cuMemPoolSetAccess, 11020)                                                                                       \
     X(cuMemRelease, 10020)                                                                                             \
     X(cuMemRetainAllocationHandle, 11000)                                                                              \

@@ -110,7 +110,8 @@ typedef enum sim_kind {
     SIM_RANGE,
     SIM_PHYSICAL,
     SIM_IMPORT,
-    SIM_CONDITION
+    SIM_CONDITION,
+    SIM_PIECE
 } sim_kind; /* fits into five bits of a handle */
 
 typedef struct sim_context sim_context;
@@ -137,6 +138,10 @@ typedef struct sim_pool {
     uint64_t limit; /* 0: none */
     int reuse[3];   /* stored and reported only */
     uint32_t open;  /* devices besides its own that may use its memory, as bits */
+    /* Of a pool that processes share (stream/pool_share.c): its allocations are parts of a file. */
+    bool shared, imported; /* imported: another process's, or made elsewhere in this one */
+    int file;
+    uint64_t inode, next; /* next: where the next allocation begins */
 } sim_pool;
 
 struct sim_context {
@@ -155,6 +160,7 @@ struct sim_context {
     struct vm_check *check;        /* check.c; NULL: nothing is checked */
     struct sim_order *order;       /* of its streams' work (stream/order.c); NULL until there is checked work */
     void (*order_end)(sim_context *context); /* frees it */
+    void (*order_let)(sim_context *context); /* nothing of the host's memory is guarded any more */
     bool check_shown;                        /* findings go to standard error: requested by the environment */
     uint64_t id;
     unsigned flags, attached;    /* attached: by cuCtxAttach, beyond the first use */
@@ -359,7 +365,8 @@ sim_host *sim_host_at(const sim_context *context, uint64_t address);
 bool sim_memory_free(sim_context *context, CUdeviceptr pointer);
 /* Owners of allocations (vm_info) that are not handles. */
 enum { SIM_OWNER_GRAPH = 1, SIM_OWNER_RANGE = 2 };
-void sim_pool_freed(sim_context *context, uint64_t pool, uint64_t bytes);
+/* Memory of the pool was freed, which may be destroyed already. */
+void sim_pool_freed(sim_context *context, uint64_t pool, uint64_t address, uint64_t bytes);
 /* the default pool of a device: not in the table */
 #define SIM_POOL_HANDLE(ordinal) ((uint64_t)0x52u << 56 | (uint64_t)(ordinal) << 8 | 0x10)
 sim_context *sim_current(void); /* the thread's current context, usable or not; NULL: none. Under the state lock */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cu_objects.h"
+#include "vm_checks.h"
 
 /* ---- options of cuModuleLoadDataEx ---- */
 
@@ -167,6 +168,14 @@ static CUresult parse_all(const sim_texts *texts, ptx_module **ptx, kiln__text *
     return result;
 }
 
+/* The host must not touch managed variables while a kernel that uses them may run. */
+static void track_variables(const sim_context *context)
+{
+    vm_info info;
+    for (uint64_t from = 0; context->check && vm_managed_variable(context->device, from, &info); from = info.base + 1)
+        vm_check_track(context->device, info.base);
+}
+
 static CUresult load(sim_context *context, const void *image, size_t length, const sim_module *twin,
                      sim_module **module, kiln__text *log)
 {
@@ -191,6 +200,7 @@ static CUresult load(sim_context *context, const void *image, size_t length, con
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     made->vm = vm;
+    track_variables(context);
     *module = made;
     return CUDA_SUCCESS;
 }
@@ -254,8 +264,12 @@ void sim_module_close(sim_context *context, sim_module *module)
         sim_object_free(context, function);
     }
     const sim_module *heir = module->image ? sim_module_twin(context, module->image) : NULL;
-    if (heir)
+    if (context->order) /* its managed variables may be guarded */
+        context->order_let(context);
+    if (heir) {
         vm_module_give(module->vm, heir->vm);
+        track_variables(heir->object.context);
+    }
     vm_module_unload(context->device, module->vm);
     sim_object_free(context, module);
 }

@@ -488,7 +488,7 @@ static bool shuffle(jit_emitter *e, const vm_code *i)
     uint32_t b, c, inside = 0;
     char order[VM_LANES * 8];
     size_t length = 0;
-    if (!jit_known(e->u->function, i->b, &b) || !jit_known(e->u->function, i->c, &c))
+    if (!jit_known(e->u->moves, e->u->function, i->b, &b) || !jit_known(e->u->moves, e->u->function, i->c, &c))
         return false;
     expect(e, i->b, b);
     expect(e, i->c, c);

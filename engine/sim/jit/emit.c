@@ -76,6 +76,12 @@ unsigned jit_splat_of(jit_emitter *e, unsigned value)
     return jit_value(e, "shufflevector " I64V " %%v%u, " I64V " poison, " I32V " zeroinitializer", v);
 }
 
+unsigned jit_splat32_of(jit_emitter *e, unsigned value)
+{
+    unsigned v = jit_value(e, "insertelement " I32V " poison, i32 %%v%u, i32 0", value);
+    return jit_value(e, "shufflevector " I32V " %%v%u, " I32V " poison, " I32V " zeroinitializer", v);
+}
+
 bool jit_in_block(const jit_emitter *e, uint32_t at) { return inside(e, at) && !(e->state[at - e->first] & LEADER); }
 
 /* ---- registers ---- */
@@ -540,7 +546,7 @@ static void emit_entry(jit_emitter *e)
         jit_line(e, "%s = alloca i64", counters[k]);
         jit_line(e, "store i64 0, %s %s", counter, counters[k]);
     }
-    jit_line(e, "%%ua = alloca " I64V "\n  %%ub = alloca " I32V "\n  %%ud = alloca " I32V "\n  %%uk = alloca i64");
+    jit_line(e, "%%ua = alloca " I32V "\n  %%ub = alloca " I32V "\n  %%ud = alloca " I32V "\n  %%uk = alloca i64");
     for (uint32_t k = 0; k < e->var_count; k++) {
         jit_line(e, "%%s%u = alloca %s", k, type_of(e->vars[k].width));
         move_row(e, &e->body, k, false);
@@ -553,6 +559,8 @@ void jit_emit_begin(const jit_unit *unit, kiln__text *text)
     static const char *const elements[] = {"i8", "i16", "i32", "i64"};
     kiln__text_puts(text, "!0 = !{}\ndeclare i32 @llvm.ctpop.i32(i32)\n"
                           "declare " I32V " @llvm.ctpop.v32i32(" I32V ")\n"
+                          "declare " I32V " @llvm.fshr.v32i32(" I32V ", " I32V ", " I32V ")\n"
+                          "declare " I64V " @llvm.fshr.v32i64(" I64V ", " I64V ", " I64V ")\n"
                           "declare " F32V " @llvm.fma.v32f32(" F32V ", " F32V ", " F32V ")\n"
                           "declare " F64V " @llvm.fma.v32f64(" F64V ", " F64V ", " F64V ")\n"
                           "declare " F32V " @llvm.sqrt.v32f32(" F32V ")\n"

@@ -61,7 +61,8 @@ unsigned jit_load_host(jit_emitter *e, unsigned base, uint64_t offset, const cha
 unsigned jit_splat32(jit_emitter *e, uint32_t value);
 unsigned jit_splat64(jit_emitter *e, uint64_t value);
 unsigned jit_splat_of(jit_emitter *e, unsigned value); /* of an i64 */
-bool jit_in_block(const jit_emitter *e, uint32_t at);  /* it follows the one before it in the same block */
+unsigned jit_splat32_of(jit_emitter *e, unsigned value);
+bool jit_in_block(const jit_emitter *e, uint32_t at); /* it follows the one before it in the same block */
 unsigned jit_get(jit_emitter *e, uint32_t slot, unsigned width);
 void jit_put(jit_emitter *e, uint32_t slot, unsigned width, unsigned value, unsigned mask); /* mask 0: all lanes */
 /* A label at which the region ends, before the instruction `at`. */

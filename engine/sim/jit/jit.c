@@ -24,13 +24,14 @@ typedef struct made_region {
 typedef struct made_function {
     jit_insn *insns;
     uint8_t *seen; /* jit_unit.seen */
+    jit_moves *moves;
     jit_live *live;
     made_region *regions;
 } made_function;
 
 /* What a module has (vm_module.host_code). */
 typedef struct made_module {
-    jit_code *code;
+    jit_code *code; /* NULL: none yet */
     unsigned names;
     made_function functions[];
 } made_module;
@@ -40,6 +41,7 @@ typedef struct compiler {
     const kiln_allocator *mem;
     jit_llvm *llvm;
     bool refused;               /* there is no LLVM */
+    uint64_t found;             /* warp instructions of code that was hot before LLVM was opened */
     atomic_ulong regions, live; /* made; of modules that are loaded */
     jit_table table;
     pthread_mutex_t lock;
@@ -51,12 +53,8 @@ static made_module *module_of(compiler *c, vm_module *module)
 {
     if (module->host_code)
         return module->host_code;
-    made_module *made = kiln__calloc(c->mem, 1, sizeof *made + module->ptx->function_count * sizeof *made->functions);
-    if (made && !(made->code = jit_code_new(c->llvm))) {
-        kiln__free(c->mem, made);
-        made = NULL;
-    }
-    return module->host_code = made;
+    return module->host_code = kiln__calloc(c->mem, 1,
+                                            sizeof(made_module) + module->ptx->function_count * sizeof(made_function));
 }
 
 static bool function_look(compiler *c, made_function *made, const vm_function *function)
@@ -68,31 +66,32 @@ static bool function_look(compiler *c, made_function *made, const vm_function *f
         made->insns = kiln__calloc(c->mem, count, sizeof *made->insns);
     if (!made->seen)
         made->seen = kiln__calloc(c->mem, count, 1);
-    if (!made->insns || !made->seen)
+    if (!made->moves)
+        made->moves = jit_moves_new(c->mem, function);
+    if (!made->insns || !made->seen || !made->moves)
         return false;
     memset(made->seen, JIT_UNSEEN, count);
     jit_table_fill(&c->table, function->module->table);
     for (uint32_t at = 0; at < count; at++)
-        jit_look(&c->table, function, at, &made->insns[at]);
+        jit_look(&c->table, made->moves, function, at, &made->insns[at]);
     made->live = jit_live_new(c->mem, function, made->insns);
     return made->live != NULL;
 }
 
-/* How the addresses of an access lie, by the registers as they are. */
-static jit_pattern pattern_now(const vm_warp *w, const vm_code *i, bool shared)
+/* How the addresses of an access lie, by the registers as they are: by the one in `slot`, a word or not. */
+static jit_pattern pattern_now(const vm_warp *w, const vm_code *i, uint32_t slot, bool word)
 {
     const uint64_t span = (uint64_t)i->size * i->count;
     bool one = true, row = true, ones = true, rows = true;
+    uint64_t at[VM_LANES];
+    for (uint32_t l = 0; l < VM_LANES; l++)
+        at[l] = word ? vm_r32(w, slot)[l] : vm_r64(w, slot)[l];
     for (uint32_t l = 1; l < VM_LANES; l++) {
         const uint32_t half = l & VM_LANES / 2;
-        const uint64_t away = shared ? vm_r32(w, i->a)[l] - vm_r32(w, i->a)[0]
-                                     : vm_r64(w, i->a)[l] - vm_r64(w, i->a)[0];
-        const uint64_t apart = shared ? vm_r32(w, i->a)[l] - vm_r32(w, i->a)[half]
-                                      : vm_r64(w, i->a)[l] - vm_r64(w, i->a)[half];
-        one = one && away == 0;
-        row = row && away == l * span;
-        ones = ones && apart == 0;
-        rows = rows && apart == (l - half) * span;
+        one = one && at[l] == at[0];
+        row = row && at[l] - at[0] == l * span;
+        ones = ones && at[l] == at[half];
+        rows = rows && at[l] - at[half] == (l - half) * span;
     }
     if (i->count == 1 || i->count == 2 || i->count == 4) {
         if (one || row)
@@ -130,11 +129,12 @@ static void see(const vm_warp *w, made_function *made, const vm_function *functi
     if (made->insns[at].kind == JIT_BRANCH) {
         *known = (uint8_t)((*known == JIT_UNSEEN ? 0u : *known) | way_now(w, &function->code[at]));
     } else if (jit_is_access(&made->insns[at])) {
-        const bool shared = jit_shapes[made->insns[at].id].shared;
         const vm_code *i = &function->code[at];
-        if (shared ? vm_r32(w, i->a)[0] == 0 : vm_r64(w, i->a)[0] == 0)
+        const uint32_t slot = jit_address(function, made->insns, at);
+        const bool word = jit_shapes[made->insns[at].id].shared && slot == i->a;
+        if (word ? vm_r32(w, slot)[0] == 0 : vm_r64(w, slot)[0] == 0)
             return; /* registers are zero until they are written: this lane was not there */
-        *known = (uint8_t)join(*known, pattern_now(w, i, shared));
+        *known = (uint8_t)join(*known, pattern_now(w, i, slot, word));
     }
 }
 
@@ -234,6 +234,7 @@ static void build(compiler *c, made_module *module, made_function *made, const v
                            .function = function,
                            .insns = made->insns,
                            .seen = made->seen,
+                           .moves = made->moves,
                            .live = made->live,
                            .typed = jit_llvm_typed(c->llvm),
                            .wide = jit_llvm_wide(c->llvm)};
@@ -242,7 +243,9 @@ static void build(compiler *c, made_module *module, made_function *made, const v
     write_all(&unit, module, head, first, last, &text, &b);
     for (unsigned k = 0; k < b.count; k++)
         b.symbols[k].name = b.names[k];
-    if (b.count && !text.failed &&
+    if (b.count && !module->code)
+        module->code = jit_code_new(c->llvm);
+    if (b.count && module->code && !text.failed &&
         jit_code_add(c->llvm, module->code, kiln__text_get(&text), text.length, b.symbols, b.count))
         for (unsigned k = 0; k < b.count; k++)
             install(c, made, function, b.heads[k], b.symbols[k].address, b.need[k], first, last);
@@ -259,23 +262,34 @@ static bool ready(compiler *c)
     return c->llvm && jit_llvm_alive() && atomic_load(&c->live) < MOST;
 }
 
+/* Has enough been executed that opening LLVM is worth its time? It takes about as long as 4 million warp instructions. */
+static bool opens(compiler *c, uint64_t executed)
+{
+    enum { OPENING = 128 }; /* times the threshold */
+    c->found += executed;
+    return c->llvm || c->found >= (uint64_t)(c->jit.threshold - 1) * OPENING;
+}
+
 static void hot(struct vm_jit *jit, vm_warp *w, const vm_code *from, const vm_code *to, bool enough)
 {
     compiler *c = (compiler *)jit;
     const vm_function *function = w->frame->function;
     const uint32_t first = (uint32_t)(from - function->code), last = (uint32_t)(to - function->code);
+    uint32_t *heat = &function->code[last].c;
     if (pthread_mutex_trylock(&c->lock) != 0) { /* another thread compiles: ask again later */
         if (enough)
-            __atomic_store_n(&function->code[last].c, 0, __ATOMIC_RELAXED);
+            __atomic_store_n(heat, 0, __ATOMIC_RELAXED);
         return;
     }
     vm_module *module = (vm_module *)(uintptr_t)w->runner->run->launch->module; /* only its host code changes */
-    made_module *of_module = ready(c) && function->module == module ? module_of(c, module) : NULL;
+    made_module *of_module = !c->refused && function->module == module ? module_of(c, module) : NULL;
     made_function *made = of_module ? &of_module->functions[function - module->functions] : NULL;
-    if (made && function_look(c, made, function) && !has_region(function, first)) {
+    if (made && !has_region(function, first) && function_look(c, made, function)) {
         for (uint32_t at = first; at <= last; at++)
             see(w, made, function, at);
-        if (enough)
+        if (enough && !opens(c, (uint64_t)__atomic_load_n(heat, __ATOMIC_RELAXED) * (last - first + 1)))
+            __atomic_store_n(heat, 0, __ATOMIC_RELAXED);
+        else if (enough && ready(c))
             build(c, of_module, made, function, first, first, last);
     }
     pthread_mutex_unlock(&c->lock);
@@ -318,9 +332,10 @@ static void drop(struct vm_jit *jit, vm_module *module)
         kiln__free(c->mem, (void *)atomic_load(&module->functions[f].compiled->at));
         kiln__free(c->mem, of->insns);
         kiln__free(c->mem, of->seen);
+        kiln__free(c->mem, of->moves);
         jit_live_free(c->mem, of->live);
     }
-    if (made)
+    if (made && made->code)
         jit_code_free(c->llvm, made->code);
     kiln__free(c->mem, made);
     module->host_code = NULL;

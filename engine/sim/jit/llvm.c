@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 typedef struct opaque opaque; /* any object of LLVM's */
@@ -93,9 +94,10 @@ struct jit_code {
 
 /* ---- one thread at a time, in a process that lives ---- */
 
-static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t gate = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
 static atomic_int owner;   /* the process that opened LLVM; 0: none */
-static atomic_bool closed; /* LLVM is not called any more; set under the lock */
+static atomic_bool busy;   /* a thread is in LLVM */
+static atomic_bool closed; /* LLVM is not called any more */
 static int armed;          /* how often at_exit() is registered */
 static jmp_buf escape;
 static _Thread_local bool calling; /* this thread is in LLVM */
@@ -105,21 +107,27 @@ static bool enter(void)
 {
     const int process = atomic_load(&owner);
     if (process && process != (int)getpid())
-        return false; /* the lock may be another thread's, which is not in this process */
-    pthread_mutex_lock(&gate);
+        return false;                   /* the lock may be another thread's, which is not in this process */
+    if (pthread_mutex_lock(&gate) != 0) /* this thread has it already: see at_exit() */
+        return false;
     if (!atomic_load(&closed))
         return true;
     pthread_mutex_unlock(&gate);
     return false;
 }
 
-/* Before LLVM's own exit handlers: what they free is not used by another thread then. */
+/* Before LLVM's own exit handlers: what they free is not used by another thread then. The thread that waits for LLVM may
+ * itself be here, in a signal's handler: it has the lock. */
 static void at_exit(void)
 {
-    if (!calling && enter()) {
-        atomic_store(&closed, true);
+    if (calling)
+        return;
+    const bool entered = enter();
+    atomic_store(&closed, true);
+    if (entered)
         pthread_mutex_unlock(&gate);
-    }
+    while (!entered && atomic_load(&busy) && atomic_load(&owner) == (int)getpid())
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 }
 
 /* LLVM ends the process if this returns. It is also told of errors of others in this process that use the library. */
@@ -151,6 +159,7 @@ static void *work(void *argument)
     if (j->llvm)
         j->llvm->LLVMResetFatalErrorHandler();
     calling = false;
+    atomic_store(&busy, false);
     return NULL;
 }
 
@@ -169,7 +178,10 @@ static bool in_thread(const jit_llvm *llvm, void (*what)(void *of), void *of)
         atomic_store(&owner, (int)getpid());
         sigfillset(&all);
         pthread_sigmask(SIG_SETMASK, &all, &before);
+        atomic_store(&busy, true);
         const bool started = pthread_create(&thread, &attributes, work, &j) == 0;
+        if (!started)
+            atomic_store(&busy, false);
         pthread_sigmask(SIG_SETMASK, &before, NULL);
         if (started)
             pthread_join(thread, NULL);

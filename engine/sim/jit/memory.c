@@ -13,6 +13,7 @@ static const unsigned bytes_of[] = {[JIT_u8] = 1,  [JIT_s8] = 1,  [JIT_u16] = 2,
 typedef struct access {
     const vm_code *i;
     const jit_shape *shape;
+    uint32_t slot;          /* jit_address() */
     unsigned element, span; /* bytes of an element, of a lane */
     unsigned pattern;
     int64_t offset;
@@ -23,6 +24,7 @@ static access access_of(const jit_emitter *e, uint32_t at)
 {
     const vm_code *i = &e->u->function->code[at];
     access a = {.i = i, .shape = &jit_shapes[e->u->insns[at].id]};
+    a.slot = jit_address(e->u->function, e->u->insns, at);
     a.element = bytes_of[a.shape->a];
     a.span = a.element * i->count;
     a.pattern = e->u->seen[at];
@@ -46,14 +48,14 @@ static void extent(const jit_emitter *e, const access *a, int64_t *low, int64_t 
             return;
         if (jit_is_access(&e->u->insns[at])) {
             const access b = access_of(e, at);
-            if (b.i->a == a->i->a && kind_of(&b) == kind_of(a) && b.span == a->span && b.pattern == a->pattern &&
+            if (b.slot == a->slot && kind_of(&b) == kind_of(a) && b.span == a->span && b.pattern == a->pattern &&
                 !(b.i->guard & ~2u) && b.offset % b.span == a->offset % a->span) {
                 *low = b.offset < *low ? b.offset : *low;
                 *high = b.offset + b.span > *high ? b.offset + b.span : *high;
             }
         }
         for (unsigned k = 0; k < insn->use_count; k++)
-            if (insn->uses[k].write && insn->uses[k].slot == a->i->a)
+            if (insn->uses[k].write && insn->uses[k].slot == a->slot)
                 return;
     }
 }
@@ -102,7 +104,7 @@ static jit_group *group_of(jit_emitter *e, const access *a)
     const int64_t end = a->offset + a->span;
     for (unsigned k = 0; k < e->group_count; k++) {
         jit_group *g = &e->groups[k];
-        if (g->slot == a->i->a && g->kind == kind_of(a) && g->pattern == a->pattern && g->span == a->span &&
+        if (g->slot == a->slot && g->kind == kind_of(a) && g->pattern == a->pattern && g->span == a->span &&
             a->offset >= g->low && end <= g->high && (a->offset - g->low) % a->span == 0)
             return g;
     }
@@ -139,7 +141,7 @@ static void open_group(jit_emitter *e, const access *a, unsigned row, jit_group 
     const bool halves = a->pattern == JIT_ONES || a->pattern == JIT_ROWS;
     const unsigned stride = a->pattern == JIT_ROW || a->pattern == JIT_ROWS ? a->span : 0;
     const unsigned width = halves ? VM_LANES / 2 : VM_LANES;
-    *g = (jit_group){.slot = a->i->a, .span = a->span, .kind = kind_of(a), .pattern = (uint8_t)a->pattern};
+    *g = (jit_group){.slot = a->slot, .span = a->span, .kind = kind_of(a), .pattern = (uint8_t)a->pattern};
     extent(e, a, &g->low, &g->high);
     g->host = w.host;
     g->first = lane_of(e, a, row, 0);
@@ -157,7 +159,7 @@ static void open_group(jit_emitter *e, const access *a, unsigned row, jit_group 
 static void open_anywhere(jit_emitter *e, const access *a, unsigned row, jit_group *g)
 {
     const window w = window_of(e, a);
-    *g = (jit_group){.slot = a->i->a, .span = a->span, .kind = kind_of(a), .pattern = (uint8_t)a->pattern};
+    *g = (jit_group){.slot = a->slot, .span = a->span, .kind = kind_of(a), .pattern = (uint8_t)a->pattern};
     extent(e, a, &g->low, &g->high);
     if (a->shape->shared)
         row = jit_value(e, "zext " I32V " %%v%u to " I64V, row);
@@ -390,38 +392,49 @@ void jit_emit_memory(jit_emitter *e, const vm_code *i, const jit_insn *insn)
 
 /* ---- atomic operations on shared memory ---- */
 
-/* The place of element `k` + `more` of a row on the stack. */
-static unsigned stack_at(jit_emitter *e, const char *row, const char *vector, unsigned k, unsigned more,
-                         const char *type, unsigned bytes)
+/* A pointer to element `k` + `more` of a row on the stack. */
+static unsigned stack_at(jit_emitter *e, const char *row, unsigned k, unsigned more, const char *type)
 {
-    unsigned at = jit_value(e, "ptrtoint %s %s to i64", jit_pointer(e, vector), row);
-    at = jit_value(e, "add i64 %%v%u, %u", at, more * bytes);
-    const unsigned offset = jit_value(e, "mul i64 %%v%u, %u", k, bytes);
-    at = jit_value(e, "add i64 %%v%u, %%v%u", at, offset);
+    unsigned at = jit_value(e, "ptrtoint %s %s to i64", jit_pointer(e, I32V), row);
+    at = jit_value(e, "add i64 %%v%u, %u", at, more * 4);
+    at = jit_value(e, "add i64 %%v%u, %%v%u", at, jit_value(e, "mul i64 %%v%u, 4", k));
     return jit_value(e, "inttoptr i64 %%v%u to %s", at, jit_pointer(e, type));
 }
 
-/* One lane after the other, as update_shared() of ops/atomic.c: words that lanes share are updated by each. */
-static void update_lanes(jit_emitter *e, const char *op, bool wanted)
+/* The word at base + offset, an i64. operand: of all lanes, or NULL. Where the old value is wanted it goes to the stack. */
+static void update_lane(jit_emitter *e, const char *op, unsigned base, unsigned offset, const uint32_t *operand,
+                        unsigned k, unsigned lane, bool wanted)
+{
+    const char *word = e->u->typed ? "i32*" : "ptr";
+    unsigned to = jit_value(e, "add i64 %%v%u, %%v%u", base, offset), z;
+    to = jit_value(e, "inttoptr i64 %%v%u to %s", to, word);
+    const unsigned x = jit_value(e, "load i32, %s %%v%u, align 4", word, to);
+    if (operand) {
+        z = jit_value(e, "%s i32 %%v%u, %u", op, x, *operand);
+    } else {
+        const unsigned y = jit_value(e, "load i32, %s %%v%u", word, stack_at(e, "%ub", k, lane, "i32"));
+        z = jit_value(e, "%s i32 %%v%u, %%v%u", op, x, y);
+    }
+    jit_line(e, "store i32 %%v%u, %s %%v%u, align 4", z, word, to);
+    if (wanted)
+        jit_line(e, "store i32 %%v%u, %s %%v%u", x, word, stack_at(e, "%ud", k, lane, "i32"));
+}
+
+/* One lane after the other, as update_shared() of ops/atomic.c: words that lanes share are updated by each. Offsets are
+ * read from the stack by twos. */
+static void update_lanes(jit_emitter *e, const char *op, unsigned base, const uint32_t *operand, bool wanted)
 {
     enum { AT_ONCE = 8 };
-    const char *const counter = e->u->typed ? "i64*" : "ptr", *const word = e->u->typed ? "i32*" : "ptr";
+    const char *counter = e->u->typed ? "i64*" : "ptr";
     const unsigned loop = ++e->labels, out = ++e->labels;
     jit_line(e, "store i64 0, %s %%uk", counter);
     jit_line(e, "br label %%l%u", loop);
     jit_label(e, loop);
     const unsigned k = jit_value(e, "load i64, %s %%uk", counter);
-    for (unsigned n = 0; n < AT_ONCE; n++) {
-        unsigned to = stack_at(e, "%ua", I64V, k, n, "i64", 8);
-        to = jit_value(e, "load i64, %s %%v%u", counter, to);
-        to = jit_value(e, "inttoptr i64 %%v%u to %s", to, word);
-        const unsigned b = stack_at(e, "%ub", I32V, k, n, "i32", 4);
-        const unsigned x = jit_value(e, "load i32, %s %%v%u, align 4", word, to);
-        const unsigned y = jit_value(e, "load i32, %s %%v%u", word, b);
-        const unsigned z = jit_value(e, "%s i32 %%v%u, %%v%u", op, x, y);
-        jit_line(e, "store i32 %%v%u, %s %%v%u, align 4", z, word, to);
-        if (wanted)
-            jit_line(e, "store i32 %%v%u, %s %%v%u", x, word, stack_at(e, "%ud", I32V, k, n, "i32", 4));
+    for (unsigned n = 0; n < AT_ONCE; n += 2) {
+        const unsigned two = jit_value(e, "load i64, %s %%v%u, align 8", counter, stack_at(e, "%ua", k, n, "i64"));
+        update_lane(e, op, base, jit_value(e, "and i64 %%v%u, 4294967295", two), operand, k, n, wanted);
+        update_lane(e, op, base, jit_value(e, "lshr i64 %%v%u, 32", two), operand, k, n + 1, wanted);
     }
     const unsigned next = jit_value(e, "add i64 %%v%u, %u", k, AT_ONCE);
     jit_line(e, "store i64 %%v%u, %s %%uk", next, counter);
@@ -430,34 +443,53 @@ static void update_lanes(jit_emitter *e, const char *op, bool wanted)
     jit_label(e, out);
 }
 
-void jit_emit_update(jit_emitter *e, const vm_code *i)
+/* Tests that all addresses are of words of the block's shared memory, and gives the bytes from its beginning: I32V. */
+static unsigned update_offsets(jit_emitter *e, const vm_code *i, unsigned *good)
 {
-    const bool narrow_address = i->flags & VM_ADDR32;
-    unsigned row = jit_get(e, i->a, narrow_address ? JIT_32 : JIT_64), b = jit_get(e, i->b, JIT_32), good;
-    if (narrow_address) {
+    const bool narrow = i->flags & VM_ADDR32;
+    const char *vector = narrow ? I32V : I64V;
+    unsigned row = jit_get(e, i->a, narrow ? JIT_32 : JIT_64), room, low = e->shared_low;
+    room = jit_value(e, "sub i64 %%v%u, %%v%u", e->shared_end, low);
+    room = jit_value(e, "lshr i64 %%v%u, 2", room); /* words; both ends are multiples */
+    if (narrow) {
         row = jit_value(e, "add " I32V " %%v%u, %%v%u", row, jit_splat32(e, (uint32_t)i->imm));
-        row = jit_value(e, "zext " I32V " %%v%u to " I64V, row);
+        low = jit_splat32_of(e, jit_value(e, "trunc i64 %%v%u to i32", low));
+        room = jit_splat32_of(e, jit_value(e, "trunc i64 %%v%u to i32", room));
     } else {
         row = jit_value(e, "add " I64V " %%v%u, %%v%u", row, jit_splat64(e, i->imm));
+        low = jit_splat_of(e, low);
+        room = jit_splat_of(e, room);
     }
-    const unsigned far = jit_value(e, "sub " I64V " %%v%u, %%v%u", row, jit_splat_of(e, e->shared_low));
-    const unsigned room = jit_value(e, "sub i64 %%v%u, %%v%u", e->shared_end, e->shared_low);
-    unsigned bad = jit_value(e, "icmp uge " I64V " %%v%u, %%v%u", far, jit_splat_of(e, room));
-    const unsigned odd = jit_value(e, "and " I64V " %%v%u, %%v%u", row, jit_splat64(e, 3));
-    bad = jit_value(e, "or " B1V " %%v%u, %%v%u", bad, jit_value(e, "icmp ne " I64V " %%v%u, zeroinitializer", odd));
-    bad = jit_value(e, "bitcast " B1V " %%v%u to i32", bad);
-    good = jit_value(e, "icmp eq i32 %%v%u, 0", bad);
+    const unsigned far = jit_value(e, "sub %s %%v%u, %%v%u", vector, row, low);
+    const unsigned two = narrow ? jit_splat32(e, 2)
+                                : jit_splat64(e, 2); /* what is not a multiple of 4 is large then: */
+    unsigned bad = jit_value(e, "call %s @llvm.fshr.%s(%s %%v%u, %s %%v%u, %s %%v%u)", vector,
+                             narrow ? "v32i32" : "v32i64", vector, far, vector, far, vector, two);
+    bad = jit_value(e, "icmp uge %s %%v%u, %%v%u", vector, bad, room);
+    *good = jit_value(e, "icmp eq i32 %%v%u, 0", jit_value(e, "bitcast " B1V " %%v%u to i32", bad));
+    return narrow ? far : jit_value(e, "trunc " I64V " %%v%u to " I32V, far);
+}
+
+void jit_emit_update(jit_emitter *e, const vm_code *i)
+{
+    const bool constant = i->b & 1, wanted = i->d && jit_live_at(e->u->live, e->at + 1, i->d, JIT_32);
+    const unsigned b = jit_get(e, i->b, JIT_32);
+    uint32_t operand = 0;
+    unsigned good;
+    const unsigned offsets = update_offsets(e, i, &good);
+    if (constant)
+        memcpy(&operand, e->u->function->constants + (i->b & ~1u), sizeof operand);
     if (i->d) { /* what changes nothing may be a wait: the interpreter counts those */
         const unsigned some = jit_value(e, "icmp ne " I32V " %%v%u, zeroinitializer", b);
         const unsigned bits = jit_value(e, "bitcast " B1V " %%v%u to i32", some);
         good = both(e, good, jit_value(e, "icmp ne i32 %%v%u, 0", bits));
     }
     jit_test(e, good);
-    row = jit_value(e, "add " I64V " %%v%u, %%v%u", row, jit_splat_of(e, e->shared));
-    jit_line(e, "store " I64V " %%v%u, %s %%ua", row, jit_pointer(e, I64V));
-    jit_line(e, "store " I32V " %%v%u, %s %%ub", b, jit_pointer(e, I32V));
-    const bool wanted = i->d && jit_live_at(e->u->live, e->at + 1, i->d, JIT_32);
-    update_lanes(e, jit_update(i), wanted);
+    const unsigned base = jit_value(e, "add i64 %%v%u, %%v%u", e->shared, e->shared_low);
+    jit_line(e, "store " I32V " %%v%u, %s %%ua", offsets, jit_pointer(e, I32V));
+    if (!constant)
+        jit_line(e, "store " I32V " %%v%u, %s %%ub", b, jit_pointer(e, I32V));
+    update_lanes(e, jit_update(i), base, constant ? &operand : NULL, wanted);
     if (!i->d)
         return;
     void (*const changed)(vm_warp *, const vm_code *) = vm_poll_changed;

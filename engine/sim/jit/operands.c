@@ -135,24 +135,49 @@ static void look_pair(const vm_code *i, jit_insn *out, bool split)
         use(out, i->d, JIT_64, true);
 }
 
-bool jit_known(const vm_function *function, uint32_t slot, uint32_t *value)
+struct jit_moves {
+    uint32_t rows;
+    struct {
+        uint32_t slot, value;
+        bool some, more; /* constants are moved to it; of different values */
+    } row[];
+};
+
+jit_moves *jit_moves_new(const kiln_allocator *mem, const vm_function *function)
 {
     const vm_handler move = function->module->table[VM_H_mov_b32].masked;
-    bool found = slot & 1;
-    if (found)
-        memcpy(value, function->constants + (slot & ~1u), sizeof *value);
-    for (uint32_t k = 0; k < function->code_count && !(slot & 1); k++) {
+    const uint32_t rows = function->sink / 128 + 1;
+    jit_moves *moves = kiln__calloc(mem, 1, sizeof *moves + rows * sizeof moves->row[0]);
+    if (!moves)
+        return NULL;
+    moves->rows = rows;
+    for (uint32_t k = 0; k < function->code_count; k++) {
         const vm_code *i = &function->code[k];
-        uint32_t moved;
-        if (i->masked != move || i->d != slot || !(i->a & 1))
+        const uint32_t at = i->d / 128;
+        uint32_t value;
+        if (i->masked != move || !(i->a & 1) || at >= rows)
             continue;
-        memcpy(&moved, function->constants + (i->a & ~1u), sizeof moved);
-        if (found && moved != *value)
-            return false;
-        *value = moved;
-        found = true;
+        memcpy(&value, function->constants + (i->a & ~1u), sizeof value);
+        if (moves->row[at].some)
+            moves->row[at].more = moves->row[at].more || moves->row[at].slot != i->d || moves->row[at].value != value;
+        moves->row[at].slot = i->d;
+        moves->row[at].value = value;
+        moves->row[at].some = true;
     }
-    return found;
+    return moves;
+}
+
+bool jit_known(const jit_moves *moves, const vm_function *function, uint32_t slot, uint32_t *value)
+{
+    if (slot & 1) {
+        memcpy(value, function->constants + (slot & ~1u), sizeof *value);
+        return true;
+    }
+    const uint32_t at = slot / 128;
+    if (at >= moves->rows || !moves->row[at].some || moves->row[at].more || moves->row[at].slot != slot)
+        return false;
+    *value = moves->row[at].value;
+    return true;
 }
 
 /* A member mask that may name all lanes: a register, of which the region tests it, or a constant that does. */
@@ -164,7 +189,7 @@ static bool may_be_all(const vm_function *function, uint32_t slot)
 }
 
 /* Operations of all lanes of a warp, which then need not wait for each other: where all run, and none is left out. */
-static void look_warp(const vm_function *function, const vm_code *i, jit_insn *out)
+static void look_warp(const jit_moves *moves, const vm_function *function, const vm_code *i, jit_insn *out)
 {
     const bool shuffle = i->masked == vm_op_shfl;
     const uint32_t members = jit_members(i);
@@ -178,7 +203,7 @@ static void look_warp(const vm_function *function, const vm_code *i, jit_insn *o
         out->kind = JIT_PLAIN;
         use(out, i->a, JIT_MASK, false);
         use(out, i->d, i->size == 3 ? JIT_32 : JIT_MASK, true);
-    } else if (jit_known(function, i->b, &value) && jit_known(function, i->c, &value)) {
+    } else if (jit_known(moves, function, i->b, &value) && jit_known(moves, function, i->c, &value)) {
         out->kind = JIT_PLAIN;
         use(out, i->a, JIT_32, false);
         use(out, i->b, JIT_32, false);
@@ -238,7 +263,7 @@ static uint16_t id_of(const jit_table *table, vm_handler masked)
     return VM_H_COUNT;
 }
 
-void jit_look(const jit_table *table, const vm_function *function, uint32_t at, jit_insn *out)
+void jit_look(const jit_table *table, const jit_moves *moves, const vm_function *function, uint32_t at, jit_insn *out)
 {
     const vm_code *i = &function->code[at];
     memset(out, 0, sizeof *out);
@@ -259,7 +284,7 @@ void jit_look(const jit_table *table, const vm_function *function, uint32_t at, 
     } else if (i->masked == vm_op_split || i->masked == vm_op_join) {
         look_pair(i, out, i->masked == vm_op_split);
     } else if (i->masked == vm_op_shfl || i->masked == vm_op_vote || i->masked == vm_op_warp_sync) {
-        look_warp(function, i, out);
+        look_warp(moves, function, i, out);
     } else if (i->masked == vm_op_special && steady(i->b)) {
         out->kind = JIT_CALL;
         use(out, i->d, i->flags & VM_REG64 ? JIT_64 : JIT_32, true);

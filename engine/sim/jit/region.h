@@ -51,6 +51,14 @@ static inline bool jit_is_access(const jit_insn *insn)
     return insn->kind == JIT_PLAIN && insn->id < VM_H_COUNT &&
            (jit_shapes[insn->id].form == JIT_LOAD || jit_shapes[insn->id].form == JIT_STORE);
 }
+/* The register that an access' address comes from: where shared memory is accessed through one of 64 bits, the instruction
+ * before moves its low half to a register of this PTX instruction alone. */
+static inline uint32_t jit_address(const vm_function *function, const jit_insn *insns, uint32_t at)
+{
+    const vm_code *i = &function->code[at];
+    const bool half = at > 0 && insns[at - 1].id == VM_H_low_b32 && i[-1].insn == i->insn && i[-1].d == i->a;
+    return half && !(i[-1].a & 1) ? i[-1].a : i->a;
+}
 /* Which handler of the table a function is, by a hash of its address. */
 typedef struct jit_table {
     const vm_handlers *of; /* what it was made for; NULL: nothing */
@@ -58,9 +66,12 @@ typedef struct jit_table {
 } jit_table;
 _Static_assert(VM_H_COUNT <= 512, "half of a table's slots are free");
 void jit_table_fill(jit_table *table, const vm_handlers *of);
+/* Which constants are moved to a function's registers. NULL: out of memory. Freed by kiln__free(). */
+typedef struct jit_moves jit_moves;
+jit_moves *jit_moves_new(const kiln_allocator *mem, const vm_function *function);
 /* The value of a constant, or the one constant that is moved to a register: probably that is what it holds, which the region
  * tests. */
-bool jit_known(const vm_function *function, uint32_t slot, uint32_t *value);
+bool jit_known(const jit_moves *moves, const vm_function *function, uint32_t slot, uint32_t *value);
 /* LLVM's name of an atomic operation on words that regions do themselves; NULL: they do not. */
 const char *jit_update(const vm_code *i);
 /* The slot of the member mask of a shuffle, a vote or a bar.warp.sync. */
@@ -68,7 +79,7 @@ static inline uint32_t jit_members(const vm_code *i)
 {
     return i->masked == vm_op_shfl ? (uint32_t)i->imm : i->masked == vm_op_warp_sync ? i->a : i->b;
 }
-void jit_look(const jit_table *table, const vm_function *function, uint32_t at, jit_insn *out);
+void jit_look(const jit_table *table, const jit_moves *moves, const vm_function *function, uint32_t at, jit_insn *out);
 
 /* ---- live.c ---- */
 
@@ -92,6 +103,7 @@ typedef struct jit_unit {
     const vm_function *function;
     const jit_insn *insns; /* of all the function's code */
     const uint8_t *seen;   /* of accesses: jit_pattern; of branches: a set of ways, others end the region */
+    const jit_moves *moves;
     const jit_live *live;
     bool typed, wide;
 } jit_unit;

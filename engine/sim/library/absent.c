@@ -90,10 +90,6 @@ enum { NOT_SUPPORTED = 801 };
     X(cuMemHostGetDevicePointer)                                                                                       \
     X(cuMemMapArrayAsync)                                                                                              \
     X(cuMemMapArrayAsync_ptsz)                                                                                         \
-    X(cuMemPoolExportPointer)                                                                                          \
-    X(cuMemPoolExportToShareableHandle)                                                                                \
-    X(cuMemPoolImportFromShareableHandle)                                                                              \
-    X(cuMemPoolImportPointer)                                                                                          \
     X(cuMemPrefetchBatchAsync)                                                                                         \
     X(cuMemPrefetchBatchAsync_ptsz)                                                                                    \
     X(cuMemRangeGetAttribute)                                                                                          \

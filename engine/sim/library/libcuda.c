@@ -30,6 +30,7 @@
 #include "../cuda/occupancy.c"
 #include "../stream/op.c"
 #include "../stream/pool.c"
+#include "../stream/pool_share.c"
 #include "../stream/stream.c"
 #include "../stream/table.c"
 #include "../cuda/tensor_map.c"

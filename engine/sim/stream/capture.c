@@ -1,6 +1,9 @@
 /* capture.c - stream capture: work that is put into a stream becomes nodes of a graph. A stream takes part in a capture
  * if the capture was started on it, or if it waits for an event that was recorded in one. A call that a capture does
- * not allow ends the capture: it is invalid until cuStreamEndCapture reports that. */
+ * not allow ends the capture: it is invalid until cuStreamEndCapture reports that.
+ *
+ * The graph, its nodes and the capture are of the context of the stream on which it was started. Streams of other contexts
+ * take part as its own do; their nodes run in their contexts (sim_op.in). */
 #include <pthread.h>
 #include <string.h>
 
@@ -29,6 +32,44 @@ CUresult sim_cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
 
 /* ---- calls that are not allowed ---- */
 
+/* The streams of all contexts that take part in the capture; NULL: the first. Finding the next needs the last one alive. */
+static sim_stream *next_member(const sim_capture *capture, const sim_stream *last)
+{
+    sim_context *context = last ? last->object.context : sim_context_after(NULL);
+    for (sim_object *object = last ? last->object.next : NULL; context;
+         context = sim_context_after(context), object = NULL) {
+        for (object = object                                    ? object
+                      : last && last->object.context == context ? NULL
+                                                                : context->objects;
+             object; object = object->next)
+            if (object->kind == SIM_STREAM && ((sim_stream *)object)->capture == capture)
+                return (sim_stream *)object;
+    }
+    return NULL;
+}
+
+static void enter(sim_stream *stream, sim_capture *capture)
+{
+    if (!stream->capture)
+        stream->object.context->captures++;
+    stream->capture = capture;
+}
+
+static void leave(sim_stream *stream)
+{
+    stream->capture = NULL;
+    stream->tip_count = 0;
+    stream->object.context->captures--;
+}
+
+/* Its context ends: streams of others do not take part any more. */
+static void capture_drop(sim_object *object)
+{
+    sim_stream *stream;
+    while ((stream = next_member((const sim_capture *)object, NULL)))
+        leave(stream);
+}
+
 static sim_capture *next_capture(sim_object *object)
 {
     while (object && object->kind != SIM_CAPTURE)
@@ -42,26 +83,29 @@ static sim_capture *next_capture(sim_object *object)
 CUresult sim_forbid(sim_context *context)
 {
     CUresult result = CUDA_SUCCESS;
-    if (context->captures == 0 || thread_mode == CU_STREAM_CAPTURE_MODE_RELAXED)
+    (void)context; /* of whichever context: the call may wait for all */
+    if (thread_mode == CU_STREAM_CAPTURE_MODE_RELAXED)
         return CUDA_SUCCESS;
-    for (sim_capture *c = next_capture(context->objects); c; c = next_capture(c->object.next)) {
-        bool mine = pthread_equal(c->thread, pthread_self()) && c->mode != CU_STREAM_CAPTURE_MODE_RELAXED;
-        bool everybodys = c->mode == CU_STREAM_CAPTURE_MODE_GLOBAL && thread_mode == CU_STREAM_CAPTURE_MODE_GLOBAL;
-        if (!mine && !everybodys)
-            continue;
-        c->invalid = true;
-        result = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-    }
+    for (sim_context *any = sim_context_after(NULL); any; any = sim_context_after(any))
+        for (sim_capture *c = any->captures ? next_capture(any->objects) : NULL; c; c = next_capture(c->object.next)) {
+            bool mine = pthread_equal(c->thread, pthread_self()) && c->mode != CU_STREAM_CAPTURE_MODE_RELAXED;
+            bool everybodys = c->mode == CU_STREAM_CAPTURE_MODE_GLOBAL && thread_mode == CU_STREAM_CAPTURE_MODE_GLOBAL;
+            if (!mine && !everybodys)
+                continue;
+            c->invalid = true;
+            result = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+        }
     return result;
 }
 
 CUresult sim_forbid_any(sim_context *context)
 {
     CUresult result = CUDA_SUCCESS;
-    if (context->captures == 0)
-        return CUDA_SUCCESS;
-    for (sim_capture *c = next_capture(context->objects); c; c = next_capture(c->object.next)) {
-        c->invalid = true;
+    for (sim_object *object = context->captures ? context->objects : NULL; object; object = object->next) {
+        const sim_stream *stream = (const sim_stream *)object;
+        if (object->kind != SIM_STREAM || !stream->capture)
+            continue;
+        stream->capture->invalid = true;
         result = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     }
     return result;
@@ -110,6 +154,12 @@ CUresult sim_capture_wait(sim_context *context, CUstream handle)
 
 /* ---- nodes ---- */
 
+static CUresult invalidate(sim_capture *capture, CUresult why)
+{
+    capture->invalid = true;
+    return why;
+}
+
 static bool tip_add(sim_stream *stream, sim_node *node)
 {
     for (size_t i = 0; i < stream->tip_count; i++)
@@ -121,16 +171,29 @@ static bool tip_add(sim_stream *stream, sim_node *node)
     return true;
 }
 
+/* What can be a node of another context's graph: what needs no object in it. */
+static bool runs_elsewhere(const sim_op *op)
+{
+    const CUgraphNodeType type = op->what.type;
+    return type != CU_GRAPH_NODE_TYPE_MEM_ALLOC && type != CU_GRAPH_NODE_TYPE_MEM_FREE &&
+           type != CU_GRAPH_NODE_TYPE_GRAPH && type != CU_GRAPH_NODE_TYPE_BATCH_MEM_OP;
+}
+
 CUresult sim_capture_op(sim_context *context, sim_stream *stream, sim_op *op, sim_node **out)
 {
     sim_node *node = NULL;
+    sim_context *home = stream->capture->graph->object.context;
+    if (context != home && !runs_elsewhere(op))
+        return invalidate(stream->capture, CUDA_ERROR_NOT_SUPPORTED);
+    if (context != home)
+        op->in = SIM_HANDLE(CUcontext, context);
     sim_edge *edges = kiln__calloc(sim_memory(), stream->tip_count + 1, sizeof *edges);
     bool room = edges && kiln__grow(sim_memory(), &stream->tips, &stream->tip_capacity, 1, sizeof *stream->tips);
     CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
     for (size_t i = 0; room && i < stream->tip_count; i++)
         edges[i].node = stream->tips[i];
     if (room)
-        result = sim_node_add(context, stream->capture->graph, edges, stream->tip_count, op, &node);
+        result = sim_node_add(home, stream->capture->graph, edges, stream->tip_count, op, &node);
     kiln__free(sim_memory(), edges);
     if (result != CUDA_SUCCESS) {
         stream->capture->invalid = true; /* the graph lacks a node now */
@@ -160,15 +223,16 @@ CUresult sim_capture_record(sim_context *context, sim_stream *stream, sim_event 
     return CUDA_SUCCESS;
 }
 
-static CUresult invalidate(sim_capture *capture, CUresult why)
+/* The capture in which the event was recorded, of whichever context; NULL: none that goes on. */
+static sim_capture *capture_of(sim_context *context, const sim_event *event)
 {
-    capture->invalid = true;
-    return why;
+    const void *id = (const void *)(uintptr_t)event->capture;
+    return sim_object_find(sim_owner(context, id, SIM_CAPTURE), id, SIM_CAPTURE);
 }
 
 CUresult sim_capture_wait_event(sim_context *context, CUstream handle, const sim_event *event)
 {
-    sim_capture *from = sim_object_find(context, (const void *)(uintptr_t)event->capture, SIM_CAPTURE);
+    sim_capture *from = capture_of(context, event);
     if (sim_is_legacy(handle) && from) /* it is not captured */
         return invalidate(from, CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
     if (sim_is_legacy(handle) && forbid_legacy(context, true) != CUDA_SUCCESS)
@@ -190,9 +254,9 @@ CUresult sim_capture_wait_event(sim_context *context, CUstream handle, const sim
         into->invalid = true;
         return invalidate(from, CUDA_ERROR_STREAM_CAPTURE_MERGE);
     }
-    stream->capture = from;
+    enter(stream, from);
     for (size_t i = 0; i < event->tip_count; i++) {
-        sim_node *node = sim_object_find(context, (const void *)(uintptr_t)event->tips[i], SIM_NODE);
+        sim_node *node = sim_object_find(from->object.context, (const void *)(uintptr_t)event->tips[i], SIM_NODE);
         if (node && !tip_add(stream, node))
             return invalidate(from, CUDA_ERROR_OUT_OF_MEMORY);
     }
@@ -203,7 +267,7 @@ CUresult sim_capture_look_event(sim_context *context, const sim_event *event)
 {
     if (!event->capture)
         return sim_forbid(context);
-    sim_capture *capture = sim_object_find(context, (const void *)(uintptr_t)event->capture, SIM_CAPTURE);
+    sim_capture *capture = capture_of(context, event);
     return capture ? invalidate(capture, CUDA_ERROR_CAPTURED_EVENT) : CUDA_ERROR_INVALID_VALUE;
 }
 
@@ -232,14 +296,14 @@ static CUresult begin(sim_context *context, CUstream handle, sim_graph *graph, c
             sim_object_free(context, made);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
+    made->object.drop = capture_drop;
     *made = (sim_capture){
         .object = made->object, .graph = into, .origin = stream, .mode = mode, .thread = pthread_self(), .own = !graph};
     into->capturing = true;
     for (size_t i = 0; i < count; i++)
         stream->tips[i] = edges[i].node;
     stream->tip_count = count;
-    stream->capture = made;
-    context->captures++;
+    enter(stream, made);
     return CUDA_SUCCESS;
 }
 
@@ -276,7 +340,7 @@ CUresult sim_cuStreamBeginCaptureToGraph(CUstream stream, CUgraph handle, const 
 }
 
 /* True if the origin waits for all work in the capture; of one stream, unless `only` is NULL. */
-static bool joined(const sim_context *context, const sim_capture *capture, const sim_stream *only, CUresult *error)
+static bool joined(const sim_capture *capture, const sim_stream *only, CUresult *error)
 {
     size_t top = 0;
     sim_node **open = kiln__calloc(sim_memory(), capture->graph->count + 1, sizeof *open);
@@ -299,9 +363,8 @@ static bool joined(const sim_context *context, const sim_capture *capture, const
             }
     }
     kiln__free(sim_memory(), open);
-    for (const sim_object *object = context->objects; object; object = object->next) {
-        const sim_stream *stream = (const sim_stream *)object;
-        if (object->kind != SIM_STREAM || stream->capture != capture || (only && stream != only))
+    for (const sim_stream *stream = next_member(capture, NULL); stream; stream = next_member(capture, stream)) {
+        if (only && stream != only)
             continue;
         for (size_t i = 0; i < stream->tip_count; i++)
             if (stream->tips[i]->number == 0) {
@@ -312,18 +375,10 @@ static bool joined(const sim_context *context, const sim_capture *capture, const
     return true;
 }
 
-static void end(sim_context *context, sim_capture *capture)
+static void end(sim_capture *capture)
 {
-    for (sim_object *object = context->objects; object; object = object->next) {
-        sim_stream *stream = (sim_stream *)object;
-        if (object->kind == SIM_STREAM && stream->capture == capture) {
-            stream->capture = NULL;
-            stream->tip_count = 0;
-        }
-    }
     capture->graph->capturing = false;
-    context->captures--;
-    sim_object_free(context, capture);
+    sim_object_free(capture->object.context, capture);
 }
 
 CUresult sim_cuStreamEndCapture(CUstream handle, CUgraph *out)
@@ -349,10 +404,10 @@ CUresult sim_cuStreamEndCapture(CUstream handle, CUgraph *out)
     else if (capture->invalid)
         result = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
     else
-        joined(context, capture, NULL, &result);
+        joined(capture, NULL, &result);
     sim_graph *graph = capture->graph;
     bool own = capture->own;
-    end(context, capture);
+    end(capture);
     if (result == CUDA_SUCCESS && out)
         *out = SIM_HANDLE(CUgraph, graph);
     else if (result != CUDA_SUCCESS && own)
@@ -368,14 +423,13 @@ void sim_capture_leave(sim_context *context, sim_stream *stream)
         return;
     CUresult ignored;
     if (capture->origin != stream) { /* what the origin waits for already is no loss */
-        capture->invalid = capture->invalid || !joined(context, capture, stream, &ignored);
-        stream->capture = NULL;
-        stream->tip_count = 0;
+        capture->invalid = capture->invalid || !joined(capture, stream, &ignored);
+        leave(stream);
         return;
     }
     capture->invalid = true;
     sim_graph *graph = capture->own ? capture->graph : NULL;
-    end(context, capture);
+    end(capture);
     if (graph)
         sim_graph_close(context, graph);
 }
@@ -458,7 +512,8 @@ CUresult sim_cuStreamUpdateCaptureDependencies(CUstream handle, CUgraphNode *nod
     if (stream->capture->invalid)
         return sim_end(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
     sim_edge *edges = NULL;
-    result = sim_edges_read(context, stream->capture->graph, nodes, data, count, &edges);
+    sim_graph *graph = stream->capture->graph;
+    result = sim_edges_read(graph->object.context, graph, nodes, data, count, &edges);
     if (result == CUDA_SUCCESS && !kiln__grow(sim_memory(), &stream->tips, &stream->tip_capacity,
                                               stream->tip_count + count, sizeof *stream->tips))
         result = CUDA_ERROR_OUT_OF_MEMORY;

@@ -15,6 +15,7 @@ typedef struct sim_op {
     size_t owned_bytes, pointers; /* of a kernel: `owned` starts with this many pointers into itself */
     sim_graph *child;             /* CU_GRAPH_NODE_TYPE_GRAPH: its own copy */
     CUcontext to, from;           /* of a copy between contexts; NULL: the op's context */
+    CUcontext in;                 /* in which it runs; NULL: the graph's */
     bool cooperative;
     unsigned cluster[3]; /* of a kernel; 0: as it says itself */
     int priority;        /* stored and reported only, as the window is */
@@ -83,6 +84,8 @@ void sim_op_free(sim_context *context, sim_op *op);
  * *context is NULL afterwards if it ended while a host function was running. */
 CUresult sim_submit(sim_context **context, CUstream stream, sim_op *op, sim_node **captured);
 CUresult sim_op_run(sim_context **context, CUstream stream, const sim_op *op);
+/* The context in which a graph's op runs: `context`, or another one; NULL: that is gone. Under the state lock. */
+sim_context *sim_op_context(sim_context *context, const sim_op *op);
 
 /* The stream for the profile of a program (program.c): NULL also if nobody asks for one. */
 sim_stream *sim_stream_noted(sim_context *context, CUstream stream);
@@ -96,12 +99,16 @@ CUresult sim_cluster_of(const sim_function *function, const unsigned grid[3], un
 uint64_t sim_resident_clusters(uint64_t per_sm, uint64_t size);
 CUresult sim_copy_check(sim_context *context, const sim_op *op);
 CUresult sim_copy_run(sim_context *context, const sim_op *op);
+/* Whether it is between the memory of two devices, which all work of both waits for in the legacy stream. */
+bool sim_copy_across(sim_context *context, const sim_op *op, sim_context *both[2]);
 /* Whether the host counts as waiting for the copy: in the legacy stream, and of host memory that is not shared. */
 bool sim_copy_waits(const sim_context *context, CUstream stream, const sim_op *op);
 CUresult sim_fill_check(sim_context *context, const CUDA_MEMSET_NODE_PARAMS_v2 *what);
 CUresult sim_fill_run(sim_context *context, const CUDA_MEMSET_NODE_PARAMS_v2 *what);
 CUresult sim_memops_check(sim_context *context, const CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 *what);
 CUresult sim_memops_run(sim_context **context, const CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 *what);
+/* Whether the driver takes the window, of a stream, a launch or a node. */
+bool sim_right_window(const CUaccessPolicyWindow *window);
 /* True for an address in memory that a graph's node will allocate. */
 bool sim_graph_memory(const sim_context *context, CUdeviceptr address, uint64_t bytes, bool exact);
 
@@ -121,8 +128,8 @@ CUresult sim_edges_read(sim_context *context, const sim_graph *graph, const CUgr
                         const CUgraphEdgeData *data, size_t count, sim_edge **edges);
 CUresult sim_graph_order(sim_context *context, sim_graph *graph, sim_node **order, sim_node **stuck);
 
-/* Replaces the node's parameters; kind and attributes are kept. */
-CUresult sim_op_replace(sim_context *context, sim_op *at, const CUgraphNodeParams *what);
+/* Replaces the node's parameters; kind and attributes are kept, and in an executable graph (exec) the context. */
+CUresult sim_op_replace(sim_context *context, sim_op *at, const CUgraphNodeParams *what, bool exec);
 
 /* ---- conditions (condition.c): a node's bodies are graphs of their own, whose handles its op owns ---- */
 
@@ -138,6 +145,14 @@ bool sim_condition_allows(const sim_graph *graph, CUgraphNodeType type);
 void sim_condition_start(sim_context *context, const sim_op *op);
 /* Which body runs now; -1: none. */
 int sim_condition_choose(const sim_context *context, const sim_op *op);
+
+/* ---- pools that processes share (pool_share.c). Under the state lock ---- */
+
+sim_pool *sim_pool_at(sim_context *context, CUmemoryPool handle); /* default ones too; NULL: there is none */
+bool sim_pool_open(sim_pool *pool, unsigned number); /* gives it a file; `number`: of its device on the machine */
+/* Memory in the file, which is zero; 0: there is none. */
+uint64_t sim_pool_take(sim_pool *pool, uint64_t bytes);
+void sim_pool_let(sim_context *context, uint64_t address); /* that memory was freed; nothing happens to other memory */
 
 /* ---- executable graphs (graph_exec.c) ---- */
 
@@ -161,7 +176,7 @@ void sim_capture_leave(sim_context *context, sim_stream *stream);
 
 /* ---- the order of streams ---- */
 
-/* Which work of a checked context is ordered before which (order.c). Without checks these do nothing. Under both locks, but
+/* Which work of checked contexts is ordered before which (order.c). Without checks these do nothing. Under both locks, but
  * sim_order_waited() and the like need the state lock alone. */
 typedef struct sim_order sim_order;
 void sim_order_begin(sim_context *context, CUstream stream); /* work that is put into the stream runs now */
@@ -179,6 +194,9 @@ void sim_order_record(sim_context *context, const CUstream *stream, sim_event *e
 void sim_order_stream_waits(sim_context *context, CUstream stream, const sim_event *event);
 /* The stream's work so far ended with that: a function of the host, or a value in memory, may tell others. */
 void sim_order_told(sim_context *context, CUstream stream, const sim_op *op);
+/* All work of these contexts so far is before all that comes. */
+void sim_order_devices_wait(sim_context *const *contexts, size_t count);
+void sim_order_time(void); /* before each launch: the time of the checks of all contexts is the same */
 void sim_order_stream_gone(sim_context *context, const sim_stream *stream);
 /* Protects whole pages; `reads`: against writes alone. -1: it cannot. Under the state lock. */
 int sim_guard_set(uint64_t address, uint64_t bytes, bool reads);

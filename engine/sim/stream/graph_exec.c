@@ -237,10 +237,11 @@ static CUresult run_steps(sim_context **context, CUstream stream, const sim_exec
             return result;
         if (result == CUDA_ERROR_INVALID_VALUE &&
             (type == CU_GRAPH_NODE_TYPE_MEMCPY || type == CU_GRAPH_NODE_TYPE_MEMSET)) {
-            lose_memory(*context, type);
+            lose_memory(sim_op_context(*context, &node->op), type);
             result = CUDA_SUCCESS;
         }
-        if (result != CUDA_SUCCESS || (*context)->sticky != CUDA_SUCCESS)
+        const sim_context *in = sim_op_context(*context, &node->op);
+        if (result != CUDA_SUCCESS || (*context)->sticky != CUDA_SUCCESS || (in && in->sticky != CUDA_SUCCESS))
             return result;
     }
     return CUDA_SUCCESS;
@@ -399,6 +400,11 @@ static bool collect(sim_context *context, update *u, sim_graph *to, sim_graph *f
             (old->op.cooperative != node->op.cooperative ||
              memcmp(old->op.cluster, node->op.cluster, sizeof old->op.cluster) != 0))
             return differs(u, CU_GRAPH_EXEC_UPDATE_ERROR_ATTRIBUTES_CHANGED, node);
+        if (old->op.in != node->op.in)
+            return differs(u,
+                           type == CU_GRAPH_NODE_TYPE_KERNEL ? CU_GRAPH_EXEC_UPDATE_ERROR_UNSUPPORTED_FUNCTION_CHANGE
+                                                             : CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED,
+                           node);
         if (node->op.child || type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
             continue;
         if (!kiln__grow(sim_memory(), &u->changes, &u->capacity, u->count + 1, sizeof *u->changes)) {

@@ -4,6 +4,29 @@
 
 #include "cu_graph.h"
 
+/* The context in which a node is to run. Of a kernel it is its function's, as the driver says; of a copy or a fill that
+ * which its parameters name. */
+static sim_context *context_of(sim_context *usual, const CUgraphNodeParams *what)
+{
+    const void *function = what->kernel.func ? (const void *)what->kernel.func : (const void *)what->kernel.kern;
+    sim_context *named = NULL;
+    if (what->type == CU_GRAPH_NODE_TYPE_KERNEL)
+        named = sim_owner(usual, function, SIM_FUNCTION);
+    else if (what->type == CU_GRAPH_NODE_TYPE_MEMCPY)
+        named = sim_context_find(what->memcpy.copyCtx);
+    else if (what->type == CU_GRAPH_NODE_TYPE_MEMSET)
+        named = sim_context_find(what->memset.ctx);
+    return named ? named : usual;
+}
+
+/* Makes the op for a graph of `context`, to run in `in`. */
+static CUresult make_op(sim_context *context, sim_context *in, const CUgraphNodeParams *what, sim_op *op)
+{
+    CUresult result = sim_op_make(in, what, op);
+    op->in = in == context ? NULL : SIM_HANDLE(CUcontext, in);
+    return result;
+}
+
 /* ---- creating ---- */
 
 static CUresult add_node(CUgraphNode *out, CUgraph handle, const CUgraphNode *before, const CUgraphEdgeData *data,
@@ -23,7 +46,7 @@ static CUresult add_node(CUgraphNode *out, CUgraph handle, const CUgraphNode *be
     sim_op op = {0};
     result = sim_edges_read(context, graph, before, data, count, &edges);
     if (result == CUDA_SUCCESS)
-        result = sim_op_make(context, what, &op);
+        result = make_op(context, context_of(context, what), what, &op);
     CUdeviceptr address = what->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC ? op.what.alloc.dptr : 0;
     if (result == CUDA_SUCCESS)
         result = sim_node_add(context, graph, edges, count, &op, &node);
@@ -364,14 +387,19 @@ CUresult sim_cuGraphBatchMemOpNodeGetParams(CUgraphNode node, CUDA_BATCH_MEM_OP_
 
 /* ---- changing: a node of a graph, or (with `exec`) its copy in an executable graph ---- */
 
-CUresult sim_op_replace(sim_context *context, sim_op *at, const CUgraphNodeParams *what)
+CUresult sim_op_replace(sim_context *context, sim_op *at, const CUgraphNodeParams *what, bool exec)
 {
     sim_op op;
     if (what->type != at->what.type || what->type == CU_GRAPH_NODE_TYPE_GRAPH ||
         what->type == CU_GRAPH_NODE_TYPE_CONDITIONAL || what->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC ||
         what->type == CU_GRAPH_NODE_TYPE_MEM_FREE)
         return CUDA_ERROR_INVALID_VALUE;
-    CUresult result = sim_op_make(context, what, &op);
+    sim_context *in = sim_op_context(context, at), *wanted = in ? context_of(in, what) : NULL;
+    if (!in)
+        return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    if (exec && wanted != in) /* a launch's context cannot change */
+        return CUDA_ERROR_INVALID_VALUE;
+    CUresult result = make_op(context, wanted, what, &op);
     if (result != CUDA_SUCCESS) {
         sim_op_free(context, &op);
         return result;
@@ -392,7 +420,7 @@ static CUresult set_node(CUgraphNode handle, const CUgraphNodeParams *what)
     if (result != CUDA_SUCCESS)
         return result;
     sim_node *node = sim_node_of(context, handle);
-    return sim_end(node ? sim_op_replace(context, &node->op, what) : CUDA_ERROR_INVALID_VALUE);
+    return sim_end(node ? sim_op_replace(context, &node->op, what, false) : CUDA_ERROR_INVALID_VALUE);
 }
 
 static CUresult set_exec(CUgraphExec exec_handle, CUgraphNode handle, const CUgraphNodeParams *what)
@@ -403,7 +431,7 @@ static CUresult set_exec(CUgraphExec exec_handle, CUgraphNode handle, const CUgr
     if (result != CUDA_SUCCESS)
         return result;
     sim_node *node = sim_exec_node(exec, handle);
-    return sim_end_work(context, node ? sim_op_replace(context, &node->op, what) : CUDA_ERROR_INVALID_VALUE);
+    return sim_end_work(context, node ? sim_op_replace(context, &node->op, what, true) : CUDA_ERROR_INVALID_VALUE);
 }
 
 CUresult sim_cuGraphNodeSetParams(CUgraphNode node, CUgraphNodeParams *what)
@@ -569,7 +597,8 @@ CUresult sim_cuGraphKernelNodeGetAttribute(CUgraphNode node, CUkernelNodeAttrID 
 
 static CUresult set_cluster(sim_context *context, sim_op *op, const CUkernelNodeAttrValue *value)
 {
-    const sim_function *function = sim_object_find(context, op->what.kernel.func, SIM_FUNCTION);
+    const sim_context *in = sim_op_context(context, op);
+    const sim_function *function = in ? sim_object_find(in, op->what.kernel.func, SIM_FUNCTION) : NULL;
     const unsigned grid[3] = {op->what.kernel.gridDimX, op->what.kernel.gridDimY, op->what.kernel.gridDimZ};
     unsigned cluster[3];
     memcpy(cluster, &value->clusterDim, sizeof cluster);
@@ -590,7 +619,11 @@ CUresult sim_cuGraphKernelNodeSetAttribute(CUgraphNode node, CUkernelNodeAttrID 
     switch (attribute) {
     case CU_LAUNCH_ATTRIBUTE_COOPERATIVE: op->cooperative = value->cooperative != 0; break;
     case CU_LAUNCH_ATTRIBUTE_PRIORITY: op->priority = value->priority; break;
-    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW: op->window = value->accessPolicyWindow; break;
+    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+        if (!sim_right_window(&value->accessPolicyWindow))
+            return sim_end(CUDA_ERROR_INVALID_VALUE);
+        op->window = value->accessPolicyWindow;
+        break;
     case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION: result = set_cluster(context, op, value); break;
     default: result = CUDA_ERROR_INVALID_VALUE; break;
     }

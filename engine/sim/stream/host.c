@@ -290,8 +290,8 @@ CUresult sim_cuStreamAttachMemAsync(CUstream stream, CUdeviceptr pointer, size_t
 /* ---- queries of pointers ---- */
 
 typedef struct place {
-    bool known, managed, vmm, ipc; /* ipc: cuIpcGetMemHandle takes it */
-    uint64_t base, bytes, pool;
+    bool known, managed, vmm, ipc;     /* ipc: cuIpcGetMemHandle takes it */
+    uint64_t base, bytes, pool, types; /* types: of handles that its pool has */
     CUdeviceptr device;
     void *host;
     CUmemorytype type;
@@ -315,6 +315,8 @@ static place look(sim_context **in, CUdeviceptr pointer)
     at.ipc = info.owner == 0 && !info.variable && !info.shared;
     const void *owner = (const void *)(uintptr_t)info.owner;
     at.pool = !host && info.owner > SIM_OWNER_RANGE && !sim_object_find(context, owner, SIM_IMPORT) ? info.owner : 0;
+    const sim_pool *pool = at.pool ? sim_pool_at(context, (CUmemoryPool)(uintptr_t)at.pool) : NULL;
+    at.types = pool && pool->shared && !pool->imported ? CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR : 0;
     if (info.shared)
         at.host = (void *)(uintptr_t)pointer;
     if (host && host->sharing != SIM_MANAGED)
@@ -343,7 +345,7 @@ static CUresult answer(const sim_context *context, const place *at, CUpointer_at
     case CU_POINTER_ATTRIBUTE_BUFFER_ID: /* the device's addresses are not used twice */
     case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR: wide = at->base; break;
     case CU_POINTER_ATTRIBUTE_RANGE_SIZE: wide = at->bytes; break;
-    case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES: break;
+    case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES: wide = at->types; break;
     case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE: wide = at->pool; break;
     case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
         narrow = at->known ? (unsigned)at->type : 0;

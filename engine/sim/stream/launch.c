@@ -10,7 +10,8 @@ typedef struct shape {
     unsigned grid[3], block[3];
     unsigned shared;
     bool cooperative;
-    unsigned cluster[3]; /* 0: as the kernel says */
+    unsigned cluster[3];         /* 0: as the kernel says */
+    CUaccessPolicyWindow window; /* stored in a node only */
 } shape;
 
 static const CUdevice_attribute grid_most[3] = {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y,
@@ -143,6 +144,8 @@ static CUresult run(sim_context *context, const sim_function *function, const sh
     struct vm_watch watch = {0};
     if (!sim_count_launch(context, function, &what, &watch))
         return CUDA_ERROR_OUT_OF_MEMORY;
+    if (context->check)
+        sim_order_time();
     watch.checks = context->check ? &vm_check_hooks : NULL; /* before the estimate, which asks whether it is alone */
     sim_estimate estimate;
     uint64_t threads = (uint64_t)launch->block[0] * launch->block[1] * launch->block[2];
@@ -190,7 +193,8 @@ static shape launch_shape(const sim_op *op)
                    {what->blockDimX, what->blockDimY, what->blockDimZ},
                    what->sharedMemBytes,
                    op->cooperative,
-                   {op->cluster[0], op->cluster[1], op->cluster[2]}};
+                   {op->cluster[0], op->cluster[1], op->cluster[2]},
+                   op->window};
 }
 
 /* The memory of a kernel's op: a pointer to each parameter, then the block to which they point. */
@@ -289,9 +293,9 @@ static CUresult launch_kernel(CUfunction handle, const shape *launch, CUstream s
                                     .sharedMemBytes = launch->shared,
                                     .kernelParams = arguments,
                                     .extra = extra};
-    sim_op op = {.cooperative = launch->cooperative};
+    sim_op op = {.cooperative = launch->cooperative, .window = launch->window};
     memcpy(op.cluster, launch->cluster, sizeof op.cluster);
-    result = sim_kernel_make(context, &what, &op);
+    result = sim_right_window(&launch->window) ? sim_kernel_make(context, &what, &op) : CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS)
         result = sim_submit(&context, stream, &op, NULL);
     else if (result != CUDA_ERROR_OUT_OF_MEMORY)
@@ -304,7 +308,7 @@ CUresult sim_cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_
                             unsigned block_y, unsigned block_z, unsigned shared, CUstream stream, void **arguments,
                             void **extra)
 {
-    shape launch = {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared, false, {0}};
+    shape launch = {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared, false, {0}, {0}};
     return launch_kernel(function, &launch, stream, arguments, extra);
 }
 
@@ -312,7 +316,7 @@ CUresult sim_cuLaunchCooperativeKernel(CUfunction function, unsigned grid_x, uns
                                        unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,
                                        CUstream stream, void **arguments)
 {
-    shape launch = {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared, true, {0}};
+    shape launch = {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared, true, {0}, {0}};
     return launch_kernel(function, &launch, stream, arguments, NULL);
 }
 
@@ -326,8 +330,10 @@ static CUresult read_attribute(const CUlaunchAttribute *attribute, shape *launch
         launch->cluster[1] = attribute->value.clusterDim.y;
         launch->cluster[2] = attribute->value.clusterDim.z;
         return CUDA_SUCCESS;
-    case CU_LAUNCH_ATTRIBUTE_IGNORE:
     case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+        launch->window = attribute->value.accessPolicyWindow;
+        return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_IGNORE:
     case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
     case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
     case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION: /* allows an overlap that does not happen here */
@@ -347,6 +353,7 @@ CUresult sim_cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function,
                     {config->blockDimX, config->blockDimY, config->blockDimZ},
                     config->sharedMemBytes,
                     false,
+                    {0},
                     {0}};
     for (unsigned i = 0; i < config->numAttrs; i++) {
         CUresult result = read_attribute(&config->attrs[i], &launch);
@@ -448,6 +455,7 @@ CUresult sim_cuLaunchGridAsync(CUfunction handle, int width, int height, CUstrea
                     {function->old_block[0], function->old_block[1], function->old_block[2]},
                     function->old_shared,
                     false,
+                    {0},
                     {0}};
     sim_end(CUDA_SUCCESS);
     void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, params, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, CU_LAUNCH_PARAM_END};

@@ -52,7 +52,7 @@ bool sim_memory_free(sim_context *context, CUdeviceptr pointer)
     if (info.owner == SIM_OWNER_GRAPH)
         context->graph_used -= info.bytes;
     else if (info.owner)
-        sim_pool_freed(context, info.owner, info.bytes);
+        sim_pool_freed(context, info.owner, info.base, info.bytes);
     return true;
 }
 

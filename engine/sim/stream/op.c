@@ -304,18 +304,26 @@ static CUresult run_record(sim_context *context, CUevent handle)
     return CUDA_SUCCESS;
 }
 
+sim_context *sim_op_context(sim_context *context, const sim_op *op)
+{
+    return op->in ? sim_context_find(op->in) : context;
+}
+
 CUresult sim_op_run(sim_context **context, CUstream stream, const sim_op *op)
 {
+    sim_context *in = sim_op_context(*context, op);
+    if (!in)
+        return CUDA_ERROR_CONTEXT_IS_DESTROYED;
     sim_program_stream(sim_stream_noted(*context, stream), stream == SIM_WAITS);
     switch (op->what.type) {
-    case CU_GRAPH_NODE_TYPE_KERNEL: return sim_kernel_run(*context, op);
-    case CU_GRAPH_NODE_TYPE_MEMCPY: return sim_copy_run(*context, op);
-    case CU_GRAPH_NODE_TYPE_MEMSET: return sim_fill_run(*context, &op->what.memset);
+    case CU_GRAPH_NODE_TYPE_KERNEL: return sim_kernel_run(in, op);
+    case CU_GRAPH_NODE_TYPE_MEMCPY: return sim_copy_run(in, op);
+    case CU_GRAPH_NODE_TYPE_MEMSET: return sim_fill_run(in, &op->what.memset);
     case CU_GRAPH_NODE_TYPE_HOST:
         if (!sim_call_out(*context, op->what.host.fn, op->what.host.userData))
             *context = NULL;
         return CUDA_SUCCESS;
-    case CU_GRAPH_NODE_TYPE_EVENT_RECORD: return run_record(*context, op->what.eventRecord.event);
+    case CU_GRAPH_NODE_TYPE_EVENT_RECORD: return run_record(in, op->what.eventRecord.event);
     case CU_GRAPH_NODE_TYPE_MEM_ALLOC: return run_alloc(*context, &op->what.alloc);
     case CU_GRAPH_NODE_TYPE_MEM_FREE:
         return sim_memory_free(sim_home(*context, op->what.free.dptr), op->what.free.dptr) ? CUDA_SUCCESS
@@ -349,11 +357,18 @@ static void note_order(sim_context *context, CUstream stream, const sim_op *op)
 
 static CUresult run_in_order(sim_context **context, CUstream stream, const sim_op *op)
 {
+    sim_context *waiting[3] = {*context};
+    const bool across = (*context)->check && op->what.type == CU_GRAPH_NODE_TYPE_MEMCPY && sim_is_legacy(stream) &&
+                        sim_copy_across(*context, op, waiting + 1);
+    if (across)
+        sim_order_devices_wait(waiting, KILN__COUNT(waiting));
     sim_order_begin(*context, stream);
     CUresult result = sim_op_run(context, stream, op);
     if (!*context)
         return result;
     sim_order_end(*context);
+    if (across)
+        sim_order_devices_wait(waiting, KILN__COUNT(waiting));
     if (result == CUDA_SUCCESS)
         note_order(*context, stream, op);
     sim_order_guard();

@@ -7,7 +7,7 @@
 
 /* A default pool belongs to the device's primary context, or to the current one if that is the device's. NULL also if
  * the device has no context. */
-static sim_pool *pool_of(sim_context *context, CUmemoryPool handle)
+sim_pool *sim_pool_at(sim_context *context, CUmemoryPool handle)
 {
     for (unsigned i = 0; i < sim_device_count(); i++)
         if ((uintptr_t)handle == SIM_POOL_HANDLE(i)) {
@@ -55,8 +55,8 @@ CUresult sim_cuDeviceSetMemPool(CUdevice device, CUmemoryPool pool)
         context = sim_context_on(number);
     if (!context)
         return sim_end((uintptr_t)pool == SIM_POOL_HANDLE(number) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT);
-    const sim_pool *found = pool_of(context, pool);
-    if (!found || found->object.context->ordinal != context->ordinal)
+    const sim_pool *found = sim_pool_at(context, pool);
+    if (!found || found->imported || found->object.context->ordinal != context->ordinal)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     context->pool_current = (uintptr_t)pool;
     return sim_end(CUDA_SUCCESS);
@@ -87,19 +87,32 @@ CUresult sim_cuMemSetMemPool(CUmemLocation *location, CUmemAllocationType type, 
     return result == CUDA_SUCCESS ? sim_cuDeviceSetMemPool(location->id, pool) : result;
 }
 
+/* What the driver refuses of a new pool's properties. Of host memory there are no pools here; those that are not of one
+ * node could not be shared anyway. */
+static CUresult right_props(const CUmemPoolProps *props)
+{
+    static const CUmemPoolProps none;
+    if (props->allocType != CU_MEM_ALLOCATION_TYPE_PINNED || props->usage != 0 || props->win32SecurityAttributes ||
+        memcmp(props->reserved, none.reserved, sizeof props->reserved) != 0 ||
+        props->location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT ||
+        (props->location.type == CU_MEM_LOCATION_TYPE_HOST && props->handleTypes != CU_MEM_HANDLE_TYPE_NONE))
+        return CUDA_ERROR_INVALID_VALUE;
+    if (((unsigned)props->handleTypes & ~(unsigned)CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) != 0 ||
+        props->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
+        return CUDA_ERROR_NOT_SUPPORTED;
+    return ordinal_of(&props->location) >= 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
 CUresult sim_cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *props)
 {
     sim_context *context;
     CUresult result = sim_begin_pool(&context);
     if (result != CUDA_SUCCESS)
         return result;
-    if (!pool || !props || props->allocType != CU_MEM_ALLOCATION_TYPE_PINNED || props->usage != 0)
-        return sim_end(CUDA_ERROR_INVALID_VALUE);
-    if (props->handleTypes != CU_MEM_HANDLE_TYPE_NONE || props->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
-        return sim_end(CUDA_ERROR_NOT_SUPPORTED); /* no sharing with other processes, and no pools on the host */
+    result = pool && props ? right_props(props) : CUDA_ERROR_INVALID_VALUE;
+    if (result != CUDA_SUCCESS)
+        return sim_end(result);
     const int ordinal = ordinal_of(&props->location);
-    if (ordinal < 0)
-        return sim_end(CUDA_ERROR_INVALID_VALUE);
     if (context->ordinal != (unsigned)ordinal)
         context = sim_context_on((unsigned)ordinal);
     if (!context)
@@ -110,6 +123,10 @@ CUresult sim_cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *props)
     for (size_t i = 0; i < KILN__COUNT(made->reuse); i++)
         made->reuse[i] = 1;
     made->limit = props->maxSize;
+    if (props->handleTypes != CU_MEM_HANDLE_TYPE_NONE && !sim_pool_open(made, sim_device_place(props->location.id))) {
+        sim_object_free(context, made);
+        return sim_end(CUDA_ERROR_OUT_OF_MEMORY);
+    }
     *pool = SIM_HANDLE(CUmemoryPool, made);
     return sim_end(CUDA_SUCCESS);
 }
@@ -137,7 +154,7 @@ CUresult sim_cuMemPoolSetAccess(CUmemoryPool handle, const CUmemAccessDesc *map,
     CUresult result = sim_begin_pool(&context);
     if (result != CUDA_SUCCESS)
         return result;
-    sim_pool *pool = pool_of(context, handle);
+    sim_pool *pool = sim_pool_at(context, handle);
     if (!pool || (count > 0 && !map))
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     uint32_t open = pool->open;
@@ -167,7 +184,7 @@ CUresult sim_cuMemPoolGetAccess(CUmemAccess_flags *flags, CUmemoryPool handle, C
     CUresult result = sim_begin_pool(&context);
     if (result != CUDA_SUCCESS)
         return result;
-    const sim_pool *pool = pool_of(context, handle);
+    const sim_pool *pool = sim_pool_at(context, handle);
     if (!flags || !location || !pool)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     const int ordinal = ordinal_of(location);
@@ -183,7 +200,7 @@ CUresult sim_cuMemPoolTrimTo(CUmemoryPool handle, size_t keep)
     (void)keep;
     if (result != CUDA_SUCCESS)
         return result;
-    return sim_end(pool_of(context, handle) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
+    return sim_end(sim_pool_at(context, handle) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
 }
 
 CUresult sim_cuMemPoolGetAttribute(CUmemoryPool handle, CUmemPool_attribute attribute, void *value)
@@ -192,7 +209,7 @@ CUresult sim_cuMemPoolGetAttribute(CUmemoryPool handle, CUmemPool_attribute attr
     CUresult result = sim_begin_pool(&context);
     if (result != CUDA_SUCCESS)
         return result;
-    const sim_pool *pool = pool_of(context, handle);
+    const sim_pool *pool = sim_pool_at(context, handle);
     if (!pool || !value)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     cuuint64_t number = 0;
@@ -219,7 +236,7 @@ CUresult sim_cuMemPoolSetAttribute(CUmemoryPool handle, CUmemPool_attribute attr
     CUresult result = sim_begin_pool(&context);
     if (result != CUDA_SUCCESS)
         return result;
-    sim_pool *pool = pool_of(context, handle);
+    sim_pool *pool = sim_pool_at(context, handle);
     if (!pool || !value)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     cuuint64_t number = 0;
@@ -245,18 +262,22 @@ CUresult sim_cuMemPoolSetAttribute(CUmemoryPool handle, CUmemPool_attribute attr
 
 /* ---- allocations ---- */
 
-void sim_pool_freed(sim_context *context, uint64_t pool, uint64_t bytes)
+void sim_pool_freed(sim_context *context, uint64_t pool, uint64_t address, uint64_t bytes)
 {
-    sim_pool *from = pool_of(context, (CUmemoryPool)(uintptr_t)pool);
+    sim_pool *from = sim_pool_at(context, (CUmemoryPool)(uintptr_t)pool);
     if (from) /* NULL: the pool was destroyed before */
         from->used -= bytes;
+    if (!from || from->shared)
+        sim_pool_let(context, address);
 }
 
 static CUresult take(sim_pool *pool, uint64_t bytes, CUdeviceptr *pointer)
 {
     const sim_context *context = pool->object.context;
     bool room = pool->limit == 0 || (pool->used <= pool->limit && bytes <= pool->limit - pool->used);
-    uint64_t address = room ? vm_alloc(context->device, bytes) : 0;
+    uint64_t address = 0;
+    if (room)
+        address = pool->shared ? sim_pool_take(pool, bytes) : vm_alloc(context->device, bytes);
     if (address == 0)
         return CUDA_ERROR_OUT_OF_MEMORY;
     vm_set_owner(context->device, address, pool->object.handle);
@@ -267,12 +288,15 @@ static CUresult take(sim_pool *pool, uint64_t bytes, CUdeviceptr *pointer)
     return CUDA_SUCCESS;
 }
 
-static CUresult capture_alloc(sim_context *context, sim_stream *stream, uint64_t bytes, CUdeviceptr *pointer)
+static CUresult capture_alloc(sim_context *context, sim_stream *stream, const sim_pool *pool, uint64_t bytes,
+                              CUdeviceptr *pointer)
 {
     CUgraphNodeParams what = {.type = CU_GRAPH_NODE_TYPE_MEM_ALLOC};
     what.alloc.poolProps.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
     what.alloc.poolProps.location = (CUmemLocation){.type = CU_MEM_LOCATION_TYPE_DEVICE,
                                                     .id = sim_device_at(context->ordinal)};
+    if (pool->shared) /* which nodes do not take */
+        what.alloc.poolProps.handleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
     what.alloc.bytesize = bytes;
     sim_op op = {0};
     CUresult result = sim_op_make(context, &what, &op);
@@ -295,14 +319,14 @@ static CUresult allocate(CUdeviceptr *pointer, size_t bytes, CUmemoryPool handle
     sim_stream *capturing = NULL;
     context = sim_follow(context, stream, SIM_STREAM);
     uint64_t usual = context->pool_current ? context->pool_current : SIM_POOL_HANDLE(context->ordinal);
-    sim_pool *pool = pool_of(context, handle ? handle : (CUmemoryPool)(uintptr_t)usual);
+    sim_pool *pool = sim_pool_at(context, handle ? handle : (CUmemoryPool)(uintptr_t)usual);
     if (!sim_stream_known(context, stream))
         return sim_end_work(context, CUDA_ERROR_INVALID_HANDLE);
-    if (!pointer || bytes == 0 || !pool)
+    if (!pointer || bytes == 0 || !pool || pool->imported)
         return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
     result = sim_capture_enter(context, stream, &capturing);
     if (result == CUDA_SUCCESS)
-        result = capturing ? capture_alloc(context, capturing, bytes, pointer) : take(pool, bytes, pointer);
+        result = capturing ? capture_alloc(context, capturing, pool, bytes, pointer) : take(pool, bytes, pointer);
     if (result == CUDA_SUCCESS && !capturing) {
         sim_order_begin(context, stream);
         sim_order_touch(context, "the allocation (cuMemAllocAsync)", *pointer, bytes, true);

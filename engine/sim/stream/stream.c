@@ -195,6 +195,16 @@ CUresult sim_cuStreamGetDevice(CUstream stream, CUdevice *device)
     return sim_end(CUDA_SUCCESS);
 }
 
+/* One of no bytes is none. Other ratios and properties than cuda.h names have no meaning. */
+bool sim_right_window(const CUaccessPolicyWindow *window)
+{
+    const CUdevice_attribute most = CU_DEVICE_ATTRIBUTE_MAX_ACCESS_POLICY_WINDOW_SIZE;
+    return window->num_bytes == 0 ||
+           (window->num_bytes <= (size_t)sim_profile_int(sim_current_profile(), most) && window->hitRatio >= 0 &&
+            window->hitRatio <= 1 && (unsigned)window->hitProp <= CU_ACCESS_PROPERTY_PERSISTING &&
+            (unsigned)window->missProp <= CU_ACCESS_PROPERTY_STREAMING);
+}
+
 /* Attributes are stored and reported only; they can be copied from another stream, one or all. */
 CUresult sim_cuStreamGetAttribute(CUstream handle, CUstreamAttrID attribute, CUstreamAttrValue *value)
 {
@@ -229,8 +239,7 @@ CUresult sim_cuStreamSetAttribute(CUstream handle, CUstreamAttrID attribute, con
         return sim_end(sim_is_legacy(handle) ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_OUT_OF_MEMORY);
     switch (attribute) {
     case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
-        if (value->accessPolicyWindow.num_bytes >
-            (size_t)sim_profile_int(sim_current_profile(), CU_DEVICE_ATTRIBUTE_MAX_ACCESS_POLICY_WINDOW_SIZE))
+        if (!sim_right_window(&value->accessPolicyWindow))
             return sim_end(CUDA_ERROR_INVALID_VALUE);
         stream->window = value->accessPolicyWindow;
         break;

@@ -195,6 +195,16 @@ CUresult sim_copy_run(sim_context *context, const sim_op *op)
     return result;
 }
 
+bool sim_copy_across(sim_context *context, const sim_op *op, sim_context *both[2])
+{
+    corner to, from;
+    if (sides(context, op, &to, &from) != CUDA_SUCCESS || is_host(&to.side) || is_host(&from.side))
+        return false;
+    both[0] = to.side.context;
+    both[1] = from.side.context;
+    return both[0]->ordinal != both[1]->ordinal;
+}
+
 bool sim_copy_waits(const sim_context *context, CUstream stream, const sim_op *op)
 {
     const CUDA_MEMCPY3D *what = &op->what.memcpy.copyParams;

@@ -14,8 +14,9 @@
 #define RED_ZONE 512u
 #define CHECKED_ZONE (1u << 26) /* addresses only: a wrong index, even a large one, does not reach a neighbour */
 #define ADDRESS_ALIGN 512u
-#define GRANULE 512u /* kernels can access all of the last one, as on a GPU; below the red zone's size */
-#define PAGE 4096u   /* alignment of memory shared with the host: a page of the operating system */
+#define HOST_ZONE (1u << 20) /* the same, of the host's addresses */
+#define GRANULE 512u         /* kernels can access all of the last one, as on a GPU; below the red zone's size */
+#define PAGE 4096u           /* alignment of memory shared with the host: a page of the operating system */
 #define LARGE_BYTES (2u << 20)
 #define FILLER 65536u /* bytes of a page that come at once when kernels access them */
 
@@ -252,12 +253,13 @@ static vm_allocation *allocate(vm_device *device, placing how, uint64_t address,
     const uint64_t unit = how == PLACE_NEW ? GRANULE : how == PLACE_HOST && device->limits.page ? PAGE : 1;
     const uint64_t reach = (bytes + unit - 1) / unit * unit;
     const uint64_t room = how == PLACE_HOST ? (bytes + PAGE - 1) / PAGE * PAGE : reach; /* its pages are its own */
+    const uint64_t zone = how == PLACE_HOST && device->hooks ? HOST_ZONE : 0;           /* never touched */
     const bool zeroed = how == PLACE_HOST || device->limits.zeroed;
     pthread_rwlock_wrlock(&device->lock);
     if (how == PLACE_AT)
         drop_fillers(device, address, bytes);
     if (!counts || bytes <= device->limits.memory - device->used)
-        made->raw = zeroed ? kiln__calloc(device->mem, 1, (size_t)(room + host_align))
+        made->raw = zeroed ? kiln__calloc(device->mem, 1, (size_t)(room + zone + host_align))
                            : kiln__alloc(device->mem, (size_t)(room + host_align));
     bool placed = made->raw != NULL;
     if (placed) {
@@ -617,6 +619,21 @@ bool vm_about(vm_device *device, uint64_t address, vm_info *info)
         *info = (vm_info){found->base, found->bytes, found->owner, found->name != NULL, found->shared};
     pthread_rwlock_unlock(&device->lock);
     return found != NULL;
+}
+
+bool vm_managed_variable(vm_device *device, uint64_t address, vm_info *info)
+{
+    bool found = false;
+    pthread_rwlock_rdlock(&device->lock);
+    for (size_t at = vm_search(device, address), k = at > 0 && device->live[at - 1]->base == address ? at - 1 : at;
+         !found && k < device->live_count; k++) {
+        const vm_allocation *a = device->live[k];
+        found = a->shared && a->name;
+        if (found)
+            *info = (vm_info){.base = a->base, .bytes = a->bytes, .owner = a->owner, .variable = true, .shared = true};
+    }
+    pthread_rwlock_unlock(&device->lock);
+    return found;
 }
 
 bool vm_overlaps(vm_device *device, uint64_t address, uint64_t bytes)

@@ -101,6 +101,8 @@ typedef struct vm_info {
     bool shared;    /* with the host: base is its pointer */
 } vm_info;
 bool vm_about(vm_device *device, uint64_t address, vm_info *info);
+/* The device's first managed variable at or above the address; the next is above its base. False: there is none. */
+bool vm_managed_variable(vm_device *device, uint64_t address, vm_info *info);
 bool vm_overlaps(vm_device *device, uint64_t address, uint64_t bytes); /* with an allocation */
 void vm_set_owner(vm_device *device, uint64_t address, uint64_t owner);
 /* The allocation is the driver's own: never reported as leaked. */

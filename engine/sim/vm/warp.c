@@ -143,6 +143,7 @@ vm_sync *vm_part(vm_warp *w, const vm_code *meet)
  * keeps how often, roughly if several host threads do. */
 #define LOOKS 16u /* at what it does, the second half of them before it is compiled */
 #define LONG 512  /* instructions: more take too long to compile, seconds */
+#define SHORT 24  /* instructions: compiling the shortest code takes as long as for so many */
 static void count_heat(vm_warp *w, const vm_code *i, const vm_code *first)
 {
     struct vm_jit *jit = w->runner->jit;
@@ -150,7 +151,8 @@ static void count_heat(vm_warp *w, const vm_code *i, const vm_code *first)
         return;
     const vm_function *function = w->frame->function;
     uint32_t *heat = &function->code[i - function->code].c, now = __atomic_load_n(heat, __ATOMIC_RELAXED);
-    const uint64_t most = jit->threshold + (uint64_t)(i - first) * jit->threshold / (LONG / 2);
+    const uint64_t most = jit->threshold + (uint64_t)(i - first) * jit->threshold / (LONG / 2) +
+                          (jit->threshold - 1) * (uint64_t)SHORT / (uint64_t)(i - first + 1);
     if (now >= most)
         return;
     __atomic_store_n(heat, ++now, __ATOMIC_RELAXED);

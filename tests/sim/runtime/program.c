@@ -3,6 +3,7 @@
 #include <cuda_runtime_api.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char ptx[] =
     ".version 7.8\n.target sm_80\n.address_size 64\n"
@@ -254,6 +255,37 @@ static void streams_and_pools(void)
     cudaGetLastError();
 }
 
+/* A pool and its import: two addresses of the same memory. Between processes: ipc_program.c. */
+static void shared_pools(void)
+{
+    const struct cudaMemPoolProps props = {.allocType = cudaMemAllocationTypePinned,
+                                           .handleTypes = cudaMemHandleTypePosixFileDescriptor,
+                                           .location = {.type = cudaMemLocationTypeDevice, .id = 0}};
+    struct cudaMemPoolPtrExportData data;
+    cudaMemPool_t pool, other;
+    unsigned *here, *there, value = 0;
+    int file = -1, types = 0;
+    OK(cudaDeviceGetAttribute(&types, cudaDevAttrMemoryPoolSupportedHandleTypes, 0));
+    CHECK(types & cudaMemHandleTypePosixFileDescriptor);
+    OK(cudaMemPoolCreate(&pool, &props));
+    OK(cudaMallocFromPoolAsync((void **)&here, 4, pool, NULL));
+    OK(cudaMemPoolExportToShareableHandle(&file, pool, cudaMemHandleTypePosixFileDescriptor, 0));
+    OK(cudaMemPoolImportFromShareableHandle(&other, (void *)(intptr_t)file, cudaMemHandleTypePosixFileDescriptor, 0));
+    CHECK(close(file) == 0);
+    IS(cudaMallocFromPoolAsync((void **)&there, 4, other, NULL), cudaErrorInvalidValue);
+    OK(cudaMemPoolExportPointer(&data, here));
+    OK(cudaMemPoolImportPointer((void **)&there, other, &data));
+    OK(cudaMemset(there, 7, 4));
+    OK(cudaMemcpy(&value, here, 4, cudaMemcpyDefault));
+    CHECK(value == 0x07070707);
+    OK(cudaFreeAsync(there, NULL));
+    OK(cudaFreeAsync(here, NULL));
+    IS(cudaMemPoolImportPointer((void **)&there, other, &data), cudaErrorInvalidValue);
+    OK(cudaMemPoolDestroy(other));
+    OK(cudaMemPoolDestroy(pool));
+    cudaGetLastError();
+}
+
 static void count_call(void *count) { ++*(int *)count; }
 
 static void graphs(void)
@@ -427,6 +459,7 @@ int main(int argc, char **argv)
     errors();
     memory();
     streams_and_pools();
+    shared_pools();
     graphs();
     textures();
     devices();
