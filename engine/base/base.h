@@ -302,6 +302,10 @@ void kiln__host_describe(kiln__text *out); /* its name, system, and processor: "
 /* The kind of network file system ("NFS", "Lustre") that a folder is on, where locks and shared memory may not reach other
  * machines; NULL: none that is known. */
 const char *kiln__network_disk(const char *folder);
+/* Binds the calling thread, and what it starts from then on, to those of its cores that are near a PCI device, and returns
+ * how many these are. 0: it stays as it is, because it is not known which are near, all are, or it may use none of them
+ * (*far: true). `list`: the file that names them, as "0-15,32-47" (local_cpulist of the device in /sys). */
+unsigned kiln__host_go_near(const char *list, bool *far);
 uint64_t kiln__host_memory(void);      /* bytes of physical memory, as limited by a cgroup */
 uint64_t kiln__host_memory_free(void); /* of it, what is available now without swapping */
 

@@ -1,6 +1,7 @@
 /* host.c - the machine that this process runs on, and what of it the process may use. */
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <sys/vfs.h>
@@ -15,6 +16,48 @@ unsigned kiln__cpu_count(void)
         return (unsigned)CPU_COUNT(&set);
     long online = sysconf(_SC_NPROCESSORS_ONLN);
     return online > 0 ? (unsigned)online : 1;
+}
+
+/* "0-15,32" and an end of line; what a set has no room for is left out. */
+static bool read_cores(const char *text, cpu_set_t *set)
+{
+    CPU_ZERO(set);
+    while (*text && *text != '\n') {
+        char *end;
+        unsigned long first, last;
+        if (*text < '0' || *text > '9')
+            return false;
+        first = last = strtoul(text, &end, 10);
+        if (*end == '-') {
+            if (end[1] < '0' || end[1] > '9')
+                return false;
+            last = strtoul(end + 1, &end, 10);
+        }
+        if (last < first || (*end && *end != ',' && *end != '\n'))
+            return false;
+        for (unsigned long core = first; core <= last && core < CPU_SETSIZE; core++)
+            CPU_SET(core, set);
+        text = *end == ',' ? end + 1 : end;
+    }
+    return true;
+}
+
+unsigned kiln__host_go_near(const char *list, bool *far)
+{
+    char text[4096] = "";
+    cpu_set_t near, mine, both;
+    FILE *file = fopen(list, "re");
+    bool read = file && fgets(text, sizeof text, file) && read_cores(text, &near) && CPU_COUNT(&near) > 0;
+    *far = false;
+    if (file)
+        fclose(file);
+    if (!read || sched_getaffinity(0, sizeof mine, &mine) != 0)
+        return 0;
+    CPU_AND(&both, &near, &mine);
+    *far = CPU_COUNT(&both) == 0;
+    if (*far || CPU_EQUAL(&both, &mine) || sched_setaffinity(0, sizeof both, &both) != 0)
+        return 0;
+    return (unsigned)CPU_COUNT(&both);
 }
 
 void kiln__host_describe(kiln__text *out)

@@ -136,6 +136,10 @@ bool kiln__driver_is_sticky(CUresult result); /* the context is lost: illegal ad
 /* "GPU-8-4-4-4-12", as nvidia-smi prints it. False, and "": the driver has none, or the device is simulated. */
 #define KILN__UUID_TEXT 48
 bool kiln__driver_uuid(const kiln__driver *driver, CUdevice device, char text[KILN__UUID_TEXT]);
+/* Where the device is on the PCI bus, as /sys names it: "0000:41:00.0". Of a simulated device it is made up. False: the
+ * driver does not say. */
+#define KILN__PCI_TEXT 40
+bool kiln__driver_place(const kiln__driver *driver, CUdevice device, char text[KILN__PCI_TEXT]);
 /* What the driver does not know is 0. If the result is not CUDA_SUCCESS a query failed, and *info is incomplete. */
 /* Sets info->unit_flops and peak_flops by name, cc, sm_count and clock_hz of `info`. */
 void kiln__peaks_set(kiln_device_info *info);

@@ -99,6 +99,16 @@ bool kiln__driver_uuid(const kiln__driver *driver, CUdevice device, char text[KI
     return true;
 }
 
+bool kiln__driver_place(const kiln__driver *driver, CUdevice device, char text[KILN__PCI_TEXT])
+{
+    CUresult wrong = CUDA_SUCCESS;
+    int domain = attribute(driver, device, CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID, &wrong);
+    int bus = attribute(driver, device, CU_DEVICE_ATTRIBUTE_PCI_BUS_ID, &wrong);
+    int unit = attribute(driver, device, CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID, &wrong);
+    snprintf(text, KILN__PCI_TEXT, "%04x:%02x:%02x.0", (unsigned)domain, (unsigned)bus, (unsigned)unit);
+    return wrong == CUDA_SUCCESS;
+}
+
 /* Of a GPU by its compute capability and attributes; of the simulated device, what it runs. */
 static unsigned features_of(const kiln__driver *driver, CUdevice device, const kiln_device_info *info)
 {

@@ -127,6 +127,23 @@ static void greet(kiln_ranks *ranks, kiln__member *member, const kiln__relayed *
     pthread_cond_broadcast(&ranks->news);
 }
 
+/* Of a rank that leads another group rank 0 hears that it is there, and at last its answer. */
+static void hear_leader(kiln_ranks *ranks, kiln__member *member, const char *bytes, size_t length, uint64_t now)
+{
+    kiln__relayed message;
+    kiln__rank_info info;
+    if (!kiln__relay_read(bytes, length, &message, &info))
+        return;
+    member->heard = now;
+    if (message.kind != KILN__RELAY_ANSWER || member->answered)
+        return;
+    member->answer = message.length ? kiln__calloc(ranks->mem, message.length + 1, 1) : NULL;
+    if (member->answer)
+        memcpy(member->answer, message.bytes, message.length);
+    member->answered = true;
+    pthread_cond_broadcast(&ranks->news);
+}
+
 static void hear(kiln_ranks *ranks, int from, const char *bytes, size_t length, uint64_t now)
 {
     kiln__relayed message;
@@ -134,6 +151,8 @@ static void hear(kiln_ranks *ranks, int from, const char *bytes, size_t length, 
     kiln__member *member = from > 0 && from < ranks->transport.size ? &ranks->members[from] : NULL;
     if (!member)
         return;
+    if (member->leads)
+        hear_leader(ranks, member, bytes, length, now);
     if (member->moved)
         return;
     bool good = kiln__relay_read(bytes, length, &message, &info);
@@ -191,14 +210,20 @@ static void keep_time(kiln_ranks *ranks, uint64_t now)
         snprintf(why, sizeof why, "has said nothing for %.3g s", (double)most * 1e-9);
         if (!member->gone && silent > most)
             give_up(ranks, member, why);
+        if (member->leads && !member->answered && silent > most) {
+            kiln__logf(&ranks->log, KILN_LOG_WARNING, "%s %s: what its sweep found is not shown", member->place.name,
+                       why);
+            member->answered = true;
+            pthread_cond_broadcast(&ranks->news);
+        }
     }
     if (now - ranks->beaten < lease / BEATS)
         return;
     ranks->beaten = now;
-    for (int i = 1; i < ranks->transport.size; i++) {
+    for (int i = 0; i < ranks->transport.size; i++) {
         kiln__text beat = {.mem = ranks->mem};
         kiln__relay_write(&beat, KILN__RELAY_BEAT, 0);
-        if (!ranks->members[i].gone)
+        if (i == 0 ? ranks->transport.rank > 0 && !ranks->told : !ranks->members[i].gone) /* 0: of another leader */
             kiln__ranks_send(ranks, i, &beat);
         kiln__text_free(&beat);
     }
@@ -430,12 +455,81 @@ void kiln__ranks_send_away(kiln_ranks *ranks, const uint64_t *group, size_t coun
     if (post(ranks, (int)group[0], &text))
         for (size_t i = 0; i < count; i++)
             leave(&ranks->members[group[i]]);
+    ranks->members[group[0]].leads = ranks->members[group[0]].moved;
+    ranks->members[group[0]].heard = 0; /* its lease begins now */
     pthread_mutex_unlock(&ranks->lock);
+}
+
+/* With the lock held: until there are news, or for so long. */
+static void wait_for_news(kiln_ranks *ranks, long ns)
+{
+    struct timespec next;
+    clock_gettime(CLOCK_MONOTONIC, &next);
+    next.tv_nsec += ns;
+    next.tv_sec += next.tv_nsec / 1000000000;
+    next.tv_nsec %= 1000000000;
+    pthread_cond_timedwait(&ranks->news, &ranks->lock, &next);
+}
+
+/* With the lock held. */
+static void tell_answer(kiln_ranks *ranks, const char *answer)
+{
+    kiln__text text = {.mem = ranks->mem};
+    kiln__relay_write_answer(&text, answer);
+    ranks->told = post(ranks, 0, &text);
+}
+
+/* Rank 0 waits for all other leaders; once *stop is nonzero, for one lease more. */
+static void await_answers(kiln_ranks *ranks, const volatile int *stop)
+{
+    uint64_t until = 0;
+    for (int i = 1; i < ranks->transport.size && ranks->has_thread; i++)
+        while (ranks->members[i].leads && !ranks->members[i].answered && (!until || kiln__now_ns() < until)) {
+            wait_for_news(ranks, 100000000);
+            if (!until && stop && *stop)
+                until = kiln__now_ns() + (uint64_t)(ranks->lease * 1e9);
+        }
+}
+
+kiln_status kiln_ranks_collect(kiln_ranks *ranks, const char *answer, const volatile int *stop,
+                               kiln_ranks_answer_fn each, void *user, kiln_error **error)
+{
+    KILN__NEEDS(NULL, error, ranks);
+    KILN__NEEDS_TEXT(ranks->mem, error, answer);
+    KILN__NEEDS(ranks->mem, error, each);
+    if (!ranks->members || ranks->lead != ranks->transport.rank)
+        return kiln__fail(ranks->mem, error, KILN_ERROR_ARGUMENT, "kiln_ranks_collect: rank %d leads no sweep",
+                          ranks->transport.rank);
+    pthread_mutex_lock(&ranks->lock);
+    if (ranks->transport.rank > 0)
+        tell_answer(ranks, answer);
+    else
+        await_answers(ranks, stop);
+    while (ranks->transport.rank > 0 && ranks->has_thread && ranks->letter_count > 0)
+        wait_for_news(ranks, 1000000); /* the process may end at once after this */
+    const bool lost = ranks->transport.rank > 0 && !ranks->told;
+    pthread_mutex_unlock(&ranks->lock);
+    if (lost)
+        return kiln__fail_memory(error);
+    if (ranks->transport.rank == 0)
+        each(user, 0, NULL, answer);
+    for (int i = 1; i < ranks->transport.size; i++) {
+        pthread_mutex_lock(&ranks->lock);
+        const kiln__member *member = &ranks->members[i];
+        const bool leads = member->leads; /* its answer, if it has one, changes no more */
+        const char *said = member->answered ? member->answer : NULL;
+        pthread_mutex_unlock(&ranks->lock);
+        if (leads)
+            each(user, i, member->info.device.name, said);
+    }
+    return KILN_OK;
 }
 
 void kiln__leader_close(kiln_ranks *ranks)
 {
     pthread_mutex_lock(&ranks->lock);
+    if (ranks->transport.rank > 0 && !ranks->told)
+        tell_answer(ranks, ""); /* so that rank 0 does not wait for one */
     ranks->closing = true;
     for (int i = 1; i < ranks->transport.size; i++) {
         kiln__text quit = {.mem = ranks->mem};

@@ -131,6 +131,8 @@ void kiln_ranks_close(kiln_ranks *ranks)
     /* The plug-in stays loaded: an MPI has threads and handlers that outlive its end. */
     if (ranks->wake >= 0)
         close(ranks->wake);
+    for (int i = 0; ranks->members && i < ranks->transport.size; i++)
+        kiln__free(ranks->mem, ranks->members[i].answer);
     kiln__free(ranks->mem, ranks->members);
     kiln__free(ranks->mem, ranks->channels);
     kiln__free(ranks->mem, ranks->letters);

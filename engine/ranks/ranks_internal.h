@@ -19,7 +19,8 @@ enum {
     KILN__RELAY_BEAT,       /* either: I am there */
     KILN__RELAY_QUIT,       /* leader: it is over */
     KILN__RELAY_BYE,        /* rank: the answer to that */
-    KILN__RELAY_GROUP /* the sender leads no more, or leads from now on: the ranks of another leader, who is first */
+    KILN__RELAY_GROUP, /* the sender leads no more, or leads from now on: the ranks of another leader, who is first */
+    KILN__RELAY_ANSWER /* another leader, to rank 0: what its sweep says, or nothing */
 };
 enum {
     KILN__RELAY_CHUNK = 1 << 18,
@@ -31,7 +32,7 @@ enum {
 typedef struct kiln__relayed { /* a message, read; texts and bytes point into it */
     uint32_t kind;
     uint64_t channel;
-    const char *bytes; /* of DATA */
+    const char *bytes; /* of DATA and ANSWER */
     size_t length;
     int how;                                          /* of ENDED, as waitpid() gives it; -1: not known */
     const char *version;                              /* of HELLO */
@@ -44,6 +45,7 @@ void kiln__relay_write_hello(kiln__text *out, const kiln__rank_info *info);
 void kiln__relay_write_start(kiln__text *out, uint64_t channel, const char *const *arguments);
 void kiln__relay_write_data(kiln__text *out, uint64_t channel, const void *bytes, size_t length);
 void kiln__relay_write_ended(kiln__text *out, uint64_t channel, int how);
+void kiln__relay_write_answer(kiln__text *out, const char *answer);
 void kiln__relay_write_group(kiln__text *out, const uint64_t *ranks, size_t count);
 int kiln__relay_group_rank(const kiln__relayed *message, size_t index); /* -1: no rank */
 /* False: malformed. `info`: that of HELLO. */
@@ -67,6 +69,9 @@ typedef struct kiln__member { /* a rank, as the leader knows it */
     int rank;
     bool known, gone, bye;
     bool moved;     /* another rank leads it: nothing is said to it, and it is not listened to */
+    bool leads;     /* it leads another group. Then of it: */
+    bool answered;  /* its sweep has ended, or it is given up */
+    char *answer;   /* NULL: none */
     uint64_t heard; /* kiln__now_ns() of its last message */
     kiln__rank_info info;
     kiln__place place;
@@ -101,6 +106,7 @@ struct kiln_ranks {
     kiln__member *members;
     kiln__letter *letters; /* not sent yet */
     size_t letter_count, letter_room;
+    bool told;              /* of a leader that is not rank 0: what it has to say was said */
     uint64_t last_id, late; /* late: messages of channels that had ended */
 };
 

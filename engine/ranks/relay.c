@@ -43,6 +43,13 @@ void kiln__relay_write_data(kiln__text *out, uint64_t channel, const void *bytes
     kiln__wire_end(out);
 }
 
+void kiln__relay_write_answer(kiln__text *out, const char *answer)
+{
+    begin(out, KILN__RELAY_ANSWER, 0);
+    kiln__wire_bytes(out, answer, strlen(answer));
+    kiln__wire_end(out);
+}
+
 void kiln__relay_write_ended(kiln__text *out, uint64_t channel, int how)
 {
     begin(out, KILN__RELAY_ENDED, channel);
@@ -112,7 +119,7 @@ bool kiln__relay_read(const char *bytes, size_t length, kiln__relayed *message, 
             return true; /* of another build: its other fields are not known */
     } else if (header.kind == KILN__RELAY_START) {
         read_arguments(&in, message);
-    } else if (header.kind == KILN__RELAY_DATA) {
+    } else if (header.kind == KILN__RELAY_DATA || header.kind == KILN__RELAY_ANSWER) {
         message->bytes = kiln__wire_read_bytes(&in, &message->length);
     } else if (header.kind == KILN__RELAY_ENDED) {
         int64_t how = (int64_t)kiln__wire_read_number(&in);

@@ -1,3 +1,5 @@
+#include <sched.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -55,6 +57,51 @@ static void test_files(void)
     rmdir(folder);
 }
 
+/* A process that may run on any core goes to those of the list; one that may run on none of them stays. */
+static void test_near(void)
+{
+    char folder[] = "/tmp/kiln-near-XXXXXX", path[64];
+    cpu_set_t all, now;
+    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/local_cpulist", folder);
+    CHECK(sched_getaffinity(0, sizeof all, &all) == 0);
+    unsigned mine[2], found = 0;
+    for (unsigned core = 0; core < CPU_SETSIZE && found < 2; core++)
+        if (CPU_ISSET(core, &all))
+            mine[found++] = core;
+    CU_ASSERT_TRUE_FATAL(found > 0);
+    char first[32], two[64];
+    snprintf(first, sizeof first, "%u\n", mine[0]);
+    snprintf(two, sizeof two, "%u,5000,%u-%u\n", mine[0], mine[found - 1], mine[found - 1]);
+    const struct {
+        const char *text; /* NULL: there is no file */
+        unsigned cores;   /* that it goes to */
+        bool far;
+    } lists[] = {
+        {NULL, 0, false},           {"", 0, false},
+        {"\n", 0, false},           {"x\n", 0, false},
+        {"3-\n", 0, false},         {"3-1\n", 0, false},
+        {"-1\n", 0, false},         {"0;1\n", 0, false},
+        {"0-99999999\n", 0, false}, {"1023\n", 0, true},
+        {first, found > 1, false},  {two, (unsigned)CPU_COUNT(&all) > found ? found : 0, false},
+    };
+    for (size_t i = 0; i < KILN__COUNT(lists); i++) {
+        bool far = true;
+        if (CPU_ISSET(1023, &all) && lists[i].far) /* a machine of so many */
+            continue;
+        if (lists[i].text)
+            CHECK(kiln__file_write(NULL, path, lists[i].text, strlen(lists[i].text), NULL) == KILN_OK);
+        CHECK(kiln__host_go_near(path, &far) == lists[i].cores);
+        CHECK(far == lists[i].far);
+        CHECK(sched_getaffinity(0, sizeof now, &now) == 0);
+        CHECK((unsigned)CPU_COUNT(&now) == (lists[i].cores ? lists[i].cores : (unsigned)CPU_COUNT(&all)));
+        CHECK(CPU_ISSET(mine[0], &now));
+        CHECK(sched_setaffinity(0, sizeof all, &all) == 0);
+    }
+    unlink(path);
+    rmdir(folder);
+}
+
 static void test_oom(void)
 {
     for (long n = 0;; n++) {
@@ -80,6 +127,9 @@ static void test_oom(void)
     }
 }
 
-static const check_case cases[] = {
-    {"diagnostics", test_diag}, {"nearest name", test_nearest}, {"files", test_files}, {"out of memory", test_oom}};
+static const check_case cases[] = {{"diagnostics", test_diag},
+                                   {"nearest name", test_nearest},
+                                   {"files", test_files},
+                                   {"cores near a device", test_near},
+                                   {"out of memory", test_oom}};
 KILN_SUITE("base", cases)

@@ -23,6 +23,7 @@ static const char known_text[] = "kiln-best: 1\nknown: []\n";
 static struct world {
     kiln_engine *engine, *cached; /* the second has a disk cache */
     kiln_ranks *ranks;            /* of a process that does not lead */
+    kiln_ranks *leader;
     kiln_spec *spec;
     kiln_plan *plan;
     kiln_tuning *tuning;
@@ -115,6 +116,13 @@ static int listed(void *user, const char *name, const char *title, const char *p
     (void)user, (void)name, (void)title, (void)path;
     return 0;
 }
+static const int never = 0;
+
+static void answered(void *user, int rank, const char *device, const char *answer)
+{
+    (void)user, (void)rank, (void)device, (void)answer;
+}
+
 static int step(void *user, const kiln_replay_step *one)
 {
     (void)user, (void)one;
@@ -178,6 +186,9 @@ static void set_up(void)
     CHECK_OK(fake_plan_of(w.engine, w.spec, &w.choice, &w.plan, &error), error);
     static kiln_ranks second = {.transport = {.rank = 1, .size = 2}};
     w.ranks = &second;
+    static kiln__member members[1];
+    static kiln_ranks first = {.transport = {.size = 1}, .members = members, .lock = PTHREAD_MUTEX_INITIALIZER};
+    w.leader = &first;
     w.tuning = kiln__tuning_new(NULL);
     CHECK_OK(kiln_recording_load(w.engine, RECORDING, &w.recording, &error), error);
     CHECK_OK(kiln_store_open(w.engine, "samples.db", 0, &w.store, &error), error);
@@ -221,6 +232,8 @@ static void tear_down(void)
     X(NUMBER, kiln_ranks_count, "0", (A(0, w.ranks)))                                                                  \
     X(NUMBER, kiln_ranks_local, "0", (A(0, w.ranks)))                                                                  \
     X(STATUS, kiln_ranks_serve, "rro", (A(0, w.ranks), A(1, w.engine), A(2, &out.error)))                              \
+    X(STATUS, kiln_ranks_collect, "rroruo",                                                                            \
+      (A(0, w.leader), A(1, "{}"), A(2, &never), A(3, answered), A(4, NULL), A(5, &out.error)))                        \
     X(NOTHING, kiln_ranks_close, "v", (A(0, NULL)))                                                                    \
     X(NOTHING, kiln_engine_close, "v", (A(0, NULL)))                                                                   \
     X(STATUS, kiln_engine_device, "rro", (A(0, w.engine), A(1, &out.info), A(2, &out.error)))                          \

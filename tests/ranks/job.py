@@ -179,14 +179,88 @@ def unlike(build, folder):
     job = Job(build, folder, 5, ranks_environment=lambda rank: {"KILN_DEVICE": "sim:ampere"} if rank in (2, 4) else {},
               device=(), options=["--log-level", "info"])
     check(job.wait() == 0 and job.processes[2].returncode == 0, "a sweep failed", job)
+    check(not any((job.folder / f"out{rank}").read_text() for rank in range(1, 5)), "not rank 0 alone answers", job)
+    groups = {group["rank"]: group for group in job.answer()["groups"]}
+    check(list(groups) == [0, 2], f"groups of ranks {list(groups)}", job)
     for lead, model, others in ((0, "sim:generic", (1, 3)), (2, "sim:ampere", (4,))):
-        samples = json.loads((job.folder / f"out{lead}").read_text())["samples"]
+        check(groups[lead]["device"]["id"] == model and groups[lead]["best"], f"the answer on {model}", job)
+        samples = groups[lead]["samples"]
         check({params_of(s) for s in samples} == CONFIGURATIONS and len(samples) == len(CONFIGURATIONS),
               f"not all were tried on {model}", job)
         names = {model} | {f"rank {rank} ({os.uname().nodename}, {model})" for rank in others}
         check({s["device"] for s in samples} <= names, f"devices of {model}: {sorted(s['device'] for s in samples)}", job)
     check(len(stored(build, folder)) == 2 * len(CONFIGURATIONS), "the store does not have all", job)
     check("rank 2 leads a sweep of its own, of 2 ranks" in job.errors(), "it is not said", job)
+
+
+def unlike_failed(build, folder):
+    """One of two sweeps cannot begin, or its leader is lost: the other's answer is there, and what is missing is said."""
+    forget_samples(folder)
+    of_rank = lambda rank: {"KILN_DEVICE": "sim:ampere", "KILN_STORE": "/dev/null/samples.db"} if rank == 1 else {}
+    job = Job(build, folder, 2, ranks_environment=of_rank, device=())
+    check(job.wait() == 0 and job.processes[1].returncode > 0, "the other sweep failed too", job)
+    mine, other = job.answer()["groups"]
+    check({params_of(s) for s in mine["samples"]} == CONFIGURATIONS, "not all were tried", job)
+    check("/dev/null" in other["error"]["message"] and other["rank"] == 1, f"what went wrong: {other}", job)
+    forget_samples(folder)
+    of_rank = lambda rank: {"KILN_DEVICE": "sim:ampere", **slow(build, 600000)} if rank == 1 else {}
+    job = Job(build, folder, 2, lease=2, ranks_environment=of_rank, device=(), options=["--log-level", "info", "--isolate"])
+    while "rank 1 leads a sweep" not in job.errors() and job.processes[0].poll() is None:
+        time.sleep(0.01)
+    signal_to(job.processes[1], signal.SIGKILL)
+    check(job.wait() == 0, "the other sweep failed too", job)
+    mine, other = job.answer()["groups"]
+    check({params_of(s) for s in mine["samples"]} == CONFIGURATIONS, "not all were tried", job)
+    check("has not said what it found" in other["error"]["message"], f"what went wrong: {other}", job)
+    check("what its sweep found is not shown" in job.errors(), "it is not said", job)
+
+
+def below(process):
+    """A process and all that it started, by their numbers."""
+    parents = {}
+    for path in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        try:
+            parents[int(path.parent.name)] = int(path.read_text().rpartition(")")[2].split()[1])
+        except OSError:
+            pass # it has ended
+    found = [process]
+    for at in found:
+        found += [child for child, parent in parents.items() if parent == at]
+    return found
+
+
+def cores_of(process):
+    """The cores that a process that measures may run on; None: it is no such process, or has ended."""
+    try:
+        status = pathlib.Path(f"/proc/{process}/status").read_text()
+        if b"--run" not in pathlib.Path(f"/proc/{process}/cmdline").read_bytes().split(b"\0"):
+            return None
+    except OSError:
+        return None
+    return next(line.split()[1] for line in status.splitlines() if line.startswith("Cpus_allowed_list"))
+
+
+def near(build, folder):
+    """Of several ranks each measures on the cores that are near its device; ranks themselves stay on all, for compiles."""
+    mine = sorted(os.sched_getaffinity(0))
+    if len(mine) < 2:
+        print("job: near: skipped: there is one core")
+        return
+    forget_samples(folder)
+    place = folder / "devices/0000:00:00.0"
+    place.mkdir(parents=True)
+    (place / "local_cpulist").write_text(f"{mine[-1]}\n")
+    job = Job(build, folder, 2, environment={"KILN_PCI_DEVICES": str(folder / "devices"), **slow(build, 600000)},
+              options=["--log-level", "debug", "--isolate"])
+    while job.errors().count("samples are measured in process") < 2 and job.processes[0].poll() is None:
+        time.sleep(0.01)
+    measure = [[cores for cores in map(cores_of, below(process.pid)) if cores] for process in job.processes]
+    ranks = [os.sched_getaffinity(process.pid) for process in job.processes]
+    for process in job.processes:
+        signal_to(process, signal.SIGKILL)
+    job.wait()
+    check(all(str(mine[-1]) in cores for cores in measure) and ranks == 2 * [set(mine)], f"{measure} and {ranks}", job)
+    check(job.errors().count("bound to 1 of its cores, near the device") == 2, "it is not said", job)
 
 
 def lead_only(build, folder):
@@ -283,6 +357,8 @@ def main():
             no_worker(build, folder, leader_last=False)
             no_worker(build, folder, leader_last=True)
             unlike(build, folder)
+            unlike_failed(build, folder)
+            near(build, folder)
             lead_only(build, folder)
         done = collections.Counter()
         for i in range(given.rounds or 3):

@@ -109,6 +109,7 @@ static void hello(job *j, int rank)
     memset(&info, 0, sizeof info);
     snprintf(info.host, sizeof info.host, "node%d, Linux", rank);
     snprintf(info.device.id, sizeof info.device.id, "cuda:%d", rank);
+    snprintf(info.device.name, sizeof info.device.name, "a GPU");
     info.jobs = 4;
     kiln__relay_write_hello(&text, &info);
     say(j, rank, &text);
@@ -306,13 +307,89 @@ static void test_group(void)
     beat(&j, 1);
     step(&j, 9 * SECOND);
     beat(&j, 1);
+    beat(&j, 2);
     step(&j, 18 * SECOND);
     CHECK(!next(&j, &to, &message));
     CHECK(j.ranks->late == 0);
-    CHECK_TEXT(j.log, ""); /* its silence is no loss */
+    CHECK_TEXT(j.log, "");
     kiln__child child = child_of(&j, 2);
     CHECK(kiln__child_start(&child, program) == EHOSTDOWN);
     kiln_ranks_close(j.ranks);
+}
+
+typedef struct heard_answers {
+    char text[256];
+} heard_answers;
+
+static void hear_answer(void *user, int rank, const char *device, const char *answer)
+{
+    heard_answers *all = user;
+    size_t at = strlen(all->text);
+    snprintf(all->text + at, sizeof all->text - at, "%d %s %s;", rank, device ? device : "-", answer ? answer : "-");
+}
+
+/* Rank 0 hears the answer of a rank that leads another group; of one that is lost it has none, after a lease. */
+static void test_answers(void)
+{
+    static const uint64_t first[] = {1}, second[] = {2};
+    job j;
+    kiln__text text = {0};
+    heard_answers all = {0};
+    kiln_error *error = NULL;
+    open_job(&j);
+    hello(&j, 1);
+    hello(&j, 2);
+    step(&j, SECOND);
+    kiln__ranks_send_away(j.ranks, first, 1);
+    kiln__ranks_send_away(j.ranks, second, 1);
+    step(&j, SECOND);
+    kiln__relay_write_answer(&text, "found");
+    say(&j, 1, &text);
+    kiln__relay_write_answer(&text, "again");
+    say(&j, 1, &text);
+    beat(&j, 2);
+    step(&j, 10 * SECOND);
+    step(&j, 19 * SECOND); /* rank 1 has nothing more to say, and rank 2 was heard */
+    CHECK_TEXT(j.log, "");
+    step(&j, 21 * SECOND);
+    CHECK_TEXT(j.log, "rank 2 (node2, cuda:2) has said nothing for 10 s: what its sweep found is not shown\n");
+    CHECK_OK(kiln_ranks_collect(j.ranks, "mine", NULL, hear_answer, &all, &error), error);
+    CHECK_TEXT(all.text, "0 - mine;1 a GPU found;2 a GPU -;");
+    kiln_ranks_close(j.ranks);
+}
+
+/* A rank that leads another group gives its answer to rank 0: once, or none when it ends. */
+static void test_answers_of_a_group(void)
+{
+    for (int gives = 0; gives < 2; gives++) {
+        job j;
+        heard_answers all = {0};
+        kiln_error *error = NULL;
+        kiln__relayed message;
+        unsigned beats = 0, answers = 0;
+        open_job(&j);
+        j.ranks->transport.rank = j.ranks->lead = 2;
+        step(&j, 2 * SECOND);
+        if (gives)
+            CHECK_OK(kiln_ranks_collect(j.ranks, "found", NULL, hear_answer, &all, &error), error);
+        step(&j, 2 * SECOND);
+        kiln__leader_close(j.ranks);
+        CHECK(j.ranks->told && j.ranks->letter_count == 0);
+        for (size_t i = 0; i < j.post.out_count; i++) {
+            kiln__rank_info info;
+            const parcel *at = &j.post.out[i];
+            CHECK(kiln__relay_read(at->bytes, at->length, &message, &info));
+            beats += at->to == 0 && message.kind == KILN__RELAY_BEAT;
+            answers += message.kind == KILN__RELAY_ANSWER;
+            if (message.kind == KILN__RELAY_ANSWER)
+                CHECK(at->to == 0 && message.length == (gives ? 5 : 0));
+        }
+        CHECK(beats == 1 && answers == (gives ? 1 : 0)); /* without a thread the last letters are dropped */
+        CHECK_TEXT(all.text, "");
+        kiln__free(NULL, j.ranks->members);
+        j.ranks->members = NULL;
+        kiln_ranks_close(j.ranks);
+    }
 }
 
 static void test_leaves(void)
@@ -447,6 +524,8 @@ static const check_case tests[] = {
     {"a rank of which nothing is heard, and which comes back", test_lost},
     {"a rank that never comes", test_never_came},
     {"ranks of another leader", test_group},
+    {"answers of other leaders", test_answers},
+    {"the answer of another leader", test_answers_of_a_group},
     {"a rank that leaves, and one that sends garbage", test_leaves},
     {"the bytes of a message", test_bytes},
     {"launchers by their variables", test_launchers},

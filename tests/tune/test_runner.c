@@ -35,6 +35,7 @@ static void write_open(kiln__text *message)
                                 .device = "cuda:3",
                                 .flags = 6,
                                 .memory_limit = 1ull << 40,
+                                .near = true,
                                 .search_path = "a:b",
                                 .name = "a/b.yaml",
                                 .text = "a\0b",
@@ -187,7 +188,7 @@ static void messages_come_back(void)
     CHECK_TEXT(setup.device, "cuda:3");
     CHECK_TEXT(setup.search_path, "a:b");
     CHECK_TEXT(setup.name, "a/b.yaml");
-    CHECK(setup.flags == 6 && setup.memory_limit == 1ull << 40 && !setup.choice.size_set);
+    CHECK(setup.flags == 6 && setup.memory_limit == 1ull << 40 && setup.near && !setup.choice.size_set);
     CHECK(setup.text_length == 3 && memcmp(setup.text, "a\0b", 3) == 0);
     check_settings(KILN__SIZES(&setup.choice));
     CHECK(setup.run.flags == KILN_RUN_NO_VERIFY && setup.run.budget == 0.5 && setup.run.precision == 0.02);

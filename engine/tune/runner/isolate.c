@@ -30,7 +30,7 @@ struct kiln__runner {
     kiln_engine *engine;
     const kiln_spec *spec;
     const kiln_tune_options *options;
-    const char *device;
+    const char *device, *label;
     kiln__child child;
     runner_state state;
     kiln__text opening; /* the message that every process is opened with */
@@ -90,6 +90,7 @@ static kiln_status make_opening(kiln__runner *r, kiln_error **error)
         .flags = (engine->flags & (KILN_READ_ANYWHERE | KILN_ALLOW_COMMANDS)) | KILN_NO_CACHE |
                  KILN_NO_WORKERS, /* it compiles nothing */
         .memory_limit = engine->memory_limit,
+        .near = engine->ranks || r->options->device_count > 1,
         .search_path = kiln__text_get(&path),
         .name = r->spec->file.name,
         .text = r->spec->file.text,
@@ -155,6 +156,7 @@ kiln_status kiln__runner_open(kiln_engine *engine, const kiln_spec *spec, const 
                         .spec = spec,
                         .options = options,
                         .device = site->device,
+                        .label = site->label,
                         .shortest = -1,
                         .child = {.socket = -1, .pidfd = -1, .wake = -1, .place = site->place},
                         .opening = {.mem = engine->mem},
@@ -298,6 +300,8 @@ static kiln__io hear(kiln__runner *r)
         r->worked = true;
         kiln__logf(&r->engine->log, KILN_LOG_DEBUG, "samples are measured in process %ld on %s", (long)r->child.pid,
                    r->device);
+        if (*why)
+            kiln__logf(&r->engine->log, KILN_LOG_INFO, "the process that measures on %s: %s", r->label, why);
         post(r, r->request.length > 0 ? PREPARING : READY, PREPARE_SECONDS);
         return KILN__IO_DONE;
     }

@@ -61,6 +61,7 @@ void kiln__runner_write_open(kiln__text *message, const kiln__runner_setup *setu
     kiln__wire_string(message, setup->device);
     kiln__wire_number(message, setup->flags);
     kiln__wire_number(message, setup->memory_limit);
+    kiln__wire_number(message, setup->near);
     kiln__wire_string(message, setup->search_path);
     kiln__wire_string(message, setup->name);
     kiln__wire_bytes(message, setup->text, setup->text_length);
@@ -89,6 +90,7 @@ bool kiln__runner_read_open(const char *body, size_t length, kiln__arena *arena,
     setup->device = kiln__wire_read_string(&in);
     setup->flags = (unsigned)read_small(&in, UINT_MAX);
     setup->memory_limit = kiln__wire_read_number(&in);
+    setup->near = read_small(&in, 1) == 1;
     setup->search_path = kiln__wire_read_string(&in);
     setup->name = kiln__wire_read_string(&in);
     setup->text = kiln__wire_read_bytes(&in, &setup->text_length);

@@ -1,5 +1,8 @@
 /* runner.c - the process that measures for a sweep: one device, one spec, one sample after another. The sweep's process
  * notices and records a fault, a hang or the end of this process. */
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "compile.h"
@@ -15,6 +18,7 @@ typedef struct server {
     kiln__config **bases; /* of each of the spec's variants: its sizes, resolved; NULL until it is needed */
     kiln__shared *shared; /* inputs and expected answers: created once per process */
     bool closed;          /* the other side is gone */
+    char cores[64];       /* where it runs, for a log; "" as it was started */
 } server;
 
 static void launching(void *user)
@@ -39,6 +43,27 @@ static void waits(void *user, const char *why)
 
 /* ---- opening ---- */
 
+/* Copies and launches are then of the cores and the memory beside the device, and not of those of another's. Threads that the
+ * driver has already stay where they are. */
+static void go_near(server *s)
+{
+    const kiln_engine *engine = s->engine;
+    const char *folder = getenv("KILN_PCI_DEVICES");
+    char place[KILN__PCI_TEXT], path[PATH_MAX];
+    bool far = false;
+    unsigned cores = 0;
+    if (engine->driver.simulator && !folder) /* its place is made up */
+        return;
+    if (kiln__driver_place(&engine->driver, engine->device, place) &&
+        snprintf(path, sizeof path, "%s/%s/local_cpulist", folder ? folder : "/sys/bus/pci/devices", place) <
+            (int)sizeof path)
+        cores = kiln__host_go_near(path, &far);
+    if (far)
+        snprintf(s->cores, sizeof s->cores, "none of its cores is near the device");
+    if (cores > 0)
+        snprintf(s->cores, sizeof s->cores, "bound to %u of its cores, near the device", cores);
+}
+
 static kiln_status open_all(server *s, kiln_error **error)
 {
     const kiln__runner_setup *setup = &s->setup;
@@ -53,6 +78,8 @@ static kiln_status open_all(server *s, kiln_error **error)
     kiln_status status = kiln_engine_open(&options, &s->engine, error);
     if (status == KILN_OK)
         status = kiln__engine_device(s->engine, error);
+    if (status == KILN_OK && setup->near)
+        go_near(s);
     if (status == KILN_OK)
         status = kiln_spec_parse(s->engine, setup->text, setup->text_length, setup->name, &s->spec, error);
     if (status == KILN_OK) {
@@ -75,7 +102,7 @@ static bool greet(server *s)
     kiln_error *error = NULL;
     kiln__text message = {0};
     kiln_status status = open_all(s, &error);
-    kiln__runner_write_ready(&message, status, kiln_error_message(error));
+    kiln__runner_write_ready(&message, status, status == KILN_OK ? s->cores : kiln_error_message(error));
     bool sent = kiln__socket_send(s->fd, &message);
     kiln__text_free(&message);
     kiln_error_free(error);

@@ -30,6 +30,7 @@ typedef struct kiln__runner_setup {
     const char *device;
     unsigned flags; /* of kiln_options */
     uint64_t memory_limit;
+    bool near;               /* others measure on this machine too: to stay on cores near the device */
     const char *search_path; /* folders, ':' between */
     const char *name, *text; /* of the spec; text is not NUL-terminated */
     size_t text_length;
@@ -39,6 +40,7 @@ typedef struct kiln__runner_setup {
 void kiln__runner_write_open(kiln__text *message, const kiln__runner_setup *setup);
 bool kiln__runner_read_open(const char *body, size_t length, kiln__arena *arena, kiln__runner_setup *setup);
 
+/* `why`: what is wrong; of one that is ready, on which cores it runs, "" if that is not special. */
 void kiln__runner_write_ready(kiln__text *message, kiln_status status, const char *why);
 bool kiln__runner_read_ready(const char *body, size_t length, kiln_status *status, const char **why);
 

@@ -213,6 +213,15 @@ KILN_API int kiln_ranks_local(const kiln_ranks *ranks); /* the number of this pr
 /* What a rank does that does not lead: it compiles and measures for rank 0 until that closes its ranks. Or, if its device is
  * of another model, until kiln_ranks_rank() is 0: it leads those of that model, and sweeps with another engine. */
 KILN_API kiln_status kiln_ranks_serve(kiln_ranks *ranks, kiln_engine *engine, kiln_error **error);
+/* An answer of a job's sweep. `rank`: who led it. `device`: the name of its model; NULL for rank 0's. `answer`: as that rank
+ * gave it, until the ranks are closed; NULL: it gave none, or was lost. */
+typedef void (*kiln_ranks_answer_fn)(void *user, int rank, const char *device, const char *answer);
+/* Brings the answers of all sweeps of a job together, where devices are of several models. Each rank that leads one calls it
+ * once, after its sweep, with a text of its own making. Rank 0 waits for the others, and calls `each` for itself and then for
+ * them by rank, in this thread; a rank of which nothing is heard for a lease has no answer. For other leaders `each` is not
+ * called. Once *stop (NULL: never) is nonzero rank 0 waits for one lease at most. */
+KILN_API kiln_status kiln_ranks_collect(kiln_ranks *ranks, const char *answer, const volatile int *stop,
+                                        kiln_ranks_answer_fn each, void *user, kiln_error **error);
 /* Ends the job; rank 0 tells the others. NULL is allowed. */
 KILN_API void kiln_ranks_close(kiln_ranks *ranks);
 

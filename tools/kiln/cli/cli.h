@@ -268,7 +268,9 @@ const char *out_plain(void);
 void out_start_json(void); /* from here on standard output gets one JSON object and nothing else */
 void out_release(void);    /* ends that: standard output is as the process got it, for a program that is started */
 void out_json(const char *text);
-void out_start(void); /* checks the terminal and the locale, once */
+void out_keep_json(void);        /* what is written so from here on is not written but kept, the last of it, */
+const char *out_kept_json(void); /* until this is called; NULL: nothing was */
+void out_start(void);            /* checks the terminal and the locale, once */
 bool out_utf8(void);
 /* Columns of `text` on a terminal, as it is shown. */
 size_t out_columns(const char *text);

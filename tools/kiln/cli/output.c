@@ -21,6 +21,8 @@ static struct {
     size_t length;
     char data[1 << 16];
     bool json, answered; /* with --json: other output is kept, and becomes the object's "text" */
+    bool keeps;          /* the object too */
+    char *kept;
     char *held;
     size_t held_length, held_room;
     char styles[5][24]; /* see style() */
@@ -62,8 +64,8 @@ void out_start(void)
     out.fd = STDOUT_FILENO;
     out.error = 0;
     out.length = out.held_length = out.held_room = 0;
-    out.json = out.answered = false;
-    out.held = NULL;
+    out.json = out.answered = out.keeps = false;
+    out.held = out.kept = NULL;
     setlocale(LC_CTYPE, "");
     out.utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
     out.terminal = isatty(STDOUT_FILENO) == 1;
@@ -175,9 +177,26 @@ void out_release(void)
     out.fd = STDOUT_FILENO;
 }
 
+void out_keep_json(void) { out.keeps = true; }
+
+const char *out_kept_json(void)
+{
+    const char *kept = out.kept ? cli_strndup(out.kept, strlen(out.kept)) : NULL;
+    free(out.kept);
+    out.keeps = false;
+    out.kept = NULL;
+    return kept;
+}
+
 void out_json(const char *text)
 {
     out.answered = true;
+    if (out.keeps) {
+        free(out.kept);
+        out.kept = strdup(text); /* it outlives the memory of js_print() */
+        out.error = out.kept ? out.error : ENOMEM;
+        return;
+    }
     put(text, strlen(text));
     put("\n", 1);
 }

@@ -292,6 +292,13 @@ static int tune_run(cli *c)
     return code;
 }
 
+static int tune_all(cli *c)
+{
+    int code = tune_run(c);
+    tune_collect(c);
+    return code;
+}
+
 static const cli_option options[] = {
     {"variants", 'v', CLI_COMMAS, CLI_OPTION_FIELD(variants), "NAMES", CLI_VARIANTS, NULL,
      "The variants to sweep, separated by commas. Repeatable. Default: all."},
@@ -428,5 +435,5 @@ const cli_command cli_tune_command = {
              "Fast, with few threads per block: the Pareto front of both."},
             {"kiln tune --replay gemm.json.gz --seed 3", "Search a recorded space."},
             {0}},
-    .run = tune_run,
+    .run = tune_all,
 };

@@ -26,6 +26,8 @@ typedef struct tune_view {
 
 /* Joins the job that this process was started in, if there is one. True: that was all, with this exit code. */
 bool tune_join(cli *c, int *code);
+/* Where devices of the job are of several models: shows what all sweeps have found, once this one has ended. With --json. */
+void tune_collect(cli *c);
 double tune_seconds(const kiln_result *result); /* the time for the ranking */
 void tune_text(cli *c, const tune_view *view, const kiln_tuning *tuning);
 void tune_json(cli *c, const tune_view *view, const kiln_tuning *tuning);

@@ -74,13 +74,56 @@ bool tune_join(cli *c, int *code)
     if (!c->ranks)
         return alone(c, code);
     const char *device = c->args.device;
+    const bool json = c->args.json, first = kiln_ranks_rank(c->ranks) == 0;
+    c->args.json = json && first; /* what goes wrong in another process is no part of the answer */
     if (device && (strcmp(device, "all") == 0 || strchr(device, ',')))
         *code = cli_usage(c, "each of several processes measures on one device: leave out --device, or name one");
     else if (c->args.no_isolate)
         *code = cli_usage(c, "several processes measure in further ones: --no-isolate is not possible");
     else
         *code = choose_device(c);
-    if (!*code && kiln_ranks_rank(c->ranks) > 0)
+    if (!*code && !first)
         *code = serve(c);
-    return *code || kiln_ranks_rank(c->ranks) > 0;
+    const bool over = *code || kiln_ranks_rank(c->ranks) > 0;
+    c->args.json = json && (first || !over);
+    if (c->args.json)
+        out_keep_json();
+    return over;
+}
+
+/* ---- one answer of several sweeps ---- */
+
+static void add_answer(void *user, int rank, const char *device, const char *answer)
+{
+    json_t *groups = user, *group = answer ? json_loads(answer, 0, NULL) : NULL;
+    if (!group) {
+        group = js_object();
+        js_set(group, "error",
+               js_error(KILN_ERROR_DEVICE, cli_printf("rank %d, which led the sweep on %s, has not said what it found",
+                                                      rank, device ? device : "its device")));
+    }
+    js_set(group, "rank", js_whole((uint64_t)rank));
+    js_add(groups, group);
+}
+
+void tune_collect(cli *c)
+{
+    const char *own = out_kept_json();
+    if (!own)
+        return;
+    json_t *groups = js_array();
+    kiln_error *error = NULL;
+    bool shown = kiln_ranks_collect(c->ranks, own, cli_interrupt_flag(), add_answer, groups, &error) == KILN_OK;
+    if (!shown)
+        cli_complain(kiln_error_message(error));
+    kiln_error_free(error);
+    if (shown && json_array_size(groups) > 1) {
+        json_t *object = js_object();
+        js_set(object, "groups", groups);
+        js_print(object);
+        return;
+    }
+    if (!shown || json_array_size(groups) == 1) /* else rank 0 shows it */
+        out_json(own);
+    json_decref(groups);
 }
