@@ -29,6 +29,9 @@
 /* Processes that exit while a thread compiles, or after LLVM has failed, leave what that held. */
 const char *__asan_default_options(void) __attribute__((visibility("default")));
 const char *__asan_default_options(void) { return "detect_leaks=0"; }
+/* One case exits in a signal's handler, as programs do that should not. */
+const char *__tsan_default_options(void) __attribute__((visibility("default")));
+const char *__tsan_default_options(void) { return "report_signal_unsafe=0:report_thread_leaks=0"; }
 
 enum { FINE = 0, SKIPPED = 77, WRONG = 1 };
 
