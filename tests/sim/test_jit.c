@@ -200,6 +200,20 @@ static void make_many(kiln__text *text)
     kiln__text_puts(text, "st.global.u32 [%rd5], %r31;\nret;\n}\n");
 }
 
+/* A loop of `count` gathers, each of four registers. */
+static void make_long(kiln__text *text, unsigned count)
+{
+    kiln__text_puts(text, HEAD("k") "mov.u32 %r6, 0;\nmul.lo.u32 %r7, %r3, 5;\nand.b32 %r7, %r7, 31;\n"
+                                    "mul.wide.u32 %rd6, %r7, 16;\nadd.u64 %rd6, %rd1, %rd6;\nLOOP:\n");
+    for (unsigned k = 0; k < count; k++)
+        kiln__text_printf(text, "ld.global.v4.u32 {%%r%u, %%r%u, %%r%u, %%r%u}, [%%rd6+%u];\n", 10 + k % 25,
+                          11 + k % 25, 12 + k % 25, 13 + k % 25, 16 * k);
+    kiln__text_puts(text, "add.u32 %r6, %r6, 1;\nsetp.lt.u32 %p1, %r6, 9;\n@%p1 bra LOOP;\n");
+    for (unsigned k = 11; k < 40; k++)
+        kiln__text_printf(text, "xor.b32 %%r10, %%r10, %%r%u;\n", k);
+    kiln__text_puts(text, "st.global.u32 [%rd5], %r10;\nret;\n}\n");
+}
+
 typedef struct side {
     vm_bench b;
     uint64_t x, y;
@@ -287,6 +301,18 @@ static void many(void)
     make_many(&text);
     CU_ASSERT(SAME(kiln__text_get(&text), ONE_THREAD, 0, 0, 0) >= 2);
     kiln__text_free(&text);
+}
+
+/* Whose text for LLVM is longer than a million characters. */
+static void length(void)
+{
+    for (unsigned count = 10; count <= 490; count += 480) {
+        kiln__text text = {0};
+        make_long(&text, count);
+        const uint64_t made = SAME(kiln__text_get(&text), ONE_THREAD, 0, 0, 0);
+        CU_ASSERT_EQUAL(made > 0, count == 10);
+        kiln__text_free(&text);
+    }
 }
 
 /* What a launch says that ends in a loop: of the address that it reads there, which is not needed in the loop again. */
@@ -417,6 +443,7 @@ static const check_case cases[] = {{"memory and barriers", memory},
                                    {"shared memory by registers of 64 bits", wide},
                                    {"guards, divergence, atomics", control},
                                    {"registers of which many change", many},
+                                   {"loops that are too long to compile", length},
                                    {"messages of launches that do not end", messages},
                                    {"launches that are stopped", stopped},
                                    {"arithmetic", arithmetic},

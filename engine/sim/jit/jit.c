@@ -11,9 +11,10 @@
 #include "llvm.h"
 #include "region.h"
 
-#define HEADS 24u   /* regions of one loop */
-#define TRIES 3u    /* for one head */
-#define MOST 16384u /* regions of a device: some kilobytes each; more only when modules are unloaded */
+#define HEADS 24u       /* regions of one loop */
+#define TRIES 3u        /* for one head */
+#define LENGTH 1000000u /* characters of text at a time: longer ones took LLVM up to 12 s, these at most one */
+#define MOST 16384u     /* regions of a device: some kilobytes each; more only when modules are unloaded */
 
 typedef struct made_region {
     vm_native region; /* first: what the interpreter has */
@@ -243,6 +244,8 @@ static void build(compiler *c, made_module *module, made_function *made, const v
     write_all(&unit, module, head, first, last, &text, &b);
     for (unsigned k = 0; k < b.count; k++)
         b.symbols[k].name = b.names[k];
+    if (text.length > LENGTH)
+        b.count = 0;
     if (b.count && !module->code)
         module->code = jit_code_new(c->llvm);
     if (b.count && module->code && !text.failed &&
