@@ -275,9 +275,17 @@ static uint64_t same(const char *text, vm_limits limits, uint32_t n, const uint3
     same(text, limits, n, (const uint32_t[]){__VA_ARGS__}, sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t))
 #define ONE_THREAD ((vm_limits){.threads = 1})
 
+/* Without it LLVM calls the C library's, and code with multiply-adds is interpreted. */
+static bool has_fma(void)
+{
+    const char *isa = getenv("KILN_SIM_ISA");
+    return __builtin_cpu_supports("fma") && !(isa && strcmp(isa, "base") == 0);
+}
+
 static void memory(void)
 {
-    CU_ASSERT(SAME(tile, ONE_THREAD, 0, 1, 1, 33, 0, 5) >= 3); /* the loop's head, and behind each barrier */
+    const uint64_t made = SAME(tile, ONE_THREAD, 0, 1, 1, 33, 0, 5);
+    CU_ASSERT(made >= 3 || !has_fma()); /* the loop's head, and behind each barrier */
 }
 
 /* A region is made for how each address lies, not for the last one that went through the same temporary register. */
@@ -370,7 +378,8 @@ static void arithmetic(void)
     for (size_t k = 0; k < KILN__COUNT(parts); k++) {
         kiln__text text = {0};
         kiln__text_printf(&text, "%s%s%s", begin, parts[k], finish);
-        CU_ASSERT(SAME(kiln__text_get(&text), ONE_THREAD, WORDS, 1, 7, 31, 1021) >= 1);
+        const uint64_t made = SAME(kiln__text_get(&text), ONE_THREAD, WORDS, 1, 7, 31, 1021);
+        CU_ASSERT(made >= 1 || (parts[k] == floats && !has_fma()));
         kiln__text_free(&text);
     }
 }
