@@ -2,7 +2,10 @@
  * KILN_SIM_CHECK. order_program NAME runs a case; without a name all are printed, with a part of the finding that is
  * expected after a bar, or nothing. order_program.sh compares. */
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -343,6 +346,48 @@ static void callback_reads(void)
     TRY(cuMemcpyDtoHAsync(w.pinned, w.x, BYTES, w.a));
     TRY(cuStreamAddCallback(w.a, call_back, NULL, 0));
 }
+/* ---- host functions during which another thread goes on ---- */
+
+static struct {
+    CUcontext context;
+    atomic_bool begun, done;
+} beside;
+static void CUDA_CB read_at_last(void *user)
+{
+    atomic_store(&beside.begun, true);
+    while (!atomic_load(&beside.done))
+        sched_yield();
+    if (user)
+        seen = *(volatile int *)user;
+}
+static void *launch_beside(void *user)
+{
+    TRY(cuCtxSetCurrent(beside.context));
+    while (!atomic_load(&beside.begun))
+        sched_yield();
+    put(w.b, w.y);
+    get(w.b, w.y, w.z);
+    atomic_store(&beside.done, true);
+    return user;
+}
+static void with_function(void (*enqueue)(void *read), void *read)
+{
+    pthread_t thread;
+    TRY(cuCtxGetCurrent(&beside.context));
+    if (pthread_create(&thread, NULL, launch_beside, NULL) != 0)
+        exit(1);
+    enqueue(read);
+    pthread_join(thread, NULL);
+}
+static void enqueue_function(void *read)
+{
+    if (read)
+        TRY(cuMemcpyDtoHAsync(w.pinned, w.x, BYTES, w.a));
+    TRY(cuLaunchHostFunc(w.a, read_at_last, read));
+}
+static void function_beside(void) { with_function(enqueue_function, NULL); }
+static void function_beside_reads(void) { with_function(enqueue_function, w.pinned); }
+
 static CUgraphExec instance(CUgraph graph)
 {
     CUgraphExec exec;
@@ -361,6 +406,16 @@ static void graph_waits_event(void)
     TRY(cuGraphLaunch(instance(graph), w.b));
 }
 static void CUDA_CB tell(void *user) { *(volatile int *)user = 1; }
+static void enqueue_graph(void *read)
+{
+    CUgraph graph;
+    TRY(cuStreamBeginCapture(w.a, CU_STREAM_CAPTURE_MODE_RELAXED));
+    enqueue_function(read);
+    TRY(cuStreamEndCapture(w.a, &graph));
+    TRY(cuGraphLaunch(instance(graph), w.a));
+}
+static void graph_function_beside(void) { with_function(enqueue_graph, NULL); }
+static void graph_function_beside_reads(void) { with_function(enqueue_graph, w.pinned); }
 static void graph_tells(void)
 {
     static volatile int told;
@@ -981,6 +1036,10 @@ static const struct {
     X(destroyed_streams, LATER),
     X(reads_after_allocation, "to pinned memory of an asynchronous copy to it (4096 bytes"),
     X(callback_reads, ""),
+    X(function_beside, ""),
+    X(function_beside_reads, ""),
+    X(graph_function_beside, ""),
+    X(graph_function_beside_reads, ""),
     X(graph_waits_event, ""),
     X(graph_tells, ""),
     X(value_tells, ""),
