@@ -1,7 +1,7 @@
 /* pool_share.c - pools of memory that processes share. A pool's memory is parts of one file without a name, which is the
  * handle that a process passes on. Before each part lies a page with its record, and a copy of the record is the data by
  * which another process asks for the part: it must be the same bytes as in the file, where a part that was freed has
- * none. Parts never lie where another one has been: the file has no end, and what nobody uses takes no memory.
+ * none. Parts never lie where another one has been: the file is long enough, and what nobody uses takes no memory.
  *
  * Handles and data may hold anything. A wrong one is an error; a file that is not such a pool is never touched. */
 #include <fcntl.h>
