@@ -45,6 +45,13 @@ static const char text[] =
     "L: ld.volatile.global.u32 %x, [%a+4]; setp.eq.u32 %p, %x, 0; @%p bra L;\n"
     " ld.global.u32 %x, [%a]; st.global.u32 [%a+8], %x; ret;\n"
     "}\n"
+    ".visible .entry meet(.param .u64 at)\n" /* says that it is there, and reads after the host has answered */
+    "{\n"
+    " .reg .b32 %x; .reg .b64 %a; .reg .pred %p;\n"
+    " ld.param.u64 %a, [at]; cvta.to.global.u64 %a, %a; mov.u32 %x, 1; st.volatile.global.u32 [%a+8], %x;\n"
+    "L: ld.volatile.global.u32 %x, [%a+4]; setp.eq.u32 %p, %x, 0; @%p bra L;\n"
+    " ld.global.u32 %x, [%a]; st.global.u32 [%a+12], %x; ret;\n"
+    "}\n"
     ".visible .global .attribute(.managed) .align 8 .b8 first[4096];\n"
     ".visible .global .attribute(.managed) .align 8 .b8 second[4096];\n";
 
@@ -176,6 +183,38 @@ static void many_streams(void)
         wait(w.a, stream);
         TRY(cuStreamDestroy(stream));
     }
+}
+static void *meet(void *context)
+{
+    CUfunction function;
+    CUdeviceptr at = (uintptr_t)w.pinned;
+    TRY(cuCtxSetCurrent(context));
+    TRY(cuModuleGetFunction(&function, w.module, "meet"));
+    TRY(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, w.b, (void *[]){&at}, NULL));
+    return NULL;
+}
+static void streams_meanwhile(void) /* too many, while a kernel runs: from then on all counts as ordered */
+{
+    pthread_t thread;
+    CUcontext context;
+    CUstream more;
+    CUdeviceptr at = (uintptr_t)w.pinned;
+    volatile int *words = w.pinned;
+    TRY(cuCtxGetCurrent(&context));
+    TRY(cuLaunchKernel(w.count, 1, 1, 1, 1, 1, 1, 0, w.a, (void *[]){&at}, NULL));
+    if (pthread_create(&thread, NULL, meet, context) != 0)
+        exit(1);
+    while (words[2] == 0)
+        sched_yield();
+    for (int i = 0; i < 300; i++) {
+        TRY(cuStreamCreate(&more, CU_STREAM_NON_BLOCKING));
+        if (cuStreamQuery(more) != CUDA_SUCCESS)
+            exit(1);
+    }
+    words[1] = 1;
+    pthread_join(thread, NULL);
+    put(w.a, w.x);
+    get(w.b, w.x, w.y);
 }
 static void many_launches(void)
 {
@@ -996,6 +1035,7 @@ static const struct {
     X(graph_apart, LATER),
     X(graph_waited, ""),
     X(many_streams, ""),
+    X(streams_meanwhile, "and a write by an earlier launch of count, in streams that do not wait"),
     X(many_launches, ""),
     X(peer_apart, "read of 4 bytes at global address 0x"),
     X(peer_apart_back, " and a write" LATER),

@@ -190,6 +190,12 @@ static void join(uint32_t *to, const uint32_t *from)
         to[k] = from[k] > to[k] ? from[k] : to[k];
 }
 
+static work *running(sim_order *o)
+{
+    return o->work_count > 0 && o->works[o->work_count - 1].span.until == UINT32_MAX ? &o->works[o->work_count - 1]
+                                                                                     : NULL;
+}
+
 /* A lane for the context. 0: there is none left, and all counts as ordered. */
 static uint32_t lane_new(sim_context *context, sim_order *o, bool blocking, bool legacy)
 {
@@ -201,7 +207,8 @@ static uint32_t lane_new(sim_context *context, sim_order *o, bool blocking, bool
     if (lane == LANES) {
         o->lost = true;
         unguard_all(o);
-        clear_spans(o);
+        if (!running(o)) /* a kernel of another thread may read them: when that ends */
+            clear_spans(o);
         return 0;
     }
     o->lanes += lane == o->lanes;
@@ -266,12 +273,6 @@ static void all_of(sim_order *o, const sim_context *context, uint32_t *known)
 }
 
 /* ---- waiting ---- */
-
-static work *running(sim_order *o)
-{
-    return o->work_count > 0 && o->works[o->work_count - 1].span.until == UINT32_MAX ? &o->works[o->work_count - 1]
-                                                                                     : NULL;
-}
 
 /* A thread may ask while another one's work is running, which the answer does not include. */
 static void host_learns(sim_order *o, const uint32_t *known)
@@ -533,6 +534,8 @@ static void tell_launches(vm_period span)
 
 void sim_order_end(sim_context *context)
 {
+    if (context->order && context->order->lost)
+        clear_spans(context->order);
     sim_order *o = order_of(context);
     work *now = o ? running(o) : NULL;
     if (!now)
