@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -38,7 +39,7 @@ static void check(int line, int right, const char *what)
 #define OK(call) CHECK((call) == CUDA_SUCCESS)
 #define IS(call, error) CHECK((call) == (error))
 
-enum { N = 300 }; /* not a whole page */
+enum { N = 300 /* not a whole page */, LONGEST = 64 << 20 };
 typedef struct message {
     CUipcMemHandle memory, gone;
     CUipcEventHandle event;
@@ -210,6 +211,7 @@ static void give_pool(int other)
     IS(cuMemPoolExportToShareableHandle(&file, usual, type, 0), CUDA_ERROR_INVALID_VALUE);
     OK(cuMemAllocFromPoolAsync(&alone, PART, plain, NULL));
     IS(cuMemPoolExportPointer(&unused, alone), CUDA_ERROR_INVALID_VALUE);
+    OK(cuMemFreeAsync(alone, NULL));
     OK(make_pool(&pool, type));
     IS(cuMemPoolExportToShareableHandle(&file, pool, type, 1), CUDA_ERROR_INVALID_VALUE);
     IS(cuMemPoolExportToShareableHandle(&file, pool, CU_MEM_HANDLE_TYPE_FABRIC, 0), CUDA_ERROR_INVALID_VALUE);
@@ -218,6 +220,8 @@ static void give_pool(int other)
     OK(cuMemAllocFromPoolAsync(&memory, PART, pool, NULL));
     OK(cuMemAllocFromPoolAsync(&gone, PART, pool, NULL));
     OK(cuMemAllocFromPoolAsync(&second, 4, pool, NULL));
+    IS(cuMemAllocFromPoolAsync(&alone, LONGEST, pool, NULL), CUDA_ERROR_OUT_OF_MEMORY);
+    OK(cuMemAllocFromPoolAsync(&alone, PART, plain, NULL));
     OK(cuMemsetD32(memory, 70, PART / 4));
     OK(cuMemsetD32(second, 80, 1));
     OK(cuPointerGetAttribute(&types, CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES, memory));
@@ -433,6 +437,8 @@ static void give(int other)
     unsigned values[N];
     void *pinned;
     bool capable = false;
+    /* Files that memory is in are files as others: this process may have none of any length, as the other one may. */
+    CHECK(setrlimit(RLIMIT_FSIZE, &(struct rlimit){LONGEST, LONGEST}) == 0);
     set_up();
     OK(cuMemAlloc(&gone, 64));
     OK(cuIpcGetMemHandle(&sent.gone, gone));

@@ -2,7 +2,10 @@
  * KILN_SIM_CHECK. order_program NAME runs a case; without a name all are printed, with a part of the finding that is
  * expected after a bar, or nothing. order_program.sh compares. */
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -41,6 +44,13 @@ static const char text[] =
     " ld.param.u64 %a, [from]; cvta.to.global.u64 %a, %a;\n"
     "L: ld.volatile.global.u32 %x, [%a+4]; setp.eq.u32 %p, %x, 0; @%p bra L;\n"
     " ld.global.u32 %x, [%a]; st.global.u32 [%a+8], %x; ret;\n"
+    "}\n"
+    ".visible .entry meet(.param .u64 at)\n" /* says that it is there, and reads after the host has answered */
+    "{\n"
+    " .reg .b32 %x; .reg .b64 %a; .reg .pred %p;\n"
+    " ld.param.u64 %a, [at]; cvta.to.global.u64 %a, %a; mov.u32 %x, 1; st.volatile.global.u32 [%a+8], %x;\n"
+    "L: ld.volatile.global.u32 %x, [%a+4]; setp.eq.u32 %p, %x, 0; @%p bra L;\n"
+    " ld.global.u32 %x, [%a]; st.global.u32 [%a+12], %x; ret;\n"
     "}\n"
     ".visible .global .attribute(.managed) .align 8 .b8 first[4096];\n"
     ".visible .global .attribute(.managed) .align 8 .b8 second[4096];\n";
@@ -173,6 +183,38 @@ static void many_streams(void)
         wait(w.a, stream);
         TRY(cuStreamDestroy(stream));
     }
+}
+static void *meet(void *context)
+{
+    CUfunction function;
+    CUdeviceptr at = (uintptr_t)w.pinned;
+    TRY(cuCtxSetCurrent(context));
+    TRY(cuModuleGetFunction(&function, w.module, "meet"));
+    TRY(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, w.b, (void *[]){&at}, NULL));
+    return NULL;
+}
+static void streams_meanwhile(void) /* too many, while a kernel runs: from then on all counts as ordered */
+{
+    pthread_t thread;
+    CUcontext context;
+    CUstream more;
+    CUdeviceptr at = (uintptr_t)w.pinned;
+    volatile int *words = w.pinned;
+    TRY(cuCtxGetCurrent(&context));
+    TRY(cuLaunchKernel(w.count, 1, 1, 1, 1, 1, 1, 0, w.a, (void *[]){&at}, NULL));
+    if (pthread_create(&thread, NULL, meet, context) != 0)
+        exit(1);
+    while (words[2] == 0)
+        sched_yield();
+    for (int i = 0; i < 300; i++) {
+        TRY(cuStreamCreate(&more, CU_STREAM_NON_BLOCKING));
+        if (cuStreamQuery(more) != CUDA_SUCCESS)
+            exit(1);
+    }
+    words[1] = 1;
+    pthread_join(thread, NULL);
+    put(w.a, w.x);
+    get(w.b, w.x, w.y);
 }
 static void many_launches(void)
 {
@@ -343,6 +385,48 @@ static void callback_reads(void)
     TRY(cuMemcpyDtoHAsync(w.pinned, w.x, BYTES, w.a));
     TRY(cuStreamAddCallback(w.a, call_back, NULL, 0));
 }
+/* ---- host functions during which another thread goes on ---- */
+
+static struct {
+    CUcontext context;
+    atomic_bool begun, done;
+} beside;
+static void CUDA_CB read_at_last(void *user)
+{
+    atomic_store(&beside.begun, true);
+    while (!atomic_load(&beside.done))
+        sched_yield();
+    if (user)
+        seen = *(volatile int *)user;
+}
+static void *launch_beside(void *user)
+{
+    TRY(cuCtxSetCurrent(beside.context));
+    while (!atomic_load(&beside.begun))
+        sched_yield();
+    put(w.b, w.y);
+    get(w.b, w.y, w.z);
+    atomic_store(&beside.done, true);
+    return user;
+}
+static void with_function(void (*enqueue)(void *read), void *read)
+{
+    pthread_t thread;
+    TRY(cuCtxGetCurrent(&beside.context));
+    if (pthread_create(&thread, NULL, launch_beside, NULL) != 0)
+        exit(1);
+    enqueue(read);
+    pthread_join(thread, NULL);
+}
+static void enqueue_function(void *read)
+{
+    if (read)
+        TRY(cuMemcpyDtoHAsync(w.pinned, w.x, BYTES, w.a));
+    TRY(cuLaunchHostFunc(w.a, read_at_last, read));
+}
+static void function_beside(void) { with_function(enqueue_function, NULL); }
+static void function_beside_reads(void) { with_function(enqueue_function, w.pinned); }
+
 static CUgraphExec instance(CUgraph graph)
 {
     CUgraphExec exec;
@@ -361,6 +445,16 @@ static void graph_waits_event(void)
     TRY(cuGraphLaunch(instance(graph), w.b));
 }
 static void CUDA_CB tell(void *user) { *(volatile int *)user = 1; }
+static void enqueue_graph(void *read)
+{
+    CUgraph graph;
+    TRY(cuStreamBeginCapture(w.a, CU_STREAM_CAPTURE_MODE_RELAXED));
+    enqueue_function(read);
+    TRY(cuStreamEndCapture(w.a, &graph));
+    TRY(cuGraphLaunch(instance(graph), w.a));
+}
+static void graph_function_beside(void) { with_function(enqueue_graph, NULL); }
+static void graph_function_beside_reads(void) { with_function(enqueue_graph, w.pinned); }
 static void graph_tells(void)
 {
     static volatile int told;
@@ -941,6 +1035,7 @@ static const struct {
     X(graph_apart, LATER),
     X(graph_waited, ""),
     X(many_streams, ""),
+    X(streams_meanwhile, "and a write by an earlier launch of count, in streams that do not wait"),
     X(many_launches, ""),
     X(peer_apart, "read of 4 bytes at global address 0x"),
     X(peer_apart_back, " and a write" LATER),
@@ -981,6 +1076,10 @@ static const struct {
     X(destroyed_streams, LATER),
     X(reads_after_allocation, "to pinned memory of an asynchronous copy to it (4096 bytes"),
     X(callback_reads, ""),
+    X(function_beside, ""),
+    X(function_beside_reads, ""),
+    X(graph_function_beside, ""),
+    X(graph_function_beside_reads, ""),
     X(graph_waits_event, ""),
     X(graph_tells, ""),
     X(value_tells, ""),

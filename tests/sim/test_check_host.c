@@ -152,6 +152,7 @@ static void test_oom(void)
         vm_device *device = vm_device_new(&mem, &limits);
         CHECK(device && vm_module_load(device, ptx, &module, &log) == PTX_OK);
         uint64_t address = vm_alloc(device, COUNT * 4);
+        vm_check *other = vm_check_new(&mem); /* of another device, which hears of the launches at last */
         oom.countdown = n;
         vm_check *check = vm_check_new(&mem);
         if (check) {
@@ -175,12 +176,14 @@ static void test_oom(void)
                 CHECK(kind == VM_OK || kind == VM_FAULT_MEMORY);
             }
             vm_check_leaks(device, true);
+            vm_check_heard(other, check, (vm_period){0, UINT32_MAX});
         }
         whole = !oom.failed;
         oom.countdown = -1;
         vm_module_unload(device, module);
         vm_device_free(device);
         vm_check_free(check);
+        vm_check_free(other);
         kiln__text_free(&log);
         CHECK(oom.live == 0);
     }

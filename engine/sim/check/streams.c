@@ -42,16 +42,19 @@ static const char *keep_name(vm_check *check, const char *name)
     return check->kernels[check->kernel_count++] = kept;
 }
 
-static void add_launch(vm_check *check, const char *kernel, uint32_t after, uint32_t module)
+/* False: out of memory. */
+static bool add_launch(vm_check *check, const char *kernel, uint32_t after, uint32_t module)
 {
     const char *name = keep_name(check, kernel);
     if (check->launch_count == VM_LAUNCHES_MOST) { /* the older half is forgotten */
         check->launch_count /= 2;
         memmove(check->launches, check->launches + check->launch_count, check->launch_count * sizeof *check->launches);
     }
-    if (name &&
-        kiln__grow(check->mem, &check->launches, &check->launch_room, check->launch_count + 1, sizeof *check->launches))
-        check->launches[check->launch_count++] = (vm_launched){.after = after, .module = module, .kernel = name};
+    if (!name || !kiln__grow(check->mem, &check->launches, &check->launch_room, check->launch_count + 1,
+                             sizeof *check->launches))
+        return false;
+    check->launches[check->launch_count++] = (vm_launched){.after = after, .module = module, .kernel = name};
+    return true;
 }
 
 void vm_check_launched(vm_check *check, const vm_run_state *run)
@@ -71,7 +74,8 @@ void vm_check_heard(vm_check *check, const vm_check *from, vm_period span)
         const vm_launched *l = &from->launches[k];
         if (l->module == 0 || l->after > span.until) /* it has heard of it itself */
             continue;
-        add_launch(check, l->kernel, l->after, 0);
+        if (!add_launch(check, l->kernel, l->after, 0))
+            return;
         vm_launched *at = check->launches + check->launch_count - 1;
         for (vm_launched made = *at; at > check->launches && at[-1].after > made.after; at--) { /* by time */
             *at = at[-1];

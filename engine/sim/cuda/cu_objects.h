@@ -141,7 +141,7 @@ typedef struct sim_pool {
     /* Of a pool that processes share (stream/pool_share.c): its allocations are parts of a file. */
     bool shared, imported; /* imported: another process's, or made elsewhere in this one */
     int file;
-    uint64_t inode, next; /* next: where the next allocation begins */
+    uint64_t inode, bytes, next; /* of the file; next: where the next allocation begins */
 } sim_pool;
 
 struct sim_context {

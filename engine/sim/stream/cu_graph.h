@@ -183,6 +183,8 @@ void sim_order_begin(sim_context *context, CUstream stream); /* work that is put
 /* It touches memory as `what` says: "the host's copy". Not to be kept. */
 void sim_order_touch(sim_context *context, const char *what, uint64_t address, uint64_t bytes, bool write);
 void sim_order_end(sim_context *context);
+/* sim_call_out() from the work that runs. */
+bool sim_order_call_out(sim_context *context, void (*function)(void *), void *user);
 void sim_order_guard(void); /* what work has copied asynchronously, from now on, in all contexts (pinned.c) */
 /* The host has waited for the stream, for all, for what the event marks. */
 void sim_order_waited(sim_context *context, CUstream stream);

@@ -245,7 +245,7 @@ static CUresult wait_value(sim_context **context, const CUstreamBatchMemOpParams
             (*context)->sticky = CUDA_ERROR_LAUNCH_TIMEOUT;
             return CUDA_SUCCESS; /* this call succeeds; the next one gets the error */
         }
-        if (!sim_call_out(*context, pause_a_little, NULL)) {
+        if (!sim_order_call_out(*context, pause_a_little, NULL)) {
             *context = NULL;
             return CUDA_ERROR_CONTEXT_IS_DESTROYED;
         }
@@ -320,7 +320,7 @@ CUresult sim_op_run(sim_context **context, CUstream stream, const sim_op *op)
     case CU_GRAPH_NODE_TYPE_MEMCPY: return sim_copy_run(in, op);
     case CU_GRAPH_NODE_TYPE_MEMSET: return sim_fill_run(in, &op->what.memset);
     case CU_GRAPH_NODE_TYPE_HOST:
-        if (!sim_call_out(*context, op->what.host.fn, op->what.host.userData))
+        if (!sim_order_call_out(*context, op->what.host.fn, op->what.host.userData))
             *context = NULL;
         return CUDA_SUCCESS;
     case CU_GRAPH_NODE_TYPE_EVENT_RECORD: return run_record(in, op->what.eventRecord.event);

@@ -190,6 +190,12 @@ static void join(uint32_t *to, const uint32_t *from)
         to[k] = from[k] > to[k] ? from[k] : to[k];
 }
 
+static work *running(sim_order *o)
+{
+    return o->work_count > 0 && o->works[o->work_count - 1].span.until == UINT32_MAX ? &o->works[o->work_count - 1]
+                                                                                     : NULL;
+}
+
 /* A lane for the context. 0: there is none left, and all counts as ordered. */
 static uint32_t lane_new(sim_context *context, sim_order *o, bool blocking, bool legacy)
 {
@@ -201,7 +207,8 @@ static uint32_t lane_new(sim_context *context, sim_order *o, bool blocking, bool
     if (lane == LANES) {
         o->lost = true;
         unguard_all(o);
-        clear_spans(o);
+        if (!running(o)) /* a kernel of another thread may read them: when that ends */
+            clear_spans(o);
         return 0;
     }
     o->lanes += lane == o->lanes;
@@ -266,12 +273,6 @@ static void all_of(sim_order *o, const sim_context *context, uint32_t *known)
 }
 
 /* ---- waiting ---- */
-
-static work *running(sim_order *o)
-{
-    return o->work_count > 0 && o->works[o->work_count - 1].span.until == UINT32_MAX ? &o->works[o->work_count - 1]
-                                                                                     : NULL;
-}
 
 /* A thread may ask while another one's work is running, which the answer does not include. */
 static void host_learns(sim_order *o, const uint32_t *known)
@@ -384,17 +385,9 @@ static void drop_old(sim_order *o)
     host_learns(o, known);
 }
 
-void sim_order_begin(sim_context *context, CUstream stream)
+/* The next work in the lane; 0: of none, and nothing is noted. */
+static void begin_in(sim_context *context, sim_order *o, uint32_t lane)
 {
-    sim_order *o = order_of(context);
-    for (sim_context *any = sim_context_after(NULL); any; any = sim_context_after(any))
-        if (any->order) { /* the work may be with that memory, which all contexts may use */
-            unguard_all(any->order);
-            break; /* they have one */
-        }
-    if (context->check)
-        keep_time(o);
-    const uint32_t lane = o ? lane_of(context, o, stream) : 0;
     if (!lane)
         return;
     if (o->work_count == WORKS_MOST || o->range_count >= RANGES_MOST)
@@ -420,6 +413,26 @@ void sim_order_begin(sim_context *context, CUstream stream)
                                        .number = known[lane],
                                        .span = {.after = vm_check_tick_host(context->check), .until = UINT32_MAX},
                                        .context = context};
+}
+
+/* Ready for new work: what was guarded is not. */
+static sim_order *order_ready(sim_context *context)
+{
+    sim_order *o = order_of(context);
+    for (sim_context *any = sim_context_after(NULL); any; any = sim_context_after(any))
+        if (any->order) { /* the work may be with that memory, which all contexts may use */
+            unguard_all(any->order);
+            break; /* they have one */
+        }
+    if (context->check)
+        keep_time(o);
+    return o;
+}
+
+void sim_order_begin(sim_context *context, CUstream stream)
+{
+    sim_order *o = order_ready(context);
+    begin_in(context, o, o ? lane_of(context, o, stream) : 0);
 }
 
 static bool overlap(const range *a, const range *b)
@@ -521,6 +534,8 @@ static void tell_launches(vm_period span)
 
 void sim_order_end(sim_context *context)
 {
+    if (context->order && context->order->lost)
+        clear_spans(context->order);
     sim_order *o = order_of(context);
     work *now = o ? running(o) : NULL;
     if (!now)
@@ -535,6 +550,25 @@ void sim_order_end(sim_context *context)
     }
     clear_spans(o);
     guard_managed(context, o, now);
+}
+
+/* Other threads' work may begin and end meanwhile, so the running one ends before, and what follows it is work of its own.
+ * The host's function may read what was before it. */
+bool sim_order_call_out(sim_context *context, void (*function)(void *), void *user)
+{
+    sim_order *o = order_of(context);
+    const work *now = o ? running(o) : NULL;
+    const uint32_t lane = now ? now->lane : 0;
+    if (lane) {
+        sim_order_end(context);
+        host_learns(o, known_of(o, lane));
+    }
+    if (!sim_call_out(context, function, user))
+        return false;
+    o = lane ? order_ready(context) : NULL;
+    if (o && lane < o->lanes && o->owner[lane] == context)
+        begin_in(context, o, lane);
+    return true;
 }
 
 void sim_order_guard(void)

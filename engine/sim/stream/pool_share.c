@@ -1,7 +1,7 @@
 /* pool_share.c - pools of memory that processes share. A pool's memory is parts of one file without a name, which is the
  * handle that a process passes on. Before each part lies a page with its record, and a copy of the record is the data by
  * which another process asks for the part: it must be the same bytes as in the file, where a part that was freed has
- * none. Parts never lie where another one has been: the file has no end, and what nobody uses takes no memory.
+ * none. Parts never lie where another one has been: the file is long enough, and what nobody uses takes no memory.
  *
  * Handles and data may hold anything. A wrong one is an error; a file that is not such a pool is never touched. */
 #include <fcntl.h>
@@ -14,8 +14,8 @@
 #include "cu_graph.h"
 
 enum { PIECE_PAGE = 4096, PIECE_ALIGN = 2 << 20, PIECE_MARK = 0x6c706f4b };
-#define POOL_FILE "kiln-device-pool-" /* and the place of its device */
-#define POOL_FILE_BYTES ((uint64_t)1 << 60)
+#define POOL_FILE "kiln-device-pool-"       /* and the place of its device */
+#define POOL_FILE_BYTES ((uint64_t)1 << 60) /* or less, where the process may have no such files */
 
 typedef struct piece_record {
     uint32_t mark, zero;
@@ -92,6 +92,7 @@ static bool has_file(sim_pool *pool, int file)
     pool->shared = true;
     pool->file = file;
     pool->inode = info.st_ino;
+    pool->bytes = (uint64_t)info.st_size;
     pool->object.drop = pool_drop;
     return true;
 }
@@ -100,20 +101,26 @@ bool sim_pool_open(sim_pool *pool, unsigned number)
 {
     char name[64];
     snprintf(name, sizeof name, POOL_FILE "%u", number);
-    const int file = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (file >= 0 && ftruncate(file, (off_t)POOL_FILE_BYTES) == 0 && fcntl(file, F_ADD_SEALS, VM_FILE_SEALS) == 0 &&
-        has_file(pool, file))
+    const uint64_t most = vm_file_most();
+    const int file = vm_file_new(name, most < POOL_FILE_BYTES ? most : POOL_FILE_BYTES);
+    if (has_file(pool, file))
         return true;
     if (file >= 0)
         close(file);
     return false;
 }
 
+/* The part is within the file. */
+static bool is_inside(const sim_pool *pool, const piece_record *what)
+{
+    return what->bytes <= pool->bytes && what->offset <= pool->bytes && mapped(what) <= pool->bytes - what->offset;
+}
+
 uint64_t sim_pool_take(sim_pool *pool, uint64_t bytes)
 {
     vm_device *device = pool->object.context->device;
     const piece_record what = {.mark = PIECE_MARK, .inode = pool->inode, .offset = pool->next, .bytes = bytes};
-    if (bytes > POOL_FILE_BYTES / 2 || pool->next > POOL_FILE_BYTES / 2 || !vm_take(device, bytes))
+    if (!is_inside(pool, &what) || !vm_take(device, bytes))
         return 0;
     sim_piece *made = map_piece(pool, &what, true);
     if (!made) {
@@ -168,7 +175,7 @@ static int place_of_pool(int file)
     const ssize_t length = readlink(path, name, sizeof name - 1);
     name[length > 0 ? length : 0] = '\0';
     return sscanf(name, "/memfd:" POOL_FILE "%u", &number) == 1 && number < SIM_DEVICES_MOST &&
-                   fstat(file, &info) == 0 && (uint64_t)info.st_size == POOL_FILE_BYTES &&
+                   fstat(file, &info) == 0 && (uint64_t)info.st_size <= POOL_FILE_BYTES &&
                    fcntl(file, F_GET_SEALS) == VM_FILE_SEALS
                ? (int)number
                : -1;
@@ -230,8 +237,8 @@ CUresult sim_cuMemPoolImportPointer(CUdeviceptr *pointer, CUmemoryPool handle, C
     if (!pointer || !data || !pool || !pool->imported)
         return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
     memcpy(&what, data, sizeof what);
-    if (what.mark != PIECE_MARK || what.inode != pool->inode || what.offset % PIECE_PAGE != 0 ||
-        what.offset > POOL_FILE_BYTES / 2 || what.bytes == 0 || what.bytes > POOL_FILE_BYTES / 4 ||
+    if (what.mark != PIECE_MARK || what.inode != pool->inode || what.offset % PIECE_PAGE != 0 || what.bytes == 0 ||
+        !is_inside(pool, &what) ||
         pread(pool->file, &there, sizeof there, (off_t)what.offset) != (ssize_t)sizeof there ||
         memcmp(&what, &there, sizeof what) != 0)
         return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);

@@ -113,10 +113,8 @@ CUresult sim_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes, con
     home = counted ? home : sim_homeless();
     char name[64];
     snprintf(name, sizeof name, FILE_NAME "%u", sim_device_place(prop->location.id));
-    int file = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    sim_physical *made = file >= 0 && ftruncate(file, (off_t)bytes) == 0 && fcntl(file, F_ADD_SEALS, VM_FILE_SEALS) == 0
-                             ? sim_object_new(home, SIM_PHYSICAL, sizeof *made)
-                             : NULL;
+    int file = vm_file_new(name, bytes);
+    sim_physical *made = file >= 0 ? sim_object_new(home, SIM_PHYSICAL, sizeof *made) : NULL;
     if (!made) {
         if (file >= 0)
             close(file);

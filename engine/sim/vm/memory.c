@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "vm_hooks.h"
@@ -413,6 +414,21 @@ bool vm_hand_over(vm_allocation *allocation, vm_device *to)
     return true;
 }
 
+uint64_t vm_file_most(void)
+{
+    struct rlimit most;
+    return getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur < INT64_MAX ? most.rlim_cur : INT64_MAX;
+}
+
+int vm_file_new(const char *name, uint64_t bytes)
+{
+    const int file = bytes <= vm_file_most() ? memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING) : -1;
+    if (file < 0 || (ftruncate(file, (off_t)bytes) == 0 && fcntl(file, F_ADD_SEALS, VM_FILE_SEALS) == 0))
+        return file;
+    close(file);
+    return -1;
+}
+
 int vm_share_memory(vm_device *device, uint64_t address)
 {
     int file = -1;
@@ -422,10 +438,8 @@ int vm_share_memory(vm_device *device, uint64_t address)
         file = a->file;
     } else if (a && a->raw && !a->shared && !a->heap) {
         const uint64_t bytes = (a->reach + PAGE - 1) / PAGE * PAGE;
-        file = memfd_create("kiln-device-memory", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-        void *host = file >= 0 && ftruncate(file, (off_t)bytes) == 0 && fcntl(file, F_ADD_SEALS, VM_FILE_SEALS) == 0
-                         ? mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0)
-                         : MAP_FAILED;
+        file = vm_file_new("kiln-device-memory", bytes);
+        void *host = file >= 0 ? mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0) : MAP_FAILED;
         if (host != MAP_FAILED) {
             memcpy(host, a->host, (size_t)a->reach);
             kiln__free(device->mem, a->raw);

@@ -82,6 +82,9 @@ bool vm_alloc_at(vm_device *device, uint64_t address, uint64_t bytes);
 int vm_share_memory(vm_device *device, uint64_t address);
 /* What files of memory are sealed with: no process can cut one off under another that has mapped it. */
 #define VM_FILE_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+/* Such a file. -1: there is no memory, or it would be longer than vm_file_most(). */
+int vm_file_new(const char *name, uint64_t bytes);
+uint64_t vm_file_most(void); /* bytes: RLIMIT_FSIZE, beyond which a signal ends the process */
 /* Another process may write the allocation at any time. */
 void vm_set_outside(vm_device *device, uint64_t address);
 /* Counts device memory that the caller has allocated itself, until it is given back. False: not enough is left. */
