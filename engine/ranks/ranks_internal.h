@@ -22,12 +22,7 @@ enum {
     KILN__RELAY_GROUP, /* the sender leads no more, or leads from now on: the ranks of another leader, who is first */
     KILN__RELAY_ANSWER /* another leader, to rank 0: what its sweep says, or nothing */
 };
-enum {
-    KILN__RELAY_CHUNK = 1 << 18,
-    KILN__RELAY_MOST = 1 << 20,
-    KILN__RELAY_ARGUMENTS = 32,
-    KILN__RELAY_GROUP_MOST = 1 << 16
-};
+enum { KILN__RELAY_CHUNK = 1 << 18, KILN__RELAY_ARGUMENTS = 32, KILN__RELAY_GROUP_MOST = 1 << 16 };
 
 typedef struct kiln__relayed { /* a message, read; texts and bytes point into it */
     uint32_t kind;
