@@ -183,9 +183,59 @@ static void textures(void)
     fetched(12, 1);
 }
 
-static const check_case cases[] = {{"granules", granules},
-                                   {"the system's shared memory", systems_shared},
-                                   {"pages", pages},
-                                   {"checked", checked},
-                                   {"textures", textures}};
+/* Loads of every size whose lanes are in some order: quarters of a warp that are a row, alike, or neither. */
+static void shapes(void)
+{
+    enum { WHERE = 40, DATA = 1024, OUT = 4096, ALL = 8192, TRIALS = 400 };
+    static const char text[] = HEAD
+        ".visible .entry k(.param .u64 p)\n{\n.reg .pred %p<4>;\n.reg .b32 %r<24>;\n.reg .b64 %rd<24>;\n"
+        ".shared .align 16 .b8 s[1024];\nld.param.u64 %rd1, [p];\nmov.u32 %r1, %tid.x;\nmul.wide.u32 %rd2, %r1, 4;\n"
+        "add.u64 %rd3, %rd1, %rd2;\nmov.u32 %r2, s;\nshl.b32 %r3, %r1, 2;\nadd.u32 %r3, %r2, %r3;\n"
+        "ld.global.u32 %r4, [%rd3];\nld.global.u32 %r5, [%rd1+128];\nmov.u32 %r6, 0;\n"
+        "FILL: ld.global.u32 %r7, [%rd3+1024];\nst.shared.u32 [%r3], %r7;\nadd.u64 %rd3, %rd3, 128;\n"
+        "add.u32 %r3, %r3, 128;\nadd.u32 %r6, %r6, 1;\nsetp.lt.u32 %p1, %r6, 8;\n@%p1 bra FILL;\nbar.sync 0;\n"
+        "mul.wide.u32 %rd4, %r1, 8;\nadd.u64 %rd4, %rd4, %rd1;\nadd.u64 %rd5, %rd1, 1024;\n"
+#define BOTH(type, shift, at)                                                                                          \
+    "shl.b32 %r8, %r4, " shift ";\nadd.u32 %r8, %r8, %r5;\ncvt.u64.u32 %rd6, %r8;\nadd.u32 %r8, %r8, %r2;\n"           \
+    "add.u64 %rd6, %rd6, %rd5;\nld.shared." type " %rd7, [%r8];\nld.global." type " %rd8, [%rd6];\n"                   \
+    "st.global.u64 [%rd4+4096+" at "], %rd7;\nst.global.u64 [%rd4+4352+" at "], %rd8;\n"
+        BOTH("u8", "0", "0") BOTH("u16", "1", "512") BOTH("u32", "2", "1024") BOTH("u64", "3", "1536") "ret;\n}\n";
+    vm_bench b = vm_bench_text(text, sizeof text - 1, (vm_limits){.threads = 1});
+    unsigned char *host;
+    const uint64_t data = vm_bench_zeros(&b, ALL, &host);
+    uint64_t state = 1;
+    for (unsigned trial = 0; trial < TRIALS; trial++) {
+        uint32_t word[WHERE] = {0};
+        for (uint32_t lane = 0, kind = 0, first = 0; lane < 32; lane++) {
+            state = state * 6364136223846793005u + 1442695040888963407u;
+            if (lane % 8 == 0)
+                kind = (uint32_t)(state >> 40) % 5, first = (uint32_t)(state >> 50) % 120;
+            word[lane] = kind < 2 ? first + lane % 8 : kind < 4 ? first : (uint32_t)(state >> 45) % 128;
+        }
+        const bool past = trial % 50 == 48, skewed = trial % 50 == 49;
+        for (uint32_t lane = 0; lane < 8 && (past || skewed); lane++) /* the last of a row; or all of one */
+            word[8 * (trial / 50 % 4) + lane] = past ? 125 + lane : lane;
+        word[32] = skewed ? 1 : 0;
+        memcpy(host, word, sizeof word);
+        memset(host + OUT, 0xee, ALL - OUT);
+        for (unsigned k = 0; k < DATA; k++)
+            host[DATA + k] = (unsigned char)(k * 151 + trial);
+        const vm_fault_kind kind = vm_bench_try(&b, "k", 1, 32, &data, 0);
+        CU_ASSERT_EQUAL(kind, past ? VM_FAULT_ADDRESS : skewed ? VM_FAULT_MISALIGNED : VM_OK);
+        unsigned wrong = 0;
+        for (unsigned size = 0; size < 4 && !past && !skewed; size++)
+            for (unsigned k = 0; k < 64; k++) { /* by shared memory, then by global */
+                uint64_t expected = 0, got;
+                memcpy(&expected, host + DATA + ((size_t)word[k % 32] << size), (size_t)1 << size);
+                memcpy(&got, host + OUT + 512 * size + 8 * k, sizeof got);
+                wrong += got != expected;
+            }
+        CU_ASSERT_EQUAL(wrong, 0);
+    }
+    vm_bench_end(&b);
+}
+
+static const check_case cases[] = {
+    {"granules", granules}, {"shapes", shapes},   {"the system's shared memory", systems_shared},
+    {"pages", pages},       {"checked", checked}, {"textures", textures}};
 KILN_SUITE("vm reach", cases)

@@ -24,15 +24,23 @@ static const char *access_name(vm_check *check, const vm_access *a)
 
 /* ---- patterns ---- */
 
-static void make_pattern(vm_pattern *p, const vm_access *a, uint32_t insn)
+static void make_pattern(vm_check *check, vm_pattern *p, const vm_access *a, uint32_t insn)
 {
     enum { SLOTS = 64 };
     uint8_t slot[SLOTS];
     uint64_t used = 0, base = a->address[__builtin_ctz(a->lanes)];
     bool wide = false;
-    memset(p, 0, sizeof *p);
+    if (p->hits) /* else it has none */
+        vm_parts_drop(check, p);
+    if (a->lanes != VM_ALL)
+        memset(p->live, 0, sizeof p->live);
     p->lanes = a->lanes;
     p->bytes = a->bytes;
+    p->count = p->hits = 0;
+    p->low = p->high = 0;
+    p->bits = 0;
+    p->allocation = NULL;
+    p->generation = 0;
     VM_EACH(lane, a->lanes) {
         int64_t rel = (int64_t)(a->address[lane] - base);
         unsigned h = (unsigned)(((uint64_t)rel * 0x9e3779b97f4a7c15u) >> 58);
@@ -66,14 +74,16 @@ static vm_pattern *pattern_of(vm_check *check, const vm_access *a, uint32_t insn
             uint64_t rel = a->address[l] - base;
             apart |= (rel ^ (uint64_t)(int64_t)(int32_t)p->rel[l]) & (uint64_t)(int64_t)(int32_t)p->live[l];
         }
-        if (VM_LIKELY(apart == 0))
+        if (VM_LIKELY(apart == 0)) {
+            p->hits += check->quick && p->hits < VM_PATTERN_OFTEN;
             return p;
+        }
     }
     if (!p)
         p = check->patterns[insn % VM_PATTERNS] = kiln__calloc(check->mem, 1, sizeof *p);
     if (!p)
         p = &check->spare;
-    make_pattern(p, a, insn);
+    make_pattern(check, p, a, insn);
     return p;
 }
 
@@ -149,13 +159,8 @@ static void publish(vm_look *k, vm_cell *c)
         c->published_cta = k->clock->released_cta;
 }
 
-static void touch(vm_look *k, vm_cell *c, uint32_t lanes, uint32_t lane, uint64_t offset)
+static void touch(vm_look *k, vm_cell *c, vm_mark me, uint32_t lanes, uint32_t lane, uint64_t offset)
 {
-    bool many = lanes & (lanes - 1);
-    vm_mark me = {.stamp = k->now,
-                  .insn = k->insn,
-                  .block = k->block,
-                  .who = (k->w->index * VM_LANES + lane) | (many ? VM_MANY : 0) | k->sides};
     k->flagged = k->shared && c->published_cta > k->home->check->base;
     if (VM_UNLIKELY(k->strong && !k->quiet))
         acquire(k, c);
@@ -183,9 +188,78 @@ static void touch(vm_look *k, vm_cell *c, uint32_t lanes, uint32_t lane, uint64_
         vm_flight_write(k, c, &me);
 }
 
+/* The mark is of the very thread that makes this access, and of no other. */
+static inline bool is_own(const vm_look *k, const vm_marks *m, uint32_t n, const vm_mark *me)
+{
+    return ((m->who[n] ^ me->who) & (VM_WHO | VM_MANY | VM_PENDING)) == 0 && !(me->who & VM_MANY) &&
+           m->block[n] == me->block && m->stamp[n] > (k->shared ? k->home->check->base : k->check->launch);
+}
+
+/* touch() where nothing is in doubt, of a cell in its group. False: touch() must look. */
+static inline bool touch_plain(vm_look *k, vm_cells *g, uint32_t n, const vm_mark *me)
+{
+    const uint32_t limit = k->limit;
+    if (VM_UNLIKELY(g->w.stamp[n] > limit && !is_own(k, &g->w, n, me)))
+        return false;
+    if (k->write) {
+        if (VM_UNLIKELY((g->r1.stamp[n] > limit && !is_own(k, &g->r1, n, me)) ||
+                        (g->r2.stamp[n] > limit && !is_own(k, &g->r2, n, me)) || g->constant[n] | g->constant_insn[n]))
+            return false;
+        vm_mark_put(&g->w, n, me);
+        return true;
+    }
+    if (VM_UNLIKELY(k->constant)) {
+        if (g->w.stamp[n] > k->check->launch)
+            return false;
+        g->constant[n] = k->now, g->constant_insn[n] = k->insn;
+    }
+    vm_mark r1 = *me; /* as note_read() */
+    if (g->r1.stamp[n] > limit) {
+        vm_mark old = vm_mark_get(&g->r1, n), r2 = vm_mark_get(&g->r2, n);
+        if (same_group(k, &old, me)) {
+            merge(k, &old, me);
+            r1 = old;
+        } else if (r2.stamp > limit && same_group(k, &r2, me)) {
+            merge(k, &r2, me);
+            vm_mark_put(&g->r2, n, &r2);
+            return true;
+        } else {
+            vm_mark_put(&g->r2, n, &old);
+        }
+    }
+    vm_mark_put(&g->r1, n, &r1);
+    return true;
+}
+
+static void touch_cell(vm_look *k, vm_cells *cells, uint64_t at, uint32_t n, uint64_t offset)
+{
+    const uint32_t lane = k->p->lane[n], lanes = k->p->who[n];
+    const vm_mark me = {.stamp = k->now,
+                        .insn = k->insn,
+                        .block = k->block,
+                        .who = (k->w->index * VM_LANES + lane) | (lanes & (lanes - 1) ? VM_MANY : 0) | k->sides};
+    if (!k->strong && !k->flight && touch_plain(k, &cells[at / VM_CELLS], (uint32_t)(at % VM_CELLS), &me))
+        return;
+    vm_cell c = vm_cell_get(cells, at);
+    touch(k, &c, me, lanes, lane, offset);
+    if (!k->shared && VM_UNLIKELY(k->constant || (k->write && c.constant)))
+        vm_check_constant(k, &c, lane);
+    vm_cells *g = &cells[at / VM_CELLS]; /* what an access may have changed */
+    at %= VM_CELLS;
+    g->constant[at] = c.constant, g->constant_insn[at] = c.constant_insn;
+    if (k->write) {
+        vm_mark_put(&g->w, at, &c.w);
+        g->published[at] = c.published, g->published_cta[at] = c.published_cta;
+    } else {
+        vm_mark_put(&g->r1, at, &c.r1);
+        vm_mark_put(&g->r2, at, &c.r2);
+    }
+}
+
 /* ---- global memory ---- */
 
-static vm_cell *global_cell(vm_look *k, vm_allocation *a, uint64_t offset)
+/* The page of cells of an offset, which is made if there is none. */
+static vm_cells *global_page(vm_look *k, vm_allocation *a, uint64_t offset)
 {
     vm_shadow *shadow = a->shadow;
     vm_check *owner = a->home->check; /* perhaps of another device */
@@ -194,23 +268,23 @@ static vm_cell *global_cell(vm_look *k, vm_allocation *a, uint64_t offset)
     if (VM_UNLIKELY(shadow->shift > shift)) { /* smaller accesses than before; older cells are not needed */
         for (size_t n = 0; n < count; n++) {
             owner->cell_bytes -= shadow->pages[n] ? (VM_SHADOW_PAGE >> shadow->shift) * sizeof(vm_cell) : 0;
-            kiln__free(owner->mem, shadow->pages[n]);
+            vm_cells_free(owner->mem, shadow->pages[n]);
             shadow->pages[n] = NULL;
         }
         shadow->shift = shift;
     }
-    vm_cell **page = &shadow->pages[offset / VM_SHADOW_PAGE];
+    vm_cells **page = &shadow->pages[offset / VM_SHADOW_PAGE];
     if (VM_UNLIKELY(!*page)) {
         size_t bytes = (VM_SHADOW_PAGE >> shadow->shift) * sizeof(vm_cell);
         if (owner->cell_bytes + bytes <= CELL_BYTES_MOST)
-            *page = kiln__calloc(owner->mem, VM_SHADOW_PAGE >> shadow->shift, sizeof(vm_cell));
+            *page = vm_cells_new(owner->mem, (VM_SHADOW_PAGE >> shadow->shift) / VM_CELLS);
         if (!*page) {
             k->check->starved = true;
             return NULL;
         }
         owner->cell_bytes += bytes;
     }
-    return *page + (offset % VM_SHADOW_PAGE >> shadow->shift);
+    return *page;
 }
 
 /* Memory that the host shares. */
@@ -243,13 +317,11 @@ static void see_global(vm_look *k, vm_allocation *a)
             vm_check_padding(k, shadow, offset, p->lane[n], p->who[n]);
         if (VM_UNLIKELY(shadow->used))
             note_page(k, shadow, offset);
-        vm_cell *c = global_cell(k, a, offset);
+        vm_cells *page = global_page(k, a, offset);
+        const uint64_t at = offset % VM_SHADOW_PAGE >> shadow->shift;
         unsigned cells = k->a->bytes >> shadow->shift;
-        for (unsigned j = 0; c && j < (cells ? cells : 1); j++) {
-            touch(k, c + j, p->who[n], p->lane[n], (uint64_t)j << shadow->shift);
-            if (VM_UNLIKELY(k->constant || (k->write && c[j].constant)))
-                vm_check_constant(k, c + j, p->lane[n]);
-        }
+        for (unsigned j = 0; page && j < (cells ? cells : 1); j++)
+            touch_cell(k, page, at + j, n, (uint64_t)j << shadow->shift);
     }
 }
 
@@ -266,17 +338,16 @@ static void see_shared(vm_look *k)
     cells = cells ? cells : 1;
     for (uint32_t n = 0; n < p->count; n++) {
         uint64_t at = (base + (uint64_t)p->at[n]) >> b->shift;
-        vm_cell *c = &b->cells[at];
         k->told = false;
         if (reads) {
             unsigned missing = 0;
             for (unsigned j = 0; j < cells; j++)
-                missing += c[j].w.stamp <= b->base;
+                missing += b->cells[(at + j) / VM_CELLS].w.stamp[(at + j) % VM_CELLS] <= b->base;
             if (VM_UNLIKELY(missing) && (at << b->shift) < own) /* the system's begins as zeros */
                 vm_check_unwritten(k, p->lane[n], p->who[n], missing != cells);
         }
         for (unsigned j = 0; j < cells; j++)
-            touch(k, c + j, p->who[n], p->lane[n], (uint64_t)j << b->shift);
+            touch_cell(k, b->cells, at + j, n, (uint64_t)j << b->shift);
     }
 }
 
@@ -286,7 +357,7 @@ static void see_shared(vm_look *k)
 static void see_parts(vm_look *k, vm_access *a)
 {
     uint32_t lanes = a->lanes;
-    vm_pattern part;
+    vm_pattern part = {0};
     k->p = &part;
     while (lanes) {
         uint32_t lane = (uint32_t)__builtin_ctz(lanes);
@@ -298,7 +369,7 @@ static void see_parts(vm_look *k, vm_access *a)
             if (!allocation || a->address[other] - allocation->base < allocation->bytes)
                 a->lanes |= 1u << other;
         lanes &= ~a->lanes;
-        make_pattern(&part, a, k->insn);
+        make_pattern(k->check, &part, a, k->insn);
         if (allocation)
             see_global(k, allocation);
         else if (k->shared)
@@ -450,7 +521,7 @@ static void order_before(vm_look *k)
 uint32_t vm_check_access(vm_warp *w, const vm_code *i, uint32_t m, unsigned kind)
 {
     bool special = kind & VM_SEE_SPECIAL;
-    kind &= ~VM_SEE_SPECIAL;
+    kind &= ~(VM_SEE_SPECIAL | VM_SEE_CONSTANT);
     const ptx_function *f = w->frame->function->ptx;
     const ptx_insn *in = &f->insns[i->insn];
     vm_look k = {
@@ -586,6 +657,9 @@ uint32_t vm_check_insn(vm_warp *w, const vm_code *i, uint32_t m)
     }
     if (function->module->check->async && kind != VM_SEE_ASYNC)
         w->block->check->warps[w->index].spins = 0;
+    if ((kind == VM_SEE_LOAD || kind == VM_SEE_STORE || kind == (VM_SEE_LOAD | VM_SEE_SPECIAL | VM_SEE_CONSTANT)) &&
+        VM_LIKELY(vm_check_quick(w, i, m, kind)))
+        return m;
     switch ((enum vm_check_see)kind) {
     case VM_SEE_BARRIER: vm_check_barrier(w, i, m); return m;
     case VM_SEE_FENCE: vm_check_fence(w, in); return m;

@@ -176,17 +176,7 @@ bool vm_check_bounds(const vm_look *k, uint64_t address, uint32_t owner, uint64_
 {
     const vm_run_state *run = k->w->runner->run;
     switch (k->a->space) {
-    case PTX_SPACE_SHARED:
-        if (owner) {
-            *low = run->launch->module->address[owner - 1];
-            *end = *low + run->launch->module->ptx->symbols[owner - 1].bytes;
-            return *end <= run->shared_gap; /* else it is not this kernel's */
-        }
-        *low = address < run->shared_gap ? run->shared_low : run->shared_dynamic;
-        *end = address < run->shared_gap ? run->shared_gap : run->shared_end;
-        if (run->shared_system && address >= run->shared_system)
-            *low = run->shared_system, *end = run->shared_reach;
-        return true;
+    case PTX_SPACE_SHARED: return vm_check_shared_bounds(run, address, owner, low, end);
     case PTX_SPACE_LOCAL:
         *low = 0;
         *end = k->w->frame->local_top;

@@ -15,6 +15,7 @@ vm_check *vm_check_new(const kiln_allocator *mem)
     check->mem = mem;
     check->arena.mem = mem;
     check->time = 1;
+    check->quick = vm_check_can_quick();
     check->found = kiln__calloc(mem, VM_FOUND_MOST, sizeof *check->found);
     if (!check->found) {
         vm_check_free(check);
@@ -33,8 +34,11 @@ void vm_check_free(vm_check *check)
     kiln__free(check->mem, check->fars);
     kiln__free(check->mem, check->launches);
     kiln__free(check->mem, (void *)check->kernels);
-    for (size_t k = 0; k < VM_PATTERNS; k++)
+    for (size_t k = 0; k < VM_PATTERNS; k++) {
+        if (check->patterns[k])
+            vm_parts_drop(check, check->patterns[k]);
         kiln__free(check->mem, check->patterns[k]);
+    }
     kiln__free(check->mem, check);
 }
 

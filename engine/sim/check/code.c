@@ -199,11 +199,14 @@ static void owners(const vm_module *module, uint32_t function, uint32_t *regs, u
     }
 }
 
-static bool is_special(const ptx_insn *in)
+static unsigned special_of(const ptx_insn *in)
 {
-    return (see_of(in) == VM_SEE_LOAD || see_of(in) == VM_SEE_STORE) &&
-           (ptx_has(in, PTX_MOD_VOLATILE) || ptx_has(in, PTX_MOD_RELAXED) || ptx_has(in, PTX_MOD_ACQUIRE) ||
-            ptx_has(in, PTX_MOD_RELEASE) || ptx_has(in, PTX_MOD_MMIO) || ptx_has(in, PTX_MOD_NC));
+    if (see_of(in) != VM_SEE_LOAD && see_of(in) != VM_SEE_STORE)
+        return 0;
+    if (ptx_has(in, PTX_MOD_VOLATILE) || ptx_has(in, PTX_MOD_RELAXED) || ptx_has(in, PTX_MOD_ACQUIRE) ||
+        ptx_has(in, PTX_MOD_RELEASE) || ptx_has(in, PTX_MOD_MMIO))
+        return VM_SEE_SPECIAL;
+    return ptx_has(in, PTX_MOD_NC) ? VM_SEE_SPECIAL | VM_SEE_CONSTANT : 0;
 }
 
 static unsigned shift_of(const ptx_insn *in)
@@ -236,7 +239,7 @@ bool vm_check_look(vm_module *module, const kiln_allocator *mem)
         for (uint32_t k = 0; k < f->insn_count; k++) {
             const ptx_insn *in = &f->insns[k];
             enum vm_check_see see = see_of(in);
-            kind[first + k] = (uint8_t)(see | (is_special(in) ? VM_SEE_SPECIAL : 0));
+            kind[first + k] = (uint8_t)(see | special_of(in));
             code->async |= see == VM_SEE_COPY || see == VM_SEE_ASYNC;
             if ((see == VM_SEE_LOAD || see == VM_SEE_STORE || see == VM_SEE_ATOMIC) && shift_of(in) < code->shift)
                 code->shift = shift_of(in);

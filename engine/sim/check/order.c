@@ -39,9 +39,9 @@ bool vm_check_block_new(vm_block *block)
     made->shift = run->launch->module->check->shift;
     uint64_t shared = run->shared_end > run->shared_gap ? run->shared_end : run->shared_gap;
     shared = run->shared_system ? run->shared_reach : shared;
-    made->cell_count = (size_t)(shared >> made->shift) + 1;
+    made->cell_count = ((size_t)(shared >> made->shift) / VM_CELLS + 1) * VM_CELLS;
     made->warps = kiln__calloc(mem, block->warp_count, sizeof *made->warps);
-    made->cells = kiln__calloc(mem, made->cell_count, sizeof *made->cells);
+    made->cells = vm_cells_new(mem, made->cell_count / VM_CELLS);
     made->local_words = (size_t)run->local_bytes * block->warp_count * VM_LANES / 64;
     if (made->local_words)
         made->local_written = kiln__calloc(mem, made->local_words, sizeof *made->local_written);
@@ -60,7 +60,7 @@ void vm_check_block_free(vm_block *block)
     }
     vm_view_free(block);
     kiln__free(mem, gone->warps);
-    kiln__free(mem, gone->cells);
+    vm_cells_free(mem, gone->cells);
     kiln__free(mem, gone->local_written);
     kiln__free(mem, gone);
     block->check = NULL;
@@ -75,7 +75,7 @@ void vm_check_block_start(vm_block *block)
     if (b->local_words)
         memset(b->local_written, 0, b->local_words * sizeof *b->local_written);
     if (b->dirty) /* of asynchronous operations of the previous block */
-        memset(b->cells, 0, b->cell_count * sizeof *b->cells);
+        memset(b->cells, 0, b->cell_count * sizeof(vm_cell));
     b->dirty = false;
     for (uint32_t k = 0; k < block->warp_count; k++) {
         vm_clock *c = &b->warps[k];

@@ -6,6 +6,27 @@
 
 static size_t page_count(uint64_t bytes) { return (size_t)((bytes + VM_SHADOW_PAGE - 1) / VM_SHADOW_PAGE); }
 
+enum { LINE = 64 };
+
+vm_cells *vm_cells_new(const kiln_allocator *mem, size_t groups)
+{
+    unsigned char *raw = kiln__calloc(mem, 1, groups * sizeof(vm_cells) + LINE);
+    if (!raw)
+        return NULL;
+    unsigned char *at = raw + LINE - (uintptr_t)raw % LINE; /* memory is aligned for a pointer: one fits before it */
+    memcpy(at - sizeof raw, &raw, sizeof raw);
+    return (vm_cells *)(void *)at;
+}
+
+void vm_cells_free(const kiln_allocator *mem, vm_cells *cells)
+{
+    void *raw;
+    if (!cells)
+        return;
+    memcpy(&raw, (unsigned char *)cells - sizeof raw, sizeof raw);
+    kiln__free(mem, raw);
+}
+
 vm_shadow *vm_shadow_new(vm_check *check, uint64_t bytes, bool written)
 {
     vm_shadow *made = kiln__calloc(check->mem, 1, sizeof *made);
@@ -30,7 +51,7 @@ void vm_shadow_renew(vm_check *check, vm_shadow *shadow, uint64_t bytes)
     shadow->flagged = 0;
     for (size_t k = 0; shadow->pages && k < page_count(bytes); k++) {
         check->cell_bytes -= shadow->pages[k] ? (VM_SHADOW_PAGE >> shadow->shift) * sizeof(vm_cell) : 0;
-        kiln__free(check->mem, shadow->pages[k]);
+        vm_cells_free(check->mem, shadow->pages[k]);
         shadow->pages[k] = NULL;
     }
 }
@@ -158,6 +179,8 @@ static void shadow_free(vm_device *device, vm_shadow *shadow, uint64_t bytes)
     vm_shadow_free(device->check, shadow, bytes);
 }
 
+static const uint8_t *shown(const vm_runner *runner) { return runner->run->launch->module->check->kind; }
+
 const struct vm_hooks vm_check_hooks = {
     .begin = vm_check_begin,
     .end = vm_check_end,
@@ -170,6 +193,7 @@ const struct vm_hooks vm_check_hooks = {
     .deadlock = vm_check_deadlock,
     .children = vm_check_children,
     .insn = vm_check_insn,
+    .shown = shown,
     .met = vm_check_met,
     .outside = vm_check_outside,
     .malloced = vm_check_malloced,

@@ -144,16 +144,16 @@ void vm_check_host_race(vm_device *device, const char *what, uint64_t address, u
     const uint64_t first = address - a->base, end = bytes < a->bytes - first ? first + bytes : a->bytes;
     const uint64_t step = (uint64_t)1 << shadow->shift;
     for (uint64_t at = first / step * step; at < end; at += step) {
-        const vm_cell *page = shadow->pages[at / VM_SHADOW_PAGE];
+        const vm_cells *page = shadow->pages[at / VM_SHADOW_PAGE];
         if (!page) {
             at = (at / VM_SHADOW_PAGE + 1) * VM_SHADOW_PAGE - step;
             continue;
         }
-        const vm_cell *cell = page + (at % VM_SHADOW_PAGE >> shadow->shift);
-        const vm_mark *mark = conflict(cell, write, span);
+        const vm_cell cell = vm_cell_get(page, at % VM_SHADOW_PAGE >> shadow->shift);
+        const vm_mark *mark = conflict(&cell, write, span);
         if (!mark)
             continue;
-        report(device, what, a, at < first ? first : at, write, mark == &cell->w, mark);
+        report(device, what, a, at < first ? first : at, write, mark == &cell.w, mark);
         return; /* one finding for each */
     }
 }
@@ -230,12 +230,11 @@ void vm_check_managed_race(vm_device *device, uint64_t address, bool written, vm
     vm_check *check = device->check;
     const vm_allocation *a = check ? vm_allocation_of(device, address) : NULL;
     const vm_shadow *shadow = a ? a->shadow : NULL;
-    const vm_cell *page = shadow && address - a->base < a->bytes ? shadow->pages[(address - a->base) / VM_SHADOW_PAGE]
-                                                                 : NULL;
+    const uint64_t at = address - (a ? a->base : 0);
+    const vm_cells *page = shadow && at < a->bytes ? shadow->pages[at / VM_SHADOW_PAGE] : NULL;
+    const vm_cell cell = page ? vm_cell_get(page, at % VM_SHADOW_PAGE >> shadow->shift) : (vm_cell){0};
     /* Of pages that are written both reads and writes end in a signal, and which it was is not known. */
-    const vm_mark *mark = page
-                              ? conflict(page + ((address - a->base) % VM_SHADOW_PAGE >> shadow->shift), !written, span)
-                              : NULL;
+    const vm_mark *mark = page ? conflict(&cell, !written, span) : NULL;
     kiln_check_finding *f = mark ? vm_check_host(check, KILN_CHECK_RACE, false, a->base + 4) : NULL;
     if (!f)
         return;

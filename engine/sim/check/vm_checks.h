@@ -95,12 +95,44 @@ typedef struct vm_cell {
     };
     uint32_t published, published_cta; /* the time that a thread knows after reading this as a flag */
 } vm_cell;
-_Static_assert(sizeof(vm_cell) == 64, "a cell is one cache line");
+/* Cells are kept in groups of neighbours, field by field: what a warp touches is mostly a row of them, which vector
+ * instructions handle together (quick.c). A mark of a group is two cache lines. */
+enum { VM_CELLS = 8 };
+typedef struct vm_marks {
+    uint32_t stamp[VM_CELLS], who[VM_CELLS], insn[VM_CELLS], block[VM_CELLS];
+} vm_marks;
+typedef struct vm_cells {
+    vm_marks w, r1, r2;
+    uint32_t constant[VM_CELLS], constant_insn[VM_CELLS]; /* of shared memory: readers[0] and [1] */
+    uint32_t published[VM_CELLS], published_cta[VM_CELLS];
+} vm_cells;
+_Static_assert(sizeof(vm_cells) == VM_CELLS * sizeof(vm_cell), "the same fields");
+static inline vm_mark vm_mark_get(const vm_marks *m, size_t n)
+{
+    return (vm_mark){m->stamp[n], m->who[n], m->insn[n], m->block[n]};
+}
+static inline void vm_mark_put(vm_marks *m, size_t n, const vm_mark *mark)
+{
+    m->stamp[n] = mark->stamp, m->who[n] = mark->who, m->insn[n] = mark->insn, m->block[n] = mark->block;
+}
+/* Cell n of an array of groups. */
+static inline vm_cell vm_cell_get(const vm_cells *cells, uint64_t n)
+{
+    const vm_cells *g = &cells[n / VM_CELLS];
+    n %= VM_CELLS;
+    return (vm_cell){.w = vm_mark_get(&g->w, n),
+                     .r1 = vm_mark_get(&g->r1, n),
+                     .r2 = vm_mark_get(&g->r2, n),
+                     .constant = g->constant[n],
+                     .constant_insn = g->constant_insn[n],
+                     .published = g->published[n],
+                     .published_cta = g->published_cta[n]};
+}
 
 typedef struct vm_shadow {
     uint64_t *written;              /* one bit per byte; NULL: all */
     uint64_t unwritten;             /* bytes */
-    vm_cell **pages;                /* each of VM_SHADOW_PAGE bytes of memory; NULL until touched */
+    vm_cells **pages;               /* each of VM_SHADOW_PAGE bytes of memory; NULL until touched */
     uint32_t *used;                 /* vm_check_track(): of each page the times of the last read and write; NULL: not */
     uint32_t flagged;               /* the time of the last atomic, volatile or ordered write, if it is tracked */
     uint64_t row, pitch;            /* of cuMemAllocPitch: bytes of a row that are not padding; 0: no rows */
@@ -140,6 +172,7 @@ enum vm_check_see {
 };
 #define VM_SEE_REGISTERS 128u /* a flag: it uses registers that products use */
 #define VM_SEE_SPECIAL 64u    /* a flag: a load or store that is ordered, or reads read-only data */
+#define VM_SEE_CONSTANT 32u   /* a flag: it reads read-only data, and no more */
 
 /* An asynchronous operation: a copy, or a product of a warpgroup. */
 typedef enum vm_flight_kind {
@@ -232,7 +265,7 @@ typedef struct vm_check_block {
     vm_clock *warps;
     vm_gate gates[VM_BARRIERS + 1]; /* the last one is what the block gets of the cluster's */
     vm_gate opened;                 /* the same when it opened last, for warps that wait afterwards */
-    vm_cell *cells;                 /* of shared memory */
+    vm_cells *cells;                /* of shared memory */
     size_t cell_count;
     uint64_t *local_written; /* a bit for each byte of local memory, by thread; NULL: it has none */
     size_t local_words;

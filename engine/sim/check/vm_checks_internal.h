@@ -5,9 +5,14 @@
 #include "vm_checks.h"
 
 /* Addresses of one instruction's lanes relative to the first. The same patterns repeat, so their analysis is cached. */
+typedef struct vm_parts vm_parts;
 typedef struct vm_pattern {
     uint32_t insn, lanes, bytes, count; /* insn + 1; count: of different addresses */
     uint32_t rel[VM_LANES], live[VM_LANES];
+    uint32_t hits; /* how often it has come again */
+    uint8_t shift; /* that `parts` are for */
+    vm_parts
+        *parts[VM_CELLS]; /* quick.c: what it touches, by the place of the first lane's cell in its group; or NULL */
     int64_t low, high;
     uint64_t bits; /* of all differences: alignment */
     int64_t at[VM_LANES];
@@ -16,7 +21,8 @@ typedef struct vm_pattern {
     const vm_allocation *allocation; /* in which they were last */
     uint64_t generation;
 } vm_pattern;
-#define VM_PATTERNS 512u
+#define VM_PATTERNS 2048u
+#define VM_PATTERN_OFTEN 16u /* hits after which more is kept of it */
 
 typedef struct vm_found {
     kiln_check_finding finding; /* its texts are in the arena */
@@ -59,6 +65,7 @@ struct vm_check {
     vm_far *fars;                   /* the last VM_FARS, by number; NULL until there is one */
     uint32_t far;                   /* the last one's number */
     uint32_t far_owner;
+    bool quick; /* vm_check_can_quick() */
     bool starved;
     bool told; /* the reason for the end of the launch was reported in more detail */
 };
@@ -129,7 +136,29 @@ uint32_t vm_check_access(vm_warp *w, const vm_code *i, uint32_t m, unsigned see)
 bool vm_check_one(vm_warp *w, const vm_code *i, vm_access *a, uint32_t flight);
 uint32_t vm_check_free_call(vm_warp *w, const vm_code *i, uint32_t m);
 
+/* ---- quick.c ---- */
+/* A plain load or store, or (with VM_SEE_CONSTANT) one of read-only data. True: nothing is wrong with it, and it was
+ * noted; false: nothing is known, vm_check_access() has to look. */
+bool vm_check_quick(const vm_warp *w, const vm_code *i, uint32_t m, unsigned kind);
+bool vm_check_can_quick(void); /* the host can; KILN_SIM_ISA=base: it shall not */
+void vm_parts_drop(vm_check *check, vm_pattern *p);
+
 /* ---- bounds.c ---- */
+/* Of the shared variable `owner`, or 0: of all that lies in one piece there. False: it is not the kernel's. */
+static inline bool vm_check_shared_bounds(const vm_run_state *run, uint64_t address, uint32_t owner, uint64_t *low,
+                                          uint64_t *end)
+{
+    if (owner) {
+        *low = run->launch->module->address[owner - 1];
+        *end = *low + run->launch->module->ptx->symbols[owner - 1].bytes;
+        return *end <= run->shared_gap; /* else it is not this kernel's */
+    }
+    *low = address < run->shared_gap ? run->shared_low : run->shared_dynamic;
+    *end = address < run->shared_gap ? run->shared_gap : run->shared_end;
+    if (run->shared_system && address >= run->shared_system)
+        *low = run->shared_system, *end = run->shared_reach;
+    return true;
+}
 /* Lanes that would access the shared memory of a block that has exited, or that they must not access, as `why` says. */
 void vm_check_no_block(vm_look *k, uint32_t lane, uint32_t lanes, const char *why);
 /* The bounds of what the lanes may touch: of all of them, if they lie in one piece. */
@@ -259,6 +288,9 @@ void vm_check_deadlock(vm_block *block);               /* no warp will ever cont
 void vm_check_children(vm_block *block);               /* the work that it launched has run */
 void vm_check_outside(vm_warp *w, const vm_code *i, uint32_t lane, int64_t at, uint32_t size, bool linear);
 void vm_check_malloced(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t address);
+/* Groups of cells, all zero; NULL: out of memory. Each begins a cache line. */
+vm_cells *vm_cells_new(const kiln_allocator *mem, size_t groups);
+void vm_cells_free(const kiln_allocator *mem, vm_cells *cells); /* NULL is allowed */
 vm_shadow *vm_shadow_new(vm_check *check, uint64_t bytes, bool written);
 void vm_shadow_free(vm_check *check, vm_shadow *shadow, uint64_t bytes);
 /* Forgets all accesses, but not which bytes are written. */

@@ -290,8 +290,16 @@ static uint64_t chosen(const vm_run_state *run, uint64_t index)
 
 static bool runner_begin(vm_runner *runner)
 {
-    runner->met = checks_of(runner->run) && runner->run->launch->module->check;
-    return vm_count_begin(runner);
+    const vm_launch *launch = runner->run->launch;
+    runner->met = checks_of(runner->run) && launch->module->check;
+    if (!vm_count_begin(runner))
+        return false;
+    const bool checks_alone = runner->met && !runner->tally && !launch->watch->see && !launch->watch->trace;
+    if (checks_alone) {
+        runner->show = launch->watch->checks->insn;
+        runner->shown = launch->watch->checks->shown(runner);
+    }
+    return true;
 }
 
 static bool block_new(vm_block *block)

@@ -24,6 +24,7 @@ static bool runner_init(vm_runner *runner, vm_run_state *run)
     runner->cache = kiln__alloc(run->device->mem, (count ? count : 1) * sizeof *runner->cache);
     if (!runner->cache)
         return false;
+    runner->show = run->hooks ? run->hooks->insn : NULL;
     if (run->hooks && !run->hooks->runner_begin(runner)) {
         kiln__free(run->device->mem, runner->cache);
         return false;

@@ -35,6 +35,7 @@ struct vm_hooks {
     uint64_t (*slice)(const vm_warp *w, uint64_t most); /* instructions of its next turn */
     /* Before an instruction executes; m may be 0. Returns the lanes that may execute it. */
     uint32_t (*insn)(vm_warp *w, const vm_code *i, uint32_t m);
+    const uint8_t *(*shown)(const vm_runner *runner); /* for vm_runner.shown; NULL: insn() is called everywhere */
     /* Lanes that have to wait for others in a warp operation, of those that were shown; all: no lane executes it now. */
     void (*unseen)(vm_warp *w, const vm_code *i, uint32_t lanes, bool all);
     /* Lanes that had waited execute it with those that came last; more: at another instruction, or in another call. */

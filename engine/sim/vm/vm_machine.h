@@ -302,6 +302,9 @@ struct vm_runner {
     uint64_t unlooked; /* instructions since it last checked the time */
     vm_counters counters;
     bool met; /* hooks->met(), malloced() and outside() are called */
+    /* What is called before an instruction; by first_tally and vm_code.insn: not zero where it is; NULL: everywhere. */
+    uint32_t (*show)(vm_warp *w, const vm_code *i, uint32_t m);
+    const uint8_t *shown;
     /* Of the observers. */
     struct vm_jit *jit;     /* the device's; NULL also if there are observers */
     struct vm_tally *tally; /* its own counts, summed when the launch ends; NULL: not counted */

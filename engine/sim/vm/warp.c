@@ -407,7 +407,8 @@ static __attribute__((noinline)) uint64_t run_region(vm_warp *w, const vm_code *
 /* The inner loop. Runs the path that is selected for at most `turn` instructions or until something happens. */
 static inline __attribute__((always_inline)) uint64_t run_loop(vm_warp *w, uint64_t turn, bool watched)
 {
-    uint32_t (*const show)(vm_warp *, const vm_code *, uint32_t) = watched ? w->runner->run->hooks->insn : NULL;
+    uint32_t (*const show)(vm_warp *, const vm_code *, uint32_t) = watched ? w->runner->show : NULL;
+    const uint8_t *const shown = watched ? w->runner->shown : NULL;
     uint64_t lanes = 0, steps = 0, left = turn;
     do {
         const vm_code *i = w->pc++;
@@ -424,7 +425,7 @@ static inline __attribute__((always_inline)) uint64_t run_loop(vm_warp *w, uint6
         lanes += step ? 0 : vm_lanes_of(m);
         steps += step;
         left--;
-        if (watched && !step)
+        if (watched && !step && (!shown || (m && shown[w->frame->function->first_tally + i->insn])))
             m = show(w, i, m);
         if (VM_LIKELY((m | w->dead) == VM_ALL && m))
             full(w, i, m);

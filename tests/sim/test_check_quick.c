@@ -1,0 +1,162 @@
+/* The checks by vectors (check/quick.c) against those cell by cell, which KILN_SIM_ISA=base chooses: random orders of
+ * accesses, many of them wrong, must have the same findings and leave the same marks in the shadow. */
+#include "vm_checks_internal.h"
+
+#include "check_bench.h"
+
+enum { STEPS = 250, PROGRAMS = 600, MEMORY = 2048, CONSTANTS = 1024 };
+
+static uint32_t next(uint64_t *state, uint32_t below)
+{
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(*state >> 33) % below;
+}
+
+/* Steps that come several times one after the other, at other places. What a program is made of is chosen first, so that
+ * some are nearly right, and their marks become old. */
+static void make_steps(int32_t steps[STEPS][4], uint64_t seed)
+{
+    static const int32_t fars[] = {0, 1, 2, 4, 4, 4, 8, -4, 6, 12, 16, 128};
+    static const uint32_t masks[] = {UINT32_MAX, UINT32_MAX, UINT32_MAX, 0xffff, 0xffff0000, 0x0f0f0f0f, 1, 0xfff};
+    uint64_t state = seed * 0x9e3779b97f4a7c15u + 1;
+    const uint32_t kinds = 3 + next(&state, 12), first = next(&state, 13), calm = next(&state, 2);
+    int32_t far = 4, base = 0;
+    uint32_t mask = UINT32_MAX;
+    for (unsigned at = 0; at < STEPS;) {
+        int32_t what = (int32_t)(2 + (first + next(&state, kinds)) % 13), by = (int32_t)next(&state, 17) - 8;
+        if (next(&state, calm ? 3 : 9) == 0)
+            what = (int32_t)next(&state, 2);
+        if (next(&state, 2)) { /* else where the last ones were */
+            far = fars[next(&state, KILN__COUNT(fars))];
+            mask = masks[next(&state, KILN__COUNT(masks))] & (next(&state, 8) ? UINT32_MAX : next(&state, 1u << 30));
+            base = (int32_t)next(&state, 512);
+        }
+        const int32_t begin = base;
+        for (uint32_t times = 1 + next(&state, next(&state, 4) ? 8 : 60); times && at < STEPS;
+             times--, at++, base += by) {
+            steps[at][0] = mask || what < 2 ? what : 1;
+            steps[at][1] = base;
+            steps[at][2] = far;
+            steps[at][3] = (int32_t)mask;
+        }
+        base = next(&state, 2) ? begin : base;
+    }
+}
+
+typedef struct outcome {
+    check_bench bench;
+    const vm_allocation *parts[3];
+    uint64_t shared; /* a hash of all marks of shared memory when blocks end */
+    bool quick;      /* some access took that way */
+} outcome;
+
+static void block_ends(void *user, const vm_block *block)
+{
+    uint64_t *hash = user;
+    const uint32_t *at = (const uint32_t *)(const void *)block->check->cells;
+    for (size_t k = 0; k < block->check->cell_count * sizeof(vm_cell) / sizeof *at; k++)
+        *hash = (*hash ^ at[k]) * 0x100000001b3u;
+}
+
+static outcome run(const char *text, size_t length, int32_t steps[STEPS][4], uint64_t seed)
+{
+    outcome o = {.bench = check_bench_new(text, length)};
+    vm_device *device = o.bench.device;
+    struct {
+        uint64_t steps, memory, constants;
+        int32_t count;
+    } params = {vm_alloc(device, STEPS * sizeof *steps), vm_alloc(device, MEMORY * sizeof(int32_t)),
+                vm_alloc(device, CONSTANTS * sizeof(int32_t)), STEPS};
+    memcpy(vm_pointer(device, params.steps, STEPS * sizeof *steps), steps, STEPS * sizeof *steps);
+    memset(vm_pointer(device, params.constants, CONSTANTS * sizeof(int32_t)), 0, CONSTANTS * sizeof(int32_t));
+    if (seed % 4) /* else reads of what is not written yet */
+        memset(vm_pointer(device, params.memory, MEMORY * sizeof(int32_t)), 0, MEMORY * sizeof(int32_t));
+    struct vm_watch watch = {.checks = &vm_check_hooks, .block_ends = block_ends, .user = &o.shared};
+    vm_launch launch = {.module = o.bench.module,
+                        .kernel = vm_module_kernel(o.bench.module, "script"),
+                        .grid = {1 + (uint32_t)seed % 3, 1, 1},
+                        .block = {32 + 32 * ((uint32_t)seed / 3 % 3) + (seed % 5 ? 0 : 8), 1, 1},
+                        .params = &params,
+                        .hooks = &vm_watch_hooks,
+                        .watch = &watch};
+    vm_period first = {0, UINT32_MAX};
+    for (unsigned k = 0; k < 2; k++) { /* the second one meets the marks of the first, which may run at the same time */
+        vm_check_concurrent(o.bench.check, &first, k && seed % 7 == 0 ? 1 : 0);
+        vm_run(device, &launch, &o.bench.counters, &o.bench.fault);
+        first.until = vm_check_tick_host(o.bench.check);
+    }
+    vm_check_concurrent(o.bench.check, NULL, 0);
+    o.parts[0] = vm_allocation_of(device, params.steps);
+    o.parts[1] = vm_allocation_of(device, params.memory);
+    o.parts[2] = vm_allocation_of(device, params.constants);
+    for (size_t k = 0; k < VM_PATTERNS; k++)
+        for (unsigned n = 0; o.bench.check->patterns[k] && n < VM_CELLS; n++)
+            o.quick |= o.bench.check->patterns[k]->parts[n] != NULL;
+    return o;
+}
+
+static bool same_findings(const vm_check *a, const vm_check *b)
+{
+    bool same = vm_check_count(a) == vm_check_count(b);
+    for (size_t k = 0; same && k < vm_check_count(a); k++) {
+        const kiln_check_finding *x = vm_check_at(a, k), *y = vm_check_at(b, k);
+        same = x->kind == y->kind && x->note == y->note && x->count == y->count && x->at.ptx_line == y->at.ptx_line &&
+               x->other.ptx_line == y->other.ptx_line && strcmp(x->message, y->message) == 0 &&
+               memcmp(x->at.thread, y->at.thread, sizeof x->at.thread) == 0 &&
+               memcmp(x->other.thread, y->other.thread, sizeof x->other.thread) == 0;
+    }
+    return same;
+}
+
+static bool same_marks(const vm_allocation *a, const vm_allocation *b)
+{
+    const vm_shadow *x = a->shadow, *y = b->shadow;
+    bool same = x->shift == y->shift && x->unwritten == y->unwritten;
+    for (size_t k = 0; same && k < (a->bytes + VM_SHADOW_PAGE - 1) / VM_SHADOW_PAGE; k++)
+        same = !x->pages[k] == !y->pages[k] &&
+               (!x->pages[k] || memcmp(x->pages[k], y->pages[k], (VM_SHADOW_PAGE >> x->shift) * sizeof(vm_cell)) == 0);
+    return same;
+}
+
+static void test_both(void)
+{
+    size_t length;
+    char *text = check_read("check", "script.ptx", &length);
+    unsigned wrong = 0, quick = 0;
+    uint64_t findings = 0;
+    for (uint64_t seed = 0; seed < PROGRAMS; seed++) {
+        int32_t steps[STEPS][4];
+        make_steps(steps, seed);
+        unsetenv("KILN_SIM_ISA");
+        outcome fast = run(text, length, steps, seed);
+        setenv("KILN_SIM_ISA", "base", 1);
+        outcome slow = run(text, length, steps, seed);
+        bool same = same_findings(fast.bench.check, slow.bench.check) &&
+                    fast.bench.check->time == slow.bench.check->time && fast.shared == slow.shared;
+        for (size_t k = 0; k < KILN__COUNT(fast.parts); k++)
+            same = same && same_marks(fast.parts[k], slow.parts[k]);
+        if (!same)
+            fprintf(stderr, "program %llu: not the same; %zu findings by vectors, %zu cell by cell\n",
+                    (unsigned long long)seed, vm_check_count(fast.bench.check), vm_check_count(slow.bench.check));
+        wrong += !same;
+        quick += fast.quick;
+        findings += vm_check_count(slow.bench.check);
+        CU_ASSERT_FALSE(slow.quick);
+        check_bench_end(&fast.bench);
+        check_bench_end(&slow.bench);
+    }
+    unsetenv("KILN_SIM_ISA");
+    CU_ASSERT_EQUAL(wrong, 0);
+    CU_ASSERT_TRUE(findings > PROGRAMS);
+    if (vm_check_can_quick())
+        CU_ASSERT_TRUE(quick > PROGRAMS / 2)
+    else
+        printf("the host has no AVX2: both ways are the same one\n");
+    kiln__free(NULL, text);
+}
+
+int main(int count, char **arguments)
+{
+    static const check_case cases[] = {{"both", test_both}};
+    return check_main(count, arguments, "checks by vectors", cases, KILN__COUNT(cases));
+}
