@@ -22,7 +22,9 @@ typedef struct vm_pattern {
     uint64_t generation;
 } vm_pattern;
 #define VM_PATTERNS 2048u
+#ifndef VM_PATTERN_OFTEN     /* fuzz targets, whose launches are short, have their own */
 #define VM_PATTERN_OFTEN 16u /* hits after which more is kept of it */
+#endif
 
 typedef struct vm_found {
     kiln_check_finding finding; /* its texts are in the arena */
