@@ -208,7 +208,7 @@ static inline bool touch_plain(vm_look *k, vm_cells *g, uint32_t n, const vm_mar
         vm_mark_put(&g->w, n, me);
         return true;
     }
-    if (VM_UNLIKELY(k->constant)) {
+    if (VM_UNLIKELY(k->constant && !k->shared)) {
         if (g->w.stamp[n] > k->check->launch)
             return false;
         g->constant[n] = k->now, g->constant_insn[n] = k->insn;
