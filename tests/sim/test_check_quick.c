@@ -4,7 +4,7 @@
 
 #include "check_bench.h"
 
-enum { STEPS = 250, PROGRAMS = 600, MEMORY = 2048, CONSTANTS = 1024 };
+enum { STEPS = 250, PROGRAMS = 600, MEMORY = 2048, CONSTANTS = 1024, KINDS = 16 };
 
 static uint32_t next(uint64_t *state, uint32_t below)
 {
@@ -19,11 +19,11 @@ static void make_steps(int32_t steps[STEPS][4], uint64_t seed)
     static const int32_t fars[] = {0, 1, 2, 4, 4, 4, 8, -4, 6, 12, 16, 128};
     static const uint32_t masks[] = {UINT32_MAX, UINT32_MAX, UINT32_MAX, 0xffff, 0xffff0000, 0x0f0f0f0f, 1, 0xfff};
     uint64_t state = seed * 0x9e3779b97f4a7c15u + 1;
-    const uint32_t kinds = 3 + next(&state, 12), first = next(&state, 13), calm = next(&state, 2);
+    const uint32_t kinds = 3 + next(&state, 12), first = next(&state, KINDS), calm = next(&state, 2);
     int32_t far = 4, base = 0;
     uint32_t mask = UINT32_MAX;
     for (unsigned at = 0; at < STEPS;) {
-        int32_t what = (int32_t)(2 + (first + next(&state, kinds)) % 13), by = (int32_t)next(&state, 17) - 8;
+        int32_t what = (int32_t)(2 + (first + next(&state, kinds)) % KINDS), by = (int32_t)next(&state, 17) - 8;
         if (next(&state, calm ? 3 : 9) == 0)
             what = (int32_t)next(&state, 2);
         if (next(&state, 2)) { /* else where the last ones were */

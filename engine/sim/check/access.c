@@ -24,6 +24,14 @@ static const char *access_name(vm_check *check, const vm_access *a)
 
 /* ---- patterns ---- */
 
+void vm_parts_drop(vm_check *check, vm_pattern *p)
+{
+    for (unsigned k = 0; k < VM_CELLS; k++) {
+        kiln__free(check->mem, p->parts[k]);
+        p->parts[k] = NULL;
+    }
+}
+
 static void make_pattern(vm_check *check, vm_pattern *p, const vm_access *a, uint32_t insn)
 {
     enum { SLOTS = 64 };
@@ -208,7 +216,7 @@ static inline bool touch_plain(vm_look *k, vm_cells *g, uint32_t n, const vm_mar
         vm_mark_put(&g->w, n, me);
         return true;
     }
-    if (VM_UNLIKELY(k->constant)) {
+    if (VM_UNLIKELY(k->constant && !k->shared)) {
         if (g->w.stamp[n] > k->check->launch)
             return false;
         g->constant[n] = k->now, g->constant_insn[n] = k->insn;
@@ -658,7 +666,7 @@ uint32_t vm_check_insn(vm_warp *w, const vm_code *i, uint32_t m)
     if (function->module->check->async && kind != VM_SEE_ASYNC)
         w->block->check->warps[w->index].spins = 0;
     if ((kind == VM_SEE_LOAD || kind == VM_SEE_STORE || kind == (VM_SEE_LOAD | VM_SEE_SPECIAL | VM_SEE_CONSTANT)) &&
-        VM_LIKELY(vm_check_quick(w, i, m, kind)))
+        w->runner->run->device->check->quick && VM_LIKELY(vm_check_quick(w, i, m, kind)))
         return m;
     switch ((enum vm_check_see)kind) {
     case VM_SEE_BARRIER: vm_check_barrier(w, i, m); return m;

@@ -1,11 +1,22 @@
 /* check.c - findings: each place once, with a count and the first example. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "vm_checks_internal.h"
 
 static const char none[] = "";
+
+bool vm_check_can_quick(void)
+{
+#if defined(__x86_64__)
+    const char *asked = getenv("KILN_SIM_ISA");
+    return vm_check_has_vectors && (!asked || strcmp(asked, "base") != 0) && __builtin_cpu_supports("avx2");
+#else
+    return false;
+#endif
+}
 
 vm_check *vm_check_new(const kiln_allocator *mem)
 {

@@ -206,7 +206,7 @@ static unsigned special_of(const ptx_insn *in)
     if (ptx_has(in, PTX_MOD_VOLATILE) || ptx_has(in, PTX_MOD_RELAXED) || ptx_has(in, PTX_MOD_ACQUIRE) ||
         ptx_has(in, PTX_MOD_RELEASE) || ptx_has(in, PTX_MOD_MMIO))
         return VM_SEE_SPECIAL;
-    return ptx_has(in, PTX_MOD_NC) ? VM_SEE_SPECIAL | VM_SEE_CONSTANT : 0;
+    return !ptx_has(in, PTX_MOD_NC) ? 0 : VM_SEE_SPECIAL | (in->space == PTX_SPACE_GLOBAL ? VM_SEE_CONSTANT : 0u);
 }
 
 static unsigned shift_of(const ptx_insn *in)

@@ -1,7 +1,7 @@
 /* quick.c - plain loads and stores whose lanes touch memory as they did the last times: eight cells at once by vector
  * instructions. Nothing is reported here: what is not quite ordinary goes the long way (access.c), which this must agree
- * with. Reading again what was read here changes nothing, so an access may be given up in the middle. */
-#include <stdlib.h>
+ * with. Reading again what was read here changes nothing, so an access may be given up in the middle.
+ * This file is compiled for AVX2: no function of it may be called on a host without (vm_check_can_quick). */
 #include <string.h>
 
 #include "vm_checks_internal.h"
@@ -200,14 +200,6 @@ INLINE bool may_write(const look *k, const vm_cells *g, x8 in, x8 who, bool shar
 
 /* ---- patterns ---- */
 
-void vm_parts_drop(vm_check *check, vm_pattern *p)
-{
-    for (unsigned k = 0; k < VM_CELLS; k++) {
-        kiln__free(check->mem, p->parts[k]);
-        p->parts[k] = NULL;
-    }
-}
-
 /* The first lane's cell is number `first` of its group. NULL: no memory, or too many cells. */
 static vm_parts *make_parts(vm_check *check, const vm_pattern *p, unsigned first, unsigned shift)
 {
@@ -387,15 +379,11 @@ static bool quick_global(const vm_warp *w, const vm_code *i, uint32_t m, vm_patt
                  : walk(k, parts, page, cell / VM_CELLS, false, false);
 }
 
-bool vm_check_can_quick(void)
-{
 #ifdef __AVX2__
-    const char *asked = getenv("KILN_SIM_ISA");
-    return (!asked || strcmp(asked, "base") != 0) && __builtin_cpu_supports("avx2");
+const bool vm_check_has_vectors = true;
 #else
-    return false; /* without such vectors it would be slower than the long way */
+const bool vm_check_has_vectors = false; /* without them it would be slower than the long way */
 #endif
-}
 
 bool vm_check_quick(const vm_warp *w, const vm_code *i, uint32_t m, unsigned kind)
 {

@@ -84,6 +84,8 @@ static inline uint32_t vm_insn_of(const vm_warp *w, const vm_code *i)
 
 /* ---- check.c: findings ---- */
 
+bool vm_check_can_quick(void); /* vm_check_quick() may be called; KILN_SIM_ISA=base: it shall not */
+
 /* A finding at (insn, other) of the launched module: if it is known, counts it and returns NULL; else returns a new one
  * to fill in, with kernel, places and the example's thread set. Texts by vm_check_print(). */
 kiln_check_finding *vm_check_find(vm_warp *w, kiln_check_kind kind, bool note, uint32_t insn, uint32_t other,
@@ -134,6 +136,7 @@ typedef struct vm_look {
 kiln_check_finding *vm_check_start(vm_look *k, kiln_check_kind kind, bool note, uint32_t other, uint32_t lane,
                                    uint32_t lanes);
 uint32_t vm_check_access(vm_warp *w, const vm_code *i, uint32_t m, unsigned see);
+void vm_parts_drop(vm_check *check, vm_pattern *p);
 /* Of one lane; false: it must not be made. `flight`: of this asynchronous operation, 0: of the thread itself. */
 bool vm_check_one(vm_warp *w, const vm_code *i, vm_access *a, uint32_t flight);
 uint32_t vm_check_free_call(vm_warp *w, const vm_code *i, uint32_t m);
@@ -142,8 +145,7 @@ uint32_t vm_check_free_call(vm_warp *w, const vm_code *i, uint32_t m);
 /* A plain load or store, or (with VM_SEE_CONSTANT) one of read-only data. True: nothing is wrong with it, and it was
  * noted; false: nothing is known, vm_check_access() has to look. */
 bool vm_check_quick(const vm_warp *w, const vm_code *i, uint32_t m, unsigned kind);
-bool vm_check_can_quick(void); /* the host can; KILN_SIM_ISA=base: it shall not */
-void vm_parts_drop(vm_check *check, vm_pattern *p);
+extern const bool vm_check_has_vectors; /* it is compiled for AVX2, and may be called where the host has that */
 
 /* ---- bounds.c ---- */
 /* Of the shared variable `owner`, or 0: of all that lies in one piece there. False: it is not the kernel's. */

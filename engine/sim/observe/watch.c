@@ -297,7 +297,7 @@ static bool runner_begin(vm_runner *runner)
     const bool checks_alone = runner->met && !runner->tally && !launch->watch->see && !launch->watch->trace;
     if (checks_alone) {
         runner->show = launch->watch->checks->insn;
-        runner->shown = launch->watch->checks->shown(runner);
+        runner->shown = launch->watch->checks->shown ? launch->watch->checks->shown(runner) : NULL;
     }
     return true;
 }

@@ -4,7 +4,7 @@ extern "C" __global__ void script(const int *steps, int *memory, int *constants,
 {
     __shared__ __align__(16) int tile[512];
     const int lane = threadIdx.x % 32;
-    int sum = 0;
+    int sum = 0, got;
     for (int s = 0; s < count; s++) {
         const int what = steps[4 * s], far = steps[4 * s + 2];
         const unsigned mask = steps[4 * s + 3];
@@ -34,6 +34,18 @@ extern "C" __global__ void script(const int *steps, int *memory, int *constants,
             case 12: *(int4 *)&tile[4 * at & 508] = make_int4(s, s, s, s); break;
             case 13: sum += *(volatile int *)&memory[other]; break;
             case 14: __threadfence(); break;
+            case 15: /* read-only data is global memory; elsewhere .nc says nothing */
+                asm volatile("ld.shared.nc.b32 %0, [%1];"
+                             : "=r"(got)
+                             : "r"((unsigned)__cvta_generic_to_shared(&tile[at & 511])));
+                sum += got;
+                break;
+            case 16:
+                asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(
+                                 (unsigned)__cvta_generic_to_shared(&tile[at & 511])),
+                             "l"(__cvta_generic_to_global(&memory[other])));
+                break;
+            case 17: asm volatile("cp.async.wait_all;" ::: "memory"); break;
             }
         }
     }
