@@ -83,7 +83,7 @@ static vm_pattern *pattern_of(vm_check *check, const vm_access *a, uint32_t insn
             apart |= (rel ^ (uint64_t)(int64_t)(int32_t)p->rel[l]) & (uint64_t)(int64_t)(int32_t)p->live[l];
         }
         if (VM_LIKELY(apart == 0)) {
-            p->hits += check->quick && p->hits < VM_PATTERN_OFTEN;
+            p->hits += check->quick && p->hits < check->often;
             return p;
         }
     }

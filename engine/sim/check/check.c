@@ -27,6 +27,7 @@ vm_check *vm_check_new(const kiln_allocator *mem)
     check->arena.mem = mem;
     check->time = 1;
     check->quick = vm_check_can_quick();
+    check->often = VM_PATTERN_OFTEN;
     check->found = kiln__calloc(mem, VM_FOUND_MOST, sizeof *check->found);
     if (!check->found) {
         vm_check_free(check);

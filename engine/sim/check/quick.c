@@ -396,7 +396,7 @@ bool vm_check_quick(const vm_warp *w, const vm_code *i, uint32_t m, unsigned kin
               .who = w->index * VM_LANES,
               .read_only = kind & VM_SEE_CONSTANT};
     vm_pattern *p = check->patterns[k.insn % VM_PATTERNS];
-    if ((i->space != PTX_SPACE_SHARED && i->space != PTX_SPACE_GLOBAL) || !p || p->hits < VM_PATTERN_OFTEN ||
+    if ((i->space != PTX_SPACE_SHARED && i->space != PTX_SPACE_GLOBAL) || !p || p->hits < check->often ||
         p->insn != k.insn + 1 || p->lanes != m || p->bytes != (uint32_t)i->size * i->count ||
         p->bytes & (p->bytes - 1) || !fits(p, w, i, m) || (write && p->count < (unsigned)__builtin_popcount(m)))
         return false;

@@ -67,7 +67,8 @@ struct vm_check {
     vm_far *fars;                   /* the last VM_FARS, by number; NULL until there is one */
     uint32_t far;                   /* the last one's number */
     uint32_t far_owner;
-    bool quick; /* vm_check_can_quick() */
+    bool quick;     /* vm_check_can_quick() */
+    uint32_t often; /* VM_PATTERN_OFTEN; suites set less */
     bool starved;
     bool told; /* the reason for the end of the launch was reported in more detail */
 };
