@@ -11,8 +11,8 @@ typedef struct vm_pattern {
     uint32_t rel[VM_LANES], live[VM_LANES];
     uint32_t hits; /* how often it has come again */
     uint8_t shift; /* that `parts` are for */
-    vm_parts
-        *parts[VM_CELLS]; /* quick.c: what it touches, by the place of the first lane's cell in its group; or NULL */
+    /* quick.c: what it touches, by the place of the first lane's cell in its group; NULL: not made yet. */
+    vm_parts *parts[VM_CELLS];
     int64_t low, high;
     uint64_t bits; /* of all differences: alignment */
     int64_t at[VM_LANES];
