@@ -698,6 +698,7 @@ static void holds_finals(void)
                                        .variant_count = 1,
                                        .store = store,
                                        .finalists = 4,
+                                       .flags = KILN_TUNE_NO_STOP_EARLY, /* what was stopped early may be made again */
                                        .isolation = round % 2 ? KILN_ISOLATE_ALWAYS : KILN_ISOLATE_NEVER};
             CHECK_OK(kiln_tune(engine, spec, &sweep, &tuning, &error), error);
             CU_ASSERT_PTR_NOT_NULL_FATAL(tuning);
