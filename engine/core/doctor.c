@@ -123,7 +123,7 @@ static void look_at_simulator(doctor *check)
         say(check, "llvm", FINE, "", "%s: compiles hot code of simulated kernels", library);
     else
         say(check, "llvm", POORER,
-            "Simulated kernels that take long run several times as fast where there is libLLVM 14, 15, 16 or 19: "
+            "Simulated kernels that take long run several times as fast where there is libLLVM 14, 15, 16, 18 or 19: "
             "apt-get install libllvm14 (Debian 12).",
             "no libLLVM that can be used: simulated kernels are interpreted");
 }

@@ -74,7 +74,11 @@ enum { OBJECT_FILE = 1, OPTIMISE = 2, RELOC_PIC = 2, CODE_JIT = 1, SEVERITY_ERRO
 static const struct {
     const char *name;
     unsigned major;
-} names[] = {{"libLLVM.so.19.1", 19}, {"libLLVM-16.so.1", 16}, {"libLLVM-15.so.1", 0}, {"libLLVM-14.so.1", 0}};
+} names[] = {{"libLLVM.so.19.1", 19},
+             {"libLLVM.so.18.1", 18},
+             {"libLLVM-16.so.1", 16},
+             {"libLLVM-15.so.1", 0},
+             {"libLLVM-14.so.1", 0}};
 
 struct jit_llvm {
     const kiln_allocator *mem;
