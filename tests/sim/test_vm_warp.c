@@ -330,6 +330,27 @@ static void too_much(void)
     }
 }
 
+/* Host threads keep some steps to themselves; all the same the whole budget may be used, and no more than the last turn
+ * of each of them beyond it. */
+static void whole_budget(void)
+{
+    enum { BLOCKS = 350, THREADS = 3, TURN = 32768 };
+    const char *text = HEAD KERNEL("k") "mov.u32 %r1, 0; L: add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 32768; "
+                                        "@%p1 bra L; ret; }\n";
+    uint64_t params[2] = {0, 0}, steps = 0;
+    for (unsigned k = 0; k < 3; k++) {
+        vm_bench b =
+            vm_bench_text(text, strlen(text),
+                          (vm_limits){.threads = THREADS,
+                                      .step_budget = k ? steps - (k - 1) * (THREADS + 1) * TURN : (uint64_t)1 << 40});
+        CU_ASSERT_EQUAL(vm_bench_try(&b, "k", BLOCKS, 32, params, 0), k < 2 ? VM_OK : VM_FAULT_STEPS);
+        if (k == 0)
+            steps = b.counters.warp_instructions + BLOCKS; /* to begin a block is a step */
+        CU_ASSERT(steps > (uint64_t)VM_KEEP * VM_RUNNERS_MOST);
+        vm_bench_end(&b);
+    }
+}
+
 /* A chain of calls as long as the text: found out without recursion. */
 static void long_chain(void)
 {
@@ -359,6 +380,7 @@ static const check_case cases[] = {
     {"heap is full", heap_is_full},
     {"local memory is bounded", local_is_bounded},
     {"too much", too_much},
+    {"whole budget", whole_budget},
     {"long chain", long_chain},
 };
 KILN_SUITE("vm warp", cases)

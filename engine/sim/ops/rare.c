@@ -182,6 +182,15 @@ void vm_op_special(vm_warp *w, const vm_code *i, uint32_t m)
     uint64_t same = which >= PTX_SREG_LANEID && which != PTX_SREG_LANEID ? special(w, which) : 0;
     if (which >= PTX_SREG_NTID_X && which <= PTX_SREG_NCTAID_Z)
         same = special(w, which);
+    if (m == VM_ALL && which <= PTX_SREG_NCTAID_Z && !(i->flags & (VM_REG64 | VM_REG16))) { /* nearly always */
+        uint32_t *to = vm_r32(w, i->d);
+        if (which <= PTX_SREG_TID_Z)
+            memcpy(to, w->tid[which], sizeof w->tid[which]);
+        else
+            for (unsigned lane = 0; lane < VM_LANES; lane++)
+                to[lane] = (uint32_t)same;
+        return;
+    }
     VM_EACH(lane, m) {
         uint64_t value = same;
         uint32_t bit = 1u << lane;

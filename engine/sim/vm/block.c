@@ -242,13 +242,27 @@ bool vm_block_part(vm_block *block)
     return any;
 }
 
+/* What is left of the launch's budget, but for what other host threads keep. */
+static uint64_t left_of(const vm_runner *runner)
+{
+    const uint64_t budget = vm_budget(runner->run->device),
+                   spent = atomic_load_explicit(&runner->run->family->steps, memory_order_relaxed) + runner->kept;
+    return spent < budget ? budget - spent : 0;
+}
+
 /* Counts work against the launch's budget. Ends a launch that has used it up, is past its deadline, or was asked to
  * stop. */
 static void spend(vm_block *block, vm_warp *w, uint64_t steps)
 {
-    vm_run_state *run = block->runner->run;
-    uint64_t spent = atomic_fetch_add_explicit(&run->family->steps, steps, memory_order_relaxed) + steps;
-    vm_fault_kind kind = spent > vm_budget(run->device) ? VM_FAULT_STEPS : vm_limit_look(block->runner, steps);
+    vm_runner *runner = block->runner;
+    atomic_ullong *all = &runner->run->family->steps;
+    const uint64_t budget = vm_budget(runner->run->device);
+    uint64_t spent = atomic_load_explicit(all, memory_order_relaxed) + (runner->kept += steps);
+    if (runner->kept >= VM_KEEP || spent + (uint64_t)VM_KEEP * VM_RUNNERS_MOST > budget) {
+        spent = atomic_fetch_add_explicit(all, runner->kept, memory_order_relaxed) + runner->kept;
+        runner->kept = 0;
+    }
+    vm_fault_kind kind = spent > budget ? VM_FAULT_STEPS : vm_limit_look(runner, steps);
     if (VM_UNLIKELY(kind != VM_OK) && w->path_count > 0)
         vm_limit_raise(w, kind);
 }
@@ -259,7 +273,7 @@ vm_turn vm_block_run(vm_block *block, uint64_t quantum)
     vm_run_state *run = runner->run;
     const struct vm_hooks *hooks = run->hooks;
     const bool alone = run->cluster_size == 1; /* else others may wait for it: it runs to its end */
-    uint64_t spent = 0, budget = vm_budget(run->device);
+    uint64_t spent = 0;
     uint32_t blocked = 0, still = 0; /* warps in a row that cannot continue; that cannot, or waited in vain */
     block->moved = false;
     while (block->live && spent < quantum && still < block->warp_count) {
@@ -277,7 +291,7 @@ vm_turn vm_block_run(vm_block *block, uint64_t quantum)
             break;
         }
         blocked = 0;
-        uint64_t before = w->issued, left = budget - atomic_load_explicit(&run->family->steps, memory_order_relaxed);
+        uint64_t before = w->issued, left = left_of(runner);
         uint64_t slice = hooks ? hooks->slice(w, SLICE) : SLICE;
         vm_warp_run(w, left < slice ? left + 1 : slice);
         spent += w->issued - before;

@@ -12,6 +12,7 @@
 #define SHARED_GRANULE 128u
 #define RESIDENT 8u       /* blocks that take turns on one host thread; more only where all must be resident */
 #define CLUSTERS_LEAST 2u /* the same in clusters, where they are large */
+#define PATIENCE 16u /* turns after which a cluster that is not seen to wait may wait for one that has not started */
 
 static bool runner_init(vm_runner *runner, vm_run_state *run)
 {
@@ -204,7 +205,7 @@ static void *work(void *argument)
 {
     vm_runner *runner = argument;
     vm_run_state *run = runner->run;
-    size_t most = run->resident, target = run->cooperative ? most : 1, at = 0, still = 0;
+    size_t most = run->resident, target = run->cooperative ? most : 1, at = 0, still = 0, turns = 0;
     bool more = true;
     while (!atomic_load(&run->family->stop)) {
         while (more && runner->cluster_count < target)
@@ -220,8 +221,9 @@ static void *work(void *argument)
             vm_poll_moved(runner);
         if (!ended) {
             at++;
-            if (target < most && target == runner->cluster_count) {
-                target++; /* it may wait for one that has not started */
+            /* Not sooner than need be: those that it starts are not there for host threads that end theirs. */
+            if (target < most && target == runner->cluster_count && (!moved || ++turns % PATIENCE == 0)) {
+                target++;
             } else if (still >= runner->cluster_count) {
                 wait_round(runner, &most);
                 still = 0;
@@ -348,6 +350,8 @@ static unsigned borrow(vm_family *family, uint64_t most)
 static void collect(vm_runner *runner)
 {
     vm_family *family = runner->run->family;
+    atomic_fetch_add(&family->steps, runner->kept);
+    runner->kept = 0;
     pthread_mutex_lock(&family->lock);
     family->counters.warp_instructions += runner->counters.warp_instructions;
     family->counters.lane_instructions += runner->counters.lane_instructions;

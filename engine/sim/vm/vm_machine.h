@@ -227,6 +227,10 @@ typedef struct vm_loop {
 } vm_loop;
 
 /* A launch by the host, with all grids that its kernels launch. */
+/* Host threads that all write what all read wait for each other. So each counts steps for itself and adds them to the
+ * family's at VM_KEEP, or at once where so many of them, kept by all, would reach the budget. */
+enum { VM_KEEP = 1 << 16, VM_RUNNERS_MOST = 512 /* host threads, and grids that wait for those that they launched */ };
+
 typedef struct vm_family {
     atomic_ullong steps;       /* of all its grids, against one budget */
     atomic_int stop;           /* a fault was recorded, or the launch ended */
@@ -267,12 +271,7 @@ typedef struct vm_run_state {
     uint32_t cluster[3], cluster_size; /* blocks; 1 where there are no clusters */
     bool clustered;                    /* clusters were asked for, if only of one block */
     uint64_t cluster_count;            /* that run */
-    atomic_ullong next_cluster;
-    size_t resident;              /* clusters that a host thread may hold; more once all of them wait */
-    atomic_ullong moves;          /* turns of clusters that did more than wait in vain */
-    atomic_uint working;          /* runners that have not ended */
-    vm_ballot waiting, repeating; /* poll.c; under the family's lock */
-    atomic_uint holders;          /* host threads that have a cluster, or are getting their first */
+    size_t resident;                   /* clusters that a host thread may hold; more once all of them wait */
     bool cooperative;
     uint32_t grid_id, depth; /* depth: 0 if the host launched it */
     const char *launcher;    /* the kernel that launched it, or NULL */
@@ -281,7 +280,13 @@ typedef struct vm_run_state {
     uint64_t workspace;           /* cooperative launches: device memory for the grid's barrier */
     const struct vm_hooks *hooks; /* NULL: no observers */
     bool serial;                  /* on one host thread */
-    bool chosen; /* only the block_count blocks that hooks->chosen() names run, and those of their clusters */
+    bool chosen;     /* only the block_count blocks that hooks->chosen() names run, and those of their clusters */
+    char apart[128]; /* two cache lines, from what all host threads write: */
+    atomic_ullong next_cluster;
+    atomic_ullong moves;          /* turns of clusters that did more than wait in vain */
+    atomic_uint working;          /* runners that have not ended */
+    atomic_uint holders;          /* host threads that have a cluster, or are getting their first */
+    vm_ballot waiting, repeating; /* poll.c; under the family's lock */
 } vm_run_state;
 
 struct vm_runner {
@@ -300,6 +305,7 @@ struct vm_runner {
     uint64_t waits_since, repeats_since; /* its votes: the number of moves then, + 1 */
     uint64_t clock;
     uint64_t unlooked; /* instructions since it last checked the time */
+    uint64_t kept;     /* steps that are not in the family's yet */
     vm_counters counters;
     bool met; /* hooks->met(), malloced() and outside() are called */
     /* What is called before an instruction; by first_tally and vm_code.insn: not zero where it is; NULL: everywhere. */
@@ -307,10 +313,12 @@ struct vm_runner {
     const uint8_t *shown;
     /* Of the observers. */
     struct vm_jit *jit;     /* the device's; NULL also if there are observers */
+    unsigned entries;       /* of regions, of which the first are not counted here */
     struct vm_tally *tally; /* its own counts, summed when the launch ends; NULL: not counted */
     kiln_counters *sites;   /* the same for accesses and branches */
     const uint32_t *site_of;
     const bool *joined; /* by site */
+    char apart[128];    /* from the next one: two cache lines, which another host thread writes */
 };
 
 typedef struct vm_allocation {

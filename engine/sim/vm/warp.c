@@ -376,11 +376,23 @@ void vm_op_region(vm_warp *w, const vm_code *i, uint32_t m)
     atomic_load_explicit(&at[i - function->code], memory_order_acquire)->own(w, i, m);
 }
 
+static void count_miss(vm_warp *w, const vm_code *head, vm_native *region, unsigned entered)
+{
+    enum { LOOK = 256 }; /* misses after which it is looked at again */
+    const unsigned missed = atomic_load_explicit(&region->missed, memory_order_relaxed) + 1;
+    atomic_store_explicit(&region->missed, missed, memory_order_relaxed);
+    if (missed % LOOK == 0 && missed > entered / 4)
+        w->runner->jit->missed(w->runner->jit, w, head);
+}
+
 /* Runs the region that begins at `i`. Returns how many instructions it executed; 0: none, the interpreter must. */
 static __attribute__((noinline)) uint64_t run_region(vm_warp *w, const vm_code *i, uint64_t left, uint64_t *lanes,
                                                      uint64_t *steps)
 {
-    enum { LOOK = 256 }; /* misses after which it is looked at again */
+    enum {
+        EXACT = 4096,  /* entries that are all counted; then */
+        SAMPLE = 1023, /* one in so many is: host threads that all write what all read would wait for each other */
+    };
     const vm_function *function = w->frame->function;
     _Atomic(vm_native *) *at = atomic_load_explicit(&function->compiled->at, memory_order_acquire);
     vm_native *region = atomic_load_explicit(&at[i - function->code], memory_order_acquire);
@@ -390,14 +402,14 @@ static __attribute__((noinline)) uint64_t run_region(vm_warp *w, const vm_code *
         if (sync->pc)
             return 0; /* lanes are to meet in this frame */
     const unsigned entered = atomic_load_explicit(&region->entered, memory_order_relaxed) + 1;
-    atomic_store_explicit(&region->entered, entered, memory_order_relaxed);
+    const bool counted = entered <= EXACT || ++w->runner->entries % SAMPLE == 0;
+    if (counted)
+        atomic_store_explicit(&region->entered, entered, memory_order_relaxed);
     uint64_t done = region->run(w, w->base[0], left, lanes, steps);
     if (VM_UNLIKELY(done & VM_REGION_MISSED)) {
-        const unsigned missed = atomic_load_explicit(&region->missed, memory_order_relaxed) + 1;
-        atomic_store_explicit(&region->missed, missed, memory_order_relaxed);
         done &= ~VM_REGION_MISSED;
-        if (missed % LOOK == 0 && missed > entered / 4)
-            w->runner->jit->missed(w->runner->jit, w, i);
+        if (counted)
+            count_miss(w, i, region, entered);
     }
     if (done == 0)
         w->pc = i + 1;
