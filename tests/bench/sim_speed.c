@@ -192,7 +192,7 @@ static void *run_copy(void *argument)
 {
     copy *c = argument;
     double lanes;
-    kernel(&c->device, c->work, CLOCK_MONOTONIC, &lanes); /* code is compiled; the pages are there */
+    kernel(&c->device, c->work, CLOCK_MONOTONIC, &lanes); /* as in scale() */
     pthread_barrier_wait(c->start);
     c->seconds = kernel(&c->device, c->work, CLOCK_MONOTONIC, &lanes);
     return NULL;
@@ -230,8 +230,8 @@ static int scale(const char *text, size_t length, unsigned threads)
             ok = machine_open(&copies[k].device, text, length, compiled ? 256 : 0, 1, LONG);
         for (size_t k = 0; ok && k < KILN__COUNT(large); k++) {
             double lanes;
-            kernel(&copies[0].device, &large[k], CLOCK_MONOTONIC, &lanes),
-                kernel(&all, &large[k], CLOCK_MONOTONIC, &lanes);
+            kernel(&copies[0].device, &large[k], CLOCK_MONOTONIC, &lanes); /* code is compiled; the pages are there */
+            kernel(&all, &large[k], CLOCK_MONOTONIC, &lanes);
             const double one = kernel(&copies[0].device, &large[k], CLOCK_MONOTONIC, &lanes),
                          together = kernel(&all, &large[k], CLOCK_MONOTONIC, &lanes),
                          alone = apart(copies, threads, &large[k]);

@@ -12,7 +12,7 @@
 #define SHARED_GRANULE 128u
 #define RESIDENT 8u       /* blocks that take turns on one host thread; more only where all must be resident */
 #define CLUSTERS_LEAST 2u /* the same in clusters, where they are large */
-#define PATIENCE 16u /* turns after which a cluster that is not seen to wait may wait for one that has not started */
+#define PATIENCE 16u /* turns, in which none ends, after which clusters may wait unseen for one that has not started */
 
 static bool runner_init(vm_runner *runner, vm_run_state *run)
 {
@@ -230,6 +230,7 @@ static void *work(void *argument)
             }
             continue;
         }
+        turns = 0; /* the others have not waited for it in vain */
         memmove(runner->clusters + at, runner->clusters + at + 1,
                 (--runner->cluster_count - at) * sizeof *runner->clusters);
         put_back(runner, cluster);

@@ -15,9 +15,9 @@ typedef uint64_t (*vm_native_run)(vm_warp *w, unsigned char *regs, uint64_t left
 
 typedef struct vm_native {
     vm_native_run run;
-    vm_handler own; /* the head's handler */
-    uint32_t need;  /* instructions that it may execute before it looks at `left` */
-    atomic_uint entered, missed;
+    vm_handler own;              /* the head's handler */
+    uint32_t need;               /* instructions that it may execute before it looks at `left` */
+    atomic_uint entered, missed; /* the first are counted, later ones sampled, with their weight */
 } vm_native;
 
 /* What a function has of compiled code. */

@@ -226,11 +226,11 @@ typedef struct vm_loop {
     uint32_t first, last;
 } vm_loop;
 
-/* A launch by the host, with all grids that its kernels launch. */
 /* Host threads that all write what all read wait for each other. So each counts steps for itself and adds them to the
  * family's at VM_KEEP, or at once where so many of them, kept by all, would reach the budget. */
 enum { VM_KEEP = 1 << 16, VM_RUNNERS_MOST = 512 /* host threads, and grids that wait for those that they launched */ };
 
+/* A launch by the host, with all grids that its kernels launch. */
 typedef struct vm_family {
     atomic_ullong steps;       /* of all its grids, against one budget */
     atomic_int stop;           /* a fault was recorded, or the launch ended */

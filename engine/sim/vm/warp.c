@@ -376,12 +376,13 @@ void vm_op_region(vm_warp *w, const vm_code *i, uint32_t m)
     atomic_load_explicit(&at[i - function->code], memory_order_acquire)->own(w, i, m);
 }
 
-static void count_miss(vm_warp *w, const vm_code *head, vm_native *region, unsigned entered)
+/* weight: how many misses this one stands for. */
+static void count_miss(vm_warp *w, const vm_code *head, vm_native *region, unsigned weight)
 {
     enum { LOOK = 256 }; /* misses after which it is looked at again */
-    const unsigned missed = atomic_load_explicit(&region->missed, memory_order_relaxed) + 1;
+    const unsigned before = atomic_load_explicit(&region->missed, memory_order_relaxed), missed = before + weight;
     atomic_store_explicit(&region->missed, missed, memory_order_relaxed);
-    if (missed % LOOK == 0 && missed > entered / 4)
+    if (missed / LOOK != before / LOOK && missed > atomic_load_explicit(&region->entered, memory_order_relaxed) / 4)
         w->runner->jit->missed(w->runner->jit, w, head);
 }
 
@@ -401,15 +402,15 @@ static __attribute__((noinline)) uint64_t run_region(vm_warp *w, const vm_code *
     for (const vm_sync *sync = w->sync; sync && sync->frame == w->frame; sync = sync->parent)
         if (sync->pc)
             return 0; /* lanes are to meet in this frame */
-    const unsigned entered = atomic_load_explicit(&region->entered, memory_order_relaxed) + 1;
-    const bool counted = entered <= EXACT || ++w->runner->entries % SAMPLE == 0;
-    if (counted)
-        atomic_store_explicit(&region->entered, entered, memory_order_relaxed);
+    const unsigned entered = atomic_load_explicit(&region->entered, memory_order_relaxed);
+    const unsigned weight = entered < EXACT ? 1 : ++w->runner->entries % SAMPLE == 0 ? SAMPLE : 0;
+    if (weight)
+        atomic_store_explicit(&region->entered, entered + weight, memory_order_relaxed);
     uint64_t done = region->run(w, w->base[0], left, lanes, steps);
     if (VM_UNLIKELY(done & VM_REGION_MISSED)) {
         done &= ~VM_REGION_MISSED;
-        if (counted)
-            count_miss(w, i, region, entered);
+        if (weight)
+            count_miss(w, i, region, weight);
     }
     if (done == 0)
         w->pc = i + 1;
