@@ -495,7 +495,7 @@ kiln_status kiln_space_count(kiln_engine *engine, const kiln_spec *spec, const k
             return kiln__fail(engine->mem, error, KILN_ERROR_INTERRUPTED, "stopped while counting the search space");
         all.raw = add_up(all.raw, one.raw);
         all.valid = add_up(all.valid, one.valid);
-        all.counted &= one.counted;
+        all.counted &= one.counted && all.valid < UINT64_MAX;
     }
     if (choice->variant && !kiln__spec_variant(spec, choice->variant)) {
         const kiln__variant *variant;
@@ -517,6 +517,11 @@ kiln_status kiln_space_size(kiln_engine *engine, const kiln_spec *spec, const ki
     kiln_status status = kiln_space_count(engine, spec, choice, NULL, &info, error);
     if (status != KILN_OK)
         return status;
+    if (!info.counted && info.valid == UINT64_MAX)
+        return kiln__fail(engine->mem, error, KILN_ERROR_UNSUPPORTED,
+                          "%s: at least 2^64 - 1 configurations, which a number of 64 bits cannot tell: fix params, or "
+                          "add constraints",
+                          spec->name);
     if (!info.counted)
         return kiln__fail(engine->mem, error, KILN_ERROR_TIMEOUT,
                           "%s: more than %llu configurations, too many to count in %g s: "

@@ -94,7 +94,8 @@ struct kiln__expr {
 kiln__pos kiln__expr_place(kiln__pos pos, const char *text, size_t length, size_t at);
 
 /* Parses one expression from text[from..length). *end is where it ends: the first character that cannot continue it.
- * Offsets and errors count from text[0], which is at `pos`. */
+ * Offsets and errors count from text[0], which is at `pos`. The text is referenced, and must live as long as the
+ * expression: a copy for each part of a long text would need memory that is quadratic in the text's length. */
 kiln__expr *kiln__expr_parse_part(kiln__arena *arena, const char *text, size_t from, size_t length, kiln__pos pos,
                                   unsigned flags, const kiln__lists *lists, size_t *end, kiln__diag *diag);
 /* The first offset from `at` on that is not a blank. */

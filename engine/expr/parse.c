@@ -690,9 +690,7 @@ kiln__expr *kiln__expr_parse_part(kiln__arena *arena, const char *text, size_t f
     kiln__expr *expr = p.failed ? NULL : kiln__arena_alloc(arena, sizeof *expr);
     if (!expr)
         return NULL;
-    expr->text = kiln__arena_strndup(arena, text, length);
-    if (!expr->text)
-        return NULL;
+    expr->text = text;
     expr->length = length;
     expr->pos = pos;
     expr->names = p.names;
@@ -710,8 +708,12 @@ static kiln__expr *parse_whole(kiln__arena *arena, const char *text, size_t leng
 {
     size_t end = 0;
     kiln__expr *expr = kiln__expr_parse_part(arena, text, 0, length, pos, flags, lists, &end, diag);
-    if (!expr || end == length)
-        return expr;
+    if (expr && end == length) { /* the expression outlives the caller's text */
+        expr->text = kiln__arena_strndup(arena, text, length);
+        return expr->text ? expr : NULL;
+    }
+    if (!expr)
+        return NULL;
     parser p = {.text = text, .length = length, .at = end, .pos = pos, .diag = diag};
     next(&p);
     unexpected(&p, "an operator or the end");

@@ -38,7 +38,7 @@ kiln__template *kiln__template_parse(kiln__arena *arena, const char *text, size_
             return NULL;
         } else if (c == '{') {
             size_t end = 0;
-            kiln__expr *expr = kiln__expr_parse_part(arena, text, at + 1, length, pos, 0, NULL, &end, diag);
+            kiln__expr *expr = kiln__expr_parse_part(arena, made->text, at + 1, length, pos, 0, NULL, &end, diag);
             if (!expr)
                 return NULL;
             if (end == length || text[end] != '}') {

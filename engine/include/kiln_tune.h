@@ -24,7 +24,8 @@ typedef struct kiln_space_info {
     size_t size;    /* set by the caller: sizeof(kiln_space_info) */
     uint64_t raw;   /* configurations before constraints; UINT64_MAX: that many or more */
     uint64_t valid; /* after them */
-    int counted;    /* 0: the time was over before all were counted; there are at least `valid` */
+    int counted;    /* 0: the time was over before all were counted, or they are 2^64 - 1 or more (`valid` is then
+                     * UINT64_MAX); there are at least `valid` */
 } kiln_space_info;
 
 typedef struct kiln_space_options { /* zero-initialise, set `size` */
@@ -39,7 +40,7 @@ typedef struct kiln_space_options { /* zero-initialise, set `size` */
 KILN_API kiln_status kiln_space_count(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
                                       const kiln_space_options *options, kiln_space_info *info, kiln_error **error);
 /* The same with default options: before (*raw) and after (*valid) constraints. KILN_ERROR_TIMEOUT: they could not be
- * counted in that time. */
+ * counted in that time. KILN_ERROR_UNSUPPORTED: they are 2^64 - 1 or more. */
 KILN_API kiln_status kiln_space_size(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
                                      uint64_t *raw, uint64_t *valid, kiln_error **error);
 

@@ -148,6 +148,8 @@ static kiln_status open_index(kiln__union *u, size_t p, kiln_error **error)
     }
     if (__builtin_add_overflow(u->points.count, found, &u->points.count))
         u->points.count = UINT64_MAX;
+    if (u->points.count == UINT64_MAX) /* some points would have no number of 64 bits */
+        u->points.draw = union_draw;
     if (u->indices[p])
         return KILN_OK;
     u->points.draw = union_draw;

@@ -452,6 +452,9 @@ static bool take(kiln__index *x, uint32_t param, size_t v)
     return true;
 }
 
+/* Counts saturate: UINT64_MAX stands for every number from 2^64 - 1 on. A product with 0 is still 0, and a sum or a
+ * product with a positive number stays UINT64_MAX. So if the count of the whole space is below UINT64_MAX, the count of
+ * each subtree that a number can lead to is exact. */
 static uint64_t times(uint64_t a, uint64_t b)
 {
     uint64_t product;
@@ -644,7 +647,7 @@ kiln_status kiln__index_open_within(const kiln__space *space, kiln__effort *effo
     x->halted |= walked && effort && effort->over;
     x->effort = NULL;
     *found = x->count;
-    if (status != KILN_OK || x->halted) {
+    if (status != KILN_OK || x->halted || x->count == UINT64_MAX) { /* numbers of 64 bits cannot name them all */
         kiln__index_free(x);
         return status;
     }

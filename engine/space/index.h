@@ -7,14 +7,15 @@
 
 typedef struct kiln__index kiln__index;
 
-/* The space is referenced. One thread at a time. */
+/* The space is referenced. One thread at a time. *index stays NULL where there are 2^64 - 1 configurations or more: their
+ * numbers would not fit into 64 bits. */
 kiln_status kiln__index_open(const kiln__space *space, kiln__index **index, kiln_error **error);
-/* The same with limited effort. If it ends first, *index stays NULL and *found is a lower bound of the number of
- * configurations. */
+/* The same with limited effort. If it ends first, or there are 2^64 - 1 configurations or more, *index stays NULL and
+ * *found is a lower bound of the number of configurations. */
 kiln_status kiln__index_open_within(const kiln__space *space, kiln__effort *effort, kiln__index **index,
                                     uint64_t *found, kiln_error **error);
 void kiln__index_free(kiln__index *index); /* NULL is allowed */
-/* The number of valid configurations; UINT64_MAX if there are more. */
+/* The number of valid configurations, always below UINT64_MAX. */
 uint64_t kiln__index_count(const kiln__index *index);
 /* The configuration of a number below the count: settings[param_count] in the variant's order. Each valid one has one
  * number. Their order is private to the index, and the same for the same space. */

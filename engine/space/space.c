@@ -361,7 +361,7 @@ kiln_status kiln__space_count_within(const kiln__space *space, kiln__effort *eff
     /* The index ended before all groups were counted, so it has no lower bound; a short walk may have one. */
     kiln__effort little = {.most = 1 << 22, .stop = effort->stop, .user = effort->user};
     status = kiln__space_walk_count(space, &little, valid, error);
-    *counted = status == KILN_OK && !little.over;
+    *counted = status == KILN_OK && !little.over && *valid < UINT64_MAX;
     effort->stopped |= little.stopped;
     return status;
 }

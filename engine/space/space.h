@@ -37,9 +37,11 @@ kiln_status kiln__space_open(const kiln_allocator *mem, const kiln__variant *var
 void kiln__space_free(kiln__space *space);
 
 uint64_t kiln__space_raw(const kiln__space *space); /* product of the value counts; saturates */
-/* Counts the valid ones. An expression that fails to evaluate is an error (with its place). */
+/* Counts the valid ones; UINT64_MAX: that many or more. An expression that fails to evaluate is an error (with its
+ * place). */
 kiln_status kiln__space_count(const kiln__space *space, uint64_t *valid, kiln_error **error);
-/* The same with limited effort. *counted false: the effort ended first, and *valid is a lower bound. */
+/* The same with limited effort. *counted false: the effort ended first, or there are 2^64 - 1 configurations or more;
+ * *valid is a lower bound. */
 kiln_status kiln__space_count_within(const kiln__space *space, kiln__effort *effort, bool *counted, uint64_t *valid,
                                      kiln_error **error);
 

@@ -256,6 +256,49 @@ static void test_oom(void)
     }
 }
 
+/* Adds up the bytes of blocks as they are made. */
+static void *count_bytes(void *user, void *pointer, size_t size)
+{
+    if (size == 0) {
+        free(pointer);
+        return NULL;
+    }
+    *(size_t *)user += size;
+    return realloc(pointer, size);
+}
+
+/* Memory grows with the length of a list or of a template, not with its square: the expressions in it share one text. */
+static void test_memory_of_parts(void)
+{
+    for (int kind = 0; kind < 2; kind++) {
+        size_t bytes[2] = {0};
+        for (size_t round = 0; round < 2; round++) {
+            const size_t count = round ? 8000 : 1000;
+            kiln_allocator mem = {count_bytes, &bytes[round]};
+            kiln__arena arena = {.mem = &mem};
+            kiln__diag diag = {0};
+            kiln__text text = {0};
+            kiln_value *values = NULL;
+            size_t found = 0;
+            kiln__text_puts(&text, kind ? "" : "[");
+            for (size_t i = 0; i < count; i++)
+                kiln__text_printf(&text, kind ? "{i}x" : "%zu, ", i);
+            kiln__text_puts(&text, kind ? "" : "]");
+            if (kind) {
+                kiln__template *made = kiln__template_parse(&arena, text.data, text.length, (kiln__pos){0}, &diag);
+                CHECK(made && kiln__template_expr_count(made) == count);
+            } else {
+                CHECK(kiln__expr_list(&arena, text.data, text.length, (kiln__pos){0}, NULL, 10000, 10000, &values,
+                                      &found, &diag));
+                CHECK(found == count);
+            }
+            kiln__text_free(&text);
+            kiln__arena_free(&arena);
+        }
+        CHECK(bytes[1] < 12 * bytes[0]); /* eight times as long */
+    }
+}
+
 /* A range that is the whole list may be longer than a list that is written down. */
 static void test_long_range(void)
 {
@@ -288,5 +331,6 @@ static const check_case cases[] = {{"the table of expressions", test_expressions
                                    {"templates", test_templates},
                                    {"values", test_values},
                                    {"out of memory", test_oom},
+                                   {"memory of long lists and templates", test_memory_of_parts},
                                    {"ranges longer than lists", test_long_range}};
 KILN_SUITE("expr", cases)

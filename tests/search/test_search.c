@@ -808,6 +808,53 @@ static void test_drawn(void)
     kiln_spec_free(w.spec);
 }
 
+/* Two variants of 128^9 configurations each, more than 64 bits can number: each value of each param is drawn about as
+ * often as any other. */
+static void test_wide(void)
+{
+    enum { PARAMS = 9, VALUES = 128, DRAWS = 4096, QUARTERS = 4 };
+    kiln__text t = {0};
+    kiln__text_puts(&t, "kiln: 1\nname: t\nsource: t.cu\nsizes: {default: {N: 100}}\nvariants:\n");
+    for (int v = 0; v < 2; v++) {
+        kiln__text_printf(&t, "  v%d:\n    params:\n", v);
+        for (int p = 0; p < PARAMS; p++)
+            kiln__text_printf(&t, "      p%d: {from: 0, to: %d}\n", p, VALUES - 1);
+        kiln__text_puts(&t, "    launch: {kernel: k, grid: 1, block: 1, args: []}\n");
+    }
+    world w = {0};
+    kiln_error *error = NULL;
+    CHECK_OK(kiln__spec_parse(NULL, t.data, t.length, "t.yaml", NULL, &w.spec, &error), error);
+    kiln__text_free(&t);
+    if (!w.spec)
+        return;
+    w.outer = (kiln__scope){.settings = w.spec->size_sets[0].settings};
+    for (size_t v = 0; v < 2; v++) {
+        w.variants[v] = &w.spec->variants[v];
+        CHECK_OK(kiln__space_open(NULL, w.variants[v], &w.outer, (kiln__settings){0}, &w.spaces[v], &error), error);
+    }
+    CHECK_OK(kiln__union_open(NULL, (const kiln__space *const *)w.spaces, w.variants, 2, NULL, &w.whole, &error),
+             error);
+    w.points = kiln__union_points(w.whole);
+    CHECK(w.points->draw && w.points->count == UINT64_MAX);
+    kiln__search *search = open_search(&w, "random", 1);
+    unsigned parts[2] = {0}, quarters[PARAMS][QUARTERS] = {{0}};
+    for (int i = 0; i < DRAWS; i++) {
+        uint32_t point[1 + PARAMS];
+        bool found = false;
+        CHECK(kiln__search_ask(search, point, &found, NULL) == KILN_OK && found);
+        parts[point[0]]++;
+        for (int p = 0; p < PARAMS; p++)
+            quarters[p][point[1 + p] * QUARTERS / VALUES]++;
+        CHECK(kiln__search_tell(search, point, 1, 0, NULL) == KILN_OK);
+    }
+    CHECK(parts[0] > DRAWS * 2 / 5 && parts[1] > DRAWS * 2 / 5);
+    for (int p = 0; p < PARAMS; p++)
+        for (int q = 0; q < QUARTERS; q++)
+            CHECK(quarters[p][q] > DRAWS / QUARTERS * 4 / 5 && quarters[p][q] < DRAWS / QUARTERS * 6 / 5);
+    kiln__search_free(search);
+    close_world(&w);
+}
+
 /* Spaces that cannot be counted: a configuration is found within so many units of work, of which each is some
  * nanoseconds. */
 static void test_hard(void)
@@ -924,5 +971,6 @@ static const check_case cases[] = {{"two variants as one set of points", test_un
                                    {"memory runs out", test_memory},
                                    {"points that are drawn", test_drawn},
                                    {"none to draw", test_none_drawn},
+                                   {"more points than 64 bits number", test_wide},
                                    {"spaces that cannot be counted", test_hard}};
 KILN_SUITE("search", cases)

@@ -541,6 +541,56 @@ static void test_quick(void)
     kiln_spec_free(spec);
 }
 
+/* `count` params of two values each, the last of them free of constraints. */
+static kiln_spec *binary_spec(int count, const char *where)
+{
+    kiln__text text = {0};
+    kiln__text_puts(&text, HEAD "params:\n");
+    for (int i = 0; i < count; i++)
+        kiln__text_printf(&text, "  p%d: [0, 1]\n", i);
+    kiln__text_printf(&text, "where: [%s]\n" TAIL, where);
+    kiln_spec *spec = parse(text.data);
+    kiln__text_free(&text);
+    return spec;
+}
+
+/* A space that 64 bits cannot count is not counted, and says that there are at least UINT64_MAX. One configuration less
+ * than 2^64 - 1 is counted, and a group of 2^64 that a constraint multiplies by 0 does not disturb. */
+static void test_wide(void)
+{
+    static const struct {
+        int params;
+        const char *where;
+        uint64_t valid;                               /* UINT64_MAX: not counted */
+    } cases[] = {{63, "p0 == p0", (uint64_t)1 << 63}, /* the constraint folds to a constant */
+                 {64, "p0 == p0", UINT64_MAX},        {64, "p0 < p1", (uint64_t)1 << 62},
+                 {65, "p0 < p1", (uint64_t)1 << 63},  {66, "p0 < p1", UINT64_MAX},
+                 {200, "p0 + p1 < 3", UINT64_MAX},    {200, "p199 > 1", 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        kiln_spec *spec = binary_spec(cases[i].params, cases[i].where);
+        kiln__scope outer;
+        kiln__space *space = spec ? space_of(spec, &outer) : NULL;
+        kiln_error *error = NULL;
+        kiln__index *index = NULL;
+        uint64_t found = 1;
+        bool counted = false;
+        if (!space)
+            return;
+        CHECK_OK(kiln__space_count_within(space, NULL, &counted, &found, &error), error);
+        CHECK(counted == (cases[i].valid < UINT64_MAX) && found == cases[i].valid);
+        CHECK_OK(kiln__index_open_within(space, NULL, &index, &found, &error), error);
+        CHECK((index != NULL) == counted && found == cases[i].valid);
+        kiln_setting settings[200];
+        for (uint64_t n = 0; index && n < 64 && n < found; n++) {
+            CHECK_OK(kiln__index_at(index, found / 64 * n, settings, &error), error);
+            CHECK(kiln__space_check(space, settings, NULL) == KILN_OK);
+        }
+        kiln__index_free(index);
+        kiln__space_free(space);
+        kiln_spec_free(spec);
+    }
+}
+
 typedef struct patience {
     uint64_t asked, most;
 } patience;
@@ -744,6 +794,7 @@ static const check_case cases[] = {{"random specs", test_random},
                                    {"index edges", test_index_edges},
                                    {"an index that is quick", test_quick},
                                    {"out of memory", test_oom},
+                                   {"more than 64 bits count", test_wide},
                                    {"an effort ends it", test_effort},
                                    {"halted and gone on", test_halted},
                                    {"sampler", test_sampler},

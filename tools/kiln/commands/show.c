@@ -40,17 +40,23 @@ static space space_of(cli *c, const cli_choice *asked, const char *variant, spac
     all->counted &= s.counted;
     all->raw = all->raw > UINT64_MAX - s.raw ? UINT64_MAX : all->raw + s.raw;
     all->valid = all->valid > UINT64_MAX - s.valid ? UINT64_MAX : all->valid + s.valid;
+    all->counted &= all->valid < UINT64_MAX;
     return s;
 }
 
+/* Whole numbers of JSON end at 2^63 - 1 here: a count above that is null, with a lower bound beside it. */
 static json_t *space_json(space s)
 {
     json_t *object = js_object();
-    js_set(object, "raw", s.known ? js_whole(s.raw) : json_null());
+    bool wide = s.raw > INT64_MAX;
+    s.counted &= s.valid <= INT64_MAX;
+    js_set(object, "raw", s.known && !wide ? js_whole(s.raw) : json_null());
+    if (s.known && wide)
+        js_set(object, "raw_at_least", js_whole(INT64_MAX));
     js_set(object, "valid", s.known && s.counted ? js_whole(s.valid) : json_null());
     js_set(object, "counted", json_boolean(s.known && s.counted));
     if (s.known && !s.counted)
-        js_set(object, "at_least", js_whole(s.valid));
+        js_set(object, "at_least", js_whole(s.valid < INT64_MAX ? s.valid : INT64_MAX));
     if (!s.known)
         js_set(object, "error", js_text(s.why));
     return object;
@@ -60,6 +66,8 @@ static const char *space_text(space s)
 {
     if (!s.known)
         return cli_printf("cannot be counted: %s", s.why);
+    if (!s.counted && s.valid == UINT64_MAX)
+        return "2^64 - 1 or more valid configurations, not counted";
     if (!s.counted)
         return cli_printf("%s configurations, %s valid, not counted in %.2g s",
                           s.raw == UINT64_MAX ? "more than 10^19" : cli_whole(s.raw),
