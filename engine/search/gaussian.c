@@ -19,6 +19,8 @@ enum { EFFORT = 240000, MOST_EFFORT = 4 * EFFORT };
 static const double between_parts = 0.3; /* covariance of points of different parts */
 static const double worst_goal = 1.2;    /* logarithms of the ratio to the best are cut off here */
 static const double least_worst = 0.1;   /* of a failure, where all that ran is equally fast */
+static const double most_doubt = 1000;   /* noise of a failed answer that is not believed, in units of the scale */
+static const double trusted_step = 0.15; /* a smaller change of how much failures count does not change the factor */
 static const double first_noise = 0.01, least_noise = 1e-4, most_noise = 1;
 static const double most_length = 20; /* of an axis, whose positions are from 0 to 1; the least: 1 / this */
 /* Before answers say otherwise the length of an axis is 1, within a factor of e^0.3 or so: it takes several answers to
@@ -40,6 +42,10 @@ struct kiln__gaussian {
     size_t *power_of;        /* the other feature of each axis that has one */
     const uint32_t *entries; /* of the answers */
     double noise, scale;     /* scale: the variance of the goals */
+    double doubt;            /* added to the noise of a failed answer, in units of the scale */
+    double trusted;          /* how much a failed answer counts, from 0 to 1: `doubt` follows from it */
+    bool failed[MOST];       /* of each answer */
+    float sure[MOST];        /* of each row: 1; 0 for a failed answer that has doubt */
     uint64_t effort;         /* left for changes of lengths and noise */
     double goal_mean;
     double trust, prior_mean; /* goals are from `trust` times what was expected, above its mean */
@@ -95,7 +101,7 @@ static bool add_row(const kiln__search *s, const kiln__gaussian *g, double *fact
             value = covariance(fmax(0, g->apart[i * MOST + k] + (more != 0 ? more * apart_on(s, g, axis, i, k) : 0)));
         row[k] = (value - dot(row, factor + k * MOST, k)) / factor[k * MOST + k];
     }
-    double left = 1 + g->noise - dot(row, row, i);
+    double left = 1 + g->noise + (g->failed[i] ? g->doubt : 0) - dot(row, row, i);
     row[i] = sqrt(fmax(left, 0));
     return left > 1e-12;
 }
@@ -126,12 +132,23 @@ static void solve_back(const kiln__gaussian *g, double *out)
 
 /* ---- lengths and noise ---- */
 
+/* The weight of an answer in means: 1, or that of failures. */
+static double weight_of(const kiln__gaussian *g, size_t i) { return g->failed[i] ? g->trusted : 1; }
+
+static double weight_of_all(const kiln__gaussian *g)
+{
+    double sum = 1e-12;
+    for (size_t i = 0; i < g->count; i++)
+        sum += weight_of(g, i);
+    return sum;
+}
+
 static double first_weight(const feature *f) { return f->power ? 1 / (power_length * power_length) : 1; }
 
 /* The logarithm of the likelihood with a prior (lengths near the first ones), and the scale that goes with it. */
 static double likelihood(kiln__gaussian *g, const double *factor, size_t axis, double more)
 {
-    double solved[MOST] = {0}, sum = 0, n = (double)g->count;
+    double solved[MOST] = {0}, sum = 0, n = weight_of_all(g);
     solve(g, factor, g->goals, solved);
     g->scale = dot(solved, solved, g->count) / n + 1e-12;
     for (size_t i = 0; i < g->count; i++)
@@ -224,6 +241,8 @@ static void take_answer(const kiln__search *s, kiln__gaussian *g, uint32_t entry
 {
     const uint32_t *point = kiln__search_point(s, entry);
     size_t i = g->count++;
+    g->failed[i] = !(s->entries[entry].value < HUGE_VAL);
+    g->sure[i] = !g->failed[i] || g->doubt == 0;
     g->priors[i] = fmin(kiln__prior_of(s, point), worst_goal);
     if (i < AGREED && s->prior) {
         g->levels[i] = kiln__prior_level(s, point);
@@ -243,6 +262,8 @@ static void take_pending(const kiln__search *s, kiln__gaussian *g)
             continue;
         left--;
         set_row(s, g, g->rows, (uint32_t)i);
+        g->failed[g->rows] = false;
+        g->sure[g->rows] = 1;
         g->hopes[g->rows] = 0;
         if (!add_row(s, g, g->factor, g->rows, 0, 0))
             return;
@@ -250,14 +271,29 @@ static void take_pending(const kiln__search *s, kiln__gaussian *g)
     }
 }
 
-static double centre(double *values, size_t count)
+/* Takes their weighted mean from the goals, and returns it. */
+static double centre_goals(kiln__gaussian *g)
 {
-    double mean = 0;
-    for (size_t i = 0; i < count; i++)
-        mean += values[i] / (double)count;
-    for (size_t i = 0; i < count; i++)
-        values[i] -= mean;
+    double mean = 0, all = weight_of_all(g);
+    for (size_t i = 0; i < g->count; i++)
+        mean += weight_of(g, i) * g->goals[i] / all;
+    for (size_t i = 0; i < g->count; i++)
+        g->goals[i] -= mean;
     return mean;
+}
+
+/* Sets how much failed answers count. Their noise depends on it, so the factor is computed anew; a small change is
+ * left for later. False: it cannot be computed. */
+static bool set_trusted(const kiln__search *s, kiln__gaussian *g, double trusted)
+{
+    bool ends = trusted <= 0 || trusted >= 1;
+    if (trusted == g->trusted || (!ends && fabs(trusted - g->trusted) < trusted_step))
+        return true;
+    g->trusted = trusted;
+    g->doubt = trusted >= 1 ? 0 : (1 - trusted) / fmax(trusted, 1 / most_doubt);
+    for (size_t i = 0; i < g->count; i++)
+        g->sure[i] = !g->failed[i] || g->doubt == 0;
+    return refactor(s, g, g->factor, 0, 0);
 }
 
 /* Goals depend on the best so far, so all are made anew. */
@@ -274,7 +310,7 @@ static void set_goals(const kiln__search *s, kiln__gaussian *g)
     for (size_t i = 0; i < g->count; i++)
         if (!(s->entries[g->entries[i]].value < HUGE_VAL))
             g->goals[i] = worst;
-    g->goal_mean = centre(g->goals, g->count);
+    g->goal_mean = centre_goals(g);
 }
 
 /* How far hints can be trusted: the factor with which they explain the goals best, while little is known near 1 or what
@@ -358,6 +394,7 @@ static kiln__gaussian *open_gaussian(const kiln__search *s)
     }
     g->parts = s->points->part_count;
     g->noise = first_noise;
+    g->trusted = 1;
     for (size_t a = 0; a < g->axes; a++)
         g->weights[a] = first_weight(&g->features[a]);
     return g;
@@ -377,7 +414,7 @@ void kiln__gaussian_free(const kiln__search *s, kiln__gaussian *g)
 }
 
 kiln_status kiln__gaussian_learn(kiln__search *s, kiln__gaussian **made, const uint32_t *entries, size_t count,
-                                 bool *usable, kiln_error **error)
+                                 double trusted, bool *usable, kiln_error **error)
 {
     if (!*made && !(*made = open_gaussian(s)))
         return kiln__fail_memory(error);
@@ -389,6 +426,7 @@ kiln_status kiln__gaussian_learn(kiln__search *s, kiln__gaussian **made, const u
         take_answer(s, g, entries[g->count]);
         *usable = add_row(s, g, g->factor, g->count - 1, 0, 0);
     }
+    *usable = *usable && set_trusted(s, g, trusted);
     if (!*usable)
         return KILN_OK;
     set_goals(s, g);
@@ -461,7 +499,7 @@ static void distances(const kiln__search *s, const kiln__gaussian *g, const uint
     }
 }
 
-/* The covariances of a point with all rows; the largest of them. */
+/* The covariances of a point with all rows; the largest of them, without those of failures that have doubt. */
 static float relate(const kiln__gaussian *g, uint32_t part, const row_floats *apart, row_floats *out)
 {
     const float between = (float)between_parts, within = 1 - between;
@@ -479,7 +517,7 @@ static float relate(const kiln__gaussian *g, uint32_t part, const row_floats *ap
         out->of[i] = 0;
     for (size_t i = 0; i < padded; i += LANES)
         for (size_t k = 0; k < LANES; k++)
-            nearest[k] = out->of[i + k] > nearest[k] ? out->of[i + k] : nearest[k];
+            nearest[k] = fmaxf(out->of[i + k] * g->sure[i + k], nearest[k]);
     for (size_t k = 1; k < LANES; k++)
         nearest[0] = nearest[k] > nearest[0] ? nearest[k] : nearest[0];
     return nearest[0];

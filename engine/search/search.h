@@ -6,7 +6,7 @@
 
 /* The first one is the default. X(name, about) */
 #define KILN__STRATEGIES(X)                                                                                            \
-    X(surrogate, "a random forest learns from the measurements and proposes the next configuration; the default")      \
+    X(surrogate, "a Gaussian process, then a random forest, learns from the measurements and proposes; the default")   \
     X(exhaustive, "every configuration in order")                                                                      \
     X(random, "uniformly at random, none twice")                                                                       \
     X(greedy, "to the best of the adjacent configurations until none is better, then again from a random one")         \

@@ -88,11 +88,12 @@ typedef struct kiln__batch {
 } kiln__batch;
 
 /* A Gaussian process (gaussian.c), made at the first call. `entries`: those with answers, in the order of answers; they
- * only become more, at most KILN__GAUSSIAN_MOST. *usable false: it cannot be computed. */
+ * only become more, at most KILN__GAUSSIAN_MOST. `trusted`: how much a failure tells of the points near it, from 0
+ * (nothing: failures are scattered) to 1 (as much as any answer). *usable false: it cannot be computed. */
 enum { KILN__GAUSSIAN_MOST = 128 };
 typedef struct kiln__gaussian kiln__gaussian;
 kiln_status kiln__gaussian_learn(kiln__search *s, kiln__gaussian **g, const uint32_t *entries, size_t count,
-                                 bool *usable, kiln_error **error);
+                                 double trusted, bool *usable, kiln_error **error);
 /* The most promising that is not known; NULL: there are none. */
 const uint32_t *kiln__gaussian_choose(const kiln__search *s, kiln__gaussian *g, kiln__batch *const *batches,
                                       size_t count, double boldness);

@@ -20,6 +20,7 @@ enum {
     NEAR_SOME = 12,   /* or so many, others each time */
     NEAR_TOP = 2,     /* of the best, neighbours of better ones */
     STUCK = 20,       /* answers without a better one: then the forest proposes */
+    POLISH_EACH = 4,  /* and every fourth proposal is a neighbour of the best */
     HINTED = 64,      /* of the best expected */
     FIRST = 4,        /* points before the first fit: random ones, */
     APART = 64,       /* each the farthest from those before of so many, */
@@ -29,6 +30,8 @@ enum {
     WELL_AFTER = 3,   /* of which so many say that they agree well, */
     FOREST_FROM = 20, /* from so many answers on */
     FOREST_EACH = 3,  /* each so manieth of the first proposals is the forest's, as the two err differently */
+    NEAREST_OF = 512, /* answers among which the nearest is looked for */
+    FIRST_FAR = 64,   /* points that are chosen far from others while all have failed */
     DRAW_START = 32,  /* if points cannot be found by number: drawn at first, */
     DRAW_STEP = 1,    /* and later */
     TREES = KILN__FOREST_TREES
@@ -43,12 +46,21 @@ static const double gaussian_bold = 4;
 static const double well = 0.7;        /* of a rank correlation */
 static const double least_trust = 0.2; /* in hints, for trees to use them */
 static const double elsewhere = 1e6;   /* the distance of a point from those of other parts, squared */
-static const double no_power = 0.5; /* what a first point's distance is multiplied with for each value beside powers */
+static const double few_failures = 2;  /* answers as which the assumption counts that failures are clustered */
+static const double scattered = 0.2,
+                    clustered = 0.6; /* differences of shares: below failures tell nothing, above all */
+static const double no_power = 0.5;  /* what a first point's distance is multiplied with for each value beside powers */
+
+/* How failures are spread: answers whose nearest earlier answer failed, or not, and how many of each failed. */
+typedef struct failures {
+    size_t beside[2], failed[2]; /* [1]: the nearest failed */
+} failures;
 
 typedef struct surrogate {
     kiln__forest *forest;
     size_t fitted;  /* answers at the last growth */
     uint32_t *rows; /* entries used for fitting */
+    size_t row_count;
     size_t row_capacity;
     kiln__batch near[KILN__TOP], pool, hinted;
     size_t rank;                 /* of the hint after those of `hinted` */
@@ -58,7 +70,9 @@ typedef struct surrogate {
     size_t top_count;
     uint32_t first[KILN__GAUSSIAN_MOST]; /* the first entries with an answer */
     size_t first_count;
-    size_t best_at; /* answers at the last that was the best */
+    size_t learned; /* answers that count: all but failures that tell nothing of their neighbours */
+    size_t best_at; /* `learned` at the last that was the best */
+    failures failures;
     kiln__gaussian *gaussian;
 } surrogate;
 
@@ -100,15 +114,29 @@ static void select_best(kiln__search *s, uint32_t *rows, size_t n, size_t count)
 /* What is expected of a point, as a whole number for cuts. */
 static uint32_t feature_of(double prior) { return (uint32_t)(prior * 4096); }
 
-/* Selects the rows for fitting and their goals: logarithms, limited to worst_goal, which failed ones have too. */
+/* How much a failure tells of the points near it, from 0 to 1. If failures are clustered (too much shared memory, say),
+ * many more fail beside a failure than beside a success; if they are scattered, as many. Until answers say otherwise,
+ * they are taken as clustered. */
+static double trust_in_failures(const failures *f)
+{
+    double beside_failure = ((double)f->failed[1] + few_failures) / ((double)f->beside[1] + few_failures);
+    double beside_success = (double)f->failed[0] / ((double)f->beside[0] + few_failures);
+    double share = (beside_failure - beside_success - scattered) / (clustered - scattered);
+    return fmin(fmax(share, 0), 1);
+}
+
+/* Selects the rows for fitting and their goals: logarithms, limited to worst_goal, which failed ones have too. Failures
+ * that tell nothing are left out. */
 static bool gather(kiln__search *s, surrogate *f)
 {
     size_t n = 0;
     if (!kiln__grow(s->mem, &f->rows, &f->row_capacity, s->told_count, sizeof *f->rows))
         return false;
+    const bool all = trust_in_failures(&f->failures) > 0;
     for (size_t i = 0; i < s->count; i++)
-        if (s->entries[i].told)
+        if (s->entries[i].told && (all || s->entries[i].value < HUGE_VAL))
             f->rows[n++] = (uint32_t)i;
+    f->row_count = n < LEARN_MOST ? n : LEARN_MOST;
     select_best(s, f->rows, n, LEARN_MOST / 2);
     for (size_t i = LEARN_MOST / 2; i < LEARN_MOST && i < n; i++) {
         size_t k = i + (size_t)kiln__random_below(&s->random, n - i);
@@ -139,7 +167,7 @@ static kiln_status fit(kiln__search *s, surrogate *f, kiln_error **error)
         return kiln__fail_memory(error);
     if (!gather(s, f))
         return kiln__fail_memory(error);
-    size_t rows = s->told_count < LEARN_MOST ? s->told_count : LEARN_MOST, trees = GROW_ROWS / rows;
+    size_t trees = GROW_ROWS / f->row_count;
     /* Goals that are no logarithms are of the best so far, so all trees must be of the same. */
     bool all = kiln__forest_grown(f->forest) == 0 || trees > TREES || !(s->entries[s->best].value > 0);
     bool featured = s->prior && fabs(kiln__gaussian_trust(f->gaussian)) > least_trust;
@@ -249,23 +277,29 @@ static bool by_hint(kiln__search *s)
     return point != NULL;
 }
 
+/* How far two points of one part are from each other, squared, each axis being 1 long. */
+static double distance_of(const kiln__search *s, const uint32_t *point, const uint32_t *other)
+{
+    const kiln__part *part = &s->points->parts[point[0]];
+    double sum = 0;
+    if (other[0] != point[0])
+        return elsewhere;
+    for (size_t a = 0; a < part->axis_count; a++) {
+        double far = part->axes[a].values > 1 ? 1 / (double)(part->axes[a].values - 1) : 0;
+        far *= (double)point[1 + a] - (double)other[1 + a];
+        sum += part->axes[a].ordered ? far * far : (double)(far != 0);
+    }
+    return sum;
+}
+
 /* How far a point is from the nearest of its part that was proposed, squared, each axis being 1 long; less if it has
  * other values where some are powers of two. */
 static double distance(const kiln__search *s, const uint32_t *point)
 {
     const kiln__part *part = &s->points->parts[point[0]];
     double nearest = elsewhere, share = 1;
-    for (size_t i = 0; i < s->count; i++) {
-        const uint32_t *other = kiln__search_point(s, i);
-        double sum = 0;
-        for (size_t a = 0; a < part->axis_count && other[0] == point[0]; a++) {
-            double far = part->axes[a].values > 1 ? 1 / (double)(part->axes[a].values - 1) : 0;
-            far *= (double)point[1 + a] - (double)other[1 + a];
-            sum += part->axes[a].ordered ? far * far : (double)(far != 0);
-        }
-        if (other[0] == point[0])
-            nearest = fmin(nearest, sum);
-    }
+    for (size_t i = 0; i < s->count; i++)
+        nearest = fmin(nearest, distance_of(s, point, kiln__search_point(s, i)));
     for (size_t a = 0; a < part->axis_count; a++)
         if (part->axes[a].powers && !part->axes[a].powers[point[1 + a]])
             share *= no_power;
@@ -299,7 +333,8 @@ static kiln_status by_distance(kiln__search *s, surrogate *f, bool *found, kiln_
 static kiln_status propose_first(kiln__search *s, surrogate *f, bool *found, kiln_error **error)
 {
     *found = by_hint(s);
-    if (*found || s->count >= 2 * FIRST || s->points->draw)
+    bool none = s->best == KILN__NO_ENTRY;
+    if (*found || s->count >= (none ? FIRST_FAR : 2 * FIRST) || s->points->draw)
         return KILN_OK;
     return by_distance(s, f, found, error);
 }
@@ -449,6 +484,18 @@ static const uint32_t *most_promising(const kiln__search *s, const surrogate *f,
     }
 }
 
+/* Of the neighbours of the best configuration that were not tried, the one that is expected to be the fastest; NULL: all
+ * were tried. While nothing gets better this makes the best at least a local optimum. */
+static const uint32_t *polish(const kiln__search *s, surrogate *f)
+{
+    for (size_t i = 0; i < KILN__TOP; i++)
+        if (f->near[i].used && f->near[i].around == s->best) {
+            kiln__batch *around = &f->near[i];
+            return most_promising(s, f, &around, 1, 0);
+        }
+    return NULL;
+}
+
 static kiln_status surrogate_propose(kiln__search *s, void *state, uint32_t *tag, bool *found, kiln_error **error)
 {
     surrogate *f = state;
@@ -459,11 +506,11 @@ static kiln_status surrogate_propose(kiln__search *s, void *state, uint32_t *tag
     if (!fill_hinted(s, f))
         return kiln__fail_memory(error);
     kiln_status status = fill_pool(s, f, error);
-    bool stuck = s->told_count > f->best_at + STUCK;
-    bool early = s->told_count <= KILN__GAUSSIAN_MOST && (s->told_count < FOREST_FROM || s->told_count % FOREST_EACH) &&
-                 !stuck;
+    bool stuck = f->learned > f->best_at + STUCK;
+    bool early = f->learned <= KILN__GAUSSIAN_MOST && (f->learned < FOREST_FROM || f->learned % FOREST_EACH) && !stuck;
     if (status == KILN_OK && early)
-        status = kiln__gaussian_learn(s, &f->gaussian, f->first, f->first_count, &early, error);
+        status = kiln__gaussian_learn(s, &f->gaussian, f->first, f->first_count, trust_in_failures(&f->failures),
+                                      &early, error);
     if (status == KILN_OK && !early && s->told_count > f->fitted + f->fitted / LEARN_MOST)
         status = fit(s, f, error);
     if (status == KILN_OK)
@@ -476,8 +523,10 @@ static kiln_status surrogate_propose(kiln__search *s, void *state, uint32_t *tag
         if (f->near[i].used)
             batches[count++] = &f->near[i];
     double boldness = kiln__random_unit(&s->random);
-    const uint32_t *best = early ? kiln__gaussian_choose(s, f->gaussian, batches, count, gaussian_bold * boldness)
-                                 : most_promising(s, f, batches, count, most_bold * (float)boldness);
+    const uint32_t *best = stuck && f->learned % POLISH_EACH == 0 ? polish(s, f) : NULL;
+    if (!best)
+        best = early ? kiln__gaussian_choose(s, f->gaussian, batches, count, gaussian_bold * boldness)
+                     : most_promising(s, f, batches, count, most_bold * (float)boldness);
     *found = best != NULL;
     if (best)
         memcpy(s->next, best, s->width * sizeof *s->next);
@@ -516,16 +565,41 @@ static void take_top(const kiln__search *s, surrogate *f, uint32_t entry)
     }
 }
 
+/* Counts an answer by whether the nearest of those before it failed. */
+static void note_failure(const kiln__search *s, failures *f, size_t entry)
+{
+    const uint32_t *point = kiln__search_point(s, entry);
+    double least = elsewhere;
+    size_t nearest = entry, from = s->count > NEAREST_OF ? s->count - NEAREST_OF : 0;
+    for (size_t i = from; i < s->count; i++) {
+        double far = i != entry && s->entries[i].told ? distance_of(s, point, kiln__search_point(s, i)) : elsewhere;
+        if (far < least) {
+            least = far;
+            nearest = i;
+        }
+    }
+    if (nearest == entry)
+        return;
+    bool beside = !(s->entries[nearest].value < HUGE_VAL);
+    f->beside[beside]++;
+    f->failed[beside] += !(s->entries[entry].value < HUGE_VAL);
+}
+
 static kiln_status surrogate_told(kiln__search *s, void *state, size_t entry, kiln_error **error)
 {
     (void)error;
     surrogate *f = state;
-    if (f->first_count < KILN__GAUSSIAN_MOST)
-        f->first[f->first_count++] = (uint32_t)entry;
-    if (!(s->entries[entry].value < HUGE_VAL))
+    bool failed = !(s->entries[entry].value < HUGE_VAL);
+    note_failure(s, &f->failures, entry);
+    if (!failed || trust_in_failures(&f->failures) > 0) {
+        f->learned++;
+        if (f->first_count < KILN__GAUSSIAN_MOST)
+            f->first[f->first_count++] = (uint32_t)entry;
+    }
+    if (failed)
         return KILN_OK;
     if (s->best == entry)
-        f->best_at = s->told_count;
+        f->best_at = f->learned;
     take_top(s, f, (uint32_t)entry);
     return KILN_OK;
 }

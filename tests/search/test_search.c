@@ -25,23 +25,27 @@ typedef struct world {
     const kiln__points *points;
 } world;
 
-static bool open_world(world *w)
+/* The space of a spec of one or two variants. */
+static bool open_world_of(world *w, const char *spec)
 {
     kiln_error *error = NULL;
     *w = (world){0};
-    CHECK_OK(kiln__spec_parse(NULL, text, strlen(text), "t.yaml", NULL, &w->spec, &error), error);
+    CHECK_OK(kiln__spec_parse(NULL, spec, strlen(spec), "t.yaml", NULL, &w->spec, &error), error);
     if (!w->spec)
         return false;
     w->outer = (kiln__scope){.settings = w->spec->size_sets[0].settings};
-    for (size_t v = 0; v < 2; v++) {
+    for (size_t v = 0; v < w->spec->variant_count; v++) {
         w->variants[v] = &w->spec->variants[v];
         CHECK_OK(kiln__space_open(NULL, w->variants[v], &w->outer, (kiln__settings){0}, &w->spaces[v], &error), error);
     }
-    CHECK_OK(kiln__union_open(NULL, (const kiln__space *const *)w->spaces, w->variants, 2, NULL, &w->whole, &error),
+    CHECK_OK(kiln__union_open(NULL, (const kiln__space *const *)w->spaces, w->variants, w->spec->variant_count, NULL,
+                              &w->whole, &error),
              error);
     w->points = w->whole ? kiln__union_points(w->whole) : NULL;
     return w->points != NULL;
 }
+
+static bool open_world(world *w) { return open_world_of(w, text); }
 
 static void close_world(world *w)
 {
@@ -236,6 +240,80 @@ static void test_strategies(void)
         CHECK(blind || (alone < 20 * 60 && ahead < 20 * 70));
     }
     close_world(&w);
+}
+
+/* ---- failures ---- */
+
+enum { BOWL_AXES = 4, BOWL_VALUES = 12 };
+
+/* A smooth time with one optimum, at 1, that lies off the middle of all axes. */
+static double bowl(const uint32_t *point)
+{
+    static const double least[BOWL_AXES] = {8, 3, 6, 9}, wide[BOWL_AXES] = {20, 8, 30, 12};
+    double sum = 1;
+    for (size_t a = 0; a < BOWL_AXES; a++)
+        sum += ((double)point[1 + a] - least[a]) * ((double)point[1 + a] - least[a]) / wide[a];
+    return sum;
+}
+
+typedef enum spread { SCATTERED, MOSTLY, CLUSTERED } spread;
+
+/* Whether a point fails: one of two or nine of ten at random, or all on one side of a plane near the optimum. */
+static bool fails(spread kind, const uint32_t *point, uint64_t seed)
+{
+    uint64_t hash = seed;
+    for (size_t a = 0; a < BOWL_AXES; a++)
+        hash = kiln__random_mix(hash * 31 + point[1 + a]);
+    return kind == CLUSTERED ? point[1] + point[2] > 11 : hash % 10 < (kind == SCATTERED ? 5 : 9);
+}
+
+/* The logarithm of the best time found, over that of the best there is, in a mean of twenty searches. */
+static double search_bowl(const world *w, spread kind, size_t tries)
+{
+    enum { SEEDS = 20 };
+    double lost = 0;
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        kiln__search *search = open_search(w, "surrogate", seed);
+        uint32_t point[1 + BOWL_AXES];
+        double best = HUGE_VAL, least = HUGE_VAL;
+        for (uint64_t i = 0; i < w->points->count; i++) {
+            CHECK(w->points->at(w->points->user, i, point, NULL) == KILN_OK);
+            least = fails(kind, point, seed) ? least : fmin(least, bowl(point));
+        }
+        for (size_t i = 0; i < tries; i++) {
+            bool found = false;
+            CHECK(kiln__search_ask(search, point, &found, NULL) == KILN_OK && found);
+            double value = fails(kind, point, seed) ? HUGE_VAL : bowl(point);
+            best = fmin(best, value);
+            CHECK(kiln__search_tell(search, point, value, 0, NULL) == KILN_OK);
+        }
+        lost += log(best / least) / SEEDS;
+        kiln__search_free(search);
+    }
+    return lost;
+}
+
+/* Failures that are scattered at random tell nothing of their neighbours, so the search must not avoid these. Failures on
+ * one side of a limit do, and the search must keep away from there. */
+static void test_failures(void)
+{
+    kiln__text t = {0};
+    kiln__text_puts(&t, "kiln: 1\nname: t\nsource: t.cu\nsizes: {default: {N: 100}}\nparams:\n");
+    for (int p = 0; p < BOWL_AXES; p++)
+        kiln__text_printf(&t, "  p%d: {from: 1, to: %d}\n", p, BOWL_VALUES);
+    kiln__text_puts(&t, "launch: {kernel: k, grid: 1, block: 1, args: []}\n");
+    world w;
+    if (open_world_of(&w, t.data)) {
+        double scattered = search_bowl(&w, SCATTERED, 60), mostly = search_bowl(&w, MOSTLY, 200),
+               clustered = search_bowl(&w, CLUSTERED, 40);
+        if (scattered >= 0.25 || mostly >= 0.5 || clustered >= 0.22)
+            fprintf(stderr, "lost %.4f, %.4f, %.4f\n", scattered, mostly, clustered);
+        CHECK(scattered < 0.25);
+        CHECK(mostly < 0.5);
+        CHECK(clustered < 0.22);
+        close_world(&w);
+    }
+    kiln__text_free(&t);
 }
 
 /* What hints say: nothing, the truth and 30 % more or less, anything, the opposite. */
@@ -821,20 +899,11 @@ static void test_wide(void)
             kiln__text_printf(&t, "      p%d: {from: 0, to: %d}\n", p, VALUES - 1);
         kiln__text_puts(&t, "    launch: {kernel: k, grid: 1, block: 1, args: []}\n");
     }
-    world w = {0};
-    kiln_error *error = NULL;
-    CHECK_OK(kiln__spec_parse(NULL, t.data, t.length, "t.yaml", NULL, &w.spec, &error), error);
+    world w;
+    bool open = open_world_of(&w, t.data);
     kiln__text_free(&t);
-    if (!w.spec)
+    if (!open)
         return;
-    w.outer = (kiln__scope){.settings = w.spec->size_sets[0].settings};
-    for (size_t v = 0; v < 2; v++) {
-        w.variants[v] = &w.spec->variants[v];
-        CHECK_OK(kiln__space_open(NULL, w.variants[v], &w.outer, (kiln__settings){0}, &w.spaces[v], &error), error);
-    }
-    CHECK_OK(kiln__union_open(NULL, (const kiln__space *const *)w.spaces, w.variants, 2, NULL, &w.whole, &error),
-             error);
-    w.points = kiln__union_points(w.whole);
     CHECK(w.points->draw && w.points->count == UINT64_MAX);
     kiln__search *search = open_search(&w, "random", 1);
     unsigned parts[2] = {0}, quarters[PARAMS][QUARTERS] = {{0}};
@@ -968,6 +1037,7 @@ static const check_case cases[] = {{"two variants as one set of points", test_un
                                    {"hints that are wrong", test_wrong_hints, CHECK_LONG},
                                    {"what is cheaper to try is tried more", test_cost},
                                    {"failures and equals", test_flat},
+                                   {"scattered and clustered failures", test_failures},
                                    {"memory runs out", test_memory},
                                    {"points that are drawn", test_drawn},
                                    {"none to draw", test_none_drawn},
