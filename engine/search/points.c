@@ -48,6 +48,7 @@ static kiln_status union_holds(void *user, const uint32_t *point, bool *holds, k
 /* All of these are the same on every machine, so that a seed draws the same there: a unit is some nanoseconds. */
 #define DRAW_UNITS ((uint64_t)1 << 28)
 #define QUICK_UNITS ((uint64_t)1 << 21)
+#define SLOW_UNITS ((uint64_t)1 << 13)
 #define DRAW_LIMIT_NS 10000000000u /* where a unit is much slower */
 
 static uint64_t random_below(void *user, uint64_t bound) { return kiln__random_below(user, bound); }
@@ -138,6 +139,11 @@ static kiln_status open_index(kiln__union *u, size_t p, kiln_error **error)
         found = kiln__index_count(u->indices[p]);
     if (status == KILN_OK && u->indices[p] && bounded)
         status = kiln__index_quick(u->indices[p], b->quick_units ? b->quick_units : QUICK_UNITS, &quick, error);
+    if (status == KILN_OK && u->indices[p] && quick) {
+        bool swift = true;
+        status = kiln__index_quick(u->indices[p], SLOW_UNITS, &swift, error);
+        u->points.slow |= !swift;
+    }
     if (status != KILN_OK)
         return status;
     if (!u->indices[p])

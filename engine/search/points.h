@@ -32,6 +32,7 @@ typedef struct kiln__points {
     /* Not NULL: points cannot be found by number (`at` must not be called), and this draws a random one, perhaps one
      * that was drawn before; *found false: none in the available time. */
     kiln_status (*draw)(void *user, kiln__random *random, uint32_t *point, bool *found, kiln_error **error);
+    bool slow; /* `at` takes tens of microseconds or more: better to change axes of a known point */
     void *user;
 } kiln__points;
 

@@ -15,7 +15,10 @@ enum {
     LARGE = 50000,    /* or if there are more than that, of which finding one by number is slow, */
     LARGE_STEP = 6,   /* fewer; */
     HUGE_START = 32,  /* where there are more than huge_count, */
-    HUGE_EACH = 8,    /* and one in each so many proposals */
+    HUGE_EACH = 8,    /* and one in each so many proposals; */
+    SLOW_EACH = 32,   /* or, where finding any is slow, one in each so many, */
+    SLOW_TRIES = 16,  /* and between them a drawn one with other values on some axes: tries to find a valid one */
+    SLOW_KICKS = 4,   /* on so many axes at most */
     NEAR_MOST = 48,   /* values of an axis that are tried around a good point: all, */
     NEAR_SOME = 12,   /* or so many, others each time */
     NEAR_TOP = 2,     /* of the best, neighbours of better ones */
@@ -193,6 +196,21 @@ static void set_item(const kiln__search *s, kiln__batch *b, size_t i, const uint
             b->items[i].axis = a - 1;
 }
 
+/* Puts a drawn point with other values on some axes into s->next; *found false: none of those tried was valid. */
+static kiln_status change_drawn(kiln__search *s, const kiln__batch *drawn, bool *found, kiln_error **error)
+{
+    *found = false;
+    for (unsigned tries = 0; tries < SLOW_TRIES && !*found; tries++) {
+        size_t from = (size_t)kiln__random_below(&s->random, drawn->count);
+        memcpy(s->next, drawn->points + from * s->width, s->width * sizeof *s->next);
+        kiln__search_kick(s, 1 + (unsigned)kiln__random_below(&s->random, SLOW_KICKS));
+        kiln_status status = kiln__search_holds(s, s->next, found, error);
+        if (status != KILN_OK)
+            return status;
+    }
+    return KILN_OK;
+}
+
 static kiln_status fill_pool(kiln__search *s, surrogate *f, kiln_error **error)
 {
     const kiln__points *points = s->points;
@@ -201,12 +219,17 @@ static kiln_status fill_pool(kiln__search *s, surrogate *f, kiln_error **error)
     unsigned step = none ? POOL_START : points->count < LARGE ? POOL_STEP : LARGE_STEP;
     if (points->draw)
         step = none ? DRAW_START : DRAW_STEP;
+    else if (points->slow)
+        step = none ? HUGE_START : 1;
     else if (points->count > huge_count)
         step = none ? HUGE_START : s->told_count % HUGE_EACH == 0;
+    bool change = points->slow && !points->draw && !none && s->told_count % SLOW_EACH != 0;
     for (; step > 0 && (points->draw || f->pool_drawn < points->count); step--) {
         kiln_status status = KILN_OK;
         if (points->draw) /* through s->next, so that the pool is unchanged if none is found */
             status = points->draw(points->user, &s->random, s->next, &found, error);
+        else if (change)
+            status = change_drawn(s, b, &found, error);
         else /* from the end */
             status = points->at(points->user, kiln__shuffled(&s->shuffle, points->count - 1 - f->pool_drawn++), s->next,
                                 error);

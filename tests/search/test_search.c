@@ -924,6 +924,49 @@ static void test_wide(void)
     close_world(&w);
 }
 
+/* A space in which finding a point by its number is slow: random candidates are drawn points with other values on some
+ * axes. All proposals are valid and new, the same seed gives the same ones, and the search still finds what is good. */
+static void test_slow(void)
+{
+    static const char spec[] =
+        "kiln: 1\nname: t\nsource: t.cu\nsizes: {default: {N: 100}}\n"
+        "params: {a: {from: 1, to: 32}, b: {from: 1, to: 32}, c: {from: 1, to: 16}, d: {from: 1, to: 16},\n"
+        "  e: {from: 1, to: 16}, f: {from: 1, to: 8}, g: {from: 1, to: 8}, h: {from: 1, to: 8}}\n"
+        "where: [a * b <= 512, a * b * c >= 64, a % f == 0, b % g == 0, a * c * 4 + b * d * 4 <= 4096, c + d + e <= 40,\n"
+        "  e % 2 == 0 or h > 2, d * e <= 128, a * b % 32 == 0, (a + c) * h <= 300, f * g * h <= 256, b * e >= 8]\n"
+        "launch: {kernel: k, grid: 1, block: 1, args: []}\n";
+    enum { WIDTH = 9, TRIES = 150 };
+    world w;
+    if (!open_world_of(&w, spec))
+        return;
+    CHECK(w.points->slow && !w.points->draw);
+    uint64_t sums[2] = {0};
+    double best[2] = {HUGE_VAL, HUGE_VAL};
+    for (int round = 0; round < 2; round++) {
+        kiln__search *search = open_search(&w, "surrogate", 3);
+        uint32_t asked[TRIES][WIDTH];
+        for (size_t i = 0; i < TRIES; i++) {
+            bool found = false, holds = false;
+            CHECK(kiln__search_ask(search, asked[i], &found, NULL) == KILN_OK && found);
+            CHECK(w.points->holds(w.points->user, asked[i], &holds, NULL) == KILN_OK && holds);
+            for (size_t k = 0; k < i; k++)
+                CHECK(memcmp(asked[i], asked[k], sizeof *asked) != 0);
+            double value = 1;
+            for (size_t a = 1; a < WIDTH; a++) {
+                sums[round] = sums[round] * 31 + asked[i][a];
+                value += fabs((double)asked[i][a] - 5);
+            }
+            best[round] = fmin(best[round], value);
+            CHECK(kiln__search_tell(search, asked[i], value, 0, NULL) == KILN_OK);
+        }
+        kiln__search_free(search);
+    }
+    CHECK(sums[0] == sums[1] && best[0] <= 16); /* the least is 9; 150 random ones have 23 or so */
+    if (best[0] > 16)
+        fprintf(stderr, "best %g\n", best[0]);
+    close_world(&w);
+}
+
 /* Spaces that cannot be counted: a configuration is found within so many units of work, of which each is some
  * nanoseconds. */
 static void test_hard(void)
@@ -1042,5 +1085,6 @@ static const check_case cases[] = {{"two variants as one set of points", test_un
                                    {"points that are drawn", test_drawn},
                                    {"none to draw", test_none_drawn},
                                    {"more points than 64 bits number", test_wide},
+                                   {"points that are slow to find", test_slow},
                                    {"spaces that cannot be counted", test_hard}};
 KILN_SUITE("search", cases)
