@@ -595,16 +595,18 @@ class Installed(Case):
         with kiln.Engine("sim", cache=False, workers=False) as engine: # it compiles in this process
             engine.parse(SCALE.replace("against: {host: by_numpy}", "against: {variant: default}"),
                          str(SOURCE / "tests/python/scale.yaml")).plan().close()
-        nvrtc, library = self.mapped("libnvrtc.so"), self.mapped("libkiln.so")
+        nvrtc, library = pathlib.Path(self.mapped("libnvrtc.so")), self.mapped("libkiln.so")
+        soname = ".".join(nvrtc.name.split(".")[:3]) # libnvrtc.so.12 of libnvrtc.so.12.8.93
         for folder in ("cu13", "cuda_nvrtc"):
             site = pathlib.Path(self.folder, f"site-{folder}")
             shutil.copytree(kiln.__path__[0], site / "kiln", ignore=shutil.ignore_patterns("lib", "libexec", "share"))
             (site / "kiln/lib").mkdir()
-            soname = ".".join(pathlib.Path(library).name.split(".")[:3])
-            shutil.copy(library, site / "kiln/lib" / soname)
-            wheel = site / "nvidia" / folder / "lib" / "libnvrtc.so.12"
-            wheel.parent.mkdir(parents=True)
-            shutil.copy(nvrtc, wheel) # not a link, which would be followed
+            shutil.copy(library, site / "kiln/lib" / ".".join(pathlib.Path(library).name.split(".")[:3]))
+            wheel = site / "nvidia" / folder / "lib"
+            wheel.mkdir(parents=True)
+            shutil.copy(nvrtc, wheel / soname) # not a link, which would be followed
+            for builtins in nvrtc.parent.glob("libnvrtc-builtins.so.*"):
+                shutil.copy(builtins, wheel)
             code = (f"import kiln; engine = kiln.Engine('sim', cache=False, workers=False)\n"
                     f"engine.parse({SCALE!r}.replace('against: {{host: by_numpy}}', 'against: {{variant: default}}'), "
                     f"{str(SOURCE / 'tests/python/scale.yaml')!r}).plan()")
@@ -613,7 +615,7 @@ class Installed(Case):
             done = subprocess.run([sys.executable, "-c", code], env=environment, text=True, capture_output=True)
             self.assertEqual(done.returncode, 0, done.stderr[-2000:])
             opened = [line for line in done.stderr.splitlines() if "libnvrtc.so" in line and "file=" in line]
-            self.assertIn(f"nvidia/{folder}/lib/libnvrtc.so.12", opened[0])
+            self.assertIn(f"nvidia/{folder}/lib/{soname}", opened[0])
 
 
 if __name__ == "__main__":
