@@ -6,6 +6,8 @@
 #   tools/test.sh release          only that part: release, asan, tsan, lint or fuzz
 #   KILN_FUZZ_SECONDS=900 tools/test.sh fuzz
 #
+# At the end stands a list of what was skipped, and why (tests/skips.py). It is an error to skip what this machine could run.
+#
 # Many tests wait, for processes and time limits: while they do, the parts behind are built and the static checks run, at a
 # low priority. What that says comes at its part's turn (build/ahead.log has it before).
 set -eu
@@ -43,7 +45,8 @@ for part; do
     esac
 done
 tools/setup.sh --test
-mkdir -p build
+rm -rf build/results
+mkdir -p build/results
 ahead=
 trap '[ -z "$ahead" ] || kill "$ahead" 2>/dev/null || :' EXIT
 trap 'exit 130' INT
@@ -66,7 +69,8 @@ while [ $# != 0 ]; do
         only=
         [ "$part" != tsan ] || only='-L threads'
         # shellcheck disable=SC2086  # a list of words
-        ctest --test-dir "build/$part" --output-on-failure --no-tests=error -j "$tests" $only
+        ctest --test-dir "build/$part" --output-on-failure --no-tests=error -j "$tests" $only \
+            --output-junit "$PWD/build/results/$part-tests.xml" --test-output-size-passed 1000000
         ;;
     lint)
         echo "== lint"
@@ -84,8 +88,14 @@ while [ $# != 0 ]; do
         ;;
     fuzz)
         [ -z "$ahead" ] || wait "$ahead" || : # seconds of a target are its own
+        failed=0
         find build/fuzz/tests/fuzz -maxdepth 1 -type f -perm -u+x -name 'fuzz_*' | sort |
-            xargs -n 1 -P "$cores" tests/fuzz/run.sh
+            xargs -n 1 -P "$cores" tests/fuzz/run.sh >build/results/fuzz-tests.log || failed=$?
+        cat build/results/fuzz-tests.log
+        [ $failed = 0 ] || exit "$failed"
         ;;
     esac
 done
+# What was left out, and why: that fails where this machine could have run some of it.
+set -- build/results/*
+[ ! -e "$1" ] || tests/skips.py "$@"

@@ -20,7 +20,7 @@ try:
     import kiln
     from kiln._kiln import ffi, lib
 except ImportError as missing:
-    print(f"SKIP: {missing} (tools/setup.sh --test installs python3-cffi and python3-numpy)")
+    print(f"SKIP tool: {missing} (tools/setup.sh --test installs python3-cffi and python3-numpy)")
     sys.exit(77)
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
@@ -577,7 +577,7 @@ class Tunes(Case):
 class Types(unittest.TestCase):
     def test_mypy(self):
         if not importlib.util.find_spec("mypy"):
-            print("SKIP: test_mypy: there is no mypy")
+            print("SKIP extra: test_mypy: there is no mypy")
             return
         kept = pathlib.Path(kiln.__file__).parents[1] / "mypy"  # in the build tree: NumPy's stubs take long to read
         done = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(kept),
