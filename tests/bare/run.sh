@@ -118,14 +118,10 @@ shift 4
 mount -t proc proc "$root/proc"
 mount -t sysfs -o ro sysfs "$root/sys" 2>/dev/null || :
 mount -t tmpfs -o mode=755 dev "$root/dev"
-for node in "null 1 3" "zero 1 5" "full 1 7" "random 1 8" "urandom 1 9" "tty 5 0"; do
-    set -- "$@" && read -r name major minor <<END
-$node
-END
-    mknod -m 666 "$root/dev/$name" c "$major" "$minor"
-done
+node() { mknod -m 666 "$root/dev/$1" c "$2" "$3"; }
+node null 1 3; node zero 1 5; node full 1 7; node random 1 8; node urandom 1 9; node tty 5 0
 ln -s /proc/self/fd "$root/dev/fd"
-for number in 0 1 2; do ln -s "fd/$number" "$root/dev/$(echo stdin stdout stderr | cut -d" " -f$((number + 1)))"; done
+ln -s fd/0 "$root/dev/stdin"; ln -s fd/1 "$root/dev/stdout"; ln -s fd/2 "$root/dev/stderr"
 case " $without " in *" pts "*) ;; *)
     mkdir "$root/dev/pts"
     mount -t devpts -o newinstance,ptmxmode=666,mode=620 devpts "$root/dev/pts"
