@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """skips.py RESULTS...: lists what a test run left out, and why; exit 1 if this machine could have run some of it.
 
-RESULTS are files that `ctest --output-junit` writes, or output of tests/fuzz/run.sh (a name that ends with .log). A test
+RESULTS are files that `ctest --output-junit` writes, or (a name that ends with .log) texts like tests/fuzz/run.sh's. A test
 that leaves something out prints `SKIP CLASS: why`, and CLASSES below has the class: what it needs, and how to tell whether
 this machine has that. tools/setup.sh --test installs what the first table needs, so nothing of it may be left out where
 tools/test.sh ran. The second one is about the machine itself, which is asked. A test that is left out without a line, or
@@ -80,7 +80,7 @@ def read(path: pathlib.Path) -> list[tuple[str, str, str]]:
     """(class, why, test) of everything that one file says was left out."""
     part = path.name.split("-")[0]
     if path.suffix == ".log":
-        found = re.findall(r"^== fuzz: (\S+): SKIP ([a-z0-9-]+): (.*)", path.read_text(), re.M)
+        found = re.findall(r"^(?:== fuzz: )?(\S+): SKIP ([a-z0-9-]+): (.*)", path.read_text(), re.M)
         return [(kind, why, f"{part}/{name}") for name, kind, why in found]
     skips = []
     for case in xml.etree.ElementTree.parse(path).getroot().iter("testcase"):

@@ -5,8 +5,8 @@
 #
 #   --folder FOLDER     where the systems are made and logs are kept (default: build/bare). SYSTEM.base is kept and copied.
 #   --commit COMMIT     another commit than HEAD
-#   --without WHAT      leaves out a part of the machine, for the commands: pts, shm, or (tests/bare/deny.c) ipv6, ptrace,
-#                       userns; repeatable
+#   --without WHAT      leaves out a part of the machine, for the commands: pts, proc, shm, or (tests/bare/deny.c) ipv6,
+#                       ptrace, userns; repeatable
 #   --again             keeps the system, the tree and what is built there as the last run left them
 #
 # It needs root, debootstrap, and the mirrors that this machine's apt and pip use. Nothing else of this machine goes in.
@@ -26,9 +26,9 @@ while [ $# != 0 ]; do
     --commit) commit=$2; shift 2 ;;
     --without)
         case $2 in
-        pts | shm) without+=("$2") ;;
+        pts | proc | shm) without+=("$2") ;;
         ipv6 | ptrace | userns) deny+=("$2") ;;
-        *) fail "--without $2: pts, shm, ipv6, ptrace or userns can be left out" ;;
+        *) fail "--without $2: pts, proc, shm, ipv6, ptrace or userns can be left out" ;;
         esac
         shift 2
         ;;
@@ -115,7 +115,10 @@ done < <(env)
 inside='
 root=$1 without=$2 deny=$3 command=$4
 shift 4
-mount -t proc proc "$root/proc"
+case " $without " in
+*" proc "*) mount -t proc -o subset=pid proc "$root/proc" ;;
+*) mount -t proc proc "$root/proc" ;;
+esac
 mount -t sysfs -o ro sysfs "$root/sys" 2>/dev/null || :
 mount -t tmpfs -o mode=755 dev "$root/dev"
 node() { mknod -m 666 "$root/dev/$1" c "$2" "$3"; }
@@ -133,12 +136,20 @@ case " $without " in *" shm "*) ;; *)
 esac
 exec chroot "$root" ${deny:+/usr/local/bin/deny $deny --} env -i "$@" sh -c "cd /root/kiln && $command"
 '
+running=
+trap '[ -z "$running" ] || kill -KILL "$running" 2>/dev/null || :' EXIT # it does not heed SIGTERM; what it started ends with it
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
 TIMEFORMAT='%0R s, processor %0U s and %0S s of the kernel'
 for command; do
     say "$command"
     status=0
-    time unshare --mount --pid --fork --kill-child sh -c "$inside" sh "$root" "${without[*]}" "${deny[*]}" "$command" \
-        "${environment[@]}" </dev/null || status=$?
+    time {
+        unshare --mount --pid --fork --kill-child sh -c "$inside" sh "$root" "${without[*]}" "${deny[*]}" "$command" \
+            "${environment[@]}" </dev/null &
+        running=$!
+        wait $running || status=$?
+    }
     [ $status = 0 ] || { say "FAILED with $status: $command"; exit 1; }
     say "passed: $command"
 done
