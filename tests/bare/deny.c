@@ -36,13 +36,21 @@ static int deny(const struct sock_filter *rules, size_t size)
 
 int main(int count, char **arguments)
 {
-    static const struct sock_filter ptrace[] = {
-        CALL(SYS_ptrace),           REFUSE(EPERM), CALL(SYS_process_vm_readv),
-        REFUSE(EPERM),              CALL(SYS_process_vm_writev), REFUSE(EPERM),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
-    static const struct sock_filter userns[] = { /* clone3 has its flags in memory; libraries then take clone */
-        CALL_BITS(SYS_unshare, CLONE_NEWUSER), REFUSE(EPERM), CALL_BITS(SYS_clone, CLONE_NEWUSER), REFUSE(EPERM),
-        CALL(SYS_clone3), REFUSE(ENOSYS), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+    static const struct sock_filter ptrace[] = {CALL(SYS_ptrace),
+                                                REFUSE(EPERM),
+                                                CALL(SYS_process_vm_readv),
+                                                REFUSE(EPERM),
+                                                CALL(SYS_process_vm_writev),
+                                                REFUSE(EPERM),
+                                                BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+    static const struct sock_filter userns[] = {/* clone3 has its flags in memory; libraries then take clone */
+                                                CALL_BITS(SYS_unshare, CLONE_NEWUSER),
+                                                REFUSE(EPERM),
+                                                CALL_BITS(SYS_clone, CLONE_NEWUSER),
+                                                REFUSE(EPERM),
+                                                CALL(SYS_clone3),
+                                                REFUSE(ENOSYS),
+                                                BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
     static const struct sock_filter ipv6[] = {CALL_VALUE(SYS_socket, AF_INET6), REFUSE(EAFNOSUPPORT),
                                               BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
     int at = 1;

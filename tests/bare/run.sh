@@ -17,6 +17,7 @@ cd "$here/../.."
 
 usage() { sed -n '2,14s/^# \{0,1\}//p' "$here/run.sh"; }
 fail() { echo "bare: $*" >&2; exit 2; }
+{ # read to its end before it runs, so that it may change meanwhile
 folder=build/bare commit=HEAD again=0 without=() deny=()
 while [ $# != 0 ]; do
     case $1 in
@@ -115,6 +116,7 @@ done < <(env)
 inside='
 root=$1 without=$2 deny=$3 command=$4
 shift 4
+mount --bind "$root" "$root" # so that it is a mount, which can take the place of /
 case " $without " in
 *" proc "*) mount -t proc -o subset=pid proc "$root/proc" ;;
 *) mount -t proc proc "$root/proc" ;;
@@ -134,7 +136,12 @@ case " $without " in *" shm "*) ;; *)
     mkdir "$root/dev/shm"
     mount -t tmpfs -o mode=1777 shm "$root/dev/shm" ;;
 esac
-exec chroot "$root" ${deny:+/usr/local/bin/deny $deny --} env -i "$@" sh -c "cd /root/kiln && $command"
+# A process in a chroot may make no user namespace, as one on a machine may; here / is the system itself.
+cd "$root"
+pivot_root . .
+umount -l .
+cd /root/kiln
+exec ${deny:+/usr/local/bin/deny $deny --} env -i "$@" sh -c "$command"
 '
 running=
 trap '[ -z "$running" ] || kill -KILL "$running" 2>/dev/null || :' EXIT # it does not heed SIGTERM; what it started ends with it
@@ -154,3 +161,5 @@ for command; do
     say "passed: $command"
 done
 say "all of it passed"
+exit
+}

@@ -45,18 +45,18 @@ COMMON = { # in every configuration
     "lib/libcupti.so": "rubbish",
 } | {f"lib/cmake/{name}/{name}Config.cmake": FATAL
      for name in ("MPI", "LLVM", "Python", "Python3", "CUDAToolkit", "CUDA", "zstd", "lz4", "CUnit", "Threads", "PkgConfig")}
-# Name, further stand-ins, options of CMake, parts that are left out, a word of the reason for the first of them.
+# Name, further stand-ins, options of CMake, parts that are left out.
 CASES = [
     ("an mpicc that fails; a header of MPI without its library",
-     {"bin/mpicc": FAILS, "include/mpi.h": "int MPI_Init(int *, char ***);\n"}, [], [MPI], ""),
+     {"bin/mpicc": FAILS, "include/mpi.h": "int MPI_Init(int *, char ***);\n"}, [], [MPI]),
     ("an mpicc that prints rubbish; a CUnit that is not there", {"bin/mpicc": RUBBISH, "pc/cunit.pc": package_file("cunit")},
-     [], [MPI, TESTS], ""),
+     [], [MPI, TESTS]),
     ("an MPI without headers; a Python that prints rubbish",
      {"bin/mpicc": NO_HEADERS, "pc/mpi-c.pc": package_file("mpi"), "pc/ompi-c.pc": package_file("mpi"), "bin/rubbish": RUBBISH},
-     ["-DKILN_PYTHON=HERE/bin/rubbish"], [MPI, PYTHON], ""),
+     ["-DKILN_PYTHON=HERE/bin/rubbish"], [MPI, PYTHON]),
     ("an mpicc that crashes; a library of MPI without its header; a Python that crashes",
      {"bin/mpicc": CRASH, "lib/libmpi.so": "rubbish", "pc/mpi-c.pc": package_file("mpi")},
-     ["-DKILN_PYTHON=HERE/bin/python3"], [MPI, PYTHON], ""),
+     ["-DKILN_PYTHON=HERE/bin/python3"], [MPI, PYTHON]),
 ]
 
 
@@ -76,13 +76,20 @@ def commands(build: pathlib.Path) -> list[str]:
             not line.startswith("ninja: ")]
 
 
+def takes_another_mpi(made: pathlib.Path, stand_ins: pathlib.Path) -> bool:
+    """Whether the plug-in is built with an MPI of the system, which FindMPI goes on to when a wrapper fails."""
+    answers = made / "probe/mpi/answers.cmake"
+    return answers.exists() and str(stand_ins) not in "".join(
+        line for line in answers.read_text().splitlines(True) if "KILN_MPIEXEC" not in line)
+
+
 def main() -> int:
     build, source = (pathlib.Path(argument).resolve() for argument in sys.argv[1:3])
     failures = 0
     with tempfile.TemporaryDirectory() as work:
         here = pathlib.Path(work).resolve()
         made = here / "build"
-        for name, files, options, left_out, _ in CASES:
+        for name, files, options, left_out in CASES:
             stand_ins = here / "broken"
             subprocess.run(["rm", "-rf", stand_ins, made], check=True)
             for path, text in (COMMON | files).items():
@@ -104,6 +111,8 @@ def main() -> int:
             else:
                 for part in left_out:
                     lines = [line for line in said if line.startswith(part)]
+                    if part == MPI and not lines and takes_another_mpi(made, stand_ins):
+                        continue
                     if len(lines) != 1 or not re.search(r": \S.{10}", lines[0]):
                         problems.append(f"not one line that tells why {part} is left out: {lines}")
                 problems += [f"left out too: {line}" for line in said if not line.startswith(tuple(left_out))]
