@@ -135,7 +135,7 @@ static inline int check_main(int argc, char **argv, const char *name, const chec
     CU_pSuite suite = CU_add_suite(name, NULL, NULL);
     for (size_t i = 0; suite && i < count; i++)
         if (argc == 1 && check_is_left_out(&cases[i]))
-            printf("SKIP: %s: not under the %s sanitizer\n", cases[i].name, CHECK_SANITIZER);
+            printf("SKIP build: %s: not under the %s sanitizer\n", cases[i].name, CHECK_SANITIZER);
         else if (!CU_add_test(suite, cases[i].name, cases[i].run))
             suite = NULL;
     if (!suite)

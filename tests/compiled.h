@@ -14,7 +14,7 @@ static inline int compiled_main(int count, char **arguments, const char *name, c
     kiln__nvrtc *nvrtc = NULL;
     kiln_error *error = NULL;
     if (kiln__nvrtc_open(NULL, &nvrtc, &error) != KILN_OK) {
-        printf("SKIP: %s\n", kiln_error_message(error));
+        printf("SKIP nvrtc: %s\n", kiln_error_message(error));
         kiln_error_free(error);
         return 77; /* what CTest shows as skipped */
     }

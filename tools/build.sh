@@ -13,5 +13,6 @@ run() { "$@" >"$log" 2>&1 || { cat "$log" >&2; echo "build: failed: $*" >&2; exi
 if [ ! -e "build/$preset/build.ninja" ] || [ -n "${KILN_CMAKE_ARGS:-}" ]; then
     # shellcheck disable=SC2086  # a list of words
     run cmake --preset "$preset" ${KILN_CMAKE_ARGS:-}
+    sed -n 's/^-- left out: /build: left out: /p' "$log" >&2
 fi
 run cmake --build "build/$preset" ${1+--target "$@"}

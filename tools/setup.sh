@@ -3,8 +3,8 @@
 #
 #   tools/setup.sh           what building and running needs
 #   tools/setup.sh --test    also what the tests and tools/lint.py need (clang for the fuzz targets, lld, gnuplot, zsh,
-#                            fish, abigail-tools, Python's jsonschema, yaml, cffi, numpy and headers, clang-format,
-#                            clang-tidy, cppcheck, gcovr, lintian, dpkg-dev)
+#                            fish, abigail-tools, Open MPI, on Debian Chromium without windows, Python's jsonschema,
+#                            yaml, cffi, numpy and headers, clang-format, clang-tidy, cppcheck, gcovr, lintian, dpkg-dev)
 #   tools/setup.sh --check   only says what is missing; exit 1 if something is
 #
 # Debian packages come through apt (as root, or through sudo). NVRTC and the CUDA headers are taken from an installed
@@ -29,6 +29,7 @@ packages=
 want() { packages="$packages $1"; }
 has() { command -v "$1" >/dev/null 2>&1; }
 has_library() { has pkg-config && pkg-config --exists "$1"; }
+mpi_works() { echo '#include <mpi.h>' | mpicc -x c -fsyntax-only - 2>/dev/null; }
 cmake_is_new() { has cmake && [ "$(printf '3.25\n%s\n' "$(cmake --version | sed -n 's/.*version //p')" | sort -V | head -n1)" = 3.25 ]; }
 
 has cc || want gcc
@@ -52,6 +53,11 @@ if [ $test = 1 ]; then
     has gnuplot || want gnuplot-nox
     has node || want nodejs # the charts of kiln report as files
     has rsvg-convert || want librsvg2-bin
+    # Programs of an MPI are started by its own launcher. Open MPI, since the MPICH of Ubuntu 24.04 starts each alone.
+    { has mpicc && has mpiexec && mpi_works; } || want "openmpi-bin libopenmpi-dev"
+    # The pages of kiln report in a browser. Ubuntu has none as a package, only as snaps.
+    has chromium || has chromium-headless-shell || ! grep -q '^ID=debian' /etc/os-release 2>/dev/null ||
+        want chromium-headless-shell
     has zsh || want zsh # the completions are typed into each shell
     has fish || want fish
     has abidiff || want abigail-tools # what changed for programs that were built against an earlier library

@@ -7,15 +7,15 @@ library=$1 headers=$2 dump=$3 accept=${4:-}
 again="$0 $library $headers $dump --accept"
 
 if ! command -v abidw >/dev/null || ! command -v abidiff >/dev/null; then
-    echo "abi: skipped: abigail-tools is not installed (tools/setup.sh --test installs it)"
+    echo "SKIP tool: abigail-tools is not installed (tools/setup.sh --test installs it)"
     exit 77
 fi
 if ! readelf -S "$library" | grep -q '\.debug_info'; then
-    echo "abi: skipped: $library has no debug information (the preset dev, or -DKILN_DEBUG_INFO=ON)"
+    echo "SKIP build: $library has no debug information (the preset dev, or -DKILN_DEBUG_INFO=ON)"
     exit 77
 fi
 if ! readelf -h "$library" | grep -q 'X86-64'; then
-    echo "abi: skipped: the dump that is kept is of x86-64"
+    echo "SKIP processor: the dump that is kept is of x86-64"
     exit 77
 fi
 work=$(mktemp -d)

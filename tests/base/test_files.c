@@ -271,7 +271,7 @@ static void modes_named(void)
     if (without_tmpfile())
         modes();
     else
-        printf("SKIP: no seccomp here: temporary files with names are not tried\n");
+        printf("SKIP seccomp: no seccomp here: temporary files with names are not tried\n");
 }
 
 static void guarded(void)
@@ -376,7 +376,7 @@ static bool mount_disk(void)
 static void full(void)
 {
     if (!mount_disk()) {
-        printf("SKIP: no file system can be mounted here: %s\n", strerror(errno));
+        printf("SKIP mount: no file system can be mounted here: %s\n", strerror(errno));
         return;
     }
     CHECK(chdir("disk") == 0);
@@ -405,7 +405,7 @@ static void test_killed(void)
     enter();
     int probe = open(".", O_TMPFILE | O_WRONLY, 0600), pipes[2];
     if (probe < 0)
-        printf("SKIP: no files without names in /tmp: %s\n", strerror(errno));
+        printf("SKIP file-system: no files without names in /tmp: %s\n", strerror(errno));
     make("file", "old");
     CHECK(pipe(pipes) == 0);
     fflush(NULL);

@@ -5,7 +5,7 @@
 set -eu
 root=$1
 export PYTHONDONTWRITEBYTECODE=1
-python3 -c '' 2>/dev/null || { echo "SKIP: there is no python3"; exit 77; }
+python3 -c '' 2>/dev/null || { echo "SKIP tool: there is no python3"; exit 77; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$work/bin" "$work/tests/bench/peers" "$work/kernel_src"

@@ -14,7 +14,7 @@ while [ "$1" != -- ]; do
 done
 shift
 if [ "$device" != sim ] && ! "$kiln" devices | grep -q "$device"; then
-    echo "SKIP: there is no device $device"
+    echo "SKIP gpu: there is no device $device"
     exit 77
 fi
 folder=$(mktemp -d)

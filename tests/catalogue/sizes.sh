@@ -10,7 +10,7 @@ trap 'rm -rf "$own"' EXIT
 export KILN_CACHE_DIR="${KILN_TEST_CACHE:-$own}"
 
 if [ "$device" != sim ] && ! "$kiln" devices | grep -q "$device"; then
-    echo "SKIP: there is no device $device"
+    echo "SKIP gpu: there is no device $device"
     exit 77
 fi
 failed=0 passed=0

@@ -1,8 +1,9 @@
 #!/bin/sh
 # run.sh KILN CASE.cmd: runs a golden case of the command. CASE.cmd is a shell script that calls `kiln`; beside it lie
 # what it must print, CASE.out and CASE.err (absent: nothing). A first line `# exit N` gives its exit code (else 0), and
-# a line `# needs PROGRAM` skips the case where there is no such program (or file, by its path). It runs in an empty folder, on the simulated
-# device, with a cache of its own; $SPECS is the folder of test specs.
+# a line `# needs PROGRAM` skips the case where there is no such program (or file, by its path); `# needs terminal`,
+# `# needs browser` where there is no pseudo-terminal, no Chromium, which is $BROWSER. It runs in an empty folder, on the
+# simulated device, with a cache of its own; $SPECS is the folder of test specs.
 #
 # Times, folders and identities differ from run to run: both sides have them replaced, see normal() below.
 # UPDATE=1 writes the expected files instead; read the difference before keeping it.
@@ -12,8 +13,14 @@ here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 
+BROWSER=$(command -v chromium || command -v chromium-headless-shell)
+export BROWSER
 for program in $(sed -n 's/^# needs //p' "$case"); do
-    command -v "$program" >/dev/null 2>&1 || [ -e "$program" ] || { echo "SKIP: there is no $program"; exit 77; }
+    case $program in
+    terminal) python3 -c 'import os; os.openpty()' 2>/dev/null || { echo "SKIP terminal: no pseudo-terminal can be opened"; exit 77; } ;;
+    browser) [ -n "$BROWSER" ] || { echo "SKIP browser: there is no chromium or chromium-headless-shell"; exit 77; } ;;
+    *) command -v "$program" >/dev/null 2>&1 || [ -e "$program" ] || { echo "SKIP tool: there is no $program"; exit 77; } ;;
+    esac
 done
 
 mkdir "$work/bin" "$work/run"

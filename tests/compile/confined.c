@@ -111,14 +111,14 @@ int main(int count, char **arguments)
     long wanted = count > 2 ? atol(arguments[2]) : 200, control = 40, good = 0, unused = 0;
     strcpy(folder, "/tmp/kiln-confined-XXXXXX");
     if (count < 2 || kiln__nvrtc_open(NULL, &nvrtc, &error) != KILN_OK) {
-        printf("SKIP: %s\n", count < 2 ? "usage: confined WORKER [COUNT]" : kiln_error_message(error));
+        printf("SKIP nvrtc: %s\n", count < 2 ? "usage: confined WORKER [COUNT]" : kiln_error_message(error));
         kiln_error_free(error);
         return 77;
     }
     char *how = NULL;
     bool confined = false;
     if (kiln__worker_look(NULL, arguments[1], nvrtc, &confined, &how, &error) != KILN_OK || !confined) {
-        printf("SKIP: workers are not confined here: %s\n", how ? how : kiln_error_message(error));
+        printf("SKIP confine: workers are not confined here: %s\n", how ? how : kiln_error_message(error));
         return 77;
     }
     watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);

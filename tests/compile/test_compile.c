@@ -546,7 +546,7 @@ int main(int count, char **arguments)
 {
     kiln_error *error = NULL;
     if (kiln__nvrtc_open(NULL, &nvrtc, &error) != KILN_OK) {
-        printf("SKIP: %s\n", kiln_error_message(error));
+        printf("SKIP nvrtc: %s\n", kiln_error_message(error));
         kiln_error_free(error);
         return 77;
     }

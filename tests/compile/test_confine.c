@@ -63,7 +63,7 @@ static void try(const char *kind)
     CHECK(waitpid(child, &how, 0) == child && WIFEXITED(how));
     int got = WEXITSTATUS(how) - 64;
     if (got == NOT_CONFINED)
-        printf("SKIP: this machine cannot confine a process by %s\n", *kind ? kind : "anything");
+        printf("SKIP confine: this machine cannot confine a process by %s\n", *kind ? kind : "anything");
     else if (got != 0)
         fprintf(stderr, "confined by '%s', yet possible: bits %d\n", kind, got);
     CHECK(got == 0 || got == NOT_CONFINED);

@@ -593,7 +593,7 @@ static void test_confined(void)
             take_good(start(compiler, "headers.cu", headers, NULL));
             kiln__compiler_close(compiler);
         } else {
-            printf("SKIP: no confinement by %s: %s\n", kinds[i], how ? how : "");
+            printf("SKIP confine: no confinement by %s: %s\n", kinds[i], how ? how : "");
         }
         kiln__free(NULL, how);
     }
@@ -638,7 +638,7 @@ static void test_kept_memory(void)
 {
     enum { MORE = 4 };
     if (KILN__SANITIZED) {
-        fprintf(stderr, "SKIP: sanitizers have an allocator of their own\n");
+        fprintf(stderr, "SKIP build: sanitizers have an allocator of their own\n");
         return;
     }
     long one = faults_of(1), each = (faults_of(1 + MORE) - one) / MORE;
@@ -865,7 +865,7 @@ int main(int count, char **arguments)
     }
     kiln_error *error = NULL;
     if (kiln__nvrtc_open(NULL, &nvrtc, &error) != KILN_OK) {
-        printf("SKIP: %s\n", kiln_error_message(error));
+        printf("SKIP nvrtc: %s\n", kiln_error_message(error));
         kiln_error_free(error);
         return 77;
     }

@@ -482,7 +482,7 @@ int main(int count, char **words)
     if (!(filed && o.file) && !listing && !printing && strcmp(o.command, "compare") != 0)
         return usage();
     if (o.lesser && !selects_less()) {
-        puts("SKIP: this is the best instruction set of this host, which the test without KILN_SIM_ISA runs");
+        puts("SKIP build: this is the best instruction set of this host, which the test without KILN_SIM_ISA runs");
         return 77;
     }
     conf_suite_make(&r.suite);

@@ -486,7 +486,7 @@ int main(int argc, char **argv)
     }
     set.folder = argv[first];
     if (kiln__nvrtc_open(NULL, &nvrtc, &error) != KILN_OK) {
-        fprintf(stderr, "corpus: skipped: %s\n", kiln_error_message(error));
+        fprintf(stderr, "SKIP nvrtc: %s\n", kiln_error_message(error));
         kiln_error_free(error);
         return 77;
     }

@@ -61,7 +61,7 @@ static inline bool run_possible(void)
         if (headers)
             return true;
     }
-    fprintf(stderr, "skipped: no NVRTC with headers: %s\n", error ? kiln_error_message(error) : "no headers");
+    fprintf(stderr, "SKIP nvrtc: no NVRTC with headers: %s\n", error ? kiln_error_message(error) : "no headers");
     kiln_error_free(error);
     return false;
 }
@@ -76,7 +76,7 @@ static inline bool run_has(const char *header, const char *without)
     kiln__nvrtc_close(nvrtc);
     bool has = kiln__file_exists(path);
     if (!has)
-        printf("SKIP: there is no %s: %s\n", header, without);
+        printf("SKIP headers: there is no %s: %s\n", header, without);
     return has;
 }
 static inline uint64_t run_random(uint64_t *state)

@@ -3,7 +3,7 @@
 # against the times that an H200 took (compare.py). CACHE keeps compiled code for the next time.
 set -e
 here=$(cd "$(dirname "$0")" && pwd)
-command -v python3 >/dev/null || { echo "SKIP: there is no python3"; exit 77; }
+command -v python3 >/dev/null || { echo "SKIP tool: there is no python3"; exit 77; }
 kiln=$1 cache=$2 spec=$3 size=$4 recorded=$5 spearman=$6 best=$7
 shift 7
 work=$(mktemp -d)

@@ -2,7 +2,7 @@
 # The nvcc that makes PTX where machine code is asked for: nvcc.sh PATH-OF-IT. 77: there is no nvcc behind it.
 set -eu
 nvcc=$1
-"$nvcc" --version > /dev/null 2>&1 || { echo "skipped: no nvcc of a toolkit"; exit 77; }
+"$nvcc" --version > /dev/null 2>&1 || { echo "SKIP nvcc: no nvcc of a toolkit"; exit 77; }
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"

@@ -44,7 +44,7 @@ int main(void)
 {
     int major = 0, minor = 0, wrong = 0;
     if (nvrtcVersion(&major, &minor) != NVRTC_SUCCESS) {
-        printf("skipped: no NVRTC\n");
+        printf("SKIP nvrtc: no NVRTC\n");
         return 77;
     }
     const char *const options[][2] = {{"-arch=sm_80", "-lineinfo"},

@@ -778,7 +778,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static bool asked;
     if (!asked && !have_llvm()) {
-        printf("skipped: no libLLVM that can be used\n");
+        printf("SKIP llvm: no libLLVM that can be used\n");
         fflush(stdout);
         _exit(77); /* exit() is an error to libFuzzer */
     }

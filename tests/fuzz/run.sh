@@ -21,8 +21,8 @@ if "$target" -seed="${KILN_FUZZ_SEED:-1}" -max_total_time="${KILN_FUZZ_SECONDS:-
     echo "== fuzz: $name: $(sed -n 's/^stat::number_of_executed_units: *//p' "build/findings/$name.log") inputs"
 else
     code=$?
-    if [ "$code" = 77 ] && grep -q '^skipped: ' "build/findings/$name.log"; then
-        echo "== fuzz: $name: $(grep skipped "build/findings/$name.log")"
+    if [ "$code" = 77 ] && grep -q '^SKIP ' "build/findings/$name.log"; then
+        echo "== fuzz: $name: $(grep "^SKIP " "build/findings/$name.log")"
         exit 0
     fi
     echo "== fuzz: $name: FAILED (exit code $code); the end of build/findings/$name.log:"

@@ -336,7 +336,7 @@ class Tool:
         found = json.loads(subprocess.run([self.kiln, "doctor", "--json"], capture_output=True, text=True).stdout)
         said = {finding["topic"]: finding["found"] for finding in found["findings"] if finding["ok"]}
         if "nvrtc" not in said or "headers" not in said:
-            print("SKIP: there is no NVRTC")
+            print("SKIP nvrtc: there is no NVRTC")
             sys.exit(77)
         path = said["nvrtc"].split(",")[0]
         folder = os.path.join(self.work, "nvrtc")

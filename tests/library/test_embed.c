@@ -304,7 +304,7 @@ int main(int count, char **arguments)
     kiln__driver driver;
     kiln_error *error = NULL;
     if (open_driver(&driver, &error) != KILN_OK) {
-        printf("SKIP: %s\n", kiln_error_message(error));
+        printf("SKIP gpu: %s\n", kiln_error_message(error));
         kiln_error_free(error);
         return 77;
     }

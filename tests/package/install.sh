@@ -2,12 +2,12 @@
 # install.sh FOLDER_OF_DEBS [BARE_ROOT]: installs the four packages on a bare Debian 12 and uses them as their users do.
 #
 # For a maintainer, by hand: it needs root, debootstrap, a Debian mirror and PyPI, and takes some minutes. BARE_ROOT is what
-# `debootstrap --variant=minbase bookworm BARE_ROOT` made, and is copied; without it that is done first. $KILN_MIRROR is
-# another mirror. tests/package/lint.sh (the CTest `package`) needs none of this.
+# `debootstrap --variant=minbase bookworm BARE_ROOT` made, and is copied; without it that is done first. The mirror
+# is the one that this machine's apt uses, or $KILN_MIRROR. tests/package/lint.sh (the CTest `package`) needs none of this.
 set -eu
 [ $# -ge 1 ] || { sed -n '2,6s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 debs=$(cd "$1" && pwd) here=$(cd "$(dirname "$0")" && pwd)
-mirror=${KILN_MIRROR:-http://deb.debian.org/debian}
+mirror=${KILN_MIRROR:-$(apt-get indextargets --format '$(REPO_URI) $(RELEASE)' 'Created-By: Packages' | sed -n 's| bookworm$||p' | head -n 1)}
 [ "$(id -u)" = 0 ] || { echo "install.sh: chroot needs root" >&2; exit 2; }
 root=$(mktemp -d)
 end() {

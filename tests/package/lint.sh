@@ -4,7 +4,7 @@
 set -eu
 build=$1
 for tool in cpack dpkg-deb dpkg-shlibdeps lintian; do
-    command -v "$tool" >/dev/null || { echo "SKIP: $tool is not installed"; exit 77; }
+    command -v "$tool" >/dev/null || { echo "SKIP tool: $tool is not installed"; exit 77; }
 done
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -8,7 +8,7 @@ try:
     import numpy as np
     import kiln
 except ImportError as missing:
-    print(f"SKIP: {missing}")
+    print(f"SKIP tool: {missing}")
     sys.exit(77)
 
 M, N, K = 50, 70, 30
@@ -64,14 +64,14 @@ def main():
     try:
         print(engine.device.name)
     except kiln.NoDeviceError as error:
-        print(f"SKIP: {error}")
+        print(f"SKIP gpu: {error}")
         return 77
     done = 0
     for name, make in (("cupy", cupy_arrays), ("torch", torch_arrays)):
         try:
             library = importlib.import_module(name)
         except ImportError as missing:
-            print(f"SKIP: {missing}")
+            print(f"SKIP extra: {missing}")
             continue
         check(engine, library, make)
         done += 1

@@ -244,7 +244,7 @@ def near(build, folder):
     """Of several ranks each measures on the cores that are near its device; ranks themselves stay on all, for compiles."""
     mine = sorted(os.sched_getaffinity(0))
     if len(mine) < 2:
-        print("job: near: skipped: there is one core")
+        print("SKIP cores: near: there is one core")
         return
     forget_samples(folder)
     place = folder / "devices/0000:00:00.0"

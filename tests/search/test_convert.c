@@ -138,7 +138,7 @@ static void the_collection(void)
         if (kiln__file_exists(files[i]))
             check_file(files[i], true);
         else
-            printf("SKIP: there is no %s\n", files[i]);
+            printf("SKIP data: there is no %s\n", files[i]);
 }
 
 static void small_files(void)

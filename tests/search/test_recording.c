@@ -230,7 +230,7 @@ static void test_collection(void)
     size_t read = 0;
     for (size_t i = 0; i < KILN__COUNT(want); i++) {
         if (!kiln__file_exists(want[i].file)) {
-            printf("SKIP: there is no %s\n", want[i].file);
+            printf("SKIP data: there is no %s\n", want[i].file);
             continue;
         }
         struct kiln_recording *r = load(want[i].file);

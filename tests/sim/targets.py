@@ -31,13 +31,16 @@ def refused(ptxas, target, instructions):
     text = run.stdout + run.stderr
     lines = {int(line) for line in re.findall(r"line (\d+); error", text)}
     if run.returncode and not lines:
-        print("skipped: ptxas says", text.strip()[:300])
+        print("SKIP nvcc: ptxas says", text.strip()[:300])
         sys.exit(77)
     return {line - head.count("\n") - 1 for line in lines}
 
 
 def main():
     ptxas, path = sys.argv[1:]
+    if ptxas.endswith("-NOTFOUND"):
+        print("SKIP nvcc: there is no ptxas")
+        return 77
     cases = []
     with open(path, encoding="ascii") as file:
         for line in file:

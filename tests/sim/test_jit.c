@@ -465,7 +465,7 @@ static const check_case cases[] = {{"memory and barriers", memory},
 int main(int count, char **arguments)
 {
     if (!have_llvm()) {
-        printf("skipped: no libLLVM that can be used\n");
+        printf("SKIP llvm: no libLLVM that can be used\n");
         return 77;
     }
     return check_main(count, arguments, "jit", cases, sizeof cases / sizeof *cases);

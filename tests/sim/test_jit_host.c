@@ -55,7 +55,7 @@ static void check_apart(int (*what)(void), const char *name)
 {
     const int code = apart(what);
     if (code == SKIPPED)
-        printf("skipped: %s\n", name);
+        printf("SKIP build: %s: not under sanitizers, or without seccomp\n", name);
     else
         CU_ASSERT_EQUAL(code, FINE);
 }
@@ -352,7 +352,7 @@ static const check_case cases[] = {{"text that is refused", check_wrong_text},
 int main(int count, char **arguments)
 {
     if (apart(have_llvm) != FINE) { /* this process itself never opens it, so that forked ones can */
-        printf("skipped: no libLLVM that can be used\n");
+        printf("SKIP llvm: no libLLVM that can be used\n");
         return 77;
     }
     return check_main(count, arguments, "jit host", cases, sizeof cases / sizeof *cases);

@@ -358,7 +358,7 @@ static void test_community(void)
                 {"hotspot_full.t1.json", 22200000, 349853}};
     const char *folder = KILN_SOURCE_DIR "/../shared/data";
     if (!kiln__file_exists(folder)) {
-        printf("SKIP: %s is not there\n", folder);
+        printf("SKIP data: %s is not there\n", folder);
         return;
     }
     for (size_t i = 0; i < KILN__COUNT(want); i++) {

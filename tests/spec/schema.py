@@ -13,7 +13,7 @@ try:
     import jsonschema
     import yaml
 except ImportError as missing:
-    print(f"SKIP: no Python module {missing.name} (tools/setup.sh --test installs it)")
+    print(f"SKIP tool: no Python module {missing.name} (tools/setup.sh --test installs it)")
     sys.exit(77)
 
 GOOD = ["specs/*.yaml", "tests/spec/good/*.yaml", "tests/tune/*.yaml", "tests/estimate/specs/*.yaml",

@@ -358,7 +358,7 @@ static void test_t1(void)
                                         "hotspot_milo.t1.json", "dedispersion_milo.t1.json"};
     const char *folder = KILN_SOURCE_DIR "/../shared/data";
     if (!kiln__file_exists(folder)) {
-        printf("SKIP: %s is not there\n", folder);
+        printf("SKIP data: %s is not there\n", folder);
         return;
     }
     for (size_t f = 0; f < KILN__COUNT(files); f++) {

@@ -9,7 +9,7 @@ format=
 for program in clang-format-14 clang-format; do
     case $("$program" --version 2>/dev/null) in *"version 14."*) format=$program; break ;; esac
 done
-[ -n "$format" ] || { echo "format: there is no clang-format 14 (tools/setup.sh --test installs it)" >&2; exit 77; }
+[ -n "$format" ] || { echo "SKIP tool: there is no clang-format 14 (tools/setup.sh --test installs it)"; exit 77; }
 
 files() { find engine tools tests -path tests/abi/oldest -prune -o -name '*.[ch]' -print | sort; }
 case ${1:-} in

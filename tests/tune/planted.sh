@@ -16,7 +16,7 @@ KILN_PLANTED_MARKS=$work/marks KILN_PLANTED_WORKER=$real KILN_WORKER=$worker "$k
     --csv "$work/samples.csv" >"$work/out" 2>"$work/err"
 code=$?
 cat "$work/out" "$work/err"
-[ "$code" = 7 ] && { echo "SKIP: there is no $device"; exit 77; }
+[ "$code" = 7 ] && { echo "SKIP gpu: there is no $device"; exit 77; }
 failed=0
 [ "$code" = 0 ] || { echo "FAIL: the sweep ended with $code"; failed=1; }
 

@@ -66,6 +66,25 @@ static void *open_at(const char *path)
     return NULL;
 }
 
+/* NVRTC opens libnvrtc-builtins by its name alone when it first compiles, and fails with 7 where the loader does not find
+ * that. NVIDIA's Python wheels have it beside NVRTC, in a folder that the loader does not search. A library that is open
+ * already is found by its name, so it is opened here by its path. Where it is not beside NVRTC the loader may know it. */
+static void open_builtins(result (*version)(int *, int *))
+{
+    Dl_info info;
+    void *function;
+    char path[PATH_MAX];
+    int major = 0, minor = 0;
+    memcpy(&function, (const void *)&version, sizeof function);
+    if (!version || version(&major, &minor) != 0 || !dladdr(function, &info) || !info.dli_fname)
+        return;
+    const char *end = strrchr(info.dli_fname, '/');
+    int folder = end ? (int)(end - info.dli_fname) : 0;
+    int length = snprintf(path, sizeof path, "%.*s/libnvrtc-builtins.so.%d.%d", folder, info.dli_fname, major, minor);
+    if (end && length > 0 && (size_t)length < sizeof path)
+        dlopen(path, RTLD_NOW | RTLD_LOCAL);
+}
+
 static void find(void)
 {
     static const char *const variables[] = {"KILN_NVRTC", "CUDA_HOME", "CUDA_PATH", NULL, NULL};
@@ -94,6 +113,7 @@ static void find(void)
 #undef X
     FIND(nvrtcGetErrorString)
     FIND(nvrtcCompileProgram)
+    open_builtins(real.nvrtcVersion);
 }
 
 static void load(void)

@@ -135,7 +135,7 @@ int main(int count, char **arguments)
     kiln_plan *plan = NULL;
     kiln_status status = kiln_plan_open(engine, spec, NULL, &plan, &error);
     if (status == KILN_ERROR_NO_COMPILER) {
-        printf("abi.oldest: skipped: %s\n", kiln_error_message(error));
+        printf("SKIP nvrtc: %s\n", kiln_error_message(error));
         kiln_error_free(error);
         error = NULL;
     } else {

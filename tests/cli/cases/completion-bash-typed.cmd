@@ -1,3 +1,4 @@
+# needs terminal
 # needs bash
 # needs python3
 # Typed into an interactive bash: what is completed arrives as it is written, and nothing of it runs.

@@ -1,3 +1,4 @@
+# needs terminal
 # needs fish
 # needs python3
 # Typed into an interactive fish: what is completed arrives as it is written, and nothing of it runs.

@@ -1,3 +1,4 @@
+# needs terminal
 # needs zsh
 # needs python3
 # Typed into an interactive zsh: what is completed arrives as it is written, and nothing of it runs.

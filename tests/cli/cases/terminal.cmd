@@ -1,3 +1,4 @@
+# needs terminal
 # needs python3
 # Colours on a terminal that has them, and only there; help as wide as the terminal.
 python3 "$SPECS/../terminal.py" 80 TERM=xterm kiln list -q | grep 'title'

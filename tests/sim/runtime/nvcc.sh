@@ -3,7 +3,7 @@
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 nvcc=$1/bin/nvcc kiln=$2
-"$nvcc" --version > /dev/null 2>&1 || { echo "skipped: no nvcc of a toolkit"; exit 77; }
+"$nvcc" --version > /dev/null 2>&1 || { echo "SKIP nvcc: no nvcc of a toolkit"; exit 77; }
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"

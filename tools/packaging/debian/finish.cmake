@@ -31,9 +31,13 @@ foreach(entry IN LISTS packages)
        "  * Made by cpack from the sources of version ${CPACK_PACKAGE_VERSION}.\n\n"
        " -- ${CPACK_PACKAGE_CONTACT}  ${date}\n")
   finish_run(gzip -9n ${doc}/changelog.Debian)
+  set(copied ${doc}/copyright)
   if(EXISTS ${here}/${package}.lintian-overrides)
     configure_file(${here}/${package}.lintian-overrides ${root}/share/lintian/overrides/${package} COPYONLY)
+    list(APPEND copied ${root}/share/lintian/overrides/${package})
   endif()
+  # A copy keeps the permissions of the source, which in an archive of git's are 0664.
+  file(CHMOD ${copied} PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ)
 endforeach()
 
 set(root ${CPACK_TEMPORARY_DIRECTORY}/command/usr)

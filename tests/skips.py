@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+"""skips.py RESULTS...: lists what a test run left out, and why; exit 1 if this machine could have run some of it.
+
+RESULTS are files that `ctest --output-junit` writes, or (a name that ends with .log) texts like tests/fuzz/run.sh's. A test
+that leaves something out prints `SKIP CLASS: why`, and CLASSES below has the class: what it needs, and how to tell whether
+this machine has that. tools/setup.sh --test installs what the first table needs, so nothing of it may be left out where
+tools/test.sh ran. The second one is about the machine itself, which is asked. A test that is left out without a line, or
+with a class that is in no table, counts as one that could have run."""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import textwrap
+import xml.etree.ElementTree
+
+YES, NO = (lambda: True), (lambda: False)
+
+
+def runs(*words: str) -> bool:
+    try:
+        return subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, timeout=60).returncode == 0
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+
+
+def opens_terminal() -> bool:
+    try:
+        for descriptor in os.openpty():
+            os.close(descriptor)
+        return True
+    except OSError:
+        return False
+
+
+def has_browser_package() -> bool:
+    """Debian has Chromium as a package. Ubuntu has it as a snap alone, which needs more than apt."""
+    return shutil.which("chromium") is not None or shutil.which("chromium-headless-shell") is not None or \
+        "ID=debian\n" in pathlib.Path("/etc/os-release").read_text()
+
+
+def toolkit_lacks_cudart() -> bool:
+    """An installed toolkit is used as it is; without one tools/setup.sh unpacks NVIDIA's wheels, which have libcudart."""
+    return not pathlib.Path(__file__).parents[1].joinpath("build/cuda/lib/libcudart_static.a").exists()
+
+
+# class: (what it needs, whether this machine has it)
+INSTALLED = { # by tools/setup.sh --test
+    "nvrtc": ("NVRTC and the CUDA headers", YES),
+    "mpi": ("an MPI that compiles, links and starts programs", YES),
+    "browser": ("Chromium, which is a package of Debian and not of Ubuntu", has_browser_package),
+    "cudart": ("NVIDIA's static CUDA runtime, which an installed toolkit may lack", lambda: not toolkit_lacks_cudart()),
+    "llvm": ("libLLVM", YES),
+    "tool": ("a program or Python module that tools/setup.sh --test installs", YES),
+}
+MACHINE = {
+    "gpu": ("an NVIDIA GPU", lambda: runs("nvidia-smi", "-L")),
+    "nvcc": ("nvcc or ptxas of a CUDA toolkit", lambda: shutil.which("nvcc") is not None and shutil.which("ptxas") is not None),
+    "headers": ("CUDA headers of libraries that are not among the wheels", NO),
+    "data": ("recorded spaces of other projects, beside the tree", NO),
+    "extra": ("a Python module that no package of the system has", NO),
+    "build": ("another build, in which it runs", NO),
+    "terminal": ("pseudo-terminals (/dev/pts)", opens_terminal),
+    "mount": ("a mount namespace: root, or user namespaces", lambda: runs("unshare", "-m", "true") or runs("unshare", "-Urm", "true")),
+    "seccomp": ("filters of system calls", NO),
+    "confine": ("confinement of processes by the kernel", NO),
+    "file-system": ("files without names in /tmp", NO),
+    "cores": ("two cores", lambda: len(os.sched_getaffinity(0)) > 1),
+    "root": ("root", lambda: os.geteuid() == 0),
+    "processor": ("another processor", NO),
+    "ptrace": ("ptrace of another process", NO),
+    "ipv6": ("IPv6", NO),
+}
+CLASSES = INSTALLED | MACHINE
+LINE = re.compile(r"SKIP ([a-z0-9-]+): (.*)")
+
+
+def read(path: pathlib.Path) -> list[tuple[str, str, str]]:
+    """(class, why, test) of everything that one file says was left out."""
+    part = path.name.split("-")[0]
+    if path.suffix == ".log":
+        found = re.findall(r"^(?:== fuzz: )?(\S+): SKIP ([a-z0-9-]+): (.*)", path.read_text(), re.M)
+        return [(kind, why, f"{part}/{name}") for name, kind, why in found]
+    skips = []
+    for case in xml.etree.ElementTree.parse(path).getroot().iter("testcase"):
+        name = f"{part}/{case.get('name')}"
+        lines = LINE.findall(case.findtext("system-out") or "")
+        if case.find("skipped") is None:
+            skips += [(kind, why, f"part of {name}") for kind, why in lines]
+        elif case.find("skipped").get("message") != "SKIP_RETURN_CODE=77" and not lines:
+            skips.append(("unexplained", case.find("skipped").get("message") or "", name))
+        else:
+            skips.append((*(lines[-1] if lines else ("unexplained", "it prints no line `SKIP CLASS: why`")), name))
+    return skips
+
+
+def main() -> int:
+    skips = sorted(set(skip for path in sys.argv[1:] for skip in read(pathlib.Path(path))))
+    whole = sum(not test.startswith("part of") for _, _, test in skips)
+    print(f"== skipped: {whole} tests, and {len(skips) - whole} parts of others")
+    wrong = []
+    for kind in dict.fromkeys(kind for kind, _, _ in skips):
+        needs, able = CLASSES.get(kind, ("a class that tests/skips.py has", YES))
+        mine = [(why.strip(), test) for kind_, why, test in skips if kind_ == kind]
+        print(f"{kind}: needs {needs}: {len(mine)}")
+        for why in dict.fromkeys(why for why, _ in mine):
+            tests = ", ".join(test for why_, test in mine if why_ == why)
+            print(textwrap.fill(f"{why}: {tests}", 118, initial_indent="  ", subsequent_indent="    ",
+                                break_long_words=False, break_on_hyphens=False))
+        if able():
+            wrong.append(f"{kind} ({len(mine)})")
+    if wrong:
+        print(f"FAIL: this machine could have run what was skipped as: {', '.join(wrong)}. "
+              "tools/setup.sh --test installs what the tests need")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

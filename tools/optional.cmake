@@ -1,0 +1,69 @@
+# What the build does about optional parts: they are tried before they are used, so that something broken on a machine can
+# only leave a part out, and one line says why. tests/optional holds that.
+
+# Says that a part is left out. tools/build.sh shows these lines.
+function(kiln_leave_out part reason)
+  string(REGEX REPLACE "[ \t\r\n]+" " " reason "${reason}")
+  message(STATUS "left out: ${part}: ${reason}")
+endfunction()
+
+# Validators for find_path and find_program: a candidate that does not work is passed over.
+function(kiln_check_cuda_headers result folder)
+  try_compile(works SOURCE_FROM_CONTENT cuda.c "#include <cuda.h>\nint main(void) { CUdevice d = CUDA_VERSION; return (int)d; }\n"
+              CMAKE_FLAGS -DINCLUDE_DIRECTORIES=${folder} NO_CACHE)
+  if(NOT works)
+    message(STATUS "${folder}/cuda.h is passed over: it does not compile")
+    set(${result} FALSE PARENT_SCOPE)
+  endif()
+endfunction()
+function(kiln_check_python result program)
+  execute_process(COMMAND ${program} -c "print(6 * 7)" OUTPUT_VARIABLE out RESULT_VARIABLE code TIMEOUT 60 ERROR_QUIET)
+  if(NOT code STREQUAL 0 OR NOT out STREQUAL "42\n")
+    message(STATUS "${program} is passed over: it does not run")
+    set(${result} FALSE PARENT_SCOPE)
+  endif()
+endfunction()
+
+# Configures and builds the project in `source` in a process of its own, and sets `result` to whether that works and
+# `reason` to the first error line. Every configuration does it again, since machines change; the folder is kept, which makes
+# it quick. What a folder kept of an earlier machine may be what is wrong, so a failure is tried again in an empty one.
+function(kiln_probe_project result reason source)
+  get_filename_component(name ${source} DIRECTORY)
+  get_filename_component(name ${name} NAME)
+  set(folder ${CMAKE_BINARY_DIR}/probe/${name})
+  string(REPLACE ";" "\\;" prefix "${CMAKE_PREFIX_PATH}")
+  set(${result} FALSE PARENT_SCOPE)
+  foreach(try kept empty)
+    if(try STREQUAL empty)
+      file(REMOVE_RECURSE ${folder})
+    elseif(NOT EXISTS ${folder})
+      continue()
+    endif()
+    execute_process(COMMAND ${CMAKE_COMMAND} -G ${CMAKE_GENERATOR} -S ${source} -B ${folder}
+                            -DCMAKE_MAKE_PROGRAM=${CMAKE_MAKE_PROGRAM} -DCMAKE_C_COMPILER=${CMAKE_C_COMPILER}
+                            -DCMAKE_C_FLAGS=${CMAKE_C_FLAGS} -DCMAKE_PREFIX_PATH=${prefix}
+                            -DCMAKE_TOOLCHAIN_FILE=${CMAKE_TOOLCHAIN_FILE} -DCMAKE_POSITION_INDEPENDENT_CODE=ON
+                            -DCMAKE_C_STANDARD=11 -DANSWERS=${folder}/answers.cmake --no-warn-unused-cli
+                    RESULT_VARIABLE code OUTPUT_VARIABLE out ERROR_VARIABLE out TIMEOUT 120)
+    if(code STREQUAL 0)
+      execute_process(COMMAND ${CMAKE_COMMAND} --build ${folder} RESULT_VARIABLE code OUTPUT_VARIABLE out
+                      ERROR_VARIABLE out TIMEOUT 120)
+    endif()
+    if(code STREQUAL 0)
+      set(${result} TRUE PARENT_SCOPE)
+      return()
+    endif()
+  endforeach()
+  file(WRITE ${folder}/log "${out}")
+  set(error "")
+  if(out MATCHES "CMake Error[^\n]*:\n[ \n]*([^\n]+)")
+    set(error "${CMAKE_MATCH_1}")
+  elseif(out MATCHES "(error: [^\n]+)")
+    set(error "${CMAKE_MATCH_1}")
+  elseif(out MATCHES "(cannot find [^\n]+)")
+    set(error "${CMAKE_MATCH_1}")
+  else()
+    set(error "ended with ${code}") # a number, or the signal or the time limit in words
+  endif()
+  set(${reason} "${error} (${folder}/log)" PARENT_SCOPE)
+endfunction()
