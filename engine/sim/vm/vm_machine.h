@@ -213,6 +213,7 @@ struct vm_block {
 typedef struct vm_span {
     uint64_t base, end;
     unsigned char *host;
+    bool read_only; /* kernels may read it, but not write it */
 } vm_span;
 
 typedef struct vm_pool {
@@ -477,8 +478,9 @@ bool vm_hand_over(vm_allocation *allocation, vm_device *to);
 vm_allocation *vm_allocate_shared(vm_device *device, uint64_t bytes, const char *name); /* as vm_alloc_host() */
 /* read_only: kernels must not write it (.const, for example). */
 bool vm_find(vm_device *device, uint64_t address, vm_span *span, bool *constant, bool *read_only);
-/* Finds the allocation of [low, high) for the instruction's cache. */
-bool vm_refill(vm_warp *w, const vm_code *i, uint64_t low, uint64_t high);
+/* Finds the allocation of [low, high) for the instruction's cache. False: no memory holds all of it, or kernels may not
+ * write it and `write` asks for that. What an instruction with VM_WRITES has in its cache is always writable. */
+bool vm_refill(vm_warp *w, const vm_code *i, uint64_t low, uint64_t high, bool write);
 /* The allocation that holds the address, NULL: none. It may be another device's (`home`), which this one may use. */
 const vm_allocation *vm_allocation_of(vm_device *device, uint64_t address);
 bool vm_was_freed(vm_device *device, uint64_t address);
@@ -518,7 +520,13 @@ bool vm_describe_elsewhere(vm_device *device, uint64_t address, char *text, size
 const vm_texture *vm_texture_find(const vm_device *device, uint64_t handle);
 
 /* ---- access.c: memory lane by lane, with the faults ---- */
-/* Host pointer for `bytes` at `address` of one lane, or NULL with a fault recorded. */
+typedef enum vm_reach_kind { VM_REACH_READ = 1, VM_REACH_WRITE = 2, VM_REACH_BOTH = 3 } vm_reach_kind;
+/* Host pointer for all of [address, address + bytes) of one lane, or NULL with a fault recorded. The address is generic
+ * or of the space that is named, and a multiple of `align`. All bytes are in one object: the pointer is good for
+ * `bytes` and no more. tools/lint.py finds code that tests the two ends of a range instead. */
+unsigned char *vm_reach_span(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t space, uint64_t address,
+                             uint64_t bytes, uint32_t align, vm_reach_kind kind);
+/* The same for an access that is aligned to its size. */
 unsigned char *vm_reach(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t space, uint64_t address, uint32_t bytes,
                         bool write);
 /* Says what is wrong with a shared address that the block may not use. */
