@@ -7,7 +7,7 @@ enum { DATA = 4096, MARK = 0x5a };
 #define HEAD ".version 9.0\n.target sm_100a\n.address_size 64\n"
 #define BODY(...)                                                                                                      \
     "{\n.reg .pred %p<4>; .reg .b16 %h<4>; .reg .b32 %r<16>; .reg .b64 %d<16>;\n"                                      \
-    ".shared .align 128 .b8 sh[2048];\nld.param.u64 %d0, [a]; mov.u32 %r1, sh; mov.u32 %r2, 0;\n" __VA_ARGS__         \
+    ".shared .align 128 .b8 sh[2048];\nld.param.u64 %d0, [a]; mov.u32 %r1, sh; mov.u32 %r2, 0;\n" __VA_ARGS__          \
     "\nret;\n}\n"
 #define KERNEL(...) HEAD ".visible .entry k(.param .u64 a)\n" BODY(__VA_ARGS__)
 
@@ -48,7 +48,8 @@ static void map_box(uint16_t rows, uint16_t planes, uint32_t row)
 #define COORDINATES                                                                                                    \
     "ld.global.b32 %r3, [%d0+128]; ld.global.b32 %r4, [%d0+132]; add.u64 %d1, %d0, 1024; mov.u64 %d2, %d0;\n"          \
     "st.global.b64 [%d0+8], %d1;\n" /* where the tensor is */
-#define STORE KERNEL(COORDINATES "cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%d2, {%r2, %r3, %r4}], [%r1+256];")
+#define STORE                                                                                                          \
+    KERNEL(COORDINATES "cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%d2, {%r2, %r3, %r4}], [%r1+256];")
 #define LOAD                                                                                                           \
     KERNEL(COORDINATES "mbarrier.init.shared.b64 [%r1], 1;\n"                                                          \
                        "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%r1+256], [%d2, " \
@@ -85,7 +86,7 @@ static void boxes(void)
 static void rows_of_tensors(void)
 {
     map_box(1, 1, 0);
-#define ROW(at) \
+#define ROW(at)                                                                                                        \
     KERNEL("add.u64 %d1, %d0, " at "; st.global.b64 [%d0+8], %d1; mov.u32 %r3, 0;\n"                                   \
            "cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%d0, {%r3, %r3, %r3}], [%r1];")
     CU_ASSERT_EQUAL(try_on(ROW("3840"), ""), VM_OK);

@@ -4,8 +4,15 @@
 
 #include "vm_tensor.h"
 
-enum { PIECE = VM_BOX_PIECE, BOX_MOST = 256, PIXELS_MOST = 1024, STEP_MOST = 8, ALIGNED = 128, MAP_ALIGNED = 64,
-       SWIZZLE_MOST = 3 };
+enum {
+    PIECE = VM_BOX_PIECE,
+    BOX_MOST = 256,
+    PIXELS_MOST = 1024,
+    STEP_MOST = 8,
+    ALIGNED = 128,
+    MAP_ALIGNED = 64,
+    SWIZZLE_MOST = 3
+};
 
 typedef struct element {
     uint8_t bytes, type; /* ptx_type, for reductions */
