@@ -134,9 +134,139 @@ static void zeros(void)
     }
 }
 
+/* Memory that kernels may read only: a .const variable, and host memory that was registered so. All ways to write it. */
+#define DECLARE                                                                                                        \
+    ".extern .func (.param .b32 r) __cudaCDP2GetDevice (.param .b64 p);\n"                                             \
+    ".extern .func (.param .b32 r) __cudaCDP2DeviceGetLimit (.param .b64 p, .param .b32 q);\n"                         \
+    ".extern .func (.param .b32 r) __cudaCDP2MemsetAsync (.param .b64 p, .param .b32 q, .param .b64 n, .param .b64 s);\n"
+#define WRITER(...)                                                                                                    \
+    HEAD DECLARE ".const .align 128 .b8 fixed[1024];\n.visible .entry k(.param .u64 a)\n"                              \
+                 "{\n.reg .b32 %r<16>; .reg .f32 %f<8>; .reg .b64 %d<16>;\n.shared .align 128 .b8 sh[2048];\n"         \
+                 ".param .b64 p; .param .b32 q; .param .b64 n; .param .b64 s; .param .b32 r;\n"                        \
+                 "ld.param.u64 %d1, [a]; mov.u32 %r1, sh; mov.u32 %r2, 0; mov.b64 %d2, 16;\n"                          \
+                 "mov.f32 %f0, 0f3f800000; mov.f32 %f1, %f0; mov.f32 %f2, %f0; mov.f32 %f3, %f0; mov.f32 %f4, %f0;\n"  \
+                 "mov.f32 %f5, %f0; mov.f32 %f6, %f0; mov.f32 %f7, %f0;\n" __VA_ARGS__ "\nret;\n}\n"
+#define MATRIX "{%f0, %f1, %f2, %f3, %f4, %f5, %f6, %f7}"
+
+static const char *const writers[] = {
+    WRITER("st.global.u32 [%d1], %r2;"),
+    WRITER("ld.global.u32 %r3, [%d1]; st.global.u32 [%d1], %r2;"),
+    WRITER("st.u32 [%d1], %r2;"),
+    WRITER("st.global.v4.u32 [%d1], {%r2, %r2, %r2, %r2};"),
+    WRITER("atom.global.add.u32 %r3, [%d1], 1;"),
+    WRITER("red.global.add.u32 [%d1], 1;"),
+    WRITER("atom.cas.b32 %r3, [%d1], 7, 8;"),
+    WRITER("red.global.add.v4.f32 [%d1], {%f0, %f0, %f0, %f0};"),
+    WRITER("cp.async.bulk.global.shared::cta.bulk_group [%d1], [%r1], 64;"),
+    WRITER("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%d1], [%r1], 64;"),
+    WRITER("cp.reduce.async.bulk.global.shared::cta.bulk_group.xor.b32 [%d1], [%r1], 64;"),
+    WRITER("wmma.store.d.sync.aligned.row.m16n16k16.f32 [%d1], " MATRIX ";"),
+    WRITER("wmma.store.d.sync.aligned.row.m16n16k16.global.f32 [%d1], " MATRIX ";"),
+    WRITER("call (r), __cudaCDP2GetDevice, (p);"),
+    WRITER("call (r), __cudaCDP2DeviceGetLimit, (p, q);"),
+    WRITER("call (r), __cudaCDP2MemsetAsync, (p, q, n, s);"),
+    WRITER("tensormap.replace.tile.rank.global.b1024.b32 [%d1], 1;"),
+    WRITER("tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%d1], [%r1], 128;"),
+};
+
+/* 32 threads of a writer on memory at `address`, whose bytes are at `host`. */
+static vm_fault_kind write_at(vm_bench *b, uint64_t address, const unsigned char *host, const char *text)
+{
+    unsigned char before[1024];
+    memcpy(before, host, sizeof before);
+    const vm_fault_kind kind = vm_bench_try(b, "k", 1, 32, &address, 0);
+    const bool changed = memcmp(before, host, sizeof before) != 0;
+    CU_ASSERT(kind == VM_OK || !changed);
+    if (kind != VM_OK && changed)
+        fprintf(stderr, "changed by %s", text);
+    return kind;
+}
+
+static void fixed_memory(void)
+{
+    for (size_t k = 0; k < KILN__COUNT(writers); k++) {
+        char text[4096], *call;
+        /* The calls give their first argument by the variable p, the others are small numbers. */
+        snprintf(text, sizeof text, "%s", writers[k]);
+        if ((call = strstr(text, "call (r)")) != NULL)
+            snprintf(call, sizeof text - (size_t)(call - text),
+                     "st.param.b64 [p], %%d1; st.param.b32 [q], 2; st.param.b64 [n], 64; st.param.b64 [s], 0;\n%s",
+                     strstr(writers[k], "call (r)"));
+        vm_bench b = vm_bench_text(text, strlen(text), (vm_limits){.threads = 1, .step_budget = 1 << 24});
+        static _Alignas(4096) unsigned char own[4096];
+        uint64_t constant, bytes;
+        void *open;
+        const uint64_t data_at = vm_bench_zeros(&b, 1024, &open), only = vm_reserve(b.device, 4096, 4096);
+        const vm_tensor_map map = {.mark = VM_TENSOR_MAP, .rank = 1, .box = {16}, .step = {1}, .last = {15}};
+        CU_ASSERT_TRUE(vm_module_global(b.module, "fixed", &constant, &bytes));
+        CU_ASSERT_TRUE(vm_adopt(b.device, only, own, sizeof own, true));
+        memcpy(vm_pointer(b.device, constant, 1024), &map, sizeof map);
+        memcpy(own, &map, sizeof map);
+        memcpy(open, &map, sizeof map);
+        const vm_fault_kind good = write_at(&b, data_at, open, text);
+        CU_ASSERT_EQUAL(good, VM_OK); /* where it may, each writes something, or the words that are there */
+        if (good != VM_OK)
+            fprintf(stderr, "%s%s\n", text, b.fault.message);
+        const uint64_t fixed[] = {constant, only};
+        for (unsigned n = 0; n < KILN__COUNT(fixed); n++) {
+            const unsigned char *host = n ? own : vm_pointer(b.device, constant, 1024);
+            const vm_fault_kind kind = write_at(&b, fixed[n], host, text);
+            CU_ASSERT_EQUAL(kind, VM_FAULT_ADDRESS);
+            if (kind != VM_FAULT_ADDRESS)
+                fprintf(stderr, "%s is no fault: %s", n ? "registered" : "constant", text);
+        }
+        vm_bench_end(&b);
+    }
+}
+
+/* The same by a tensor map that names the memory, and a span that a read of the instruction's other side has found. */
+static void fixed_tensors(void)
+{
+    static const char store[] = WRITER(
+        "ld.global.b64 %d5, [%d1+128]; cp.async.bulk.tensor.1d.global.shared::cta.bulk_group [%d1, {%r2}], [%r1];");
+    static const char copy[] = WRITER(
+        "ld.global.b64 %d5, [%d1+128]; mbarrier.init.shared.b64 [%r1], 32;\n"
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r1+128], "
+        "[%d5], 64, [%r1];\ncp.async.bulk.global.shared::cta.bulk_group [%d5], [%r1], 64;");
+    const char *const texts[] = {store, copy};
+    for (unsigned k = 0; k < KILN__COUNT(texts); k++) {
+        vm_bench b = vm_bench_text(texts[k], strlen(texts[k]), (vm_limits){.threads = 1, .step_budget = 1 << 24});
+        uint64_t constant, bytes;
+        unsigned char *open;
+        const uint64_t at = vm_bench_zeros(&b, 1024, &open);
+        CU_ASSERT_TRUE(vm_module_global(b.module, "fixed", &constant, &bytes));
+        for (unsigned n = 0; n < 2; n++) {
+            const uint64_t target = n ? constant : at + 256;
+            const vm_tensor_map map = {
+                .mark = VM_TENSOR_MAP, .rank = 1, .address = target, .box = {64}, .step = {1}, .last = {63}};
+            memcpy(open, &map, sizeof map);
+            memcpy(open + 128, &target, sizeof target);
+            CU_ASSERT_EQUAL(vm_bench_try(&b, "k", 1, 1, &at, 0), n ? VM_FAULT_ADDRESS : VM_OK);
+            CU_ASSERT_EQUAL(*(const unsigned char *)vm_pointer(b.device, target, 1) == 0, n == 1);
+        }
+        vm_bench_end(&b);
+    }
+}
+
+/* A tensor map that ends behind the allocation in which it begins: 64 bytes of it are there. */
+static void replaced_maps(void)
+{
+#define REPLACED(at) KERNEL("add.u64 %d1, %d0, " at "; tensormap.replace.tile.global_dim.global.b1024.b32 [%d1], 0, 8;")
+    memset(data, 0, sizeof data);
+    const vm_tensor_map map = {.mark = VM_TENSOR_MAP, .rank = 1, .box = {16}, .step = {1}, .last = {15}};
+    memcpy(data + DATA - 128, &map, sizeof map);
+    memcpy(data + DATA - 64, &map, 64);
+    CU_ASSERT_EQUAL(try_on(REPLACED("4032"), "of 128 bytes at global address"), VM_FAULT_ADDRESS);
+    memcpy(data + DATA - 128, &map, sizeof map);
+    CU_ASSERT_EQUAL(try_on(REPLACED("3968"), ""), VM_OK);
+}
+
 static const check_case cases[] = {
     {"boxes of tensor maps", boxes},
     {"rows of tensors", rows_of_tensors},
     {"zeros", zeros},
+    {"memory that kernels only read", fixed_memory},
+    {"tensors of memory that kernels only read", fixed_tensors},
+    {"changed tensor maps", replaced_maps},
 };
 KILN_SUITE("vm span", cases)
