@@ -261,6 +261,96 @@ static void replaced_maps(void)
     CU_ASSERT_EQUAL(try_on(REPLACED("3968"), ""), VM_OK);
 }
 
+/* A kernel may free what a kernel has allocated. Everything else is the host's or the simulator's, which use it later. */
+#define FREEING(...)                                                                                                   \
+    HEAD ".extern .func (.param .b64 r) malloc (.param .b64 n);\n.extern .func free (.param .b64 p);\n"                \
+         ".extern .func (.param .b32 r) __cudaCDP2Malloc (.param .b64 p, .param .b64 n);\n"                            \
+         ".extern .func (.param .b32 r) __cudaCDP2Free (.param .b64 p);\n"                                             \
+         ".extern .func (.param .b64 r) __cudaCDP2GetErrorString (.param .b32 e);\n"                                   \
+         ".global .align 8 .b8 variable[64];\n.visible .entry k(.param .u64 a)\n"                                      \
+         "{\n.reg .b32 %r<8>; .reg .b64 %d<8>; .param .b64 p; .param .b64 n; .param .b32 r; .param .b64 q;\n"          \
+         "ld.param.u64 %d0, [a]; mov.u32 %r1, 77;\n" __VA_ARGS__ "\nst.global.u32 [%d0+8], %r1;\nret;\n}\n"
+#define FREE(from) from "st.param.b64 [p], %d1; call free, (p);"
+#define RUNTIME_FREE(from) from "st.param.b64 [p], %d1; call (r), __cudaCDP2Free, (p); ld.param.b32 %r1, [r];"
+#define MALLOC "mov.u64 %d2, 100; st.param.b64 [n], %d2; call (q), malloc, (n); ld.param.b64 %d1, [q];"
+#define RUNTIME_MALLOC                                                                                                 \
+    "mov.u64 %d2, 100; st.param.b64 [n], %d2; st.param.b64 [p], %d0; call (r), __cudaCDP2Malloc, (p, n);\n"            \
+    "ld.global.b64 %d1, [%d0];"
+#define TEXT "st.param.b32 [r], 1; call (q), __cudaCDP2GetErrorString, (r); ld.param.b64 %d1, [q];"
+
+static void freed_by_kernels(void)
+{
+    static const struct {
+        const char *text;
+        vm_fault_kind kind;
+        uint32_t answer;
+    } cases[] = {
+        {FREEING(FREE(MALLOC)), VM_OK, 77},
+        {FREEING(FREE(RUNTIME_MALLOC)), VM_OK, 77},
+        {FREEING(RUNTIME_FREE(MALLOC)), VM_OK, 0},
+        {FREEING(RUNTIME_FREE(RUNTIME_MALLOC)), VM_OK, 0},
+        {FREEING(FREE(MALLOC) FREE("")), VM_FAULT_ADDRESS, 0},
+        {FREEING(FREE("mov.u64 %d1, %d0;")), VM_FAULT_ADDRESS, 0},
+        {FREEING(FREE("mov.u64 %d1, variable;")), VM_FAULT_ADDRESS, 0},
+        {FREEING(RUNTIME_FREE("mov.u64 %d1, %d0;")), VM_OK, 1},
+        {FREEING(RUNTIME_FREE("mov.u64 %d1, variable;")), VM_OK, 1},
+        {FREEING(RUNTIME_FREE(TEXT)), VM_OK, 1},
+    };
+    for (size_t k = 0; k < KILN__COUNT(cases); k++) {
+        vm_bench b = vm_bench_text(cases[k].text, strlen(cases[k].text), (vm_limits){.threads = 1});
+        uint32_t *host;
+        uint64_t variable, bytes, base;
+        const uint64_t a = vm_bench_zeros(&b, 64, &host);
+        const vm_fault_kind kind = vm_bench_try(&b, "k", 1, 1, &a, 0);
+        CU_ASSERT_EQUAL(kind, cases[k].kind);
+        CU_ASSERT_TRUE(vm_range(b.device, a, &base, &bytes));
+        CU_ASSERT_EQUAL(host[2], cases[k].answer);
+        CU_ASSERT_TRUE(vm_module_global(b.module, "variable", &variable, &bytes));
+        CU_ASSERT_TRUE(vm_range(b.device, variable, &base, &bytes));
+        if (kind != cases[k].kind || host[2] != cases[k].answer)
+            fprintf(stderr, "%u: %s%s\n", host[2], cases[k].text, b.fault.message);
+        vm_bench_end(&b);
+    }
+}
+
+/* One block copies memory that another one frees meanwhile, at a moment that differs from run to run. Each copy finds the
+ * memory or is a fault; none reads memory that the host has back. */
+static void freed_while_copied(void)
+{
+    static const char text[] = HEAD
+        ".extern .func (.param .b32 r) __cudaCDP2Malloc (.param .b64 p, .param .b64 n);\n"
+        ".extern .func (.param .b32 r) __cudaCDP2Free (.param .b64 p);\n"
+        ".extern .func (.param .b32 r) __cudaCDP2MemcpyAsync (.param .b64 t, .param .b64 f, .param .b64 n, "
+        ".param .b32 k, .param .b64 s);\n"
+        ".visible .entry k(.param .u64 a, .param .u64 to, .param .u32 wait)\n"
+        "{\n.reg .pred %p<4>; .reg .b32 %r<8>; .reg .b64 %d<8>; .param .b64 p; .param .b64 n; .param .b32 r; .param .b64 f;\n"
+        ".param .b32 k; .param .b64 s;\n"
+        "ld.param.u64 %d0, [a]; ld.param.u64 %d1, [to]; ld.param.u32 %r3, [wait]; mov.u32 %r1, %ctaid.x;\n"
+        "mov.u64 %d2, 4194304; st.param.b64 [n], %d2; st.param.b64 [s], 0; st.param.b32 [k], 3;\n"
+        "setp.ne.u32 %p1, %r1, 0; @%p1 bra FREE;\n"
+        "st.param.b64 [p], %d0; call (r), __cudaCDP2Malloc, (p, n); ld.global.b64 %d3, [%d0]; mov.u32 %r2, 0;\n"
+        "L: st.param.b64 [p], %d1; st.param.b64 [f], %d3; call (r), __cudaCDP2MemcpyAsync, (p, f, n, k, s);\n"
+        "add.u32 %r2, %r2, 1; setp.lt.u32 %p2, %r2, 8; @%p2 bra L;\n"
+        "st.release.gpu.global.u32 [%d0+8], 1; ret;\n"
+        "FREE: ld.acquire.gpu.global.u32 %r4, [%d0+8]; setp.eq.u32 %p2, %r4, 0; @%p2 bra FREE;\n"
+        "M: sub.u32 %r3, %r3, 1; setp.ne.u32 %p2, %r3, 0; @%p2 bra M;\n"
+        "ld.global.b64 %d3, [%d0]; st.param.b64 [p], %d3; call (r), __cudaCDP2Free, (p); ret;\n}\n";
+    enum { TRIALS = 24, BYTES = 4 << 20 };
+    for (unsigned trial = 0; trial < TRIALS; trial++) {
+        vm_bench b = vm_bench_text(text, sizeof text - 1, (vm_limits){.threads = 2});
+        uint32_t *host;
+        struct {
+            uint64_t a, to;
+            uint32_t wait;
+        } params = {vm_bench_zeros(&b, 64, &host), vm_alloc(b.device, BYTES), 1 + trial * 2000};
+        const vm_fault_kind kind = vm_bench_try(&b, "k", 2, 1, &params, 0);
+        CU_ASSERT(kind == VM_OK || kind == VM_FAULT_ADDRESS);
+        if (kind != VM_OK && kind != VM_FAULT_ADDRESS)
+            fprintf(stderr, "%s\n", b.fault.message);
+        vm_bench_end(&b);
+    }
+}
+
 static const check_case cases[] = {
     {"boxes of tensor maps", boxes},
     {"rows of tensors", rows_of_tensors},
@@ -268,5 +358,7 @@ static const check_case cases[] = {
     {"memory that kernels only read", fixed_memory},
     {"tensors of memory that kernels only read", fixed_tensors},
     {"changed tensor maps", replaced_maps},
+    {"memory that kernels free", freed_by_kernels},
+    {"memory freed while it is copied", freed_while_copied},
 };
 KILN_SUITE("vm span", cases)

@@ -310,10 +310,18 @@ vm_allocation *vm_allocate_heap(vm_device *device, uint64_t bytes, uint64_t limi
         return NULL;
     pthread_rwlock_wrlock(&device->lock);
     if (made)
-        made->heap = size;
+        made->heap = size, made->from_kernel = true;
     else
         device->heap -= size;
     pthread_rwlock_unlock(&device->lock);
+    return made;
+}
+
+vm_allocation *vm_allocate_from_kernel(vm_device *device, uint64_t bytes)
+{
+    vm_allocation *made = vm_allocate(device, bytes, NULL);
+    if (made) /* nobody knows its address yet */
+        made->from_kernel = true;
     return made;
 }
 
@@ -486,11 +494,12 @@ void vm_give(vm_device *device, uint64_t bytes)
     pthread_rwlock_unlock(&device->lock);
 }
 
-bool vm_free(vm_device *device, uint64_t address)
+/* Takes the allocation that begins at the address out of the list. `kernel`: only if a kernel has allocated it. */
+static bool free_at(vm_device *device, uint64_t address, bool kernel)
 {
     pthread_rwlock_wrlock(&device->lock);
     vm_allocation *found = lookup(device, address, 1);
-    bool right = found && found->base == address;
+    bool right = found && found->base == address && (!kernel || found->from_kernel);
     if (right) {
         device->heap -= found->heap;
         device->freed[device->freed_next % KILN__COUNT(device->freed)].base = found->base;
@@ -504,6 +513,9 @@ bool vm_free(vm_device *device, uint64_t address)
         vm_group_freed(device);
     return right;
 }
+
+bool vm_free(vm_device *device, uint64_t address) { return free_at(device, address, false); }
+bool vm_free_from_kernel(vm_device *device, uint64_t address) { return free_at(device, address, true); }
 
 void vm_runner_enter(vm_device *device, vm_runner *runner)
 {

@@ -339,6 +339,7 @@ typedef struct vm_allocation {
     int file;
     uint64_t counted;           /* bytes that count as device memory */
     uint64_t heap;              /* bytes that count in the heap of kernels' malloc() */
+    bool from_kernel;           /* a kernel has allocated it, and kernels may free it */
     uint64_t owner;             /* for the driver, see vm_info */
     bool internal;              /* the simulator's own: never reported as leaked */
     bool filler;                /* no allocation: what kernels accessed between those of a page (vm_limits.page) */
@@ -473,6 +474,10 @@ static inline void vm_charge(vm_warp *w, uint64_t steps)
 /* ---- memory.c ---- */
 vm_allocation *vm_allocate(vm_device *device, uint64_t bytes, const char *name);
 vm_allocation *vm_allocate_heap(vm_device *device, uint64_t bytes, uint64_t limit); /* NULL also if the heap is full */
+/* Memory that a kernel gets from cudaMalloc(). A kernel may free what kernels have allocated, and nothing else: not the
+ * host's memory, variables of modules, or what the simulator keeps for itself. False: it is nothing of that. */
+vm_allocation *vm_allocate_from_kernel(vm_device *device, uint64_t bytes);
+bool vm_free_from_kernel(vm_device *device, uint64_t address);
 /* Makes an allocation another device's. False: out of memory, nothing changed. */
 bool vm_hand_over(vm_allocation *allocation, vm_device *to);
 vm_allocation *vm_allocate_shared(vm_device *device, uint64_t bytes, const char *name); /* as vm_alloc_host() */
