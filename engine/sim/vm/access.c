@@ -83,7 +83,7 @@ unsigned char *vm_reach_span(vm_warp *w, const vm_code *i, uint32_t lane, uint32
         inside = !write && is_within(address, bytes, 0, run->kernel->ptx->param_bytes);
         if (write)
             snprintf(where, sizeof where, "kernels cannot write their parameters");
-        host = inside ? (unsigned char *)(uintptr_t)run->launch->params + address : NULL;
+        host = inside ? run->params + address : NULL;
         break;
     default: {
         vm_runner *runner = w->runner;
@@ -221,7 +221,7 @@ void vm_op_load_param(vm_warp *w, const vm_code *i, uint32_t m)
     unsigned char *block = i->b ? w->frame->vars : w->frame->params;
     size_t stride = i->b ? (size_t)function->ptx->frame_bytes : (size_t)function->ptx->param_bytes;
     if (entry)
-        block = (unsigned char *)(uintptr_t)w->runner->run->launch->params, stride = 0;
+        block = w->runner->run->params, stride = 0;
     unsigned half = i->size == 16 ? 2 : 1, size = i->size / half;
     VM_EACH(lane, m) {
         unsigned char *p = block + lane * stride + i->imm;

@@ -11,13 +11,11 @@
 #include "vm_hooks.h"
 #include "vm_jit.h"
 
-#define HOST_ALIGN 64u /* at least what the widest access of a kernel needs */
 #define RED_ZONE 512u
 #define CHECKED_ZONE (1u << 26) /* addresses only: a wrong index, even a large one, does not reach a neighbour */
 #define ADDRESS_ALIGN 512u
-#define HOST_ZONE (1u << 20) /* the same, of the host's addresses */
-#define GRANULE 512u         /* kernels can access all of the last one, as on a GPU; below the red zone's size */
-#define PAGE 4096u           /* alignment of memory shared with the host: a page of the operating system */
+#define GRANULE 512u /* kernels can access all of the last one, as on a GPU; below the red zone's size */
+#define PAGE 4096u   /* alignment of memory shared with the host: a page of the operating system */
 #define LARGE_BYTES (2u << 20)
 #define FILLER 65536u /* bytes of a page that come at once when kernels access them */
 
@@ -30,6 +28,10 @@ vm_device *vm_device_new(const kiln_allocator *mem, const vm_limits *limits)
         device->mem_copy = *mem;
         device->mem = &device->mem_copy;
     }
+    if (!vm_guards_open(&device->guards, device->mem)) {
+        kiln__free(mem, device);
+        return NULL;
+    }
     device->limits = *limits;
     if (!limits->end_address) {
         device->limits.first_address = VM_GLOBAL_BASE;
@@ -39,6 +41,7 @@ vm_device *vm_device_new(const kiln_allocator *mem, const vm_limits *limits)
     device->next_address = device->limits.first_address + (limits->page ? ADDRESS_ALIGN : 0);
     atomic_init(&device->generation, 1);
     if (pthread_rwlock_init(&device->lock, NULL) != 0) {
+        vm_guards_close(&device->guards);
         kiln__free(mem, device);
         return NULL;
     }
@@ -46,12 +49,18 @@ vm_device *vm_device_new(const kiln_allocator *mem, const vm_limits *limits)
     return device;
 }
 
+/* Memory that the host has too is a region of its own: it may become another device's (vm_hand_over). */
+static vm_guard_kind kind_of(const vm_allocation *allocation)
+{
+    return allocation->shared ? VM_GUARD_OWN : VM_GUARD_ANY;
+}
+
 static void release(vm_device *device, vm_allocation *allocation)
 {
     if (allocation->shadow)
         device->hooks->shadow_free(device, allocation->shadow, allocation->bytes);
     kiln__free(device->mem, allocation->label);
-    kiln__free(device->mem, allocation->raw);
+    vm_guard_give(&device->guards, allocation->raw, (size_t)allocation->taken, kind_of(allocation));
     if (allocation->mapped) {
         munmap(allocation->host, (size_t)allocation->mapped);
         close(allocation->file);
@@ -93,6 +102,7 @@ void vm_device_free(vm_device *device)
         kiln__free(device->mem, device->objects[k]);
     kiln__free(device->mem, device->objects);
     pthread_rwlock_destroy(&device->lock);
+    vm_guards_close(&device->guards);
     kiln_allocator mem = device->mem_copy;
     kiln__free(device->mem ? &mem : NULL, device);
 }
@@ -229,8 +239,8 @@ static bool fill(vm_device *device, uint64_t address)
         }
         *made =
             (vm_allocation){.base = low, .bytes = high - low, .reach = high - low, .internal = true, .filler = true};
-        made->raw = kiln__calloc(device->mem, 1, (size_t)(high - low) + HOST_ALIGN);
-        made->host = (unsigned char *)(((uintptr_t)made->raw + HOST_ALIGN - 1) & ~(uintptr_t)(HOST_ALIGN - 1));
+        made->taken = high - low;
+        made->host = made->raw = vm_guard_take(&device->guards, (size_t)made->taken, VM_GUARD_ANY, true);
         done = made->raw && insert(device, made);
         if (!done)
             release(device, made);
@@ -250,21 +260,20 @@ static vm_allocation *allocate(vm_device *device, placing how, uint64_t address,
     vm_allocation *made = kiln__calloc(device->mem, 1, sizeof *made);
     if (!made)
         return NULL;
-    uint64_t host_align = how == PLACE_HOST ? PAGE : HOST_ALIGN;
     const uint64_t unit = how == PLACE_NEW ? GRANULE : how == PLACE_HOST && device->limits.page ? PAGE : 1;
     const uint64_t reach = (bytes + unit - 1) / unit * unit;
     const uint64_t room = how == PLACE_HOST ? (bytes + PAGE - 1) / PAGE * PAGE : reach; /* its pages are its own */
-    const uint64_t zone = how == PLACE_HOST && device->hooks ? HOST_ZONE : 0;           /* never touched */
     const bool zeroed = how == PLACE_HOST || device->limits.zeroed;
     pthread_rwlock_wrlock(&device->lock);
     if (how == PLACE_AT)
         drop_fillers(device, address, bytes);
+    made->shared = how == PLACE_HOST;
+    made->taken = room;
     if (!counts || bytes <= device->limits.memory - device->used)
-        made->raw = zeroed ? kiln__calloc(device->mem, 1, (size_t)(room + zone + host_align))
-                           : kiln__alloc(device->mem, (size_t)(room + host_align));
+        made->raw = vm_guard_take(&device->guards, (size_t)room, kind_of(made), zeroed);
     bool placed = made->raw != NULL;
     if (placed) {
-        made->host = (unsigned char *)(((uintptr_t)made->raw + host_align - 1) & ~(uintptr_t)(host_align - 1));
+        made->host = made->raw;
         made->home = device;
         made->base = how == PLACE_NEW  ? claim(device, bytes, bytes >= LARGE_BYTES ? LARGE_BYTES : ADDRESS_ALIGN)
                      : how == PLACE_AT ? address
@@ -272,7 +281,6 @@ static vm_allocation *allocate(vm_device *device, placing how, uint64_t address,
         made->bytes = bytes;
         made->reach = reach;
         made->counted = counts ? bytes : 0;
-        made->shared = how == PLACE_HOST;
         made->name = name;
         if (device->hooks)
             /* the host may write */
@@ -450,7 +458,7 @@ int vm_share_memory(vm_device *device, uint64_t address)
         void *host = file >= 0 ? mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0) : MAP_FAILED;
         if (host != MAP_FAILED) {
             memcpy(host, a->host, (size_t)a->reach);
-            kiln__free(device->mem, a->raw);
+            vm_guard_give(&device->guards, a->raw, (size_t)a->taken, kind_of(a));
             a->raw = NULL;
             a->host = host;
             a->file = file;
@@ -715,9 +723,7 @@ void *vm_storage_new(vm_device *device, uint64_t bytes)
     pthread_rwlock_wrlock(&device->lock);
     bool room = bytes <= device->limits.memory && device->used <= device->limits.memory - bytes;
     const bool zeroed = device->limits.zeroed;
-    void *made = !room    ? NULL
-                 : zeroed ? kiln__calloc(device->mem, 1, (size_t)bytes)
-                          : kiln__alloc(device->mem, (size_t)bytes);
+    void *made = room ? vm_guard_take(&device->guards, (size_t)bytes, VM_GUARD_ANY, zeroed) : NULL;
     if (made)
         device->used += bytes;
     pthread_rwlock_unlock(&device->lock);
@@ -731,7 +737,7 @@ void vm_storage_free(vm_device *device, void *storage, uint64_t bytes)
     pthread_rwlock_wrlock(&device->lock);
     device->used -= bytes;
     pthread_rwlock_unlock(&device->lock);
-    kiln__free(device->mem, storage);
+    vm_guard_give(&device->guards, storage, (size_t)bytes, VM_GUARD_ANY);
 }
 
 bool vm_find(vm_device *device, uint64_t address, vm_span *span, bool *constant, bool *read_only)

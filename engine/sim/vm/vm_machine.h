@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 
 #include "vm.h"
+#include "vm_guard.h"
 
 #define VM_LANES 32u
 #define VM_ALL UINT32_MAX            /* the mask of a whole warp */
@@ -196,7 +197,8 @@ struct vm_block {
     const vm_code *left; /* where the last thread exited, in the function `left_in` */
     const vm_function *left_in;
     vm_warp *warps;
-    unsigned char *shared, *local, *shared_raw, *local_raw;
+    unsigned char *shared, *local; /* each between guards of its own */
+    size_t local_taken;
     bool moved;    /* a warp did more than wait in vain in its last turn */
     uint64_t held; /* host memory taken of the launch's limit */
     uint64_t number;
@@ -261,6 +263,7 @@ typedef struct vm_run_state {
     vm_device *device;
     vm_family *family;
     const vm_launch *launch;
+    unsigned char *params; /* the kernel's, between guards */
     const vm_function *kernel;
     uint64_t shared_low, shared_gap, shared_dynamic, shared_end; /* valid: [low, gap) and [dynamic, end) */
     uint64_t
@@ -327,7 +330,8 @@ typedef struct vm_allocation {
     uint64_t base, bytes;
     uint64_t reach; /* bytes that kernels can access: with the rest of its last granule */
     unsigned char *host;
-    void *raw;
+    void *raw; /* `taken` bytes of the device's `guards`; NULL: the memory is another's */
+    uint64_t taken;
     const char *name; /* of a module variable, in the module's arena; NULL: vm_alloc() */
     char *label;      /* what the host calls it, for messages; NULL: nothing */
     const char *role; /* "an input", with a label and in its memory */
@@ -360,6 +364,7 @@ struct vm_device {
     const kiln_allocator *mem;
     vm_limits limits;
     pthread_rwlock_t lock;
+    vm_guards guards;     /* the host memory of allocations and blocks that is free */
     vm_allocation **live; /* by address */
     size_t live_count, live_capacity;
     vm_allocation *graveyard; /* freed while kernels run */
