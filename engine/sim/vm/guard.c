@@ -96,6 +96,27 @@ static void unmap(unsigned char *at, size_t bytes)
     munmap(at + bytes - size - BEFORE, BEFORE + size + BEHIND);
 }
 
+void *vm_guard_map(size_t bytes, int file, off_t offset)
+{
+    const size_t size = round_up(bytes, page_of()), all = BEFORE + size + BEHIND;
+    if (bytes == 0 || bytes > SIZE_MAX / 4)
+        return NULL;
+    unsigned char *base = mmap(NULL, all, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (base == MAP_FAILED)
+        return NULL;
+    if (file >= 0 &&
+        mmap(base + BEFORE, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, offset) == MAP_FAILED) {
+        munmap(base, all);
+        return NULL;
+    }
+    return base + BEFORE;
+}
+
+void vm_guard_unmap(void *at, size_t bytes)
+{
+    munmap((unsigned char *)at - BEFORE, BEFORE + round_up(bytes, page_of()) + BEHIND);
+}
+
 static bool push(vm_guards *g, vm_guard_list *list, unsigned char *at)
 {
     if (!kiln__grow(g->mem, &list->at, &list->capacity, list->count + 1, sizeof *list->at))

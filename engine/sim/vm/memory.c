@@ -62,7 +62,7 @@ static void release(vm_device *device, vm_allocation *allocation)
     kiln__free(device->mem, allocation->label);
     vm_guard_give(&device->guards, allocation->raw, (size_t)allocation->taken, kind_of(allocation));
     if (allocation->mapped) {
-        munmap(allocation->host, (size_t)allocation->mapped);
+        vm_guard_unmap(allocation->host, (size_t)allocation->mapped);
         close(allocation->file);
     }
     kiln__free(device->mem, allocation);
@@ -455,8 +455,8 @@ int vm_share_memory(vm_device *device, uint64_t address)
     } else if (a && a->raw && !a->shared && !a->heap) {
         const uint64_t bytes = (a->reach + PAGE - 1) / PAGE * PAGE;
         file = vm_file_new("kiln-device-memory", bytes);
-        void *host = file >= 0 ? mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0) : MAP_FAILED;
-        if (host != MAP_FAILED) {
+        void *host = file >= 0 ? vm_guard_map((size_t)bytes, file, 0) : NULL;
+        if (host) {
             memcpy(host, a->host, (size_t)a->reach);
             vm_guard_give(&device->guards, a->raw, (size_t)a->taken, kind_of(a));
             a->raw = NULL;

@@ -3,6 +3,7 @@
 #define KILN_SIM_VM_GUARD_H
 
 #include <pthread.h>
+#include <sys/types.h>
 
 #include "base.h"
 
@@ -37,5 +38,10 @@ void vm_guards_close(vm_guards *g);                           /* all memory was 
  * guard or at the next slot. Zeros if `zeroed`, else any bytes of kernels. NULL: out of memory. */
 void *vm_guard_take(vm_guards *g, size_t bytes, vm_guard_kind kind, bool zeroed);
 void vm_guard_give(vm_guards *g, void *memory, size_t bytes, vm_guard_kind kind); /* as it was taken; NULL: nothing */
+
+/* Maps `bytes` of a file between guards, to be read and written; file -1: only addresses, of which the caller maps parts.
+ * NULL: the system refuses. */
+void *vm_guard_map(size_t bytes, int file, off_t offset);
+void vm_guard_unmap(void *at, size_t bytes);
 
 #endif
