@@ -351,6 +351,58 @@ static void freed_while_copied(void)
     }
 }
 
+/* Loops that run out of their memory, interpreted and, where the suite runs with it, compiled: by a row of lanes, all lanes at one
+ * address, halves of a warp, and lanes anywhere. The fault names the first address behind the memory that a lane names. */
+#define LOOP(first, stride, access)                                                                                    \
+    HEAD ".visible .entry k(.param .u64 a)\n{\n.reg .pred %p<4>; .reg .b32 %r<16>; .reg .b64 %d<16>;\n"                \
+         ".shared .align 128 .b8 sh[2048];\nld.param.u64 %d0, [a]; mov.u32 %r0, %tid.x; mov.u32 %r1, sh;\n"            \
+         "mov.u32 %r5, 0; mov.u32 %r6, 7; and.b32 %r7, %r0, 15; xor.b32 %r8, %r0, 5;\n" first                          \
+         "cvt.u64.u32 %d2, %r2; add.u64 %d1, %d0, %d2; add.u32 %r3, %r1, %r2;\n"                                       \
+         "L: " access "\nadd.u64 %d1, %d1, " stride "; add.u32 %r3, %r3, " stride "; add.u32 %r5, %r5, 1;\n"           \
+         "setp.lt.u32 %p1, %r5, 1000000; @%p1 bra L;\nret;\n}\n"
+#define ROW "shl.b32 %r2, %r0, 2;"
+#define ONE "mov.u32 %r2, 0;"
+#define HALVES "shl.b32 %r2, %r7, 2;"
+#define ANYWHERE "shl.b32 %r2, %r8, 2;"
+
+static void loops(void)
+{
+    static const struct {
+        const char *text;
+        uint64_t offset; /* of the fault from the end */
+    } cases[] = {
+        {LOOP(ROW, "128", "st.global.u32 [%d1], %r6;"), 0},
+        {LOOP(ROW, "128", "ld.global.u32 %r4, [%d1]; st.global.u32 [%d1], %r4;"), 0},
+        {LOOP(ROW, "64", "st.global.u32 [%d1], %r6;"), 0},
+        {LOOP(ONE, "4", "st.global.u32 [%d1], %r6;"), 0},
+        {LOOP(ONE, "16", "ld.global.v4.u32 {%r9, %r10, %r11, %r12}, [%d1]; st.global.u32 [%d1], %r9;"), 0},
+        {LOOP(HALVES, "64", "st.global.u32 [%d1], %r6;"), 0},
+        {LOOP(ANYWHERE, "128", "st.global.u32 [%d1], %r6;"), 20},
+        {LOOP(ANYWHERE, "128", "ld.global.u32 %r4, [%d1]; st.global.u32 [%d1], %r4;"), 20},
+        {LOOP(ROW, "128", "st.global.u32 [%d1+128], %r6; st.global.u32 [%d1], %r6;"), 0},
+        {LOOP(ROW, "128", "st.shared.u32 [%r3], %r6;"), 0},
+        {LOOP(ROW, "128", "ld.shared.u32 %r4, [%r3]; st.shared.u32 [%r3], %r4;"), 0},
+        {LOOP(ONE, "4", "st.shared.u32 [%r3], %r6;"), 0},
+        {LOOP(HALVES, "64", "st.shared.u32 [%r3], %r6;"), 0},
+        {LOOP(ANYWHERE, "128", "st.shared.u32 [%r3], %r6;"), 20},
+        {LOOP(ANYWHERE, "128", "red.shared.add.u32 [%r3], %r6;"), 20},
+        {LOOP(ANYWHERE, "128", "atom.shared.add.u32 %r4, [%r3], 1;"), 20},
+    };
+    for (size_t k = 0; k < KILN__COUNT(cases); k++) {
+        vm_bench b = vm_bench_text(cases[k].text, strlen(cases[k].text), (vm_limits){.threads = 1});
+        void *host;
+        const uint64_t a = vm_bench_zeros(&b, DATA, &host);
+        const bool shared = strstr(cases[k].text, "L: ") && strstr(cases[k].text, "shared.u32 [%r3]");
+        const bool atomic = strstr(cases[k].text, "shared.add") != NULL;
+        const uint64_t end = shared || atomic ? 1024 + 2048 : a + DATA;
+        CU_ASSERT_EQUAL(vm_bench_try(&b, "k", 1, 32, &a, 0), VM_FAULT_ADDRESS);
+        CU_ASSERT_EQUAL(b.fault.address, end + cases[k].offset);
+        if (b.fault.address != end + cases[k].offset)
+            fprintf(stderr, "%zu: %s, not at 0x%llx\n", k, b.fault.message, (unsigned long long)end + cases[k].offset);
+        vm_bench_end(&b);
+    }
+}
+
 static const check_case cases[] = {
     {"boxes of tensor maps", boxes},
     {"rows of tensors", rows_of_tensors},
@@ -358,6 +410,7 @@ static const check_case cases[] = {
     {"memory that kernels only read", fixed_memory},
     {"tensors of memory that kernels only read", fixed_tensors},
     {"changed tensor maps", replaced_maps},
+    {"loops", loops},
     {"memory that kernels free", freed_by_kernels},
     {"memory freed while it is copied", freed_while_copied},
 };
