@@ -29,7 +29,7 @@ EXAMPLES = {  # files of the reader, not of the tree
     "affine.cu", "affine.yaml", "known.yaml", "want.npy", "cuda_fp16.h", "cuda.h", "cooperative_groups.h",
     "cuda_occupancy.h", "kernel.cu", "launch.json", "matmul.html", "gemm.t4.json", "matmul.t4.json", "estimated.json",
 }
-NAMES = re.compile(r"(?:kiln__?|vm_|ptx_|sim_)[a-z0-9_]+|KILN_[A-Z0-9_]+|[A-Za-z_]\w*(?=\(\))")
+NAMES = re.compile(r"[A-Za-z_]\w*(?=\(\))|(?:kiln__?|vm_|ptx_|sim_)[a-z0-9_]+|KILN_[A-Z0-9_]+")
 FOREIGN = {"malloc", "free", "poll", "fork", "waitpid", "printf", "stat", "vprintf"}
 
 
