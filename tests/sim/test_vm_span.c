@@ -86,12 +86,12 @@ static void boxes(void)
 static void rows_of_tensors(void)
 {
     map_box(1, 1, 0);
-#define ROW(at)                                                                                                        \
+#define ROW_AT(at)                                                                                                     \
     KERNEL("add.u64 %d1, %d0, " at "; st.global.b64 [%d0+8], %d1; mov.u32 %r3, 0;\n"                                   \
            "cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%d0, {%r3, %r3, %r3}], [%r1];")
-    CU_ASSERT_EQUAL(try_on(ROW("3840"), ""), VM_OK);
-    CU_ASSERT_EQUAL(try_on(ROW("3856"), "of 256 bytes at global address"), VM_FAULT_ADDRESS);
-    CU_ASSERT_EQUAL(try_on(ROW("0xfffffffffffff000"), "of 256 bytes at global address"), VM_FAULT_ADDRESS);
+    CU_ASSERT_EQUAL(try_on(ROW_AT("3840"), ""), VM_OK);
+    CU_ASSERT_EQUAL(try_on(ROW_AT("3856"), "of 256 bytes at global address"), VM_FAULT_ADDRESS);
+    CU_ASSERT_EQUAL(try_on(ROW_AT("0xfffffffffffff000"), "of 256 bytes at global address"), VM_FAULT_ADDRESS);
     CU_ASSERT_EQUAL(
         try_on(KERNEL("mov.u32 %r3, 0; add.u64 %d1, %d0, 4032;\n"
                       "cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%d1, {%r3, %r3, %r3}], [%r1];"),

@@ -117,28 +117,29 @@ void vm_guard_unmap(void *at, size_t bytes)
     munmap((unsigned char *)at - BEFORE, BEFORE + round_up(bytes, page_of()) + BEHIND);
 }
 
-static bool push(vm_guards *g, vm_guard_list *list, unsigned char *at)
+/* Makes room in a list for so many more regions or slots. Under the lock. So giving one back cannot fail. */
+static bool make_room(vm_guards *g, vm_guard_list *list, size_t more)
 {
-    if (!kiln__grow(g->mem, &list->at, &list->capacity, list->count + 1, sizeof *list->at))
+    if (!kiln__grow(g->mem, &list->at, &list->capacity, list->made + more, sizeof *list->at))
         return false;
-    list->at[list->count++] = at;
+    list->made += more;
     return true;
 }
 
-/* Makes the slots of one more arena. Under the lock. The list has room for all its slots, so that giving one back cannot
- * fail. */
+/* Makes the slots of one more arena. Under the lock. */
 static bool add_arena(vm_guards *g, vm_guard_list *slots, size_t size)
 {
     enum { LEAST = 8 };
     const size_t count = size * LEAST > ARENA ? LEAST : ARENA / size;
     if (!kiln__grow(g->mem, &g->arenas, &g->arena_capacity, g->arena_count + 1, sizeof *g->arenas) ||
-        !kiln__grow(g->mem, &slots->at, &slots->capacity, slots->made + count, sizeof *slots->at))
+        !make_room(g, slots, count))
         return false;
     unsigned char *at = map(count * size);
-    if (!at)
+    if (!at) {
+        slots->made -= count;
         return false;
+    }
     g->arenas[g->arena_count++] = (vm_guard_arena){at, count * size};
-    slots->made += count;
     for (size_t k = 0; k < count; k++)
         slots->at[slots->count++] = at + k * size;
     return true;
@@ -155,13 +156,18 @@ void *vm_guard_take(vm_guards *g, size_t bytes, vm_guard_kind kind, bool zeroed)
     unsigned char *at = NULL;
     bool fresh = false;
     pthread_mutex_lock(&g->lock);
-    if (own ? list->count > 0 : list->count > 0 || add_arena(g, list, size)) {
+    if (list->count > 0 || (!own && add_arena(g, list, size))) {
         at = list->at[--list->count];
         g->kept -= own ? size : 0;
+    } else {
+        fresh = own && make_room(g, list, 1);
     }
     pthread_mutex_unlock(&g->lock);
-    if (!at && own)
-        at = map(size), fresh = true;
+    if (fresh && !(at = map(size))) {
+        pthread_mutex_lock(&g->lock);
+        list->made--;
+        pthread_mutex_unlock(&g->lock);
+    }
     if (!at)
         return NULL;
     at += size - bytes;
@@ -177,14 +183,19 @@ void vm_guard_give(vm_guards *g, void *memory, size_t bytes, vm_guard_kind kind)
     const bool own = is_own(&bytes, kind);
     unsigned number;
     const size_t size = class_of(bytes, own, &number);
+    vm_guard_list *list = own ? &g->regions[number] : &g->slots[number];
     unsigned char *at = (unsigned char *)memory + bytes - size;
     pthread_mutex_lock(&g->lock);
-    const bool kept = own ? size <= KEPT_MOST - g->kept && push(g, &g->regions[number], at)
-                          : push(g, &g->slots[number], at);
-    if (kept && own)
-        g->kept += size, g->regions[number].size = size;
+    /* A region that another device has made has no room here (vm_hand_over). */
+    const bool kept = !own || (size <= KEPT_MOST - g->kept && list->count < list->capacity);
+    if (kept)
+        list->at[list->count++] = at;
+    else
+        list->made -= list->made > 0;
+    g->kept += kept && own ? size : 0;
+    list->size = size;
     pthread_mutex_unlock(&g->lock);
-    if (!kept && own)
+    if (!kept)
         unmap(at, size);
 }
 

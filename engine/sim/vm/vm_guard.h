@@ -12,7 +12,7 @@ typedef struct vm_guard_list {
     unsigned char **at;
     size_t count, capacity;
     size_t size; /* of regions: bytes of each */
-    size_t made; /* of slots: those of all arenas, given back or not */
+    size_t made; /* all of them, given back or not: the list has room for so many */
 } vm_guard_list;
 typedef struct vm_guard_arena {
     unsigned char *at;
