@@ -535,9 +535,8 @@ static void emit_entry(jit_emitter *e)
     const unsigned runner = jit_load_host(e, e->w, offsetof(vm_warp, runner), "i64", true);
     const unsigned block = jit_load_host(e, e->w, offsetof(vm_warp, block), "i64", true);
     const unsigned run = jit_load_host(e, runner, offsetof(vm_runner, run), "i64", true);
-    const unsigned launch = jit_load_host(e, run, offsetof(vm_run_state, launch), "i64", true);
     e->cache = jit_load_host(e, runner, offsetof(vm_runner, cache), "i64", true);
-    e->params = jit_load_host(e, launch, offsetof(vm_launch, params), "i64", true);
+    e->params = jit_load_host(e, run, offsetof(vm_run_state, params), "i64", true);
     e->shared = jit_load_host(e, block, offsetof(vm_block, shared), "i64", true);
     e->shared_low = jit_load_host(e, run, offsetof(vm_run_state, shared_low), "i64", true);
     e->shared_end = jit_load_host(e, run, offsetof(vm_run_state, shared_reach), "i64", true);

@@ -169,20 +169,6 @@ void vm_op_pending_count(vm_warp *w, const vm_code *i, uint32_t m)
 
 /* ---- bulk copies ---- */
 
-/* Host pointer to `bytes` at `address`, or NULL with a fault. Both ends are in the allocation, so all is. */
-static unsigned char *stretch(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t space, uint64_t address,
-                              uint64_t bytes, bool write)
-{
-    unsigned char *first = vm_reach(w, i, lane, space, address, 16, write);
-    unsigned char *last = first ? vm_reach(w, i, lane, space, address + bytes - 16, 16, write) : NULL;
-    if (first && last && (uint64_t)(last - first) != bytes - 16) {
-        vm_fault_raise(w, i, lane, VM_FAULT_ADDRESS, address, (uint32_t)bytes,
-                       "copy of %" PRIu64 " bytes at 0x%" PRIx64 " goes beyond its allocation", bytes, address);
-        return NULL;
-    }
-    return last ? first : NULL;
-}
-
 static uint64_t address_of(const vm_warp *w, const vm_side *side, uint32_t lane)
 {
     uint64_t address = side->addr32 ? vm_r32(w, side->slot)[lane] : vm_r64(w, side->slot)[lane];
@@ -216,8 +202,10 @@ bool vm_multicast(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t slot, ui
 static bool copy(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t to, uint64_t from, uint64_t bytes)
 {
     const vm_bulk *b = i->extra;
-    unsigned char *d = stretch(w, i, lane, b->to.space, to, bytes, true);
-    const unsigned char *s = d ? stretch(w, i, lane, b->from.space, from, bytes, false) : NULL;
+    enum { ALIGNED = 16 };
+    unsigned char *d = vm_reach_span(w, i, lane, b->to.space, to, bytes, ALIGNED,
+                                     b->op ? VM_REACH_BOTH : VM_REACH_WRITE);
+    const unsigned char *s = d ? vm_reach_span(w, i, lane, b->from.space, from, bytes, ALIGNED, VM_REACH_READ) : NULL;
     if (!s)
         return false;
     uint32_t mask = i->b ? vm_r32(w, i->b)[lane] : 0xffff;
@@ -290,20 +278,22 @@ void vm_op_st_bulk(vm_warp *w, const vm_code *i, uint32_t m)
     const vm_bulk *b = i->extra;
     VM_EACH(lane, m) {
         uint64_t to = address_of(w, &b->to, lane), bytes = vm_r64(w, i->a)[lane];
-        unsigned char *first = bytes ? vm_reach(w, i, lane, b->to.space, to, 8, true) : NULL;
         if (bytes % 8) {
             vm_fault_raise(w, i, lane, VM_FAULT_MISALIGNED, to, 8, "st.bulk of %" PRIu64 " bytes, not a multiple of 8",
                            bytes);
             return;
         }
-        if (bytes && (!first || !vm_reach(w, i, lane, b->to.space, to + bytes - 8, 8, true)))
-            return;
-        if (bytes > VM_SHARED_WINDOW) {
-            vm_fault_raise(w, i, lane, VM_FAULT_ADDRESS, to, 8, "st.bulk of %" PRIu64 " bytes", bytes);
+        if (bytes == 0)
+            continue;
+        if (b->to.space == PTX_SPACE_GENERIC && to - VM_SHARED_BASE >= VM_CLUSTER_WINDOW) {
+            vm_fault_raise(w, i, lane, VM_FAULT_ADDRESS, to, 8,
+                           "st.bulk at 0x%" PRIx64 ", which is not an address of shared memory", to);
             return;
         }
-        if (bytes)
-            memset(first, 0, bytes);
+        unsigned char *first = vm_reach_span(w, i, lane, b->to.space, to, bytes, 8, VM_REACH_WRITE);
+        if (!first)
+            return;
+        memset(first, 0, (size_t)bytes);
         vm_charge(w, bytes / 256);
     }
 }

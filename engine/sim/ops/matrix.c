@@ -203,7 +203,7 @@ uint64_t vm_tile_address(const vm_tile *t, unsigned r, unsigned s, uint32_t lane
 }
 
 /* Host memory of [low, high), if all of it is the block's shared memory or one allocation; else NULL, without a fault. */
-static unsigned char *reach_all(vm_warp *w, const vm_code *i, uint64_t low, uint64_t high)
+static unsigned char *reach_all(vm_warp *w, const vm_code *i, uint64_t low, uint64_t high, bool write)
 {
     const vm_run_state *run = w->runner->run;
     uint32_t space = i->space;
@@ -212,9 +212,11 @@ static unsigned char *reach_all(vm_warp *w, const vm_code *i, uint64_t low, uint
     else if (space == PTX_SPACE_GENERIC && low - VM_SHARED_BASE < VM_SHARED_WINDOW)
         space = PTX_SPACE_SHARED, low -= VM_SHARED_BASE, high -= VM_SHARED_BASE;
     if (space == PTX_SPACE_SHARED)
-        return low >= run->shared_low && high <= run->shared_reach ? w->block->shared + low : NULL;
+        return low >= run->shared_low && low < high && high <= run->shared_reach ? w->block->shared + low : NULL;
     const vm_span *c = &w->runner->cache[i->e];
-    if (space != PTX_SPACE_GLOBAL || ((low < c->base || high > c->end) && !vm_refill(w, i, low, high)))
+    if (space != PTX_SPACE_GLOBAL || low >= high)
+        return NULL;
+    if ((low < c->base || high > c->end || (write && c->read_only)) && !vm_refill(w, i, low, high, write))
         return NULL;
     return c->host + (low - c->base);
 }
@@ -253,7 +255,7 @@ VM_RACY static bool move_whole(vm_warp *w, const vm_code *i, const vm_tile *t, b
     most += 7 * by_four + 3 * by_one + (per - 1) * next + 1;
     if (t->base > (t->narrow ? UINT32_MAX : UINT64_MAX >> 1) - most * bytes) /* the last would be below the first */
         return false;
-    unsigned char *host = reach_all(w, i, t->base + least * bytes, t->base + most * bytes);
+    unsigned char *host = reach_all(w, i, t->base + least * bytes, t->base + most * bytes, write);
     if (!host)
         return false;
     for (uint32_t l = 0; l < VM_LANES; l++)

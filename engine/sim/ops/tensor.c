@@ -4,7 +4,15 @@
 
 #include "vm_tensor.h"
 
-enum { PIECE = VM_BOX_PIECE, BOX_MOST = 256, PIXELS_MOST = 1024, STEP_MOST = 8, ALIGNED = 128, SWIZZLE_MOST = 3 };
+enum {
+    PIECE = VM_BOX_PIECE,
+    BOX_MOST = 256,
+    PIXELS_MOST = 1024,
+    STEP_MOST = 8,
+    ALIGNED = 128,
+    MAP_ALIGNED = 64,
+    SWIZZLE_MOST = 3
+};
 
 typedef struct element {
     uint8_t bytes, type; /* ptx_type, for reductions */
@@ -31,16 +39,13 @@ static uint64_t address_of(const vm_warp *w, const vm_side *side, uint32_t lane)
 
 static bool read_map(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t address, vm_tensor_map *map)
 {
-    unsigned char bytes[VM_TENSOR_BYTES];
-    if (address % 64)
+    if (address % MAP_ALIGNED)
         return wrong(w, i, lane, address, "the tensor map's address is not a multiple of 64");
-    for (unsigned at = 0; at < sizeof bytes; at += PIECE) {
-        const unsigned char *from = vm_reach(w, i, lane, PTX_SPACE_GENERIC, address + at, PIECE, false);
-        if (!from)
-            return false;
-        memcpy(bytes + at, from, PIECE);
-    }
-    memcpy(map, bytes, sizeof *map);
+    const unsigned char *from = vm_reach_span(w, i, lane, PTX_SPACE_GENERIC, address, VM_TENSOR_BYTES, MAP_ALIGNED,
+                                              VM_REACH_READ);
+    if (!from)
+        return false;
+    memcpy(map, from, sizeof *map);
     if (map->mark != VM_TENSOR_MAP || map->type >= VM_TENSOR_TYPES || map->swizzle > SWIZZLE_MOST || map->rank == 0 ||
         map->rank > VM_TENSOR_RANK)
         return wrong(w, i, lane, address, "there is no tensor map at the address");
@@ -129,15 +134,8 @@ bool vm_box_open(vm_warp *w, const vm_code *i, uint32_t lane, vm_box *box)
 /* The elements of the row in global memory, or NULL with a fault. */
 static unsigned char *reach_row(vm_warp *w, const vm_code *i, uint32_t lane, const vm_box *box, bool write)
 {
-    uint64_t bytes = (uint64_t)box->count * box->bytes;
-    unsigned char *first = vm_reach(w, i, lane, PTX_SPACE_GLOBAL, box->address, box->bytes, write);
-    unsigned char *last =
-        first ? vm_reach(w, i, lane, PTX_SPACE_GLOBAL, box->address + bytes - box->bytes, box->bytes, write) : NULL;
-    if (last && (uint64_t)(last - first) != bytes - box->bytes) {
-        wrong(w, i, lane, box->address, "a row goes beyond its allocation");
-        return NULL;
-    }
-    return last ? first : NULL;
+    return vm_reach_span(w, i, lane, PTX_SPACE_GLOBAL, box->address, (uint64_t)box->count * box->bytes, box->bytes,
+                         write ? VM_REACH_BOTH : VM_REACH_READ);
 }
 
 /* Is the reduction one of elements of that type? */
@@ -175,9 +173,9 @@ static bool copy(vm_warp *w, const vm_code *i, uint32_t lane, vm_box *box)
 {
     const vm_tensor *x = i->extra;
     const bool load = x->bar.space != 0;
-    const uint64_t span = box->rows * box->pitch;
-    unsigned char *shared = vm_reach(w, i, lane, PTX_SPACE_SHARED, box->shared, PIECE, load);
-    if (!shared || !vm_reach(w, i, lane, PTX_SPACE_SHARED, box->shared + span - PIECE, PIECE, load))
+    unsigned char *shared = vm_reach_span(w, i, lane, PTX_SPACE_SHARED, box->shared, box->rows * box->pitch, ALIGNED,
+                                          load ? VM_REACH_WRITE : VM_REACH_READ);
+    if (!shared)
         return false;
     do {
         unsigned char row[BOX_MOST * 8], *global = NULL;
@@ -257,11 +255,11 @@ void vm_op_tensormap(vm_warp *w, const vm_code *i, uint32_t m)
         const uint64_t at = address_of(w, &b->to, lane);
         const uint64_t value = i->flags & VM_REG64 ? vm_r64(w, i->b)[lane] : vm_r32(w, i->b)[lane];
         vm_tensor_map map;
-        unsigned char *first = vm_reach(w, i, lane, b->to.space, at, PIECE, true);
-        if (!first || !vm_reach(w, i, lane, b->to.space, at + VM_TENSOR_BYTES - PIECE, PIECE, true))
+        unsigned char *first = vm_reach_span(w, i, lane, b->to.space, at, VM_TENSOR_BYTES, PIECE, VM_REACH_BOTH);
+        if (!first)
             return;
         memcpy(&map, first, sizeof map);
-        if (at % 64 || map.mark != VM_TENSOR_MAP || map.im2col) {
+        if (at % MAP_ALIGNED || map.mark != VM_TENSOR_MAP || map.im2col) {
             wrong(w, i, lane, at, "there is no tiled tensor map to change at the address");
             return;
         }

@@ -8,11 +8,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "cu_graph.h"
+#include "vm_guard.h"
 
 enum { IPC_MEMORY = 0x6d70694b, IPC_EVENT = 0x6570694b };
 
@@ -92,7 +92,7 @@ CUresult sim_cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr pointer)
 static void import_drop(sim_object *object)
 {
     const sim_import *import = (const sim_import *)object;
-    munmap(import->host, (size_t)import->from.bytes);
+    vm_guard_unmap(import->host, (size_t)import->from.bytes);
 }
 
 /* The other process's file; -1: it is gone, or not this user's, or no memory of a device: handles may hold anything, and
@@ -131,9 +131,9 @@ static CUresult map_import(sim_context *context, const ipc_handle *from, CUdevic
     const int file = open_file(from);
     if (file < 0)
         return CUDA_ERROR_INVALID_HANDLE;
-    void *host = mmap(NULL, (size_t)from->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    void *host = vm_guard_map((size_t)from->bytes, file, 0);
     close(file);
-    if (host == MAP_FAILED)
+    if (!host)
         return CUDA_ERROR_MAP_FAILED;
     const uint64_t base = vm_reserve(context->device, from->bytes, ALIGN);
     sim_import *made = base && vm_adopt(context->device, base, host, from->bytes, false)
@@ -142,7 +142,7 @@ static CUresult map_import(sim_context *context, const ipc_handle *from, CUdevic
     if (!made) {
         if (base)
             vm_free(context->device, base);
-        munmap(host, (size_t)from->bytes);
+        vm_guard_unmap(host, (size_t)from->bytes);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     made->object.drop = import_drop;

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "cu_graph.h"
+#include "vm_guard.h"
 
 enum { PIECE_PAGE = 4096, PIECE_ALIGN = 2 << 20, PIECE_MARK = 0x6c706f4b };
 #define POOL_FILE "kiln-device-pool-"       /* and the place of its device */
@@ -41,7 +42,7 @@ static uint64_t mapped(const piece_record *what)
 static void piece_drop(sim_object *object)
 {
     const sim_piece *piece = (const sim_piece *)object;
-    munmap(piece->map, (size_t)mapped(&piece->what));
+    vm_guard_unmap(piece->map, (size_t)mapped(&piece->what));
 }
 
 static sim_piece *piece_at(const sim_context *context, uint64_t address)
@@ -56,8 +57,8 @@ static sim_piece *piece_at(const sim_context *context, uint64_t address)
 static sim_piece *map_piece(const sim_pool *pool, const piece_record *what, bool own)
 {
     sim_context *context = pool->object.context;
-    void *map = mmap(NULL, (size_t)mapped(what), PROT_READ | PROT_WRITE, MAP_SHARED, pool->file, (off_t)what->offset);
-    if (map == MAP_FAILED)
+    void *map = vm_guard_map((size_t)mapped(what), pool->file, (off_t)what->offset);
+    if (!map)
         return NULL;
     const uint64_t base = vm_reserve(context->device, what->bytes, PIECE_ALIGN);
     sim_piece *made = base && vm_adopt(context->device, base, (unsigned char *)map + PIECE_PAGE, what->bytes,
@@ -67,7 +68,7 @@ static sim_piece *map_piece(const sim_pool *pool, const piece_record *what, bool
     if (!made) {
         if (base)
             vm_free(context->device, base);
-        munmap(map, (size_t)mapped(what));
+        vm_guard_unmap(map, (size_t)mapped(what));
         return NULL;
     }
     made->object.drop = piece_drop;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cu_graph.h"
+#include "vm_guard.h"
 
 enum { GRANULARITY = 2 << 20 };
 #define FILE_NAME "kiln-device-memory-" /* and the place of its device */
@@ -285,7 +286,7 @@ static void range_drop(sim_object *object)
 {
     sim_range *range = (sim_range *)object;
     range_leave(object);
-    munmap(range->host, (size_t)range->bytes);
+    vm_guard_unmap(range->host, (size_t)range->bytes);
     kiln__free(sim_memory(), range->maps);
 }
 
@@ -337,11 +338,11 @@ CUresult sim_cuMemAddressReserve(CUdeviceptr *pointer, size_t bytes, size_t alig
     uint64_t base = bytes <= RANGE_MOST && align <= RANGE_MOST
                         ? reserve(home, bytes, align > GRANULARITY ? align : GRANULARITY)
                         : 0;
-    void *host = base ? mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) : MAP_FAILED;
-    sim_range *made = host != MAP_FAILED ? sim_object_new(home, SIM_RANGE, sizeof *made) : NULL;
+    void *host = base ? vm_guard_map(bytes, -1, 0) : NULL;
+    sim_range *made = host ? sim_object_new(home, SIM_RANGE, sizeof *made) : NULL;
     if (!made) {
-        if (host != MAP_FAILED)
-            munmap(host, bytes);
+        if (host)
+            vm_guard_unmap(host, bytes);
         return sim_end_work(context, CUDA_ERROR_OUT_OF_MEMORY);
     }
     made->object.drop = range_drop;

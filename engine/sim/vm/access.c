@@ -14,9 +14,10 @@ uint64_t vm_lane_address(const vm_warp *w, const vm_code *i, uint32_t slot, uint
 }
 
 static unsigned char *bad(vm_warp *w, const vm_code *i, uint32_t lane, vm_fault_kind kind, const char *window,
-                          uint64_t address, uint32_t bytes, bool write, const char *where)
+                          uint64_t address, uint64_t bytes, bool write, const char *where)
 {
-    vm_fault_raise(w, i, lane, kind, address, bytes, "%s%s of %u bytes at %s address 0x%" PRIx64 "%s%s",
+    vm_fault_raise(w, i, lane, kind, address, bytes > UINT32_MAX ? UINT32_MAX : (uint32_t)bytes,
+                   "%s%s of %" PRIu64 " bytes at %s address 0x%" PRIx64 "%s%s",
                    kind == VM_FAULT_MISALIGNED ? "misaligned " : "invalid ", write ? "write" : "read", bytes, window,
                    address, *where ? ", " : "", where);
     return NULL;
@@ -30,10 +31,21 @@ void vm_describe_shared(const vm_run_state *run, uint64_t address, char *text, s
         snprintf(text, size, "the block has %" PRIu64 " bytes of shared memory", vm_shared_bytes(run));
 }
 
-unsigned char *vm_reach(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t space, uint64_t address, uint32_t bytes,
-                        bool write)
+/* Is [address, address + bytes) a part of [low, end)? No sum can overflow. A range of 0 bytes is a part of nothing. */
+static bool is_within(uint64_t address, uint64_t bytes, uint64_t low, uint64_t end)
+{
+    return bytes > 0 && address >= low && address < end && bytes <= end - address;
+}
+
+/* The only function that turns an address of a kernel into a host pointer for a range of any length. It first finds the
+ * window that a generic address names. Then it compares the whole range, never its ends, with the one object that may
+ * hold it: the shared memory of one block, the local memory of one thread, the parameters of the kernel, or one
+ * allocation. A write needs memory that kernels may write. `asked` is the address of the message. */
+unsigned char *vm_reach_span(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t space, uint64_t address,
+                             uint64_t bytes, uint32_t align, vm_reach_kind kind)
 {
     vm_run_state *run = w->runner->run;
+    const bool write = kind & VM_REACH_WRITE;
     const char *window = "global";
     char where[200] = "";
     unsigned char *host = NULL;
@@ -53,7 +65,7 @@ unsigned char *vm_reach(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t sp
     case PTX_SPACE_SHARED: {
         window = "shared";
         const vm_block *block = vm_block_at(w, &address, where, sizeof where);
-        inside = block && address >= run->shared_low && address + bytes <= run->shared_reach;
+        inside = block && is_within(address, bytes, run->shared_low, run->shared_reach);
         host = inside ? block->shared + address : NULL;
         if (block && !inside)
             vm_describe_shared(run, address, where, sizeof where);
@@ -61,34 +73,46 @@ unsigned char *vm_reach(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t sp
     }
     case PTX_SPACE_LOCAL:
         window = "local";
-        inside = address < run->local_bytes && bytes <= run->local_bytes - address;
+        inside = is_within(address, bytes, 0, run->local_bytes);
         host = inside ? w->block->local + (size_t)(w->index * VM_LANES + lane) * run->local_bytes + address : NULL;
         if (!inside)
             snprintf(where, sizeof where, "a thread has %u bytes of local memory", run->local_bytes);
         break;
     case PTX_SPACE_PARAM:
         window = "param";
-        inside = !write && address < run->kernel->ptx->param_bytes && bytes <= run->kernel->ptx->param_bytes - address;
-        host = inside ? (unsigned char *)(uintptr_t)run->launch->params + address : NULL;
+        inside = !write && is_within(address, bytes, 0, run->kernel->ptx->param_bytes);
+        if (write)
+            snprintf(where, sizeof where, "kernels cannot write their parameters");
+        host = inside ? run->params + address : NULL;
         break;
     default: {
         vm_runner *runner = w->runner;
         const vm_span *c = &runner->cache[i->e];
-        inside = (address >= c->base && address < c->end && bytes <= c->end - address) ||
-                 vm_refill(w, i, address, address + bytes);
+        bool constant = false, read_only = false;
+        inside = bytes > 0 && ((is_within(address, bytes, c->base, c->end) && !(write && c->read_only)) ||
+                               vm_refill(w, i, address, address + bytes, write));
         host = inside ? c->host + (address - c->base) : NULL;
         if (!inside && address < 4096)
             snprintf(where, sizeof where, "a null pointer");
+        else if (!inside && write && vm_find(run->device, address, &(vm_span){0}, &constant, &read_only) && read_only)
+            snprintf(where, sizeof where, "in %s memory, which kernels cannot write",
+                     constant ? "constant" : "read-only");
         else if (!inside)
             vm_describe(run->device, address, where, sizeof where);
         break;
     }
     }
-    if (inside && address % bytes != 0)
+    if (inside && address % align != 0)
         return bad(w, i, lane, VM_FAULT_MISALIGNED, window, asked, bytes, write, "");
     if (!inside)
         return bad(w, i, lane, VM_FAULT_ADDRESS, window, asked, bytes, write, where);
     return host;
+}
+
+unsigned char *vm_reach(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t space, uint64_t address, uint32_t bytes,
+                        bool write)
+{
+    return vm_reach_span(w, i, lane, space, address, bytes, bytes, write ? VM_REACH_WRITE : VM_REACH_READ);
 }
 
 /* Reads one element. Accesses with ordering are single host atomics; a b128 is two halves. */
@@ -197,7 +221,7 @@ void vm_op_load_param(vm_warp *w, const vm_code *i, uint32_t m)
     unsigned char *block = i->b ? w->frame->vars : w->frame->params;
     size_t stride = i->b ? (size_t)function->ptx->frame_bytes : (size_t)function->ptx->param_bytes;
     if (entry)
-        block = (unsigned char *)(uintptr_t)w->runner->run->launch->params, stride = 0;
+        block = w->runner->run->params, stride = 0;
     unsigned half = i->size == 16 ? 2 : 1, size = i->size / half;
     VM_EACH(lane, m) {
         unsigned char *p = block + lane * stride + i->imm;
@@ -280,12 +304,9 @@ void vm_op_cp_async(vm_warp *w, const vm_code *i, uint32_t m)
             bad(w, i, lane, VM_FAULT_MISALIGNED, "global", from, i->size, false, "");
             return;
         }
-        for (uint32_t k = 0; k < bytes; k++) {
-            s = vm_reach(w, i, lane, PTX_SPACE_GLOBAL, from + k, 1, false);
-            if (!s)
-                return;
-            d[k] = *s;
-        }
+        if (bytes && !(s = vm_reach_span(w, i, lane, PTX_SPACE_GLOBAL, from, bytes, 1, VM_REACH_READ)))
+            return;
+        memcpy(d, s, bytes);
         memset(d + bytes, 0, i->size - bytes);
     }
 }

@@ -25,15 +25,14 @@ vm_block *vm_block_new(vm_cluster *cluster, uint32_t rank)
     block->held = local;
     block->warp_count = run->warps_per_block;
     block->warps = kiln__calloc(mem, block->warp_count, sizeof *block->warps);
-    block->shared_raw = kiln__alloc(mem, (size_t)run->shared_reach + 128);
-    block->local = kiln__alloc(mem, (size_t)local + 128);
-    if (!block->warps || !block->shared_raw || !block->local || (run->hooks && !run->hooks->block_new(block))) {
+    block->local_taken = (size_t)local;
+    block->shared = vm_guard_take(&run->device->guards, (size_t)run->shared_reach, VM_GUARD_OWN, false);
+    if (local)
+        block->local = vm_guard_take(&run->device->guards, block->local_taken, VM_GUARD_OWN, false);
+    if (!block->warps || !block->shared || (local && !block->local) || (run->hooks && !run->hooks->block_new(block))) {
         vm_block_free(block);
         return NULL;
     }
-    block->local_raw = block->local;
-    block->local = (unsigned char *)(((uintptr_t)block->local_raw + 63) & ~(uintptr_t)63);
-    block->shared = (unsigned char *)(((uintptr_t)block->shared_raw + 63) & ~(uintptr_t)63);
     const uint32_t *size = run->launch->block;
     for (uint32_t n = 0; n < block->warp_count * VM_LANES; n++) {
         vm_warp *w = &block->warps[n / VM_LANES];
@@ -83,8 +82,9 @@ void vm_block_free(vm_block *block)
     if (block->runner->run->hooks)
         block->runner->run->hooks->block_free(block);
     kiln__free(mem, block->warps);
-    kiln__free(mem, block->shared_raw);
-    kiln__free(mem, block->local_raw ? block->local_raw : block->local);
+    vm_guards *guards = &block->runner->run->device->guards;
+    vm_guard_give(guards, block->shared, (size_t)block->runner->run->shared_reach, VM_GUARD_OWN);
+    vm_guard_give(guards, block->local, block->local_taken, VM_GUARD_OWN);
     kiln__free(mem, block);
 }
 
@@ -106,7 +106,8 @@ bool vm_block_start(vm_block *block, uint64_t number)
     memset(block->shared, VM_POISON, (size_t)run->shared_reach);
     if (run->shared_system)
         memset(block->shared + run->shared_system, 0, VM_SYSTEM_SHARED);
-    memset(block->local, VM_POISON, (size_t)run->local_bytes * run->warps_per_block * VM_LANES);
+    if (block->local)
+        memset(block->local, VM_POISON, block->local_taken);
     for (uint32_t k = 0; k < block->warp_count; k++) {
         vm_warp *w = &block->warps[k];
         uint32_t left = run->block_threads - k * VM_LANES;
@@ -129,7 +130,7 @@ bool vm_block_start(vm_block *block, uint64_t number)
     if (run->hooks)
         run->hooks->block_start(block);
     /* Even a block of an empty kernel has a cost, as its memory was cleared. */
-    uint64_t cleared = run->shared_end + (uint64_t)run->local_bytes * run->warps_per_block * VM_LANES;
+    uint64_t cleared = run->shared_end + block->local_taken;
     spend(block, &block->warps[0], 1 + (cleared >> 16));
     return true;
 }

@@ -455,7 +455,7 @@ static void move_fault(vm_run_state *run, const vm_task *task, vm_fault_kind kin
     atomic_store(&family->stop, 1);
 }
 
-void vm_task_move(vm_run_state *run, const vm_task *t)
+static void move_rows(vm_run_state *run, const vm_task *t)
 {
     enum { MOVE_LOOK = 256 };
     uint64_t budget = vm_budget(run->device), unlooked = MOVE_LOOK;
@@ -493,6 +493,19 @@ void vm_task_move(vm_run_state *run, const vm_task *t)
                 return;
             }
         }
+}
+
+/* A kernel in another host thread may free the memory meanwhile. A runner without blocks keeps it: vm_bury() waits for the
+ * runners that were there when memory was freed. */
+void vm_task_move(vm_run_state *run, const vm_task *t)
+{
+    vm_runner keeper;
+    memset(&keeper, 0, sizeof keeper);
+    keeper.run = run;
+    atomic_init(&keeper.generation, atomic_load(&run->device->generation));
+    vm_runner_enter(run->device, &keeper);
+    move_rows(run, t);
+    vm_runner_leave(run->device, &keeper);
 }
 
 /* ---- running ---- */

@@ -11,13 +11,11 @@
 #include "vm_hooks.h"
 #include "vm_jit.h"
 
-#define HOST_ALIGN 64u /* at least what the widest access of a kernel needs */
 #define RED_ZONE 512u
 #define CHECKED_ZONE (1u << 26) /* addresses only: a wrong index, even a large one, does not reach a neighbour */
 #define ADDRESS_ALIGN 512u
-#define HOST_ZONE (1u << 20) /* the same, of the host's addresses */
-#define GRANULE 512u         /* kernels can access all of the last one, as on a GPU; below the red zone's size */
-#define PAGE 4096u           /* alignment of memory shared with the host: a page of the operating system */
+#define GRANULE 512u /* kernels can access all of the last one, as on a GPU; below the red zone's size */
+#define PAGE 4096u   /* alignment of memory shared with the host: a page of the operating system */
 #define LARGE_BYTES (2u << 20)
 #define FILLER 65536u /* bytes of a page that come at once when kernels access them */
 
@@ -30,6 +28,10 @@ vm_device *vm_device_new(const kiln_allocator *mem, const vm_limits *limits)
         device->mem_copy = *mem;
         device->mem = &device->mem_copy;
     }
+    if (!vm_guards_open(&device->guards, device->mem)) {
+        kiln__free(mem, device);
+        return NULL;
+    }
     device->limits = *limits;
     if (!limits->end_address) {
         device->limits.first_address = VM_GLOBAL_BASE;
@@ -39,6 +41,7 @@ vm_device *vm_device_new(const kiln_allocator *mem, const vm_limits *limits)
     device->next_address = device->limits.first_address + (limits->page ? ADDRESS_ALIGN : 0);
     atomic_init(&device->generation, 1);
     if (pthread_rwlock_init(&device->lock, NULL) != 0) {
+        vm_guards_close(&device->guards);
         kiln__free(mem, device);
         return NULL;
     }
@@ -46,14 +49,20 @@ vm_device *vm_device_new(const kiln_allocator *mem, const vm_limits *limits)
     return device;
 }
 
+/* Memory that the host has too is a region of its own: it may become another device's (vm_hand_over). */
+static vm_guard_kind kind_of(const vm_allocation *allocation)
+{
+    return allocation->shared ? VM_GUARD_OWN : VM_GUARD_ANY;
+}
+
 static void release(vm_device *device, vm_allocation *allocation)
 {
     if (allocation->shadow)
         device->hooks->shadow_free(device, allocation->shadow, allocation->bytes);
     kiln__free(device->mem, allocation->label);
-    kiln__free(device->mem, allocation->raw);
+    vm_guard_give(&device->guards, allocation->raw, (size_t)allocation->taken, kind_of(allocation));
     if (allocation->mapped) {
-        munmap(allocation->host, (size_t)allocation->mapped);
+        vm_guard_unmap(allocation->host, (size_t)allocation->mapped);
         close(allocation->file);
     }
     kiln__free(device->mem, allocation);
@@ -93,6 +102,7 @@ void vm_device_free(vm_device *device)
         kiln__free(device->mem, device->objects[k]);
     kiln__free(device->mem, device->objects);
     pthread_rwlock_destroy(&device->lock);
+    vm_guards_close(&device->guards);
     kiln_allocator mem = device->mem_copy;
     kiln__free(device->mem ? &mem : NULL, device);
 }
@@ -229,8 +239,8 @@ static bool fill(vm_device *device, uint64_t address)
         }
         *made =
             (vm_allocation){.base = low, .bytes = high - low, .reach = high - low, .internal = true, .filler = true};
-        made->raw = kiln__calloc(device->mem, 1, (size_t)(high - low) + HOST_ALIGN);
-        made->host = (unsigned char *)(((uintptr_t)made->raw + HOST_ALIGN - 1) & ~(uintptr_t)(HOST_ALIGN - 1));
+        made->taken = high - low;
+        made->host = made->raw = vm_guard_take(&device->guards, (size_t)made->taken, VM_GUARD_ANY, true);
         done = made->raw && insert(device, made);
         if (!done)
             release(device, made);
@@ -250,21 +260,20 @@ static vm_allocation *allocate(vm_device *device, placing how, uint64_t address,
     vm_allocation *made = kiln__calloc(device->mem, 1, sizeof *made);
     if (!made)
         return NULL;
-    uint64_t host_align = how == PLACE_HOST ? PAGE : HOST_ALIGN;
     const uint64_t unit = how == PLACE_NEW ? GRANULE : how == PLACE_HOST && device->limits.page ? PAGE : 1;
     const uint64_t reach = (bytes + unit - 1) / unit * unit;
     const uint64_t room = how == PLACE_HOST ? (bytes + PAGE - 1) / PAGE * PAGE : reach; /* its pages are its own */
-    const uint64_t zone = how == PLACE_HOST && device->hooks ? HOST_ZONE : 0;           /* never touched */
     const bool zeroed = how == PLACE_HOST || device->limits.zeroed;
     pthread_rwlock_wrlock(&device->lock);
     if (how == PLACE_AT)
         drop_fillers(device, address, bytes);
+    made->shared = how == PLACE_HOST;
+    made->taken = room;
     if (!counts || bytes <= device->limits.memory - device->used)
-        made->raw = zeroed ? kiln__calloc(device->mem, 1, (size_t)(room + zone + host_align))
-                           : kiln__alloc(device->mem, (size_t)(room + host_align));
+        made->raw = vm_guard_take(&device->guards, (size_t)room, kind_of(made), zeroed);
     bool placed = made->raw != NULL;
     if (placed) {
-        made->host = (unsigned char *)(((uintptr_t)made->raw + host_align - 1) & ~(uintptr_t)(host_align - 1));
+        made->host = made->raw;
         made->home = device;
         made->base = how == PLACE_NEW  ? claim(device, bytes, bytes >= LARGE_BYTES ? LARGE_BYTES : ADDRESS_ALIGN)
                      : how == PLACE_AT ? address
@@ -272,7 +281,6 @@ static vm_allocation *allocate(vm_device *device, placing how, uint64_t address,
         made->bytes = bytes;
         made->reach = reach;
         made->counted = counts ? bytes : 0;
-        made->shared = how == PLACE_HOST;
         made->name = name;
         if (device->hooks)
             /* the host may write */
@@ -310,10 +318,18 @@ vm_allocation *vm_allocate_heap(vm_device *device, uint64_t bytes, uint64_t limi
         return NULL;
     pthread_rwlock_wrlock(&device->lock);
     if (made)
-        made->heap = size;
+        made->heap = size, made->from_kernel = true;
     else
         device->heap -= size;
     pthread_rwlock_unlock(&device->lock);
+    return made;
+}
+
+vm_allocation *vm_allocate_from_kernel(vm_device *device, uint64_t bytes)
+{
+    vm_allocation *made = vm_allocate(device, bytes, NULL);
+    if (made) /* nobody knows its address yet */
+        made->from_kernel = true;
     return made;
 }
 
@@ -439,10 +455,10 @@ int vm_share_memory(vm_device *device, uint64_t address)
     } else if (a && a->raw && !a->shared && !a->heap) {
         const uint64_t bytes = (a->reach + PAGE - 1) / PAGE * PAGE;
         file = vm_file_new("kiln-device-memory", bytes);
-        void *host = file >= 0 ? mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0) : MAP_FAILED;
-        if (host != MAP_FAILED) {
+        void *host = file >= 0 ? vm_guard_map((size_t)bytes, file, 0) : NULL;
+        if (host) {
             memcpy(host, a->host, (size_t)a->reach);
-            kiln__free(device->mem, a->raw);
+            vm_guard_give(&device->guards, a->raw, (size_t)a->taken, kind_of(a));
             a->raw = NULL;
             a->host = host;
             a->file = file;
@@ -486,11 +502,12 @@ void vm_give(vm_device *device, uint64_t bytes)
     pthread_rwlock_unlock(&device->lock);
 }
 
-bool vm_free(vm_device *device, uint64_t address)
+/* Takes the allocation that begins at the address out of the list. `kernel`: only if a kernel has allocated it. */
+static bool free_at(vm_device *device, uint64_t address, bool kernel)
 {
     pthread_rwlock_wrlock(&device->lock);
     vm_allocation *found = lookup(device, address, 1);
-    bool right = found && found->base == address;
+    bool right = found && found->base == address && (!kernel || found->from_kernel);
     if (right) {
         device->heap -= found->heap;
         device->freed[device->freed_next % KILN__COUNT(device->freed)].base = found->base;
@@ -504,6 +521,9 @@ bool vm_free(vm_device *device, uint64_t address)
         vm_group_freed(device);
     return right;
 }
+
+bool vm_free(vm_device *device, uint64_t address) { return free_at(device, address, false); }
+bool vm_free_from_kernel(vm_device *device, uint64_t address) { return free_at(device, address, true); }
 
 void vm_runner_enter(vm_device *device, vm_runner *runner)
 {
@@ -703,9 +723,7 @@ void *vm_storage_new(vm_device *device, uint64_t bytes)
     pthread_rwlock_wrlock(&device->lock);
     bool room = bytes <= device->limits.memory && device->used <= device->limits.memory - bytes;
     const bool zeroed = device->limits.zeroed;
-    void *made = !room    ? NULL
-                 : zeroed ? kiln__calloc(device->mem, 1, (size_t)bytes)
-                          : kiln__alloc(device->mem, (size_t)bytes);
+    void *made = room ? vm_guard_take(&device->guards, (size_t)bytes, VM_GUARD_ANY, zeroed) : NULL;
     if (made)
         device->used += bytes;
     pthread_rwlock_unlock(&device->lock);
@@ -719,7 +737,7 @@ void vm_storage_free(vm_device *device, void *storage, uint64_t bytes)
     pthread_rwlock_wrlock(&device->lock);
     device->used -= bytes;
     pthread_rwlock_unlock(&device->lock);
-    kiln__free(device->mem, storage);
+    vm_guard_give(&device->guards, storage, (size_t)bytes, VM_GUARD_ANY);
 }
 
 bool vm_find(vm_device *device, uint64_t address, vm_span *span, bool *constant, bool *read_only)
@@ -730,25 +748,41 @@ bool vm_find(vm_device *device, uint64_t address, vm_span *span, bool *constant,
                                      ? device->live[at - 1]
                                      : NULL;
     if (found) {
-        *span = (vm_span){found->base, found->base + found->reach, found->host};
         *constant = found->constant;
         *read_only = found->constant || found->read_only;
+        *span = (vm_span){found->base, found->base + found->reach, found->host, *read_only};
     }
     pthread_rwlock_unlock(&device->lock);
     if (found || !device->limits.group)
         return found != NULL;
     found = vm_elsewhere(device, address);
     if (found) {
-        *span = (vm_span){found->base, found->base + found->reach, found->host};
         *constant = false;
         *read_only = found->constant || found->read_only;
+        *span = (vm_span){found->base, found->base + found->reach, found->host, *read_only};
     }
     return found != NULL;
 }
 
-bool vm_refill(vm_warp *w, const vm_code *i, uint64_t low, uint64_t high)
+/* Memory that was mapped in parts is one range, if its parts follow each other on the device and on the host. Extends
+ * the span, which vm_find() gave, until it holds [.., high). Kernels may write all of it or nothing. */
+static void extend(vm_device *device, vm_span *span, uint64_t high)
+{
+    pthread_rwlock_rdlock(&device->lock);
+    for (size_t at = vm_search(device, span->end - 1); at < device->live_count && high > span->end; at++) {
+        const vm_allocation *next = device->live[at];
+        if (next->filler || next->base != span->end || next->host != span->host + (span->end - span->base))
+            break;
+        span->end += next->reach;
+        span->read_only = span->read_only || next->constant || next->read_only;
+    }
+    pthread_rwlock_unlock(&device->lock);
+}
+
+bool vm_refill(vm_warp *w, const vm_code *i, uint64_t low, uint64_t high, bool write)
 {
     vm_runner *runner = w->runner;
+    write = write || i->flags & VM_WRITES;
     for (unsigned k = 0; k < KILN__COUNT(runner->recent); k++)
         if (low >= runner->recent[k].base && high <= runner->recent[k].end && high > low) {
             runner->cache[i->e] = runner->recent[k];
@@ -759,10 +793,12 @@ bool vm_refill(vm_warp *w, const vm_code *i, uint64_t low, uint64_t high)
     vm_device *device = runner->run->device;
     bool found = vm_find(device, low, &span, &constant, &read_only) ||
                  (fill(device, low) && vm_find(device, low, &span, &constant, &read_only));
-    if (!found || high > span.end || high < low || (read_only && i->flags & VM_WRITES))
+    if (found && high > span.end)
+        extend(device, &span, high);
+    if (!found || high > span.end || high < low || (write && span.read_only))
         return false;
     runner->cache[i->e] = span;
-    if (!read_only) /* the cached span is used for stores too */
+    if (!span.read_only) /* the cached span is used for stores too */
         runner->recent[runner->recent_next++ % KILN__COUNT(runner->recent)] = span;
     return true;
 }

@@ -378,6 +378,18 @@ static bool workspace_open(vm_run_state *run)
     return true;
 }
 
+/* Copies the kernel's parameters to memory between guards. */
+static bool params_open(vm_run_state *run)
+{
+    const size_t bytes = (size_t)run->kernel->ptx->param_bytes;
+    if (bytes == 0)
+        return true;
+    run->params = vm_guard_take(&run->device->guards, bytes, VM_GUARD_OWN, !run->launch->params);
+    if (run->params && run->launch->params)
+        memcpy(run->params, run->launch->params, bytes);
+    return run->params != NULL;
+}
+
 /* Runs all blocks of a grid, and the work that they launch. */
 static void run_blocks(vm_run_state *run)
 {
@@ -395,7 +407,7 @@ static void run_blocks(vm_run_state *run)
     vm_runner *runners = kiln__calloc(mem, threads, sizeof *runners);
     pthread_t *helpers = kiln__calloc(mem, threads, sizeof *helpers);
     unsigned ready = 0, started = 0;
-    bool room = workspace_open(run);
+    bool room = params_open(run) && workspace_open(run);
     while (room && runners && helpers && ready < threads && runner_init(&runners[ready], run))
         ready++;
     if (ready == 0) {
@@ -424,6 +436,8 @@ static void run_blocks(vm_run_state *run)
     }
     if (run->workspace)
         vm_free(run->device, run->workspace);
+    vm_guard_give(&run->device->guards, run->params, (size_t)run->kernel->ptx->param_bytes, VM_GUARD_OWN);
+    run->params = NULL;
     kiln__free(mem, runners);
     kiln__free(mem, helpers);
 }

@@ -263,7 +263,9 @@ static uint32_t record_or_wait(const call_state *s, uint32_t stream, uint32_t ev
 
 static uint32_t allocate(const call_state *s)
 {
-    uint64_t bytes = argument(s, 1), made = bytes ? vm_alloc(s->w->runner->run->device, bytes) : 0;
+    const uint64_t bytes = argument(s, 1);
+    const vm_allocation *got = bytes ? vm_allocate_from_kernel(s->w->runner->run->device, bytes) : NULL;
+    const uint64_t made = got ? got->base : 0;
     if (bytes && !made)
         return failed(s, VM_CUDA_MEMORY);
     vm_charge(s->w, 1 + (bytes >> 14));
@@ -272,9 +274,10 @@ static uint32_t allocate(const call_state *s)
 
 static uint32_t release(const call_state *s)
 {
-    uint64_t address = argument(s, 0);
+    const uint64_t address = argument(s, 0);
     s->w->event |= VM_EVENT_SWITCH; /* what is freed can be given back when this warp looks at its caches */
-    return failed(s, !address || vm_free(s->w->runner->run->device, address) ? VM_CUDA_SUCCESS : VM_CUDA_INVALID_VALUE);
+    const bool good = !address || vm_free_from_kernel(s->w->runner->run->device, address);
+    return failed(s, good ? VM_CUDA_SUCCESS : VM_CUDA_INVALID_VALUE);
 }
 
 static uint32_t copy(const call_state *s)

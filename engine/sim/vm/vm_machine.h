@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 
 #include "vm.h"
+#include "vm_guard.h"
 
 #define VM_LANES 32u
 #define VM_ALL UINT32_MAX            /* the mask of a whole warp */
@@ -196,7 +197,8 @@ struct vm_block {
     const vm_code *left; /* where the last thread exited, in the function `left_in` */
     const vm_function *left_in;
     vm_warp *warps;
-    unsigned char *shared, *local, *shared_raw, *local_raw;
+    unsigned char *shared, *local; /* each between guards of its own */
+    size_t local_taken;
     bool moved;    /* a warp did more than wait in vain in its last turn */
     uint64_t held; /* host memory taken of the launch's limit */
     uint64_t number;
@@ -213,6 +215,7 @@ struct vm_block {
 typedef struct vm_span {
     uint64_t base, end;
     unsigned char *host;
+    bool read_only; /* kernels may read it, but not write it */
 } vm_span;
 
 typedef struct vm_pool {
@@ -260,6 +263,7 @@ typedef struct vm_run_state {
     vm_device *device;
     vm_family *family;
     const vm_launch *launch;
+    unsigned char *params; /* the kernel's, between guards */
     const vm_function *kernel;
     uint64_t shared_low, shared_gap, shared_dynamic, shared_end; /* valid: [low, gap) and [dynamic, end) */
     uint64_t
@@ -326,7 +330,8 @@ typedef struct vm_allocation {
     uint64_t base, bytes;
     uint64_t reach; /* bytes that kernels can access: with the rest of its last granule */
     unsigned char *host;
-    void *raw;
+    void *raw; /* `taken` bytes of the device's `guards`; NULL: the memory is another's */
+    uint64_t taken;
     const char *name; /* of a module variable, in the module's arena; NULL: vm_alloc() */
     char *label;      /* what the host calls it, for messages; NULL: nothing */
     const char *role; /* "an input", with a label and in its memory */
@@ -338,6 +343,7 @@ typedef struct vm_allocation {
     int file;
     uint64_t counted;           /* bytes that count as device memory */
     uint64_t heap;              /* bytes that count in the heap of kernels' malloc() */
+    bool from_kernel;           /* a kernel has allocated it, and kernels may free it */
     uint64_t owner;             /* for the driver, see vm_info */
     bool internal;              /* the simulator's own: never reported as leaked */
     bool filler;                /* no allocation: what kernels accessed between those of a page (vm_limits.page) */
@@ -358,6 +364,7 @@ struct vm_device {
     const kiln_allocator *mem;
     vm_limits limits;
     pthread_rwlock_t lock;
+    vm_guards guards;     /* the host memory of allocations and blocks that is free */
     vm_allocation **live; /* by address */
     size_t live_count, live_capacity;
     vm_allocation *graveyard; /* freed while kernels run */
@@ -472,13 +479,18 @@ static inline void vm_charge(vm_warp *w, uint64_t steps)
 /* ---- memory.c ---- */
 vm_allocation *vm_allocate(vm_device *device, uint64_t bytes, const char *name);
 vm_allocation *vm_allocate_heap(vm_device *device, uint64_t bytes, uint64_t limit); /* NULL also if the heap is full */
+/* Memory that a kernel gets from cudaMalloc(). A kernel may free what kernels have allocated, and nothing else: not the
+ * host's memory, variables of modules, or what the simulator keeps for itself. False: it is nothing of that. */
+vm_allocation *vm_allocate_from_kernel(vm_device *device, uint64_t bytes);
+bool vm_free_from_kernel(vm_device *device, uint64_t address);
 /* Makes an allocation another device's. False: out of memory, nothing changed. */
 bool vm_hand_over(vm_allocation *allocation, vm_device *to);
 vm_allocation *vm_allocate_shared(vm_device *device, uint64_t bytes, const char *name); /* as vm_alloc_host() */
 /* read_only: kernels must not write it (.const, for example). */
 bool vm_find(vm_device *device, uint64_t address, vm_span *span, bool *constant, bool *read_only);
-/* Finds the allocation of [low, high) for the instruction's cache. */
-bool vm_refill(vm_warp *w, const vm_code *i, uint64_t low, uint64_t high);
+/* Finds the allocation of [low, high) for the instruction's cache. False: no memory holds all of it, or kernels may not
+ * write it and `write` asks for that. What an instruction with VM_WRITES has in its cache is always writable. */
+bool vm_refill(vm_warp *w, const vm_code *i, uint64_t low, uint64_t high, bool write);
 /* The allocation that holds the address, NULL: none. It may be another device's (`home`), which this one may use. */
 const vm_allocation *vm_allocation_of(vm_device *device, uint64_t address);
 bool vm_was_freed(vm_device *device, uint64_t address);
@@ -518,7 +530,13 @@ bool vm_describe_elsewhere(vm_device *device, uint64_t address, char *text, size
 const vm_texture *vm_texture_find(const vm_device *device, uint64_t handle);
 
 /* ---- access.c: memory lane by lane, with the faults ---- */
-/* Host pointer for `bytes` at `address` of one lane, or NULL with a fault recorded. */
+typedef enum vm_reach_kind { VM_REACH_READ = 1, VM_REACH_WRITE = 2, VM_REACH_BOTH = 3 } vm_reach_kind;
+/* Host pointer for all of [address, address + bytes) of one lane, or NULL with a fault recorded. The address is generic
+ * or of the space that is named, and a multiple of `align`. All bytes are in one object: the pointer is good for
+ * `bytes` and no more. tools/lint.py finds code that tests the two ends of a range instead. */
+unsigned char *vm_reach_span(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t space, uint64_t address,
+                             uint64_t bytes, uint32_t align, vm_reach_kind kind);
+/* The same for an access that is aligned to its size. */
 unsigned char *vm_reach(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t space, uint64_t address, uint32_t bytes,
                         bool write);
 /* Says what is wrong with a shared address that the block may not use. */

@@ -1,0 +1,215 @@
+/* guard.c - host memory of kernels, between pages that nothing may touch. Every access of a kernel is compared with its
+ * bounds before (vm_reach_span). If such a comparison is wrong one day, a guard page turns the access into a signal that ends
+ * the process, instead of an access to the host's own memory.
+ *
+ * There are two kinds. A region of its own is one mapping: a guard, the memory, a guard. Small memory shares an arena, which
+ * is one mapping of slots of one size between two guards, because a process may have only so many mappings: memory of other
+ * allocations of kernels lies beside it, but nothing of the host. In both the memory ends where its region or slot ends.
+ *
+ * Sizes are rounded to classes, four for each power of two, so that what is given back serves the next one: launches take
+ * and give the memory of their blocks without a system call. */
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "vm_guard.h"
+
+enum {
+    UNIT = 64,         /* memory begins and ends at multiples: at least what the widest access needs */
+    PAGE_CLASS = 3,    /* of 4096 bytes */
+    CLASS_PAGE = 4096, /* classes above are multiples */
+    BEFORE = 1 << 16,  /* bytes of the guard before a region, and behind it: */
+    BEHIND = 1 << 20,
+    ARENA = 1 << 20,      /* bytes of an arena, unless eight slots need more */
+    KEPT_MOST = 64 << 20, /* bytes of regions that are kept for the next ones */
+};
+/* Under the address sanitizer each region is a mapping of its own: slots would hide a small overrun. */
+#if defined(__SANITIZE_ADDRESS__)
+#define SLOT_MOST 0u
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SLOT_MOST 0u
+#endif
+#endif
+#ifndef SLOT_MOST
+#define SLOT_MOST (1u << 18)
+#endif
+
+bool vm_guards_open(vm_guards *g, const kiln_allocator *mem)
+{
+    g->mem = mem;
+    return pthread_mutex_init(&g->lock, NULL) == 0;
+}
+
+static size_t page_of(void)
+{
+    const long page = sysconf(_SC_PAGESIZE);
+    return page > CLASS_PAGE ? (size_t)page : CLASS_PAGE;
+}
+
+static size_t round_up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
+
+/* The size and the number of the class that holds so many bytes: 512, 1024, 2048, 4096, then four for each power of two, but
+ * multiples of a page. */
+static size_t class_of(size_t bytes, bool own, unsigned *number)
+{
+    if (bytes <= CLASS_PAGE) {
+        unsigned n = own ? PAGE_CLASS : 0;
+        while ((size_t)512 << n < bytes)
+            n++;
+        *number = n;
+        return (size_t)512 << n;
+    }
+    unsigned power = 12;
+    while ((bytes - 1) >> (power + 1))
+        power++;
+    const size_t low = (size_t)1 << power, step = low / 4 < CLASS_PAGE ? CLASS_PAGE : low / 4;
+    const size_t size = round_up(bytes, step);
+    *number = PAGE_CLASS + 1 + (power - 12) * 4 + (unsigned)((size - low) / step) - 1;
+    return size;
+}
+
+/* Whether that memory is a region of its own, and, in *bytes, how much of the end of the region or slot it is. */
+static bool is_own(size_t *bytes, vm_guard_kind kind)
+{
+    *bytes = round_up(*bytes ? *bytes : 1, UNIT);
+    return kind == VM_GUARD_OWN || *bytes > SLOT_MOST;
+}
+
+/* `bytes` between two guards, or NULL. */
+static unsigned char *map(size_t bytes)
+{
+    const size_t page = page_of(), size = round_up(bytes, page), all = BEFORE + size + BEHIND;
+    unsigned char *base = mmap(NULL, all, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (base == MAP_FAILED)
+        return NULL;
+    if (mprotect(base + BEFORE, size, PROT_READ | PROT_WRITE) != 0) {
+        munmap(base, all);
+        return NULL;
+    }
+    return base + BEFORE + size - bytes; /* where a page is larger than the class, the memory still ends at the guard */
+}
+
+static void unmap(unsigned char *at, size_t bytes)
+{
+    const size_t size = round_up(bytes, page_of());
+    munmap(at + bytes - size - BEFORE, BEFORE + size + BEHIND);
+}
+
+void *vm_guard_map(size_t bytes, int file, off_t offset)
+{
+    const size_t size = round_up(bytes, page_of()), all = BEFORE + size + BEHIND;
+    if (bytes == 0 || bytes > SIZE_MAX / 4)
+        return NULL;
+    unsigned char *base = mmap(NULL, all, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (base == MAP_FAILED)
+        return NULL;
+    if (file >= 0 &&
+        mmap(base + BEFORE, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, offset) == MAP_FAILED) {
+        munmap(base, all);
+        return NULL;
+    }
+    return base + BEFORE;
+}
+
+void vm_guard_unmap(void *at, size_t bytes)
+{
+    munmap((unsigned char *)at - BEFORE, BEFORE + round_up(bytes, page_of()) + BEHIND);
+}
+
+/* Makes room in a list for so many more regions or slots. Under the lock. So giving one back cannot fail. */
+static bool make_room(vm_guards *g, vm_guard_list *list, size_t more)
+{
+    if (!kiln__grow(g->mem, &list->at, &list->capacity, list->made + more, sizeof *list->at))
+        return false;
+    list->made += more;
+    return true;
+}
+
+/* Makes the slots of one more arena. Under the lock. */
+static bool add_arena(vm_guards *g, vm_guard_list *slots, size_t size)
+{
+    enum { LEAST = 8 };
+    const size_t count = size * LEAST > ARENA ? LEAST : ARENA / size;
+    if (!kiln__grow(g->mem, &g->arenas, &g->arena_capacity, g->arena_count + 1, sizeof *g->arenas) ||
+        !make_room(g, slots, count))
+        return false;
+    unsigned char *at = map(count * size);
+    if (!at) {
+        slots->made -= count;
+        return false;
+    }
+    g->arenas[g->arena_count++] = (vm_guard_arena){at, count * size};
+    for (size_t k = 0; k < count; k++)
+        slots->at[slots->count++] = at + k * size;
+    return true;
+}
+
+void *vm_guard_take(vm_guards *g, size_t bytes, vm_guard_kind kind, bool zeroed)
+{
+    if (bytes > SIZE_MAX / 4)
+        return NULL;
+    const bool own = is_own(&bytes, kind);
+    unsigned number;
+    const size_t size = class_of(bytes, own, &number);
+    vm_guard_list *list = own ? &g->regions[number] : &g->slots[number];
+    unsigned char *at = NULL;
+    bool fresh = false;
+    pthread_mutex_lock(&g->lock);
+    if (list->count > 0 || (!own && add_arena(g, list, size))) {
+        at = list->at[--list->count];
+        g->kept -= own ? size : 0;
+    } else {
+        fresh = own && make_room(g, list, 1);
+    }
+    pthread_mutex_unlock(&g->lock);
+    if (fresh && !(at = map(size))) {
+        pthread_mutex_lock(&g->lock);
+        list->made--;
+        pthread_mutex_unlock(&g->lock);
+    }
+    if (!at)
+        return NULL;
+    at += size - bytes;
+    if (zeroed && !fresh)
+        memset(at, 0, bytes);
+    return at;
+}
+
+void vm_guard_give(vm_guards *g, void *memory, size_t bytes, vm_guard_kind kind)
+{
+    if (!memory)
+        return;
+    const bool own = is_own(&bytes, kind);
+    unsigned number;
+    const size_t size = class_of(bytes, own, &number);
+    vm_guard_list *list = own ? &g->regions[number] : &g->slots[number];
+    unsigned char *at = (unsigned char *)memory + bytes - size;
+    pthread_mutex_lock(&g->lock);
+    /* A region that another device has made has no room here (vm_hand_over). */
+    const bool kept = !own || (size <= KEPT_MOST - g->kept && list->count < list->capacity);
+    if (kept)
+        list->at[list->count++] = at;
+    else
+        list->made -= list->made > 0;
+    g->kept += kept && own ? size : 0;
+    list->size = size;
+    pthread_mutex_unlock(&g->lock);
+    if (!kept)
+        unmap(at, size);
+}
+
+void vm_guards_close(vm_guards *g)
+{
+    for (unsigned number = 0; number < VM_GUARD_CLASSES; number++) {
+        vm_guard_list *list = &g->regions[number];
+        while (list->count > 0)
+            unmap(list->at[--list->count], list->size);
+        kiln__free(g->mem, list->at);
+        kiln__free(g->mem, g->slots[number].at);
+    }
+    for (size_t k = 0; k < g->arena_count; k++)
+        unmap(g->arenas[k].at, g->arenas[k].bytes);
+    kiln__free(g->mem, g->arenas);
+    pthread_mutex_destroy(&g->lock);
+}
