@@ -8,14 +8,13 @@ is, and whether ARCHITECTURE.md (tools/kiln/README.md) shows the same table.
 
 A room is a folder of engine/ or tools/kiln/ that such a table names. It may include headers of the rooms that its USES names, and may
 need symbols of those alone; a header NAME_internal.h is for its own room. Every name in USES must be needed, and there
-is no cycle. A file has at most 800 lines, or says why in a line "Long: ..." of its head."""
+is no cycle. --table shows how many lines each has."""
 import collections
 import pathlib
 import re
 import subprocess
 import sys
 
-FILE_LINES, HEAD = 800, 1200
 
 
 def read_table(text, function, base):
@@ -128,14 +127,10 @@ def find_cycle(uses):
     return None
 
 
-def check_sizes(files, bad):
+def count_lines(files):
     total = collections.Counter()
     for path, room in files.items():
-        text = path.read_text()
-        lines = text.count("\n")
-        total[room] += lines
-        if lines > FILE_LINES and "Long: " not in text[:HEAD]:
-            bad.append(f"{path}: {lines} lines, more than {FILE_LINES}, and no line 'Long: ...' in its head says why")
+        total[room] += path.read_text().count("\n")
     return total
 
 
@@ -164,7 +159,7 @@ def check(base, table, function, prefix, page, build, show):
     files = read_files(folders)
     edges, seen = includes(files, bad)
     by_symbol = symbols(base, build, uses, prefix)
-    total = check_sizes(files, bad)
+    total = count_lines(files)
     if show:
         for room in uses:
             print(f"{room:16} {total[room]:6}  " +
