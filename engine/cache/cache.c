@@ -18,7 +18,7 @@ void kiln__cache_warn(kiln__cache *cache, const char *format, ...)
     char why[1024];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(why, sizeof why, format, arguments);
+    kiln__vformat(why, sizeof why, format, arguments);
     va_end(arguments);
     kiln__logf(&cache->log, KILN_LOG_WARNING, "%s", why);
 }

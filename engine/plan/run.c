@@ -81,7 +81,7 @@ static void set_inputs(const kiln_plan *plan, kiln_result *result)
         if (is_repeated(plan, i, true))
             continue;
         double seconds = seconds_of(plan, function);
-        int length = snprintf(one, sizeof one, "%s%s=%.6g", used ? " " : "", function, seconds);
+        int length = kiln__format(one, sizeof one, "%s%s=%.6g", used ? " " : "", function, seconds);
         result->inputs_seconds += seconds;
         if (length < 0 || used + (size_t)length + OTHERS >= room) {
             others += seconds;
@@ -91,7 +91,7 @@ static void set_inputs(const kiln_plan *plan, kiln_result *result)
         }
     }
     if (others > 0)
-        snprintf(text + used, room - used, "%sothers=%.6g", used ? " " : "", others);
+        kiln__format(text + used, room - used, "%sothers=%.6g", used ? " " : "", others);
     for (size_t i = 0; i < plan->variant->buffer_count; i++)
         if (plan->buffers[i].buffer->fill.kind == KILN__FILL_FROM && !plan->buffers[i].file && !plan->buffers[i].custom)
             result->copy_seconds += plan->buffers[i].copied;

@@ -965,7 +965,8 @@ static void an_export_is_whole_or_nothing(void)
         CHECK(setrlimit(RLIMIT_FSIZE, &little) == 0);
         CHECK(kiln_store_export(f.store, NULL, path, KILN_FORMAT_AUTO, NULL, &error) == KILN_ERROR_IO);
         CHECK(setrlimit(RLIMIT_FSIZE, &all) == 0);
-        CHECK(error && strstr(kiln_error_message(error), "cannot be written: File too large"));
+        CHECK(error && strstr(kiln_error_message(error), "cannot be written: "));
+        CHECK(error && strstr(kiln_error_message(error), strerror(EFBIG)));
         kiln_error_free(error);
         char *text = slurp(path);
         CHECK_TEXT(text, "old");
