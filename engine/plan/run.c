@@ -284,9 +284,18 @@ kiln_status kiln_plan_run(kiln_plan *plan, const kiln_run_options *given, const 
         status = begin_checks(plan, error);
     bool begun = status == KILN_OK && checked;
     if (status == KILN_OK) { /* launches and copies of other threads would disturb the times */
-        kiln__engine_exclude(plan->engine, plan->shared->on_wait, plan->shared->on_wait_user);
-        status = run_inside(plan, &options, &made, error);
-        kiln__engine_include(plan->engine);
+        const kiln__waiting how = {.notify = plan->shared->on_wait,
+                                   .user = plan->shared->on_wait_user,
+                                   .stop = options.stop,
+                                   .ends = plan->shared->on_ask,
+                                   .ends_user = plan->shared->on_ask_user};
+        if (kiln__engine_exclude(plan->engine, &how)) {
+            status = run_inside(plan, &options, &made, error);
+            kiln__engine_include(plan->engine);
+        } else {
+            status = kiln__fail(plan->mem, error, KILN_ERROR_INTERRUPTED,
+                                "stopped while waiting for another process that measures on %s", plan->engine->info.id);
+        }
     }
     if (begun)
         end_checks(plan, &options);

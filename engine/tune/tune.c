@@ -190,6 +190,7 @@ static bool add_known(sweep *s, const job *made, kiln_status *ended, kiln_error 
 static kiln_status open_shared(sweep *s, kiln_error **error)
 {
     KILN__TRY(kiln__shared_open(s->engine, s->spec, &s->shared, error));
+    kiln__shared_on_ask(s->shared, wants_end, s);
     return s->options->verify_size_set ? kiln__shared_open(s->engine, s->spec, &s->small, error) : KILN_OK;
 }
 
