@@ -310,7 +310,8 @@ typedef struct kiln_store_filter { /* zero-initialise, set `size` */
 } kiln_store_filter;
 
 /* Calls `each` for the records that match `filter` (NULL: all), in the order in which they were made. The callback must
- * not use the store. */
+ * not use the store. A damaged record is left out, with a warning in the log that names it; so do exports, and so does a
+ * sweep, which makes it again. */
 KILN_API kiln_status kiln_store_list(kiln_store *store, const kiln_store_filter *filter, kiln_record_fn each,
                                      void *user, kiln_error **error);
 /* Removes the records that match `filter`; NULL: all. *removed (may be NULL): how many. */

@@ -286,8 +286,10 @@ static kiln_status read_rows(kiln_store *store, sqlite3_stmt *statement, writer 
         kiln__arena scratch = {.mem = store->mem};
         kiln__settings params = {0};
         const char *wrong = kiln__store_read_row(statement, &row);
-        if (wrong)
-            return kiln__store_bad_row(store, &row, wrong, error);
+        if (wrong) {
+            kiln__store_leave_out(store, &row, wrong);
+            continue;
+        }
         if (!of->spec)
             *of = (whose){kiln__arena_strdup(arena, row.spec), kiln__arena_strdup(arena, row.device),
                           kiln__arena_strdup(arena, row.sizes)};
@@ -300,9 +302,10 @@ static kiln_status read_rows(kiln_store *store, sqlite3_stmt *statement, writer 
         kiln__arena_free(&scratch);
         if (no_memory)
             return kiln__fail_memory(error);
-        if (!read)
-            return kiln__fail(store->mem, error, KILN_ERROR_IO, "the store %s: the sample %s is damaged", store->path,
-                              row.key);
+        if (!read) {
+            kiln__store_leave_out(store, &row, "params");
+            continue;
+        }
         if (!fits)
             return kiln__fail(
                 store->mem, error, KILN_ERROR_ARGUMENT,
