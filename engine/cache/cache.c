@@ -102,6 +102,8 @@ void kiln__cache_close(kiln__cache *cache)
     kiln__free(cache->mem, cache);
 }
 
+bool kiln__cache_is_writable(const kiln__cache *cache) { return atomic_load(&cache->writable); }
+
 const char *kiln__cache_folder(const kiln__cache *cache) { return cache->folder; }
 
 void kiln__cache_counts(const kiln__cache *cache, uint64_t *hits, uint64_t *misses)
