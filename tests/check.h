@@ -122,7 +122,7 @@ static inline int check_enter_locale(void)
     if (!point)
         return 0;
     if (!setlocale(LC_ALL, "")) {
-        printf("SKIP: the locale of the environment is not installed (LC_ALL, LOCPATH)\n");
+        printf("SKIP tool: the locale of the environment is not installed (LC_ALL, LOCPATH)\n");
         return 77;
     }
     if (strcmp(localeconv()->decimal_point, point) == 0)

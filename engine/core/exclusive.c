@@ -131,7 +131,7 @@ static double most_seconds(const kiln_engine *engine)
     if (end != text && !*end && isfinite(seconds) && seconds >= 0)
         return seconds;
     kiln__logf(&engine->log, KILN_LOG_WARNING,
-               "KILN_LOCK_SECONDS=%s is no number of seconds; a measurement waits %g s for another process", text,
+               "KILN_LOCK_SECONDS=%s is not a number of seconds; a measurement waits %g s for another process", text,
                MOST_SECONDS);
     return MOST_SECONDS;
 }

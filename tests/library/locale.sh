@@ -8,11 +8,11 @@ folder=$2
 locales='de_DE.UTF-8 tr_TR.UTF-8 de_DE.ISO-8859-1 ps_AF.UTF-8'
 case $1 in
 make)
-    command -v localedef >/dev/null || { echo "SKIP: there is no localedef, which makes locales"; exit 77; }
+    command -v localedef >/dev/null || { echo "SKIP tool: there is no localedef, which makes locales"; exit 77; }
     mkdir -p "$folder" || exit 1
     for locale in $locales; do
         [ -e "$folder/$locale/LC_CTYPE" ] && continue
-        [ -e "/usr/share/i18n/locales/${locale%%.*}" ] || { echo "SKIP: no locale $locale: package locales"; exit 77; }
+        [ -e "/usr/share/i18n/locales/${locale%%.*}" ] || { echo "SKIP tool: no locale $locale: package locales"; exit 77; }
         # No archive; a warning is no failure.
         localedef --no-archive -c -i "${locale%%.*}" -f "${locale#*.}" "$folder/$locale.new" >/dev/null 2>&1
         [ -e "$folder/$locale.new/LC_CTYPE" ] || { echo "localedef makes no $locale"; exit 1; }
@@ -30,7 +30,7 @@ host)
         LC_ALL=$locale "$3" "$4" "$work/$locale" >"$work/$locale.out" 2>"$work/$locale.err"
         code=$?
         sort -o "$work/$locale.out" "$work/$locale.out" # which compile ends first is chance
-        [ $code = 77 ] && { echo "SKIP: $(cat "$work/$locale.err")"; exit 77; }
+        [ $code = 77 ] && { echo "SKIP tool: $(cat "$work/$locale.err")"; exit 77; }
         [ $code = 0 ] || { echo "$locale: exit code $code"; cat "$work/$locale.err"; failed=1; }
         diff -u "$work/C.out" "$work/$locale.out" || failed=1
         case $locale in C) point=\'.\' ;; ps*) point=\'٫\' ;; *) point=\',\' ;; esac

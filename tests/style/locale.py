@@ -131,7 +131,8 @@ def main():
     if "--planted" in sys.argv:
         sys.exit(1 if check_planted() else 0)
     bad = find(pathlib.Path(sys.argv[1]).resolve())
-    print("\n".join(bad))
+    for line in bad:
+        print(line)
     sys.exit(1 if bad else 0)
 
 
