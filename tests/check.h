@@ -4,6 +4,7 @@
 #define KILN_TESTS_CHECK_H
 
 #include <CUnit/Basic.h>
+#include <locale.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -113,6 +114,23 @@ static inline void check_suggest(const check_case *cases, size_t count, const ch
         fprintf(stderr, "-l lists the %zu that there are\n", count);
 }
 
+/* With KILN_TEST_LOCALE the suite runs in the locale of the environment, as in a host program that sets it. The variable
+ * has the decimal point of that locale: a suite must not run in another locale unnoticed. */
+static inline int check_enter_locale(void)
+{
+    const char *point = getenv("KILN_TEST_LOCALE");
+    if (!point)
+        return 0;
+    if (!setlocale(LC_ALL, "")) {
+        printf("SKIP tool: the locale of the environment is not installed (LC_ALL, LOCPATH)\n");
+        return 77;
+    }
+    if (strcmp(localeconv()->decimal_point, point) == 0)
+        return 0;
+    fprintf(stderr, "the decimal point is '%s', not '%s'\n", localeconv()->decimal_point, point);
+    return 2;
+}
+
 /* What main returns. The program's arguments: none, all cases; NAME, that one alone; -l, their names. */
 static inline int check_main(int argc, char **argv, const char *name, const check_case *cases, size_t count)
 {
@@ -121,6 +139,9 @@ static inline int check_main(int argc, char **argv, const char *name, const chec
             puts(cases[i].name);
         return 0;
     }
+    int elsewhere = check_enter_locale();
+    if (elsewhere)
+        return elsewhere;
     if (argc > 1) {
         const check_case *one = argc == 2 ? check_find(cases, count, argv[1]) : NULL;
         if (!one) {

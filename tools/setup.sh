@@ -3,8 +3,9 @@
 #
 #   tools/setup.sh           what building and running needs
 #   tools/setup.sh --test    also what the tests and tools/lint.py need (clang for the fuzz targets, lld, gnuplot, zsh,
-#                            fish, abigail-tools, Open MPI, on Debian Chromium without windows, Python's jsonschema,
-#                            yaml, cffi, numpy and headers, clang-format, clang-tidy, cppcheck, gcovr, lintian, dpkg-dev)
+#                            fish, jq, groff, abigail-tools, Open MPI, on Debian Chromium without windows, Python's
+#                            jsonschema, yaml, cffi, numpy and headers, clang-format, clang-tidy, cppcheck, gcovr,
+#                            lintian, dpkg-dev)
 #   tools/setup.sh --check   only says what is missing; exit 1 if something is
 #
 # Debian packages come through apt (as root, or through sudo). NVRTC and the CUDA headers are taken from an installed
@@ -17,7 +18,7 @@ for argument; do
     case $argument in
     --check) check=1 ;;
     --test) test=1 ;;
-    -h | --help) sed -n '2,11s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    -h | --help) sed -n '2,12s/^# \{0,1\}//p' "$0"; exit 0 ;;
     *) echo "setup.sh: unknown argument '$argument' (try --help)" >&2; exit 2 ;;
     esac
 done
@@ -58,8 +59,11 @@ if [ $test = 1 ]; then
     # The pages of kiln report in a browser. Ubuntu has none as a package, only as snaps.
     has chromium || has chromium-headless-shell || ! grep -q '^ID=debian' /etc/os-release 2>/dev/null ||
         want chromium-headless-shell
+    has jq || want jq
+    has groff || want groff-base # the manual page
     has zsh || want zsh # the completions are typed into each shell
     has fish || want fish
+    [ -e /usr/share/i18n/locales/tr_TR ] || want locales # the suites under a decimal comma
     has abidiff || want abigail-tools # what changed for programs that were built against an earlier library
     python=/usr/bin/python3 # for which Debian's packages are
     [ -x $python ] || python=python3

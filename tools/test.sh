@@ -54,12 +54,12 @@ trap 'exit 143' TERM
 
 # LeakSanitizer stops a program's threads by ptrace. Some containers forbid that, and every program would then fail.
 look_for_leaks() {
-    [ -e build/results/leaks.log ] && return
-    : >build/results/leaks.log
+    [ -e build/results/sanitizers-leaks.log ] && return
+    : >build/results/sanitizers-leaks.log
     echo 'int main(void) { return 0; }' | cc -x c -fsanitize=address -o build/leaks - && ! build/leaks >build/leaks.log 2>&1 || return 0
     grep -q 'LeakSanitizer has encountered a fatal error' build/leaks.log || return 0
     export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0"
-    echo 'leaks: SKIP ptrace: leaks of memory are not looked for: ptrace is not permitted' | tee build/results/leaks.log
+    echo 'leaks: SKIP ptrace: leaks of memory are not looked for: ptrace is not permitted' | tee build/results/sanitizers-leaks.log
 }
 
 while [ $# != 0 ]; do

@@ -3,6 +3,7 @@
 #ifndef KILN_BASE_H
 #define KILN_BASE_H
 
+#include <locale.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -271,6 +272,28 @@ bool kiln__target_parse(const char *text, kiln__target *target); /* "sm_90a", "c
 /* "sm_90a" with the prefix "sm"; returns `text`. */
 const char *kiln__target_print(kiln__target target, const char *prefix, char text[KILN__TARGET_TEXT]);
 bool kiln__target_runs(kiln__target target, int cc); /* PTX for it loads on a device of compute capability cc (90) */
+
+/* ---- the C locale (locale.c) ----
+ *
+ * The host program may have set a locale with a decimal comma, or one where 'I' is no capital 'i'. Kiln reads and writes
+ * the same bytes in every locale. tests/style/locale.py forbids the functions of the C library that obey the locale. */
+
+/* The calling thread is in the C locale between these two. For calls of a library that reads or writes numbers; a
+ * callback of the caller must not run in between. */
+locale_t kiln__locale_enter(void);
+void kiln__locale_leave(locale_t before);
+double kiln__parse_double(const char *text, char **end);                               /* strtod() */
+int kiln__format(char *room, size_t size, const char *format, ...) KILN__PRINTF(3, 4); /* snprintf() */
+int kiln__vformat(char *room, size_t size, const char *format, va_list arguments) KILN__PRINTF(3, 0);
+/* strftime() of a time in microseconds since 1970, in UTC; false: it has no such date, or no room. */
+bool kiln__format_time(char *room, size_t size, const char *format, int64_t made)
+    __attribute__((format(strftime, 3, 0)));
+struct tm;
+char *kiln__parse_time(const char *text, const char *format, struct tm *parts); /* strptime() */
+char kiln__lower(char letter);
+bool kiln__matches(const char *pattern, const char *text); /* fnmatch(), in which a character is a byte */
+/* True if the first `length` letters of two texts are equal but for the case of ASCII's; SIZE_MAX compares whole texts. */
+bool kiln__same_word(const char *a, const char *b, size_t length);
 
 /* ---- hashes (hash.c) ---- */
 

@@ -63,7 +63,7 @@ static kiln_status fail(const kiln_allocator *mem, kiln_error **error, kiln_stat
         return status;
     va_list again;
     va_copy(again, arguments);
-    int length = vsnprintf(NULL, 0, format, arguments);
+    int length = kiln__vformat(NULL, 0, format, arguments);
     kiln_error *made = length < 0 ? NULL : kiln__alloc(mem, sizeof *made + (size_t)length + 1);
     if (made) {
         made->mem = mem;
@@ -72,7 +72,7 @@ static kiln_status fail(const kiln_allocator *mem, kiln_error **error, kiln_stat
         made->status = status;
         made->cuda = cuda;
         made->passing = false;
-        vsnprintf(made->message, (size_t)length + 1, format, again);
+        kiln__vformat(made->message, (size_t)length + 1, format, again);
         while (length > 0 && made->message[length - 1] == '\n')
             made->message[--length] = '\0';
         *error = made;
@@ -186,7 +186,7 @@ void kiln__logf(const kiln__log *log, kiln_log_level level, const char *format, 
     char message[2048];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(message, sizeof message, format, arguments);
+    kiln__vformat(message, sizeof message, format, arguments);
     va_end(arguments);
     log->fn(log->user, level, message);
 }

@@ -120,12 +120,12 @@ char *kiln__arena_printf(kiln__arena *arena, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    int length = vsnprintf(NULL, 0, format, arguments);
+    int length = kiln__vformat(NULL, 0, format, arguments);
     va_end(arguments);
     char *text = length < 0 ? NULL : kiln__arena_alloc(arena, (size_t)length + 1);
     if (text) {
         va_start(arguments, format);
-        vsnprintf(text, (size_t)length + 1, format, arguments);
+        kiln__vformat(text, (size_t)length + 1, format, arguments);
         va_end(arguments);
     }
     return text;

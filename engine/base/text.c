@@ -23,14 +23,14 @@ void kiln__text_vprintf(kiln__text *text, const char *format, va_list arguments)
     char small[256];
     va_list again;
     va_copy(again, arguments);
-    int length = vsnprintf(small, sizeof small, format, arguments);
+    int length = kiln__vformat(small, sizeof small, format, arguments);
     if (length < 0) {
         text->failed = true;
     } else if ((size_t)length < sizeof small) {
         kiln__text_add(text, small, (size_t)length);
     } else if (!text->failed &&
                kiln__grow(text->mem, &text->data, &text->capacity, text->length + (size_t)length + 1, 1)) {
-        vsnprintf(text->data + text->length, (size_t)length + 1, format, again);
+        kiln__vformat(text->data + text->length, (size_t)length + 1, format, again);
         text->length += (size_t)length;
     } else {
         text->failed = true;

@@ -49,6 +49,11 @@ static kiln_status sweep(kiln__best_search *s, const kiln_best_options *how, uin
             *best = better;
         }
     }
+    if (status != KILN_OK && made && kiln_tuning_sum(made)->end != KILN_END_EARLY) { /* it ended, but none worked */
+        kiln_error_free(*error);
+        *error = NULL;
+        status = KILN_OK;
+    }
     kiln_tuning_free(made);
     return status;
 }

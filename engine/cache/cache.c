@@ -18,7 +18,7 @@ void kiln__cache_warn(kiln__cache *cache, const char *format, ...)
     char why[1024];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(why, sizeof why, format, arguments);
+    kiln__vformat(why, sizeof why, format, arguments);
     va_end(arguments);
     kiln__logf(&cache->log, KILN_LOG_WARNING, "%s", why);
 }
@@ -101,6 +101,8 @@ void kiln__cache_close(kiln__cache *cache)
     kiln__free(cache->mem, cache->folder);
     kiln__free(cache->mem, cache);
 }
+
+bool kiln__cache_is_writable(const kiln__cache *cache) { return atomic_load(&cache->writable); }
 
 const char *kiln__cache_folder(const kiln__cache *cache) { return cache->folder; }
 

@@ -18,6 +18,7 @@ kiln_status kiln__cache_open(const kiln_allocator *mem, const char *folder, cons
                              kiln_error **error);
 void kiln__cache_close(kiln__cache *cache);
 const char *kiln__cache_folder(const kiln__cache *cache);
+bool kiln__cache_is_writable(const kiln__cache *cache); /* false for a folder that was refused, too */
 
 /* Everything that determines the bytes. `material` is hashed, stored and compared; the other fields are for listings
  * and must be derivable from it. */

@@ -33,11 +33,18 @@ typedef struct attempt {
     char *log, *ptx;
     bool said_why; /* the log of the last attempt holds an error */
     bool pch_done, pch_refused;
+    bool types; /* no code is made */
 } attempt;
 
 static const char device_too[] = "-default-device";
 
-enum { EXTRAS = 1, MINIMAL = 2, VERBOSE = 4, PCH = 8 }; /* which of the engine's own options an attempt uses (flags) */
+enum {
+    EXTRAS = 1,
+    MINIMAL = 2,
+    VERBOSE = 4,
+    PCH = 8,
+    TYPES = 16
+}; /* which of the engine's own options an attempt uses (flags) */
 
 /* ---- which options ---- */
 
@@ -142,6 +149,8 @@ static void add_options(const attempt *try, unsigned own, option_list *list)
     }
     if (own & MINIMAL)
         add_option(list, "-minimal");
+    if (own & TYPES)
+        add_option(list, "-fdevice-syntax-only"); /* making code takes NVRTC the square of the number of kernels */
     if (own & PCH) {
         add_option(list, kiln__arena_printf(&list->arena, request->pch_make ? "--create-pch=%s" : "--use-pch=%s",
                                             request->pch));
@@ -201,6 +210,13 @@ static kiln_status get_results(attempt *try, kiln__unit *unit, kiln_error **erro
     size_t ptx_size = 0, cubin_size = 0;
     nvrtcResult named = NVRTC_SUCCESS, ptx_result, cubin_result = NVRTC_SUCCESS;
     kiln_status status = get_names(try, &lowered, &named, error);
+    if (status == KILN_OK && try->types) {
+        const kiln__unit parts = {
+            .lowered = lowered.data, .lowered_length = lowered.length, .log = try->log, .log_length = strlen(try->log)};
+        status = kiln__unit_make(try->mem, &parts, unit, error);
+        kiln__text_free(&lowered);
+        return status;
+    }
     try->ptx = get_text(try, nvrtc->nvrtcGetPTXSize, nvrtc->nvrtcGetPTX, &ptx_size, &ptx_result);
     if (status == KILN_OK && try->request->cubin)
         cubin = get_text(try, nvrtc->nvrtcGetCUBINSize, nvrtc->nvrtcGetCUBIN, &cubin_size, &cubin_result);
@@ -387,14 +403,19 @@ static kiln_status compile_text(const kiln_allocator *mem, kiln__nvrtc *nvrtc, c
     }
     if (request->pch && nvrtc->pch_status)
         own |= PCH;
+    if (request->types)
+        own |= TYPES;
     for (;;) {
         nvrtcResult result = NVRTC_SUCCESS;
         kiln_error *why = NULL;
+        try.types = own & TYPES;
         status = run(&try, own, unit, &result, &why);
         bool stopped = try.flow.cancelled || try.flow.late;
         unsigned fewer = own;
         if (!stopped && try.pch_refused)
             fewer &= ~(unsigned)PCH; /* a message, too, is that of a compile without it */
+        else if (!stopped && result == NVRTC_ERROR_INVALID_OPTION && (own & TYPES))
+            fewer &= ~(unsigned)TYPES;
         else if (!stopped && result == NVRTC_ERROR_INVALID_OPTION)
             fewer &= VERBOSE; /* this version may not know the option that we added */
         else if (!stopped && result == NVRTC_ERROR_COMPILATION && (own & MINIMAL))

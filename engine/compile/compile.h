@@ -125,6 +125,7 @@ typedef struct kiln__compile_request {
     int arch;            /* 90 */
     char kind;           /* 'a' for sm_90a, and so on (kiln__target) */
     bool cubin;          /* also machine code for sm_ARCH; PTX for compute_ARCH is always made */
+    bool types;          /* names and messages alone: no code is made where NVRTC can do without. Not with `cubin` */
     const char *const *names;
     size_t name_count; /* kernels: extern "C" names or C++ name expressions */
 } kiln__compile_request;

@@ -37,12 +37,13 @@ typedef struct edited {
  * text at the start of a line (physical or joined), or after the end of a block comment, counts as a directive if it
  * can be read as one. A header too many only makes the key longer; a missing one would cause a stale hit. */
 
-/* A line that ends with a backslash, or its trigraph, continues on the next line. Such a joint may be inside a word. */
+/* A line that ends with a backslash, or its trigraph, continues on the next line. Such a joint may be inside a word.
+ * NVRTC drops all carriage returns before the end of a line, not only one. */
 static const char *joined(const char *at)
 {
     for (;;) {
         const char *end = *at == '\\' ? at + 1 : at[0] == '?' && at[1] == '?' && at[2] == '/' ? at + 3 : NULL;
-        if (end && end[0] == '\r' && end[1] == '\n')
+        while (end && *end == '\r')
             end++;
         if (!end || *end != '\n')
             return at;
@@ -137,16 +138,19 @@ static kind directive_at(const char *at, const char **behind)
     return strcmp(word, "import") == 0 ? IMPORT : NONE;
 }
 
-/* The next place at or after *at where a line starts, or may start; NULL at the end. */
+/* The next place at or after *at where a line starts, or may start; NULL at the end. To NVRTC 13 a lone carriage return,
+ * a form feed and a vertical tab are white space, as they are to is_blank(). A lexer that ends a line there would see a
+ * directive that NVRTC 13 does not see, so a line may start there too. */
 static const char *next_start(const char **at)
 {
-    const char *p = strpbrk(*at, "\n*");
+    static const char ends[] = "\n\r\f\v*";
+    const char *p = strpbrk(*at, ends);
     while (p && *p == '*' && *next(p) != '/')
-        p = strpbrk(p + 1, "\n*");
+        p = strpbrk(p + 1, ends);
     if (!p)
         return NULL;
     *at = p + 1;
-    return *p == '\n' ? p + 1 : next(next(p));
+    return *p == '*' ? next(next(p)) : p + 1;
 }
 
 /* C++20's import of a header: its operand is a name, or a word that may be a macro. In prose another word follows. */

@@ -16,7 +16,7 @@ void kiln__message_request(kiln__text *message, const kiln__compile_request *req
         kiln__wire_string(message, request->header_names[i]);
     kiln__wire_number(message, (uint64_t)request->arch);
     kiln__wire_number(message, (uint64_t)request->kind);
-    kiln__wire_number(message, request->cubin);
+    kiln__wire_number(message, request->types ? 2 : request->cubin);
     kiln__wire_number(message, request->include_count);
     for (size_t i = 0; i < request->include_count; i++) {
         kiln__wire_string(message, request->includes[i].name);
@@ -93,11 +93,12 @@ bool kiln__message_read_request(const char *body, size_t length, kiln__arena *ar
     request->header_names = read_strings(&in, arena, &request->header_name_count);
     uint64_t arch = kiln__wire_read_number(&in), kind = kiln__wire_read_number(&in);
     uint64_t cubin = kiln__wire_read_number(&in);
-    if (arch > 100000 || (kind != 0 && kind != 'a' && kind != 'f') || cubin > 1)
+    if (arch > 100000 || (kind != 0 && kind != 'a' && kind != 'f') || cubin > 2)
         in.failed = true;
     request->arch = in.failed ? 0 : (int)arch;
     request->kind = in.failed ? '\0' : (char)kind;
     request->cubin = cubin == 1;
+    request->types = cubin == 2;
     request->include_count = kiln__wire_read_count(&in);
     kiln__include *includes = kiln__arena_alloc(arena, (request->include_count + 1) * sizeof *includes);
     for (size_t i = 0; includes && i < request->include_count; i++) {

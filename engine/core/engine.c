@@ -155,6 +155,17 @@ static const kiln__compile_place *list_places(kiln_engine *engine, size_t *count
     return places;
 }
 
+/* Under the engine's lock. NULL: switched off, or out of memory. */
+static kiln__cache *open_cache(kiln_engine *engine)
+{
+    if (!engine->cache_open && engine->cache_dir) {
+        if (kiln__cache_open(engine->mem, engine->cache_dir, &engine->log, &engine->cache, NULL) != KILN_OK)
+            engine->cache = NULL;
+        engine->cache_open = engine->cache != NULL; /* out of memory: try again next time */
+    }
+    return engine->cache;
+}
+
 static kiln_status open_compiler(kiln_engine *engine, kiln_error **error)
 {
     if (engine->compiler)
@@ -167,13 +178,15 @@ static kiln_status open_compiler(kiln_engine *engine, kiln_error **error)
                    "kiln-worker was not found, so kernels compile one at a time in "
                    "this process, without a time limit; set KILN_WORKER to its path");
     kiln__arena arena = {.mem = engine->mem};
-    kiln__compiler_options options = {
-        .worker = engine->worker,
-        .pch = engine->cache_dir ? kiln__arena_printf(&arena, "%s/" KILN__PCH_FOLDER, engine->cache_dir) : NULL,
-        .nvrtc = kiln__nvrtc_path(engine->nvrtc),
-        .jobs = engine->jobs,
-        .timeout = engine->compile_timeout,
-        .log = &engine->log};
+    const kiln__cache *cache = open_cache(engine);
+    kiln__compiler_options options = {.worker = engine->worker,
+                                      .pch = cache && kiln__cache_is_writable(cache)
+                                                 ? kiln__arena_printf(&arena, "%s/" KILN__PCH_FOLDER, engine->cache_dir)
+                                                 : NULL, /* nothing is made in a folder that was refused */
+                                      .nvrtc = kiln__nvrtc_path(engine->nvrtc),
+                                      .jobs = engine->jobs,
+                                      .timeout = engine->compile_timeout,
+                                      .log = &engine->log};
     options.places = list_places(engine, &options.place_count);
     status = arena.failed ? kiln__fail_memory(error)
                           : kiln__compiler_open(engine->mem, &options, engine->nvrtc, &engine->compiler, error);
@@ -194,12 +207,7 @@ kiln_status kiln__engine_compiler(kiln_engine *engine, kiln_error **error)
 kiln__cache *kiln__engine_cache(kiln_engine *engine)
 {
     pthread_mutex_lock(&engine->lock);
-    if (!engine->cache_open && engine->cache_dir) {
-        if (kiln__cache_open(engine->mem, engine->cache_dir, &engine->log, &engine->cache, NULL) != KILN_OK)
-            engine->cache = NULL;
-        engine->cache_open = engine->cache != NULL; /* out of memory: try again next time */
-    }
-    kiln__cache *cache = engine->cache;
+    kiln__cache *cache = open_cache(engine);
     pthread_mutex_unlock(&engine->lock);
     return cache;
 }

@@ -63,9 +63,9 @@ struct kiln_engine {
     char *capture_what, *capture_folder; /* NULL: any launch, the default folder */
     uint64_t capture_limit;              /* bytes */
     /* the same between processes (exclusive.c) */
-    int exclusive;            /* descriptor of the device's lock file, -1: none */
-    unsigned exclusive_depth; /* runs of this engine that hold it */
-    bool exclusive_sought, exclusive_told;
+    int exclusive;                                         /* descriptor of the device's lock file, -1: none */
+    unsigned exclusive_depth;                              /* runs of this engine that hold it */
+    bool exclusive_sought, exclusive_told, exclusive_late; /* late: measures without the lock */
 };
 
 /* Each opens its part if it is not open yet, and may be called from any thread. */
@@ -80,17 +80,28 @@ kiln__cache *kiln__engine_cache(kiln_engine *engine); /* NULL: switched off, or 
 kiln_status kiln__engine_peer(kiln_engine *engine, const char *name, CUdevice *device, kiln_device_info *info,
                               kiln_error **error);
 
-/* To be called around every measurement on a GPU: no other process of Kiln measures on it meanwhile. `waits` (NULL:
- * logs once) is called with the process for which this one waits, and with NULL when the wait is over. */
-void kiln__engine_exclude(kiln_engine *engine, void (*waits)(void *user, const char *why), void *user);
+/* How a measurement waits for another process. All members may be NULL. */
+typedef struct kiln__waiting {
+    /* Called with the process for which this one waits, with a warning where it no longer waits, and with NULL when the
+     * wait is over. NULL: the log has both texts, the first one once. */
+    void (*notify)(void *user, const char *why);
+    void *user;
+    const volatile int *stop; /* nonzero: stop waiting */
+    bool (*ends)(void *user); /* called while it waits; true: stop waiting */
+    void *ends_user;
+} kiln__waiting;
+/* To be called around every measurement on a GPU: no other process of Kiln measures on it meanwhile, unless one holds
+ * the lock longer than $KILN_LOCK_SECONDS. False: stopped by the caller; then kiln__engine_include() is not called. */
+bool kiln__engine_exclude(kiln_engine *engine, const kiln__waiting *how);
 void kiln__engine_include(kiln_engine *engine);
 
 /* The lock behind it: opens the lock file (-1 with errno); tries to take the lock; the process that took it last (0:
- * not known); waits for it. Closing the file releases it too. */
+ * not known); waits for it so many seconds, and meanwhile asks `ends`. Closing the file releases it too. */
+typedef enum kiln__turn { KILN__TURN_TAKEN, KILN__TURN_LATE, KILN__TURN_STOPPED } kiln__turn;
 int kiln__exclusive_open(const char *folder, const char *name);
 bool kiln__exclusive_try(int fd);
 long kiln__exclusive_holder(int fd);
-void kiln__exclusive_take(int fd);
+kiln__turn kiln__exclusive_take(int fd, double seconds, bool (*ends)(void *user), void *user);
 void kiln__exclusive_give(int fd);
 
 /* Makes the engine's context current in this thread, and restores the previous one. Cheap if it is current already. */

@@ -1,29 +1,40 @@
 /* exclusive.c - only one process at a time measures on a GPU: an advisory lock on a file for each GPU, by its uuid.
  *
  * Two bytes of the file are locked. Byte 0 is the device. Byte 1 is the right to be next: it is held while waiting for
- * byte 0, so that two sweeps take turns, and the process that has the device cannot always take it again first. */
+ * byte 0, so that two sweeps take turns, and the process that has the device cannot always take it again first.
+ *
+ * Every user may lock the file, so a process may hold the lock for ever. Waiting has a time limit, after which Kiln
+ * measures without the lock and says so. */
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "engine.h"
 
 enum { DEVICE = 0, NEXT = 1 };
+#define MOST_SECONDS 120.0 /* of waiting, unless $KILN_LOCK_SECONDS says otherwise */
+#define FIRST_NAP_NS 500000
+#define LAST_NAP_NS 20000000
 
-/* The lock belongs to an open file, not to a process: two engines of one process exclude each other too. */
-static bool set(int fd, short type, off_t byte, bool wait)
+/* Never waits. The lock belongs to an open file, not to a process: two engines of one process exclude each other too. */
+static bool set(int fd, short type, off_t byte)
 {
     struct flock lock = {.l_type = type, .l_whence = SEEK_SET, .l_start = byte, .l_len = 1};
     int result;
     do
-        result = fcntl(fd, wait ? F_OFD_SETLKW : F_OFD_SETLK, &lock);
+        result = fcntl(fd, F_OFD_SETLK, &lock);
     while (result != 0 && errno == EINTR);
     return result == 0;
 }
+
+/* Whether set() failed because another file has the lock. */
+static bool is_held(void) { return errno == EAGAIN || errno == EACCES; }
 
 /* Users share the file, so everybody may write to it. In a world-writable folder the kernel may refuse to open another
  * user's file with O_CREAT (fs.protected_regular), so an existing file is opened without it. Links are not followed. */
@@ -60,21 +71,31 @@ long kiln__exclusive_holder(int fd)
     return pid > 0 ? pid : 0;
 }
 
-bool kiln__exclusive_try(int fd) { return set(fd, F_WRLCK, NEXT, false) && set(fd, F_WRLCK, DEVICE, false); }
+bool kiln__exclusive_try(int fd) { return set(fd, F_WRLCK, NEXT) && set(fd, F_WRLCK, DEVICE); }
 
-/* If locking fails for another reason than a holder, measure all the same. */
-void kiln__exclusive_take(int fd)
+/* Polls, because a process that sleeps in fcntl() obeys neither a time limit nor a request to stop. The naps double up
+ * to 20 ms. If locking fails for another reason than a holder, measure all the same. */
+kiln__turn kiln__exclusive_take(int fd, double seconds, bool (*ends)(void *user), void *user)
 {
+    const uint64_t start = kiln__now_ns();
+    kiln__turn turn = KILN__TURN_TAKEN;
     char text[16];
-    if (set(fd, F_WRLCK, NEXT, true))
-        set(fd, F_WRLCK, DEVICE, true);
-    set(fd, F_UNLCK, NEXT, false);
+    for (long nap = FIRST_NAP_NS; !kiln__exclusive_try(fd) && is_held(); nap = nap < LAST_NAP_NS ? 2 * nap : nap) {
+        turn = ends && ends(user) ? KILN__TURN_STOPPED : kiln__seconds_since(start) >= seconds ? KILN__TURN_LATE : turn;
+        if (turn != KILN__TURN_TAKEN)
+            break;
+        nanosleep(&(struct timespec){.tv_nsec = nap}, NULL);
+    }
+    set(fd, F_UNLCK, NEXT);
+    if (turn != KILN__TURN_TAKEN)
+        return turn;
     int length = snprintf(text, sizeof text, "%-11ld\n", (long)getpid());
     if (pwrite(fd, text, (size_t)length, 0) != length)
-        return; /* a waiting process then does not know for whom it waits */
+        return turn; /* a waiting process then does not know for whom it waits */
+    return turn;
 }
 
-void kiln__exclusive_give(int fd) { set(fd, F_UNLCK, DEVICE, false); }
+void kiln__exclusive_give(int fd) { set(fd, F_UNLCK, DEVICE); }
 
 /* ---- the engine's lock ---- */
 
@@ -99,31 +120,76 @@ static int lock_of(kiln_engine *engine)
     return engine->exclusive;
 }
 
-void kiln__engine_exclude(kiln_engine *engine, void (*waits)(void *user, const char *why), void *user)
+/* Seconds that a measurement waits for another process. */
+static double most_seconds(const kiln_engine *engine)
 {
-    char why[160];
+    const char *text = getenv("KILN_LOCK_SECONDS");
+    if (!text || !*text)
+        return MOST_SECONDS;
+    char *end;
+    const double seconds = kiln__parse_double(text, &end);
+    if (end != text && !*end && isfinite(seconds) && seconds >= 0)
+        return seconds;
+    kiln__logf(&engine->log, KILN_LOG_WARNING,
+               "KILN_LOCK_SECONDS=%s is not a number of seconds; a measurement waits %g s for another process", text,
+               MOST_SECONDS);
+    return MOST_SECONDS;
+}
+
+/* Tells the caller of the measurement, or the log, that something about other processes is so. */
+static void notify(kiln_engine *engine, const kiln__waiting *how, const char *why)
+{
+    if (how->notify)
+        how->notify(how->user, why);
+    else
+        kiln__logf(&engine->log, KILN_LOG_WARNING, "%s", why);
+}
+
+static bool wants_end(void *user)
+{
+    const kiln__waiting *how = user;
+    return (how->stop && __atomic_load_n(how->stop, __ATOMIC_RELAXED)) || (how->ends && how->ends(how->ends_user));
+}
+
+/* Takes the lock of the device, waits for it, or gives up. Once it has given up, the engine does not wait again until
+ * the lock was free: each sample of a sweep would wait as long. */
+bool kiln__engine_exclude(kiln_engine *engine, const kiln__waiting *how)
+{
+    char why[320];
     pthread_mutex_lock(&engine->lock);
     int fd = lock_of(engine);
     bool first = fd >= 0 && engine->exclusive_depth++ == 0;
     pthread_mutex_unlock(&engine->lock);
     if (!first) /* a thread of this engine has it, or takes it; `measuring` makes them take turns */
-        return;
-    bool waited = !kiln__exclusive_try(fd);
-    if (waited) {
-        long holder = kiln__exclusive_holder(fd);
-        snprintf(why, sizeof why,
-                 holder ? "%s is in use: process %ld is measuring on it; measurements take turns"
-                        : "%s is in use: another process is measuring on it; measurements take turns",
-                 engine->info.id, holder);
-        if (waits)
-            waits(user, why);
-        else if (!engine->exclusive_told)
-            kiln__logf(&engine->log, KILN_LOG_WARNING, "%s", why);
+        return true;
+    const bool waits = !kiln__exclusive_try(fd);
+    const long holder = waits ? kiln__exclusive_holder(fd) : 0;
+    const double seconds = waits && !engine->exclusive_late ? most_seconds(engine) : 0;
+    char process[32] = "another process";
+    if (holder)
+        snprintf(process, sizeof process, "process %ld", holder);
+    if (waits && !engine->exclusive_late && (how->notify || !engine->exclusive_told)) {
+        snprintf(why, sizeof why, "%s is in use: %s is measuring on it; measurements take turns", engine->info.id,
+                 process);
+        notify(engine, how, why);
         engine->exclusive_told = true;
     }
-    kiln__exclusive_take(fd);
-    if (waited && waits)
-        waits(user, NULL);
+    const kiln__turn turn = kiln__exclusive_take(fd, seconds, wants_end, (void *)(uintptr_t)how);
+    if (turn == KILN__TURN_LATE && !engine->exclusive_late) {
+        kiln__format(why, sizeof why,
+                     "%s: %s has held the lock on it for %g s: measuring without the lock, so the times may be "
+                     "disturbed; end that process, or set KILN_LOCK_DIR to another folder or KILN_LOCK_SECONDS to a "
+                     "longer wait",
+                     engine->info.id, process, seconds);
+        notify(engine, how, why);
+    }
+    if (turn != KILN__TURN_STOPPED)
+        engine->exclusive_late = turn == KILN__TURN_LATE;
+    if (waits && how->notify)
+        how->notify(how->user, NULL);
+    if (turn == KILN__TURN_STOPPED)
+        kiln__engine_include(engine);
+    return turn != KILN__TURN_STOPPED;
 }
 
 void kiln__engine_include(kiln_engine *engine)

@@ -196,7 +196,7 @@ static int print_number(char *out, size_t room, kiln_type type, const void *data
     if (isnan(value)) /* the sign of a NaN has no meaning */
         return snprintf(out, room, "nan");
     int bits = kiln__types[type].exponent ? kiln__types[type].mantissa : 24;
-    return snprintf(out, room, "%.*g", bits > 24 ? 17 : bits > 10 ? 10 : 5, value);
+    return kiln__format(out, room, "%.*g", bits > 24 ? 17 : bits > 10 ? 10 : 5, value);
 }
 
 static int print_element(char *out, size_t room, const kiln_array *array, uint64_t index)
@@ -243,9 +243,9 @@ static void describe(const char *name, const comparison *c, const finding *f, ch
     if (c->sampled && is_poison(c->want, f->worst_index))
         snprintf(want, sizeof want, "a number");
     if (isfinite(f->worst_error))
-        snprintf(size, sizeof size, " (error %.3g times the tolerance)", f->worst_error);
+        kiln__format(size, sizeof size, " (error %.3g times the tolerance)", f->worst_error);
     else if (isfinite(f->worst_distance) && f->worst_distance >= 0x1p-1000)
-        snprintf(size, sizeof size, " (off by %.3g)", f->worst_distance);
+        kiln__format(size, sizeof size, " (off by %.3g)", f->worst_distance);
     int length = snprintf(text, room, "%.80s%s: got %s, want %s%s; %" PRIu64 " of %" PRIu64 " wrong", name, place,
                           unwritten ? "nothing (never written)" : got, want, size, f->wrong, c->count);
     if (f->unwritten && length > 0 && (size_t)length < room)

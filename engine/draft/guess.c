@@ -1,5 +1,4 @@
 /* guess.c - what the words of a source suggest: its tuning parameters, what its arguments are, and its shapes. */
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +11,7 @@ static void lower(const char *name, char *out, size_t room)
 {
     size_t i = 0;
     for (; name[i] && i + 1 < room; i++)
-        out[i] = (char)tolower((unsigned char)name[i]);
+        out[i] = kiln__lower(name[i]);
     out[i] = '\0';
 }
 

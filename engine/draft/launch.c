@@ -262,7 +262,7 @@ static const char *size_by_name(const kiln__draft *draft, int axis)
                                              {"depth", "d", "nz", "k", NULL, NULL, NULL, NULL}};
     for (size_t w = 0; w < 8 && wanted[axis][w]; w++)
         for (size_t i = 0; i < draft->size_count; i++)
-            if (strcasecmp(draft->sizes[i].name, wanted[axis][w]) == 0)
+            if (kiln__same_word(draft->sizes[i].name, wanted[axis][w], SIZE_MAX))
                 return draft->sizes[i].name;
     size_t number = axis == 0 ? draft->size_count - 1 : axis == 1 ? 0 : draft->size_count / 2;
     return draft->sizes[number].name;

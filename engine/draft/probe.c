@@ -54,6 +54,7 @@ static kiln_status compile(kiln_engine *engine, const kiln__draft *draft, const 
                                      .includes = includes.items,
                                      .include_count = includes.count,
                                      .arch = engine->arch,
+                                     .types = true,
                                      .names = names,
                                      .name_count = count};
     KILN__TRY(kiln__compile_start(engine->compiler, &request, &job, error));

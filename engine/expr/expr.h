@@ -78,9 +78,7 @@ bool kiln__template_fill(const kiln__template *template_, const kiln__scope *sco
 
 /* "32", "0.5" (shortest text that reads back the same, with a point or exponent), "true", "ca". */
 void kiln__value_print(kiln__text *out, kiln_value value);
-/* strtod, and the shortest text that reads back the same. Both use the C locale, whichever locale the process has
- * set. */
-double kiln__parse_double(const char *text, char **end);
+/* The shortest text that reads back the same, in the C locale. */
 void kiln__print_double(char *room, size_t size, double value);
 bool kiln__value_equal(kiln_value a, kiln_value b); /* numbers by value: 1, 1.0 and true are equal */
 /* True if the value is a number other than 0 or true; false for texts. */

@@ -6,29 +6,12 @@
 
 #include "code.h"
 
-/* The process may have set a locale with a decimal comma; specs are written with a point. glibc returns a static object
- * for "C", so this is cheap. If it fails, the process's locale is used. */
-double kiln__parse_double(const char *text, char **end)
-{
-    locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-    if (!c)
-        return strtod(text, end);
-    double value = strtod_l(text, end, c);
-    freelocale(c);
-    return value;
-}
-
 void kiln__print_double(char *room, size_t size, double value)
 {
-    locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0), old = c ? uselocale(c) : (locale_t)0;
     for (int digits = 15; digits <= 17; digits++) {
-        snprintf(room, size, "%.*g", digits, value);
-        if (strtod(room, NULL) == value)
+        kiln__format(room, size, "%.*g", digits, value);
+        if (kiln__parse_double(room, NULL) == value)
             break;
-    }
-    if (c) {
-        uselocale(old);
-        freelocale(c);
     }
     size_t length = strlen(room);
     if (isfinite(value) && !strpbrk(room, ".e") && length + 3 <= size)

@@ -358,7 +358,9 @@ static void describe_params(converter *c, json_t *results, json_t *header)
         json_array_foreach(results, i, result)
         {
             json_t *here = json_object_get(json_object_get(result, "configuration"), name);
+            const locale_t before = kiln__locale_enter();
             char *text = here ? json_dumps(here, JSON_ENCODE_ANY | JSON_REAL_PRECISION(17)) : NULL;
+            kiln__locale_leave(before);
             c->failed |= here && !text;
             if (text && !json_object_get(seen, text)) {
                 set(c, seen, text, json_incref(here));

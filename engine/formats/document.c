@@ -155,7 +155,9 @@ static kiln_status parse(const kiln_allocator *mem, const char *name, char *text
         document->cut_off = true;
     }
     json_error_t why;
+    const locale_t before = kiln__locale_enter();
     document->root = json_loadb(text, length, 0, &why);
+    kiln__locale_leave(before);
     if (!document->root && json_error_code(&why) == json_error_out_of_memory)
         return kiln__fail_memory(error);
     if (!document->root)
@@ -242,11 +244,13 @@ static int add_bytes(const char *bytes, size_t length, void *user)
 static void put(kiln__text *out, const char *key, const json_t *value)
 {
     json_t *name = key ? json_string(key) : NULL;
+    const locale_t before = kiln__locale_enter();
     if (key && (!name || json_dump_callback(name, add_bytes, out, JSON_ENCODE_ANY) != 0))
         out->failed = true;
     kiln__text_puts(out, key ? ": " : "");
     if (json_dump_callback(value, add_bytes, out, JSON_ENCODE_ANY | JSON_REAL_PRECISION(17)) != 0)
         out->failed = true;
+    kiln__locale_leave(before);
     json_decref(name);
 }
 

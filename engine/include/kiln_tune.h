@@ -157,9 +157,11 @@ typedef struct kiln_tune_options {
 typedef struct kiln_tuning kiln_tuning;
 
 /* Sweeps: tries configurations of the spec, and ranks them. A configuration that fails is a sample with a status, not
- * an error of the sweep. If a sweep that has begun ends early (KILN_ERROR_INTERRUPTED, a lost device or compiler),
- * *tuning has what was done until then: set it to NULL before the call, and free it after it in any case.
- * KILN_ERROR_CONSTRAINT: no configuration satisfies the constraints; the message says how many each of them leaves. */
+ * an error of the sweep. If all of them failed with one status, the sweep fails with this status, and *tuning has all
+ * samples; `end` of its totals is then not KILN_END_EARLY. If a sweep that has begun ends early
+ * (KILN_ERROR_INTERRUPTED, a lost device or compiler), *tuning has what was done until then. Set it to NULL before the
+ * call, and free it after it in any case. KILN_ERROR_CONSTRAINT: no configuration satisfies the constraints; the message
+ * says how many each of them leaves. */
 KILN_API kiln_status kiln_tune(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *options,
                                kiln_tuning **tuning, kiln_error **error);
 KILN_API void kiln_tuning_free(kiln_tuning *tuning); /* NULL is allowed */
@@ -308,7 +310,8 @@ typedef struct kiln_store_filter { /* zero-initialise, set `size` */
 } kiln_store_filter;
 
 /* Calls `each` for the records that match `filter` (NULL: all), in the order in which they were made. The callback must
- * not use the store. */
+ * not use the store. A damaged record is left out, with a warning in the log that names it; so do exports, and so does a
+ * sweep, which makes it again. */
 KILN_API kiln_status kiln_store_list(kiln_store *store, const kiln_store_filter *filter, kiln_record_fn each,
                                      void *user, kiln_error **error);
 /* Removes the records that match `filter`; NULL: all. *removed (may be NULL): how many. */

@@ -26,6 +26,8 @@ void kiln__shared_on_launch(kiln__shared *shared, void (*notify)(void *user), vo
 /* `notify` is called with a reason when a run waits for another process's measurement, and with NULL when it
  * continues. */
 void kiln__shared_on_wait(kiln__shared *shared, void (*notify)(void *user, const char *why), void *user);
+/* `ends` is asked often while a run waits for another process: true ends the run with KILN_ERROR_INTERRUPTED. */
+void kiln__shared_on_ask(kiln__shared *shared, bool (*ends)(void *user), void *user);
 /* The seconds of each repetition of the plan's last run, in order. */
 const double *kiln__plan_times(const kiln_plan *plan, size_t *count);
 /* The numbers that describe the plan's input, as the spec's `features` has them; none: the spec has no features. Makes

@@ -35,6 +35,8 @@ struct kiln__shared {
     void *on_launch_user;
     void (*on_wait)(void *user, const char *why); /* may be NULL */
     void *on_wait_user;
+    bool (*on_ask)(void *user); /* asked while it waits for another process: true: stop. May be NULL */
+    void *on_ask_user;
 };
 kiln__plan_entry *kiln__shared_find(kiln__shared *shared, const char *key);
 /* Takes ownership of `values`, also on failure. */

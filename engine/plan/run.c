@@ -81,7 +81,7 @@ static void set_inputs(const kiln_plan *plan, kiln_result *result)
         if (is_repeated(plan, i, true))
             continue;
         double seconds = seconds_of(plan, function);
-        int length = snprintf(one, sizeof one, "%s%s=%.6g", used ? " " : "", function, seconds);
+        int length = kiln__format(one, sizeof one, "%s%s=%.6g", used ? " " : "", function, seconds);
         result->inputs_seconds += seconds;
         if (length < 0 || used + (size_t)length + OTHERS >= room) {
             others += seconds;
@@ -91,7 +91,7 @@ static void set_inputs(const kiln_plan *plan, kiln_result *result)
         }
     }
     if (others > 0)
-        snprintf(text + used, room - used, "%sothers=%.6g", used ? " " : "", others);
+        kiln__format(text + used, room - used, "%sothers=%.6g", used ? " " : "", others);
     for (size_t i = 0; i < plan->variant->buffer_count; i++)
         if (plan->buffers[i].buffer->fill.kind == KILN__FILL_FROM && !plan->buffers[i].file && !plan->buffers[i].custom)
             result->copy_seconds += plan->buffers[i].copied;
@@ -284,9 +284,18 @@ kiln_status kiln_plan_run(kiln_plan *plan, const kiln_run_options *given, const 
         status = begin_checks(plan, error);
     bool begun = status == KILN_OK && checked;
     if (status == KILN_OK) { /* launches and copies of other threads would disturb the times */
-        kiln__engine_exclude(plan->engine, plan->shared->on_wait, plan->shared->on_wait_user);
-        status = run_inside(plan, &options, &made, error);
-        kiln__engine_include(plan->engine);
+        const kiln__waiting how = {.notify = plan->shared->on_wait,
+                                   .user = plan->shared->on_wait_user,
+                                   .stop = options.stop,
+                                   .ends = plan->shared->on_ask,
+                                   .ends_user = plan->shared->on_ask_user};
+        if (kiln__engine_exclude(plan->engine, &how)) {
+            status = run_inside(plan, &options, &made, error);
+            kiln__engine_include(plan->engine);
+        } else {
+            status = kiln__fail(plan->mem, error, KILN_ERROR_INTERRUPTED,
+                                "stopped while waiting for another process that measures on %s", plan->engine->info.id);
+        }
     }
     if (begun)
         end_checks(plan, &options);

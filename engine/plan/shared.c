@@ -29,6 +29,12 @@ void kiln__shared_on_wait(kiln__shared *shared, void (*notify)(void *user, const
     shared->on_wait_user = user;
 }
 
+void kiln__shared_on_ask(kiln__shared *shared, bool (*ends)(void *user), void *user)
+{
+    shared->on_ask = ends;
+    shared->on_ask_user = user;
+}
+
 kiln__plan_entry *kiln__shared_find(kiln__shared *shared, const char *key)
 {
     kiln__plan_entry *entry = shared->entries;

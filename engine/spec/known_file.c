@@ -35,7 +35,7 @@ static void put_text(kiln__text *out, const char *text)
     static const char *const words[] = {"yes", "no", "on", "off", "null", "true", "false"};
     bool plain = kiln__name_valid(text);
     for (size_t i = 0; i < KILN__COUNT(words); i++)
-        plain = plain && strcasecmp(text, words[i]) != 0;
+        plain = plain && !kiln__same_word(text, words[i], SIZE_MAX);
     if (plain)
         kiln__text_puts(out, text);
     else
@@ -62,10 +62,8 @@ static void put_settings(kiln__text *out, const char *key, kiln__settings settin
 
 static void put_made(kiln__text *out, int64_t made)
 {
-    time_t seconds = (time_t)(made / 1000000);
-    struct tm parts;
-    char text[40];
-    if (made < 0 || !gmtime_r(&seconds, &parts) || strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts) != 20)
+    char text[21]; /* a year of four digits */
+    if (!kiln__format_time(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", made))
         snprintf(text, sizeof text, "1970-01-01T00:00:00Z");
     kiln__text_printf(out, "  made: %s\n", text);
 }
@@ -178,7 +176,7 @@ static void read_how(kiln__reader *r, const kiln__spec_node *node, kiln__known *
 static void read_made(kiln__reader *r, const kiln__spec_node *node, kiln__known *known)
 {
     struct tm parts = {0};
-    char *end = node->kind == KILN__SCALAR ? strptime(node->text, "%Y-%m-%dT%H:%M:%SZ", &parts) : NULL;
+    char *end = node->kind == KILN__SCALAR ? kiln__parse_time(node->text, "%Y-%m-%dT%H:%M:%SZ", &parts) : NULL;
     time_t seconds = end && !*end ? timegm(&parts) : -1;
     if (seconds < 0 || seconds > 253402300799) /* the year 9999 */
         kiln__diag_add(r->diag, node->pos, "made must be a time like 2026-01-31T12:00:00Z");

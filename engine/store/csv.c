@@ -95,8 +95,8 @@ static kiln_status write_rows(kiln_store *store, sqlite3_stmt *statement, kiln__
         kiln__store_row row;
         const char *wrong = kiln__store_read_row(statement, &row);
         if (wrong) {
-            status = kiln__store_bad_row(store, &row, wrong, error);
-            break;
+            kiln__store_leave_out(store, &row, wrong);
+            continue;
         }
         put_row(&lines, &row);
         if (lines.length >= piece && !lines.failed) {

@@ -63,12 +63,11 @@ const char *kiln__store_read_row(sqlite3_stmt *statement, kiln__store_row *row)
     return row->status < 0 || row->status > INT_MAX ? "status" : bad;
 }
 
-kiln_status kiln__store_bad_row(kiln_store *store, const kiln__store_row *row, const char *column, kiln_error **error)
+void kiln__store_leave_out(const kiln_store *store, const kiln__store_row *row, const char *column)
 {
-    return kiln__fail(store->mem, error, KILN_ERROR_IO,
-                      "%s: not a Kiln store, or damaged: sample '%.40s' has a value of "
-                      "the wrong type in %s; move the store away or give another one (--store)",
-                      store->path, row->key, column);
+    kiln__logf(&store->log, KILN_LOG_WARNING,
+               "the store %s: sample '%.40s' of %.80s is damaged (%s) and was left out; a sweep makes it again",
+               store->path, row->key, row->spec, column);
 }
 
 /* ---- adding ---- */
@@ -188,7 +187,7 @@ kiln_status kiln__store_find(kiln_store *store, const char *key, kiln__arena *ar
     } else if (code != SQLITE_DONE) {
         status = kiln__store_fail(store, code, "looking for a sample", error);
     } else if (bad) {
-        status = kiln__store_bad_row(store, row, bad, error);
+        kiln__store_leave_out(store, row, bad); /* it is made again, and then replaces this one */
         *found = false;
     }
     pthread_mutex_unlock(&store->lock);
@@ -350,8 +349,7 @@ static kiln_status show(kiln_store *store, const kiln__store_row *row, kiln_reco
     else if (arena.failed)
         status = kiln__fail_memory(error);
     else
-        status = kiln__fail(store->mem, error, KILN_ERROR_IO, "the store %s: the sample %s is damaged", store->path,
-                            row->key);
+        kiln__store_leave_out(store, row, "params, sizes or features");
     kiln__arena_free(&arena);
     return status;
 }
@@ -374,7 +372,10 @@ kiln_status kiln_store_list(kiln_store *store, const kiln_store_filter *given, k
         if (code == SQLITE_ROW) {
             kiln__store_row row;
             const char *bad = kiln__store_read_row(statement, &row);
-            status = bad ? kiln__store_bad_row(store, &row, bad, error) : show(store, &row, each, user, &enough, error);
+            if (bad)
+                kiln__store_leave_out(store, &row, bad);
+            else
+                status = show(store, &row, each, user, &enough, error);
         }
     }
     if (code != SQLITE_ROW && code != SQLITE_DONE)

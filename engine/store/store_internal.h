@@ -60,7 +60,9 @@ const char *kiln__store_row_unfit(kiln__arena *arena, const kiln__store_row *row
 /* The current row of a statement over KILN__STORE_LIST; it points into the statement. Returns NULL, or the column whose
  * value has the wrong type. */
 const char *kiln__store_read_row(sqlite3_stmt *statement, kiln__store_row *row);
-kiln_status kiln__store_bad_row(kiln_store *store, const kiln__store_row *row, const char *column, kiln_error **error);
+/* Logs that a damaged sample is left out, with its key and what of it is damaged: one such row would otherwise hide all
+ * others. */
+void kiln__store_leave_out(const kiln_store *store, const kiln__store_row *row, const char *column);
 /* ---- two specs of one name (files.c) ---- */
 
 typedef struct kiln__files {

@@ -98,8 +98,8 @@ static double milliseconds(double seconds)
     double plain = seconds * 1e3;
     for (int digits = 15; isfinite(plain) && digits <= 17; digits++) {
         char room[40];
-        snprintf(room, sizeof room, "%.*g", digits, plain);
-        double value = strtod(room, NULL);
+        kiln__format(room, sizeof room, "%.*g", digits, plain);
+        double value = kiln__parse_double(room, NULL);
         if (value * 1e-3 == seconds)
             return value;
     }
@@ -140,10 +140,8 @@ static json_t *measurement(writer *w, const char *name, json_t *value, const cha
 
 static json_t *timestamp(writer *w, int64_t made)
 {
-    time_t seconds = (time_t)(made / 1000000);
-    struct tm parts;
     char day[40], text[64];
-    if (made < 0 || !gmtime_r(&seconds, &parts) || strftime(day, sizeof day, "%Y-%m-%d %H:%M:%S", &parts) == 0)
+    if (!kiln__format_time(day, sizeof day, "%Y-%m-%d %H:%M:%S", made))
         return string(w, "");
     snprintf(text, sizeof text, "%s.%06d+00:00", day, (int)(made % 1000000));
     return string(w, text);
@@ -288,8 +286,10 @@ static kiln_status read_rows(kiln_store *store, sqlite3_stmt *statement, writer 
         kiln__arena scratch = {.mem = store->mem};
         kiln__settings params = {0};
         const char *wrong = kiln__store_read_row(statement, &row);
-        if (wrong)
-            return kiln__store_bad_row(store, &row, wrong, error);
+        if (wrong) {
+            kiln__store_leave_out(store, &row, wrong);
+            continue;
+        }
         if (!of->spec)
             *of = (whose){kiln__arena_strdup(arena, row.spec), kiln__arena_strdup(arena, row.device),
                           kiln__arena_strdup(arena, row.sizes)};
@@ -302,9 +302,10 @@ static kiln_status read_rows(kiln_store *store, sqlite3_stmt *statement, writer 
         kiln__arena_free(&scratch);
         if (no_memory)
             return kiln__fail_memory(error);
-        if (!read)
-            return kiln__fail(store->mem, error, KILN_ERROR_IO, "the store %s: the sample %s is damaged", store->path,
-                              row.key);
+        if (!read) {
+            kiln__store_leave_out(store, &row, "params");
+            continue;
+        }
         if (!fits)
             return kiln__fail(
                 store->mem, error, KILN_ERROR_ARGUMENT,
@@ -499,8 +500,8 @@ static const char *read_sizes(reader *r)
 static int64_t read_timestamp(const char *text)
 {
     struct tm parts = {0};
-    char *end = text ? strptime(text, "%Y-%m-%d", &parts) : NULL;
-    end = end && (*end == ' ' || *end == 'T') ? strptime(end + 1, "%H:%M:%S", &parts) : NULL;
+    char *end = text ? kiln__parse_time(text, "%Y-%m-%d", &parts) : NULL;
+    end = end && (*end == ' ' || *end == 'T') ? kiln__parse_time(end + 1, "%H:%M:%S", &parts) : NULL;
     time_t seconds = end ? timegm(&parts) : 0;
     int64_t made = seconds > 0 && seconds < 253402300800 ? (int64_t)seconds * 1000000 : 0, worth = 100000;
     for (end = made && *end == '.' ? end + 1 : NULL; end && *end >= '0' && *end <= '9' && worth; end++, worth /= 10)

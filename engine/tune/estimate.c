@@ -107,7 +107,7 @@ kiln_status kiln__estimates_make(kiln_engine *engine, const kiln_spec *spec, con
         how.max_configurations = options->max_configurations;
     kiln_status status = open_model(engine, options->estimates, &arena, &model, &why);
     if (status == KILN_OK)
-        status = kiln_tune(model, spec, &how, &estimated, &why);
+        status = kiln__tune(model, spec, &how, &estimated, &why);
     const bool ends = status == KILN_ERROR_MEMORY || status == KILN_ERROR_ARGUMENT || status == KILN_ERROR_NOT_FOUND;
     kiln_status hinted = give_hints(source, estimated, count, error);
     if (ends || hinted != KILN_OK)

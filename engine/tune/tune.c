@@ -190,6 +190,7 @@ static bool add_known(sweep *s, const job *made, kiln_status *ended, kiln_error 
 static kiln_status open_shared(sweep *s, kiln_error **error)
 {
     KILN__TRY(kiln__shared_open(s->engine, s->spec, &s->shared, error));
+    kiln__shared_on_ask(s->shared, wants_end, s);
     return s->options->verify_size_set ? kiln__shared_open(s->engine, s->spec, &s->small, error) : KILN_OK;
 }
 
@@ -844,15 +845,12 @@ static void close_sweep(sweep *s)
     kiln__free(s->engine->mem, s->jobs);
 }
 
-kiln_status kiln_tune(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *given, kiln_tuning **tuning,
-                      kiln_error **error)
+kiln_status kiln__tune(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *given, kiln_tuning **tuning,
+                       kiln_error **error)
 {
     kiln_tune_options options;
-    KILN__NEEDS(NULL, error, engine);
-    KILN__NEEDS(engine->mem, error, spec);
     sweep s = {.engine = engine, .spec = spec, .options = &options, .start = kiln__now_ns()};
-    KILN__TRY(kiln__tune_take(engine->mem, __func__, given, &options, &s.run, error));
-    KILN__NEEDS(engine->mem, error, tuning);
+    KILN__TRY(kiln__tune_take(engine->mem, "kiln_tune", given, &options, &s.run, error));
     s.run.sample_timeout = options.sample_timeout != 0 ? options.sample_timeout : s.run.sample_timeout;
     options.sample_timeout = s.run.sample_timeout;
     KILN__TRY(kiln__split_check(engine, spec, &options, error));
@@ -882,4 +880,33 @@ kiln_status kiln_tune(kiln_engine *engine, const kiln_spec *spec, const kiln_tun
     if (!begun)
         kiln_tuning_free(s.tuning);
     return status;
+}
+
+/* Fails with the status that all samples have, if none worked. One that failed in another way makes it several reasons,
+ * which only the samples can tell. */
+static kiln_status check_one_worked(const kiln_engine *engine, const kiln_tuning *tuning, kiln_error **error)
+{
+    const size_t count = kiln_tuning_count(tuning);
+    const kiln_sample *first = kiln_tuning_sample(tuning, 0);
+    for (size_t i = 0; i < count; i++)
+        if (first->status == KILN_OK || kiln_tuning_sample(tuning, i)->status != first->status)
+            return KILN_OK;
+    if (count == 0)
+        return KILN_OK;
+    if (count == 1)
+        return kiln__fail(engine->mem, error, first->status, "the only configuration of the sweep failed: %s",
+                          first->message);
+    return kiln__fail(engine->mem, error, first->status,
+                      "all %zu configurations of the sweep failed for one reason (%s); the first: %s", count,
+                      kiln_status_text(first->status), first->message);
+}
+
+kiln_status kiln_tune(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *options,
+                      kiln_tuning **tuning, kiln_error **error)
+{
+    KILN__NEEDS(NULL, error, engine);
+    KILN__NEEDS(engine->mem, error, spec);
+    KILN__NEEDS(engine->mem, error, tuning);
+    KILN__TRY(kiln__tune(engine, spec, options, tuning, error));
+    return check_one_worked(engine, *tuning, error);
 }

@@ -216,6 +216,9 @@ bool kiln__budget_any(const kiln_tune_options *options); /* whether there is a l
 void kiln__budget_note(kiln__budget *budget, const kiln_sample *sample, double value);
 bool kiln__budget_over(kiln__budget *budget);
 /* The caller's options, checked; `run`: a copy of those that they refer to. */
+/* kiln_tune() without its last rule: KILN_OK also if every configuration failed. */
+kiln_status kiln__tune(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *given, kiln_tuning **tuning,
+                       kiln_error **error);
 kiln_status kiln__tune_take(const kiln_allocator *mem, const char *function, const kiln_tune_options *given,
                             kiln_tune_options *options, kiln_run_options *run, kiln_error **error);
 

@@ -29,7 +29,7 @@ worker=$(dirname "$kiln_program")/kiln-worker
 [ -x "$worker" ] && export KILN_WORKER="$worker"
 export SPECS="$here/specs" TOOLS="$here" KILN="$kiln_program"
 export PATH="$work/bin:$PATH" HOME="$work" KILN_CACHE_DIR="$work/cache" KILN_DEVICE=sim KILN_PATH="$SPECS"
-export LC_ALL=C TERM=dumb
+export LC_ALL="${KILN_TEST_LOCALE:-C}" TERM=dumb # with LOCPATH, the same under another locale
 unset KILN_INCLUDE XDG_CACHE_HOME XDG_DATA_HOME KILN_STORE KILN_VEGA NO_COLOR
 
 normal() {

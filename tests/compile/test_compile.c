@@ -142,6 +142,13 @@ static void test_units(void)
     CHECK(!unit.log || !kiln__compile_log_spills(unit.log, "ad", &stores, &loads));
     kiln__unit_free(&unit);
     free(ptx);
+
+    request.cubin = false;
+    request.types = true;
+    CHECK_OK(compile(&request, &unit, &error), error);
+    CHECK_TEXT(symbol_of(&unit, "scale<float, 3>"), "_Z5scaleIfLi3EEvPT_");
+    CHECK(nvrtc->version < 13000 || unit.ptx_length == 0); /* no code is made */
+    kiln__unit_free(&unit);
 }
 
 static const char source_minimal[] =

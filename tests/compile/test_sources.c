@@ -310,6 +310,15 @@ static void test_headers(void)
     check_headers("#inc?\?/\nlude \"sub/c.h\"", "sub/c.h");
     check_headers("// what?\?/\r\n#include \"sub/c.h\"", "sub/c.h");
     check_headers("%\\\n:include \"sub/c.h\"", "sub/c.h");
+    check_headers("#inc\\\r\r\nlude \"sub/c.h\"", "sub/c.h"); /* several carriage returns end no line */
+    check_headers("#inc?\?/\r\r\r\nlude \"sub/c.h\"", "sub/c.h");
+    check_headers("#inc\\\r\r\nlude \"/etc/passwd\"", "an absolute path");
+    check_headers("imp\\\r\r\nort \"a.h\";", "import of a header");
+    check_headers("_\\\r\r\n_has_include(\"/etc/passwd\")", "__has_include of a path");
+    check_headers("#\finclude\v\"sub/c.h\"\r\n", "sub/c.h"); /* white space */
+    check_headers("// a\r#include \"sub/c.h\"", "sub/c.h");  /* and may be the end of a line */
+    check_headers("int x;\f#include \"sub/c.h\"", "sub/c.h");
+    check_headers("int x;\v#include \"/etc/passwd\"", "an absolute path");
     check_headers("\xef\xbb\xbf#include \"sub/c.h\"", "sub/c.h");
     check_headers("int x; /* a */ # /* b\n*/ include \"sub/c.h\"", "sub/c.h");
     check_headers("#if 0\nR\"x(\n#endif\n#include \"/etc/passwd\"\n//)x\"", "main.cu:4: #include of an absolute path");

@@ -424,6 +424,15 @@ static void test_doctor(void)
     CHECK_OK(kiln_doctor(engine, take, &got, &error), error);
     CHECK_TEXT(got.cache, "kept can be written by others and is not trusted");
     kiln_engine_close(engine);
+    options.worker = "kiln-worker"; /* one in a process of its own, whose precompiled headers would be in the cache */
+    engine = open_engine(&options);
+    CHECK(rmdir("kept/pch/temporary") != 0 && rmdir("kept/pch") != 0);
+    kiln_status opened = kiln__engine_compiler(engine, &error);
+    kiln_error_free(error); /* no NVRTC here */
+    error = NULL;
+    CHECK(opened == KILN_OK || opened == KILN_ERROR_NO_COMPILER);
+    CHECK(access("kept/pch", F_OK) != 0); /* nothing is made in a folder that was refused */
+    kiln_engine_close(engine);
     scratch_file("file", "x");
     options.cache_dir = "file";
     engine = open_engine(&options);

@@ -23,6 +23,8 @@ static void remove_folder(const char *folder)
     CU_ASSERT_EQUAL(system(command), 0);
 }
 
+static bool take(int fd) { return kiln__exclusive_take(fd, 600, NULL, NULL) == KILN__TURN_TAKEN; }
+
 static void one_at_a_time(void)
 {
     char folder[32];
@@ -32,13 +34,13 @@ static void one_at_a_time(void)
     CU_ASSERT_TRUE_FATAL(a >= 0 && b >= 0 && other >= 0);
     CU_ASSERT_EQUAL(kiln__exclusive_holder(a), 0);
     CHECK(kiln__exclusive_try(a));
-    kiln__exclusive_take(a);
+    CHECK(take(a));
     CHECK(!kiln__exclusive_try(b));
     CU_ASSERT_EQUAL(kiln__exclusive_holder(b), (long)getpid());
     CHECK(kiln__exclusive_try(other));
     kiln__exclusive_give(a);
     CHECK(kiln__exclusive_try(b)); /* it was the next one already */
-    kiln__exclusive_take(b);
+    CHECK(take(b));
     CHECK(!kiln__exclusive_try(a));
     close(b); /* as at the end of a process */
     CHECK(kiln__exclusive_try(a));
@@ -64,7 +66,7 @@ static void *take_in_turns(void *user)
 {
     taker *t = user;
     for (size_t i = 0; i < KILN__COUNT(t->turns); i++) {
-        kiln__exclusive_take(t->fd);
+        take(t->fd);
         t->turns[i] = atomic_fetch_add(t->order, 1);
         while (!somebody_waits(t->fd) && !atomic_load(t->done))
             usleep(100);
@@ -105,7 +107,7 @@ static void survives_a_killed_holder(void)
     pid_t pid = fork();
     if (pid == 0) {
         int own = kiln__exclusive_open(folder, "GPU-1");
-        kiln__exclusive_take(own);
+        take(own);
         _exit(write(ready[1], "x", 1) == 1 ? pause() : 1);
     }
     char byte;
@@ -113,13 +115,99 @@ static void survives_a_killed_holder(void)
     CHECK(!kiln__exclusive_try(fd));
     CU_ASSERT_EQUAL(kiln__exclusive_holder(fd), (long)pid);
     kill(pid, SIGKILL);
-    kiln__exclusive_take(fd); /* ends */
+    CHECK(take(fd)); /* ends */
     CU_ASSERT_EQUAL(waitpid(pid, NULL, 0), pid);
     CU_ASSERT_EQUAL(kiln__exclusive_holder(fd), (long)getpid());
     close(ready[0]);
     close(ready[1]);
     close(fd);
     remove_folder(folder);
+}
+
+/* ---- a lock that somebody holds for ever ---- */
+
+typedef struct heard {
+    unsigned warnings, asked;
+    char last[400];
+} heard;
+
+static void hear(void *user, kiln_log_level level, const char *message)
+{
+    heard *h = user;
+    h->warnings += level == KILN_LOG_WARNING;
+    snprintf(h->last, sizeof h->last, "%s", message);
+}
+
+static bool ends_third_time(void *user)
+{
+    heard *h = user;
+    return ++h->asked == 3;
+}
+
+/* An engine with a lock on a file in `folder`, which another open file holds. */
+static void make_engine(kiln_engine *engine, heard *h, const char *folder, int *holder)
+{
+    *holder = kiln__exclusive_open(folder, "GPU-1");
+    memset(engine, 0, sizeof *engine);
+    engine->log = (kiln__log){hear, h};
+    pthread_mutex_init(&engine->lock, NULL);
+    engine->exclusive_sought = true;
+    engine->exclusive = kiln__exclusive_open(folder, "GPU-1");
+    CU_ASSERT_TRUE_FATAL(*holder >= 0 && engine->exclusive >= 0 && take(*holder));
+}
+
+static void end_engine(kiln_engine *engine, int holder, const char *folder)
+{
+    close(engine->exclusive);
+    close(holder);
+    pthread_mutex_destroy(&engine->lock);
+    remove_folder(folder);
+    unsetenv("KILN_LOCK_SECONDS");
+}
+
+static void measures_without_the_lock(void)
+{
+    char folder[32];
+    static kiln_engine engine;
+    heard h = {0};
+    int holder;
+    make_folder(folder);
+    make_engine(&engine, &h, folder, &holder);
+    setenv("KILN_LOCK_SECONDS", "0.02", 1);
+    const kiln__waiting how = {0};
+    CHECK(kiln__engine_exclude(&engine, &how));
+    CU_ASSERT_EQUAL(h.warnings, 2); /* that it waits; that it waits no longer */
+    CHECK(strstr(h.last, "measuring without the lock") && strstr(h.last, "0.02 s"));
+    kiln__engine_include(&engine);
+    setenv("KILN_LOCK_SECONDS", "100000", 1); /* the next one does not wait at all */
+    CHECK(kiln__engine_exclude(&engine, &how));
+    CU_ASSERT_EQUAL(h.warnings, 2);
+    kiln__engine_include(&engine);
+    CHECK(!somebody_waits(holder)); /* the place of the next is free */
+    kiln__exclusive_give(holder);
+    CHECK(kiln__engine_exclude(&engine, &how)); /* takes the lock again once it is free */
+    CHECK(!kiln__exclusive_try(holder));
+    kiln__engine_include(&engine);
+    end_engine(&engine, holder, folder);
+}
+
+static void waiting_can_be_stopped(void)
+{
+    char folder[32];
+    static kiln_engine engine;
+    heard h = {0};
+    int holder, stop = 1;
+    make_folder(folder);
+    make_engine(&engine, &h, folder, &holder);
+    setenv("KILN_LOCK_SECONDS", "100000", 1);
+    CHECK(!kiln__engine_exclude(&engine, &(kiln__waiting){.ends = ends_third_time, .ends_user = &h}));
+    CU_ASSERT_EQUAL(h.asked, 3);
+    CHECK(!kiln__engine_exclude(&engine, &(kiln__waiting){.stop = &stop}));
+    CU_ASSERT_EQUAL(engine.exclusive_depth, 0);
+    setenv("KILN_LOCK_SECONDS", "soon", 1);
+    CHECK(!kiln__engine_exclude(&engine, &(kiln__waiting){.stop = &stop}));
+    CHECK(strstr(h.last, "KILN_LOCK_SECONDS=soon") != NULL);
+    end_engine(&engine, holder, folder);
 }
 
 static void files_that_are_none(void)
@@ -150,6 +238,8 @@ static const check_case cases[] = {
     {"one at a time", one_at_a_time},
     {"they take turns", they_take_turns},
     {"survives a killed holder", survives_a_killed_holder},
+    {"a lock that is held for ever", measures_without_the_lock},
+    {"waiting can be stopped", waiting_can_be_stopped},
     {"files that are not lock files", files_that_are_none},
 };
 KILN_SUITE("core.exclusive", cases)

@@ -74,9 +74,15 @@ static void set_up(void)
 
 static bool was_opened(void)
 {
-    char events[4096];
+    _Alignas(struct inotify_event) char events[4096];
     ssize_t got = watch < 0 ? 0 : read(watch, events, sizeof events);
-    return got > 0;
+    bool opened = false;
+    for (ssize_t at = 0; at < got;) {
+        const struct inotify_event *event = (const struct inotify_event *)(events + at);
+        opened = opened || !(event->mask & IN_ISDIR); /* any process may list the folder */
+        at += (ssize_t)(sizeof *event + event->len);
+    }
+    return opened;
 }
 
 static bool found(const kiln__include *list, size_t count, int digit)
@@ -152,7 +158,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         WANT(log && !was_opened());
         for (int i = 0; i < PIECES_INSIDE; i++) {
             char missing[64];
-            snprintf(missing, sizeof missing, "cannot open source file \"c%d.h\"", i);
+            snprintf(missing, sizeof missing, "open source file \"c%d.h\"",
+                     i); /* "cannot", or "could not" without folders */
             WANT(!strstr(log, missing) || found(list, count, i));
         }
         free(log);

@@ -1,4 +1,4 @@
-/* Guard pages: what lies behind and before the memory of kernels ends the process, and is never memory of the host. */
+/* Guard pages: an access behind or before the memory of kernels ends the process, and never reaches memory of the host. */
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,7 +17,7 @@
 #define SANITIZED false
 #endif
 
-/* Whether a read at `at` ends a process. A sanitizer ends it with a status of its own. */
+/* Whether a read at `at` ends a process: by a signal, or, under a sanitizer, by a status that is not 0. */
 static bool ends(const volatile unsigned char *at)
 {
     const pid_t child = fork();
@@ -54,7 +54,7 @@ static void regions(void)
         memset(at, 7, bytes);
         vm_guard_give(&g, at, bytes, VM_GUARD_OWN);
         unsigned char *again = vm_guard_take(&g, bytes, VM_GUARD_OWN, true);
-        CU_ASSERT_PTR_EQUAL(again, at); /* no mapping of its own again */
+        CU_ASSERT_PTR_EQUAL(again, at); /* it is not mapped again */
         CU_ASSERT_EQUAL(again[0] | again[bytes - 1], 0);
         vm_guard_give(&g, again, bytes, VM_GUARD_OWN);
     }
@@ -104,7 +104,7 @@ static uintptr_t pages_of(const vm_block *block)
     return (uintptr_t)block->shared / 4096 + (uintptr_t)block->local / 4096;
 }
 
-/* What a block has, and what a device allocates. */
+/* The memory of a block, and memory that a device allocates. */
 static void memory_of_kernels(void)
 {
     static const char text[] = ".version 8.0\n.target sm_90\n.address_size 64\n.const .b8 fixed[100];\n"

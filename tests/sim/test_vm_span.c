@@ -261,6 +261,43 @@ static void replaced_maps(void)
     CU_ASSERT_EQUAL(try_on(REPLACED("3968"), ""), VM_OK);
 }
 
+/* Memory that was mapped in two parts is one range, if the parts follow each other on the host too and kernels may use both
+ * in that way. */
+static void parts(void)
+{
+    static const char text[] = KERNEL("cp.async.bulk.global.shared::cta.bulk_group [%d0], [%r1], 2048;");
+    enum { PART = 4096 };
+    static const struct {
+        size_t host; /* of the second part, from the first */
+        uint64_t gap;
+        bool read_only, missing;
+        vm_fault_kind kind;
+    } cases[] = {
+        {PART, 0, false, false, VM_OK},
+        {PART, 0, true, false, VM_FAULT_ADDRESS},
+        {PART, 0, false, true, VM_FAULT_ADDRESS},
+        {PART, 512, false, false, VM_FAULT_ADDRESS},
+        {2 * PART, 0, false, false, VM_FAULT_ADDRESS},
+    };
+    static _Alignas(PART) unsigned char own[4 * PART];
+    for (size_t k = 0; k < KILN__COUNT(cases); k++) {
+        vm_bench b = vm_bench_text(text, sizeof text - 1, (vm_limits){.threads = 1});
+        const uint64_t base = vm_reserve(b.device, (uint64_t)4 * PART, PART), at = base + PART - 1024;
+        memset(own, MARK, sizeof own);
+        CU_ASSERT_TRUE(vm_adopt(b.device, base, own, PART, false));
+        if (!cases[k].missing)
+            CU_ASSERT_TRUE(
+                vm_adopt(b.device, base + PART + cases[k].gap, own + cases[k].host, PART, cases[k].read_only));
+        CU_ASSERT_EQUAL(vm_bench_try(&b, "k", 1, 1, &at, 0), cases[k].kind);
+        bool changed[2] = {false, false};
+        for (size_t n = 0; n < sizeof own; n++)
+            changed[n >= PART - 1024 && n < PART + 1024] |= own[n] != MARK;
+        CU_ASSERT_FALSE(changed[0]);
+        CU_ASSERT_EQUAL(changed[1], cases[k].kind == VM_OK);
+        vm_bench_end(&b);
+    }
+}
+
 /* A kernel may free what a kernel has allocated. Everything else is the host's or the simulator's, which use it later. */
 #define FREEING(...)                                                                                                   \
     HEAD ".extern .func (.param .b64 r) malloc (.param .b64 n);\n.extern .func free (.param .b64 p);\n"                \
@@ -411,6 +448,7 @@ static const check_case cases[] = {
     {"tensors of memory that kernels only read", fixed_tensors},
     {"changed tensor maps", replaced_maps},
     {"loops", loops},
+    {"memory in parts", parts},
     {"memory that kernels free", freed_by_kernels},
     {"memory freed while it is copied", freed_while_copied},
 };

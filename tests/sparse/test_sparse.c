@@ -45,8 +45,8 @@ static bool rows_are(const kiln__csr *m, const char *want) /* "0:1=2 3=4;1:" */
     for (uint32_t r = 0; r < m->rows; r++) {
         at += (size_t)snprintf(text + at, sizeof text - at, "%s", r ? "; " : "");
         for (uint32_t i = m->offsets[r]; i < m->offsets[r + 1]; i++)
-            at += (size_t)snprintf(text + at, sizeof text - at, m->values ? "%s%u=%g" : "%s%u",
-                                   i > m->offsets[r] ? " " : "", m->index[i], m->values ? (double)m->values[i] : 0);
+            at += (size_t)kiln__format(text + at, sizeof text - at, m->values ? "%s%u=%g" : "%s%u",
+                                       i > m->offsets[r] ? " " : "", m->index[i], m->values ? (double)m->values[i] : 0);
     }
     if (strcmp(text, want) != 0)
         fprintf(stderr, "  got:  %s\n  want: %s\n", text, want);

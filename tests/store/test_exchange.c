@@ -332,9 +332,9 @@ static int note(void *user, const kiln_record *r)
     kiln__text_puts(&text, " at ");
     kiln__settings_print(&text, KILN__SIZES(r));
     size_t length = strlen(s->text);
-    snprintf(s->text + length, sizeof s->text - length, "%s %s on %s: %s, %d %g %zu %lld %d\n", r->spec, r->variant,
-             r->device, kiln__text_get(&text), (int)r->status, r->result->seconds, r->time_count, (long long)r->made,
-             r->reusable);
+    kiln__format(s->text + length, sizeof s->text - length, "%s %s on %s: %s, %d %g %zu %lld %d\n", r->spec, r->variant,
+                 r->device, kiln__text_get(&text), (int)r->status, r->result->seconds, r->time_count,
+                 (long long)r->made, r->reusable);
     kiln__text_free(&text);
     s->count++;
     return 0;

@@ -965,7 +965,8 @@ static void an_export_is_whole_or_nothing(void)
         CHECK(setrlimit(RLIMIT_FSIZE, &little) == 0);
         CHECK(kiln_store_export(f.store, NULL, path, KILN_FORMAT_AUTO, NULL, &error) == KILN_ERROR_IO);
         CHECK(setrlimit(RLIMIT_FSIZE, &all) == 0);
-        CHECK(error && strstr(kiln_error_message(error), "cannot be written: File too large"));
+        CHECK(error && strstr(kiln_error_message(error), "cannot be written: "));
+        CHECK(error && strstr(kiln_error_message(error), strerror(EFBIG)));
         kiln_error_free(error);
         char *text = slurp(path);
         CHECK_TEXT(text, "old");
@@ -1005,7 +1006,57 @@ static void what_is_no_file_is_no_store(void)
     teardown(&f);
 }
 
+/* One row of which a value cannot be read hides no other; a sweep makes it again, which mends it. */
+static void a_damaged_row_is_left_out(void)
+{
+    static const struct {
+        const char *sql, *column;
+    } damages[] = {
+        {"UPDATE sample SET seconds = 'soon' WHERE id = 3", "(seconds)"},
+        {"UPDATE sample SET made = 'today' WHERE id = 3", "(made)"},
+        {"UPDATE sample SET times = 7 WHERE id = 3", "(times)"},
+        {"UPDATE sample SET params = 'x=' WHERE id = 3", "(params"},
+    };
+    for (size_t i = 0; i < KILN__COUNT(damages); i++) {
+        fixture f;
+        char key[33], csv[100], json[100];
+        double times[3];
+        kiln_error *error = NULL;
+        kiln__store_row row = row_of(2, key, times), got;
+        kiln__arena arena = {0};
+        bool found = true, taken = false;
+        uint64_t written = 0;
+        setup(&f);
+        for (unsigned n = 0; n < 5; n++)
+            CHECK(add_number(f.store, n));
+        run_sql(f.path, damages[i].sql);
+        CHECK(count_all(f.store, NULL) == 4);
+        CHECK(strstr(f.log, key) && strstr(f.log, damages[i].column));
+        snprintf(csv, sizeof csv, "%s/all.csv", f.folder);
+        snprintf(json, sizeof json, "%s/all.json", f.folder);
+        f.log[0] = '\0';
+        CHECK_OK(kiln_store_export(f.store, NULL, csv, KILN_FORMAT_CSV, &written, &error), error);
+        CHECK(i == 3 || (written == 4 && strstr(f.log, key))); /* a file of texts has texts as they are */
+        f.log[0] = '\0';
+        kiln_status status = kiln_store_export(f.store, NULL, json, KILN_FORMAT_T4, &written, &error);
+        CHECK(status != KILN_ERROR_IO && (status != KILN_OK || written == 4)); /* they may be of several problems */
+        kiln_error_free(error);
+        error = NULL;
+        if (i < 3) {
+            f.log[0] = '\0';
+            CHECK_OK(kiln__store_find(f.store, key, &arena, &got, &found, &error), error);
+            CHECK(!found && strstr(f.log, key));
+        }
+        row.made += 1;
+        CHECK_OK(kiln__store_add(f.store, &row, &taken, &error), error);
+        CHECK(taken && count_all(f.store, NULL) == 5);
+        kiln__arena_free(&arena);
+        teardown(&f);
+    }
+}
+
 static const check_case cases[] = {
+    {"a damaged row is left out", a_damaged_row_is_left_out},
     {"an export is whole or nothing", an_export_is_whole_or_nothing},
     {"what is no file is no store", what_is_no_file_is_no_store},
     {"a row comes back whole", a_row_comes_back_whole},

@@ -161,6 +161,119 @@ static void a_failure_costs_one_sample(void)
     teardown(&f);
 }
 
+/* The sweep fails with the status that all samples have; with two kinds of failure the samples alone tell. */
+static void says_that_all_failed(void)
+{
+    static const char text[] =
+        "kiln: 1\n"
+        "name: forgets\n"
+        "source: add.cu\n"
+        "sizes: {tiny: {N: 200}}\n"
+        "buffers:\n"
+        "  x: {type: f32, shape: [N], fill: {iota: [0, 1]}}\n"
+        "  y: {type: f32, shape: [N], fill: 2}\n"
+        "  z: {type: f32, shape: [N], out: true}\n"
+        "verify: {z: {against: {variant: plain}, exact: true}}\n"
+        "variants:\n"
+        "  plain:\n"
+        "    params: {BLOCK: [32], ITEMS: [1], FAR: [near]}\n"
+        "    launch: {kernel: add, grid: ['ceil_div(N, BLOCK)'], block: [BLOCK], args: [x, y, z, N]}\n"
+        "  wrong:\n"
+        "    params: {BLOCK: [32, 64, 2048], ITEMS: [1], FAR: [near]}\n"
+        "    launch: {kernel: forgets, grid: ['ceil_div(N, BLOCK)'], block: [BLOCK], args: [x, y, z, N]}\n";
+    static const char *const wrong[] = {"wrong"};
+    const kiln_setting one[] = {{"BLOCK", {KILN_INT, {64}}}};
+    fixture f;
+    setup(&f);
+    kiln_spec *spec = NULL;
+    kiln_error *error = NULL;
+    kiln_tuning *tuning = NULL;
+    CHECK_OK(kiln_spec_parse(f.engine, text, sizeof text - 1, KILN_TEST_DATA "/forgets.yaml", &spec, &error), error);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(spec);
+    kiln_tune_options options = {.size = sizeof options,
+                                 .variants = wrong,
+                                 .variant_count = 1,
+                                 .max_configurations = 2,
+                                 .strategy = "exhaustive"};
+    CU_ASSERT_EQUAL(kiln_tune(f.engine, spec, &options, &tuning, &error), KILN_ERROR_WRONG_ANSWER);
+    CHECK(error &&
+          strstr(kiln_error_message(error), "all 2 configurations of the sweep failed for one reason") != NULL);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(tuning);
+    CU_ASSERT_EQUAL(kiln_tuning_count(tuning), 2);
+    CHECK(error && strstr(kiln_error_message(error), kiln_tuning_sample(tuning, 0)->message) != NULL);
+    CU_ASSERT_EQUAL(kiln_tuning_sum(tuning)->failed, 2);
+    CU_ASSERT_EQUAL(kiln_tuning_sum(tuning)->end, KILN_END_CONFIGURATIONS);
+    kiln_error_free(error);
+    kiln_tuning_free(tuning);
+
+    error = NULL;
+    tuning = NULL;
+    options = (kiln_tune_options){
+        .size = sizeof options, .variants = wrong, .variant_count = 1, .params = one, .param_count = 1};
+    CU_ASSERT_EQUAL(kiln_tune(f.engine, spec, &options, &tuning, &error), KILN_ERROR_WRONG_ANSWER);
+    CHECK(error && strstr(kiln_error_message(error), "the only configuration of the sweep failed") != NULL);
+    kiln_error_free(error);
+    kiln_tuning_free(tuning);
+
+    error = NULL;
+    tuning = NULL;
+    options = (kiln_tune_options){.size = sizeof options, .variants = wrong, .variant_count = 1};
+    CHECK_OK(kiln_tune(f.engine, spec, &options, &tuning, &error), error); /* BLOCK=2048 cannot be launched */
+    CHECK(tuning && kiln_tuning_sum(tuning)->failed == 3);
+    kiln_tuning_free(tuning);
+    kiln_spec_free(spec);
+    teardown(&f);
+}
+
+/* ---- another process measures on the device ---- */
+
+static int stop_soon(void *user, const kiln_progress *progress, const kiln_sample *sample)
+{
+    (void)progress;
+    (void)sample;
+    return ++*(unsigned *)user == 4; /* the first call is before the first sample */
+}
+
+static void count_warnings(void *user, kiln_log_level level, const char *message)
+{
+    *(unsigned *)user += level == KILN_LOG_WARNING && strstr(message, "measuring without the lock");
+}
+
+/* A lock that is never given back: the callback ends the wait, and so does the time limit of the wait. */
+static void waits_for_the_device(void)
+{
+    fixture f;
+    setup(&f);
+    int holder = kiln__exclusive_open(f.folder, "GPU-1");
+    f.engine->exclusive_sought = true; /* a simulated device has none */
+    f.engine->exclusive = kiln__exclusive_open(f.folder, "GPU-1");
+    CU_ASSERT_TRUE_FATAL(holder >= 0 && f.engine->exclusive >= 0);
+    CU_ASSERT_EQUAL(kiln__exclusive_take(holder, 1, NULL, NULL), KILN__TURN_TAKEN);
+    setenv("KILN_LOCK_SECONDS", "100000", 1);
+    unsigned calls = 0, warnings = 0;
+    kiln_error *error = NULL;
+    kiln_tuning *tuning = NULL;
+    kiln_tune_options options = {
+        .size = sizeof options, .variants = plain, .variant_count = 1, .callback = stop_soon, .user = &calls};
+    CU_ASSERT_EQUAL(kiln_tune(f.engine, f.spec, &options, &tuning, &error), KILN_ERROR_INTERRUPTED);
+    CU_ASSERT_EQUAL(calls, 4);
+    kiln_error_free(error);
+    kiln_tuning_free(tuning);
+
+    error = NULL;
+    tuning = NULL;
+    setenv("KILN_LOCK_SECONDS", "0.01", 1);
+    f.engine->log = (kiln__log){count_warnings, &warnings};
+    options.callback = NULL;
+    CHECK_OK(kiln_tune(f.engine, f.spec, &options, &tuning, &error), error);
+    CU_ASSERT_EQUAL(warnings, 1); /* once for all samples */
+    CHECK(tuning && kiln_tuning_sum(tuning)->failed == 0);
+    kiln_tuning_free(tuning);
+    unsetenv("KILN_LOCK_SECONDS");
+    close(holder);
+    teardown(&f);
+}
+
 typedef struct seen {
     unsigned samples, ticks, stop_after;
     uint64_t done, total;
@@ -731,6 +844,8 @@ static void holds_finals(void)
 static const check_case cases[] = {
     {"sweeps all of a variant; the second time from the cache", sweeps_all_of_a_variant},
     {"a failure costs one sample", a_failure_costs_one_sample},
+    {"says that all failed", says_that_all_failed},
+    {"waits for the device", waits_for_the_device},
     {"the callback hears and stops", the_callback_hears_and_stops},
     {"limits end it", limits_end_it},
     {"fixed params and sizes", fixed_params_and_sizes},

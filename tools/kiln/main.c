@@ -1,6 +1,7 @@
 /* main.c - kiln COMMAND ...: finds the subcommand, parses by its table, runs it. */
 #include <errno.h>
 #include <fcntl.h>
+#include <locale.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -61,6 +62,7 @@ static void leave_device(const cli *c, int code)
 
 int main(int argc, char **argv)
 {
+    uselocale(newlocale(LC_ALL_MASK, "C", (locale_t)0)); /* stays, if a library that is loaded sets the process's */
     hold_standard_streams();
     signal(SIGPIPE, SIG_IGN); /* a dead compile worker must be reported and not end the command; see out_finish() */
     signal(SIGXFSZ, SIG_IGN); /* the same for a limit on file sizes: writing fails, the old file stays */

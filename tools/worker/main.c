@@ -3,6 +3,7 @@
  * kernel makes it use. */
 #include <errno.h>
 #include <limits.h>
+#include <locale.h>
 #include <malloc.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -61,6 +62,7 @@ static bool has_fixed_addresses(char **arguments)
 
 int main(int count, char **arguments)
 {
+    uselocale(newlocale(LC_ALL_MASK, "C", (locale_t)0)); /* stays, if a library that is loaded sets the process's */
     const char *library = option(count, arguments, "--nvrtc");
     const char *parent = option(count, arguments, "--parent");
     const char *uses = option(count, arguments, "--pch"), *makes = option(count, arguments, "--pch-make");

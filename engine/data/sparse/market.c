@@ -196,7 +196,7 @@ static bool word_is(const char **at, const char *end, const char *word)
     while (from < end && (*from == ' ' || *from == '\t'))
         from++;
     size_t length = strlen(word);
-    if ((size_t)(end - from) < length || strncasecmp(from, word, length) != 0)
+    if ((size_t)(end - from) < length || !kiln__same_word(from, word, length))
         return false;
     const char *behind = from + length;
     if (behind < end && *behind != ' ' && *behind != '\t' && *behind != '\r')
@@ -355,7 +355,7 @@ static kiln_status read_all(market *m, kiln__csr *matrix, kiln_error **error)
 static bool is_market(const char *text, size_t length)
 {
     static const char banner[] = "%%MatrixMarket";
-    return length >= sizeof banner - 1 && strncasecmp(text, banner, sizeof banner - 1) == 0;
+    return length >= sizeof banner - 1 && kiln__same_word(text, banner, sizeof banner - 1);
 }
 
 kiln_status kiln__market_parse(const kiln_allocator *mem, const char *name, const char *text, size_t length, bool graph,

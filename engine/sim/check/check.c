@@ -64,7 +64,7 @@ const char *vm_check_print(vm_check *check, const char *format, ...)
     char text[768];
     va_list arguments;
     va_start(arguments, format);
-    int length = vsnprintf(text, sizeof text, format, arguments);
+    int length = kiln__vformat(text, sizeof text, format, arguments);
     va_end(arguments);
     const char *kept = length < 0 ? NULL : kiln__arena_strdup(&check->arena, text);
     return kept ? kept : none;

@@ -2,7 +2,6 @@
  * compute-sanitizer, its text or its XML; what a file of suppressions takes out; the exit code.
  * engine/sim/check/README.md has the environment variables. Called under the driver's locks, or when the process ends.
  */
-#include <fnmatch.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,7 +52,7 @@ static bool is_place(const char *pattern, const kiln_check_side *side)
     if (!side->what || !side->file || !side->file[0])
         return false;
     snprintf(place, sizeof place, "%.280s:%u", base_name(side->file), side->line);
-    return fnmatch(pattern, place, 0) == 0;
+    return kiln__matches(pattern, place);
 }
 
 /* A line is a kind with dashes for spaces, a kernel, a place; each a pattern, the last two may be left out. */
@@ -65,7 +64,7 @@ static bool fits(char *line, const kiln_check_finding *f)
         *at = *at == ' ' ? '-' : *at;
     const char *what = strtok_r(line, " \t\r", &rest), *kernel = strtok_r(NULL, " \t\r", &rest),
                *place = strtok_r(NULL, " \t\r", &rest);
-    return what && what[0] != '#' && fnmatch(what, kind, 0) == 0 && (!kernel || fnmatch(kernel, f->kernel, 0) == 0) &&
+    return what && what[0] != '#' && kiln__matches(what, kind) && (!kernel || kiln__matches(kernel, f->kernel)) &&
            (!place || is_place(place, &f->at) || is_place(place, &f->other));
 }
 

@@ -3,7 +3,6 @@
  * files. Launches of one kernel in one shape share a row, and not each of them is estimated. Everything is written as it
  * happens, so that it does not matter how the process ends. Under the state lock. */
 #include <dlfcn.h>
-#include <locale.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,7 +49,6 @@ static struct {
     sim_timeline_device devices[SIM_DEVICES_MOST];
     uint64_t stream; /* in which what is noted next runs; 0: the legacy one */
     bool waits;      /* a copy in it is one for which the host waits */
-    locale_t plain;  /* numbers with a point, whatever the program has set; 0: not made yet */
     unsigned tracks;
     struct {
         unsigned number;
@@ -152,19 +150,6 @@ static bool noting(void)
     if (program.trace_path && sim_journal_open(&program.trace, program.trace_path, child))
         put_head(true);
     return program.profile.path || program.trace.path;
-}
-
-static locale_t enter_locale(void)
-{
-    if (!program.plain)
-        program.plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-    return program.plain ? uselocale(program.plain) : (locale_t)0;
-}
-
-static void leave_locale(locale_t before)
-{
-    if (before)
-        uselocale(before);
 }
 
 /* ---- rows ---- */
@@ -488,14 +473,14 @@ void sim_program_ran(sim_context *context, sim_noted *noted, bool whole, const s
         add_estimate(row, timed);
     else
         row->failed += noted->estimated && sim_current_profile()->model;
-    const locale_t before = enter_locale();
+    const locale_t before = kiln__locale_enter();
     sim_stream *stream = stream_now(context);
     const double seconds = row->last;
     const sim_span span = put_work(context, stream, SIM_LANE_KERNEL, seconds, row->share);
     add_call(row, seconds, &span);
     put_row(row, row->calls == 1 || noted->estimated);
     put_event(context, stream, row, &span, noted, 0);
-    leave_locale(before);
+    kiln__locale_leave(before);
 }
 
 void sim_program_moved(sim_context *context, sim_lane lane, const char *what, uint64_t bytes, double seconds)
@@ -508,7 +493,7 @@ void sim_program_moved(sim_context *context, sim_lane lane, const char *what, ui
     sim_row *row = row_of(&s, what, "", 0);
     if (!row)
         return;
-    const locale_t before = enter_locale();
+    const locale_t before = kiln__locale_enter();
     sim_stream *stream = stream_now(context);
     const sim_span span = put_work(context, stream, lane, seconds, 0);
     if (program.waits && (lane == SIM_LANE_TO_DEVICE || lane == SIM_LANE_FROM_DEVICE))
@@ -519,7 +504,7 @@ void sim_program_moved(sim_context *context, sim_lane lane, const char *what, ui
     add_call(row, seconds, &span);
     put_row(row, true);
     put_event(context, stream, row, &span, NULL, bytes);
-    leave_locale(before);
+    kiln__locale_leave(before);
 }
 
 /* ---- order ---- */

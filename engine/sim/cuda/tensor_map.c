@@ -38,7 +38,7 @@ static bool wrong(kiln__tensor_fault *fault, kiln__tensor_field field, unsigned 
     va_start(arguments, format);
     fault->field = field;
     fault->dim = dim;
-    vsnprintf(fault->text, sizeof fault->text, format, arguments);
+    kiln__vformat(fault->text, sizeof fault->text, format, arguments);
     va_end(arguments);
     return false;
 }

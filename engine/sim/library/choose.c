@@ -114,7 +114,7 @@ static int place_by_uuid(const char *text, size_t length)
         for (int i = 0; i < 16; i++)
             used += snprintf(name + used, sizeof name - (size_t)used, "%s%02x",
                              i == 0 || i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", (unsigned char)uuid.bytes[i]);
-        if (length <= strlen("GPU-") || length > (size_t)used || strncasecmp(name, text, length) != 0)
+        if (length <= strlen("GPU-") || length > (size_t)used || !kiln__same_word(name, text, length))
             continue;
         if (found >= 0) /* of two */
             return -1;
@@ -141,7 +141,7 @@ static unsigned read_visible(unsigned places[SIM_DEVICES_MOST])
         if (*at >= '0' && *at <= '9') {
             const unsigned long number = strtoul(at, NULL, 10); /* the rest of the entry is not read */
             place = number < all ? (int)number : -1;
-        } else if (strncasecmp(at, "GPU-", 4) == 0) {
+        } else if (kiln__same_word(at, "GPU-", 4)) {
             place = place_by_uuid(at, length);
         }
         if (place < 0)

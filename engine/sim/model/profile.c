@@ -71,7 +71,7 @@ static bool read_number(const char *text, double *value, const char **rest)
 {
     char *end;
     errno = 0;
-    *value = strtod(text, &end);
+    *value = kiln__parse_double(text, &end);
     *rest = end;
     return end != text && errno == 0 && isfinite(*value);
 }

@@ -375,7 +375,7 @@ static bool ptx_lex_float(ptx_parser *p, const char *at, size_t length)
     memcpy(digits, at, length);
     digits[length] = '\0';
     char *stop;
-    double real = strtod(digits, &stop);
+    double real = kiln__parse_double(digits, &stop);
     if (*stop)
         return ptx_error(p, p->line, "'%s' is not a number", digits);
     memcpy(&p->token.value.bits, &real, sizeof real);

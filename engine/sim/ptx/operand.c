@@ -155,7 +155,7 @@ static bool ptx_mismatch(ptx_parser *p, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(p->why, sizeof p->why, format, arguments);
+    kiln__vformat(p->why, sizeof p->why, format, arguments);
     va_end(arguments);
     return false;
 }

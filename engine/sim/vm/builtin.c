@@ -128,7 +128,7 @@ static int convert(vm_warp *w, const vm_code *i, uint32_t lane, const char *spec
     case 'n': field[0] = '\0'; break;
     default:
         format[n++] = kind, format[n] = '\0';
-        snprintf(field, sizeof field, format, real);
+        kiln__format(field, sizeof field, format, real);
         break;
     }
     kiln__text_puts(out, field);

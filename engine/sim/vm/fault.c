@@ -45,7 +45,7 @@ void vm_fault_raise(vm_warp *w, const vm_code *i, uint32_t lane, vm_fault_kind k
         char what[400];
         va_list arguments;
         va_start(arguments, format);
-        vsnprintf(what, sizeof what, format, arguments);
+        kiln__vformat(what, sizeof what, format, arguments);
         va_end(arguments);
         char place[160] = "";
         if (fault->file_line && fault->file[0]) {

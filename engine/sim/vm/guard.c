@@ -2,7 +2,7 @@
  * bounds before (vm_reach_span). If such a comparison is wrong one day, a guard page turns the access into a signal that ends
  * the process, instead of an access to the host's own memory.
  *
- * There are two kinds. A region of its own is one mapping: a guard, the memory, a guard. Small memory shares an arena, which
+ * There are two kinds. A separate region is one mapping: a guard, the memory, a guard. Small memory shares an arena, which
  * is one mapping of slots of one size between two guards, because a process may have only so many mappings: memory of other
  * allocations of kernels lies beside it, but nothing of the host. In both the memory ends where its region or slot ends.
  *
@@ -23,7 +23,7 @@ enum {
     ARENA = 1 << 20,      /* bytes of an arena, unless eight slots need more */
     KEPT_MOST = 64 << 20, /* bytes of regions that are kept for the next ones */
 };
-/* Under the address sanitizer each region is a mapping of its own: slots would hide a small overrun. */
+/* Under the address sanitizer all memory is in separate regions: slots would hide a small overrun. */
 #if defined(__SANITIZE_ADDRESS__)
 #define SLOT_MOST 0u
 #elif defined(__has_feature)
@@ -69,7 +69,7 @@ static size_t class_of(size_t bytes, bool own, unsigned *number)
     return size;
 }
 
-/* Whether that memory is a region of its own, and, in *bytes, how much of the end of the region or slot it is. */
+/* Whether that memory is a separate region. *bytes becomes the size of the memory at the end of its region or slot. */
 static bool is_own(size_t *bytes, vm_guard_kind kind)
 {
     *bytes = round_up(*bytes ? *bytes : 1, UNIT);
@@ -145,6 +145,8 @@ static bool add_arena(vm_guards *g, vm_guard_list *slots, size_t size)
     return true;
 }
 
+/* Takes a region or slot that was given back, or makes one. The system calls are made without the lock. Memory that was
+ * used before has to be cleared where zeros are wanted; a fresh mapping is zero. */
 void *vm_guard_take(vm_guards *g, size_t bytes, vm_guard_kind kind, bool zeroed)
 {
     if (bytes > SIZE_MAX / 4)

@@ -256,7 +256,7 @@ static vm_fault_kind refuse(vm_fault *fault, vm_fault_kind kind, const char *for
     va_list arguments;
     va_start(arguments, format);
     fault->kind = kind;
-    vsnprintf(fault->message, sizeof fault->message, format, arguments);
+    kiln__vformat(fault->message, sizeof fault->message, format, arguments);
     va_end(arguments);
     return kind;
 }

@@ -29,7 +29,7 @@ typedef struct vm_guards {
     size_t kept; /* bytes of regions that wait to be used again */
 } vm_guards;
 
-/* OWN: between guards of its own, however small; ANY: it may share an arena with other memory of kernels. */
+/* OWN: a separate region, however small. ANY: the memory may share an arena with other memory of kernels. */
 typedef enum vm_guard_kind { VM_GUARD_ANY, VM_GUARD_OWN } vm_guard_kind;
 
 bool vm_guards_open(vm_guards *g, const kiln_allocator *mem); /* of a structure of zeros; false: no lock */

@@ -486,11 +486,9 @@ bool vm_free_from_kernel(vm_device *device, uint64_t address);
 /* Makes an allocation another device's. False: out of memory, nothing changed. */
 bool vm_hand_over(vm_allocation *allocation, vm_device *to);
 vm_allocation *vm_allocate_shared(vm_device *device, uint64_t bytes, const char *name); /* as vm_alloc_host() */
-/* read_only: kernels must not write it (.const, for example). */
-bool vm_find(vm_device *device, uint64_t address, vm_span *span, bool *constant, bool *read_only);
-/* Finds the allocation of [low, high) for the instruction's cache. False: no memory holds all of it, or kernels may not
- * write it and `write` asks for that. What an instruction with VM_WRITES has in its cache is always writable. */
-bool vm_refill(vm_warp *w, const vm_code *i, uint64_t low, uint64_t high, bool write);
+/* Memory for a kernel's access between the allocations of a page, which is no fault on a GPU. Fresh pages are zero there.
+ * False: no allocation is in the page, or that address was freed. */
+bool vm_fill(vm_device *device, uint64_t address);
 /* The allocation that holds the address, NULL: none. It may be another device's (`home`), which this one may use. */
 const vm_allocation *vm_allocation_of(vm_device *device, uint64_t address);
 bool vm_was_freed(vm_device *device, uint64_t address);
@@ -513,6 +511,13 @@ void vm_runner_update(vm_runner *runner, uint64_t generation);
 
 /* The same among the device's own, with the bytes that kernels can reach behind it. */
 const vm_allocation *vm_reached(vm_device *device, uint64_t address);
+
+/* ---- span.c: what instructions keep in their caches ---- */
+/* read_only: kernels must not write it (.const, for example). */
+bool vm_find(vm_device *device, uint64_t address, vm_span *span, bool *constant, bool *read_only);
+/* Finds the allocation of [low, high) for the instruction's cache. False: no memory holds all of it, or kernels may not
+ * write it and `write` asks for that. What an instruction with VM_WRITES has in its cache is always writable. */
+bool vm_refill(vm_warp *w, const vm_code *i, uint64_t low, uint64_t high, bool write);
 
 /* ---- group.c: the other devices of the process ---- */
 void vm_group_join(vm_device *device);

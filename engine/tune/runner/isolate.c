@@ -39,6 +39,7 @@ struct kiln__runner {
     kiln__incoming in;  /* the answer */
     bool worked;        /* a process was opened successfully */
     bool told;          /* it was logged that it waits for another process */
+    bool waits;         /* it waits for another process now */
     unsigned tries;     /* tries of the current sample that ended with their process */
     uint64_t deadline, begun;
     double limit;    /* seconds from which the deadline was computed */
@@ -306,9 +307,10 @@ static kiln__io hear(kiln__runner *r)
         return KILN__IO_DONE;
     }
     if (kind == KILN__RUNNER_WAITING && r->state == PREPARING && kiln__runner_read_waiting(r->in.body, length, &why)) {
-        if (*why && !r->told)
+        if (*why && (!r->told || r->waits)) /* a second reason while it waits: it waits no longer */
             kiln__logf(&r->engine->log, KILN_LOG_WARNING, "%s", why);
         r->told = r->told || *why;
+        r->waits = *why;
         /* there is no limit on the other process's measurement */
         r->deadline = *why ? 0 : kiln__deadline_in(PREPARE_SECONDS);
         forget_answer(r);

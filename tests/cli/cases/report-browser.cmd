@@ -5,7 +5,7 @@ look() {
     # A page draws what comes into sight, and all of it before it is printed.
     sed 's|</body>|<script>dispatchEvent(new Event("beforeprint")); document.body.dataset.over = document.documentElement.scrollWidth - innerWidth;</script>&|' \
         "$1" > looked.html
-    "$BROWSER" --headless=new --no-sandbox --disable-gpu --user-data-dir=profile --enable-logging=stderr --dump-dom \
+    "$BROWSER" --headless=new --no-sandbox --disable-gpu --disable-dev-shm-usage --user-data-dir=profile --enable-logging=stderr --dump-dom \
         --virtual-time-budget=20000 --window-size="$2",12000 "file://$PWD/looked.html" 2>log >dom.html
     grep CONSOLE log
     grep -o 'data-over="[^"]*"' dom.html
@@ -31,7 +31,7 @@ document.querySelectorAll(".save button").forEach((button, i) => i < 2 && button
 </script>
 END
 cat report.html click.html > looked.html
-"$BROWSER" --headless=new --no-sandbox --disable-gpu --user-data-dir=profile --enable-logging=stderr --dump-dom \
+"$BROWSER" --headless=new --no-sandbox --disable-gpu --disable-dev-shm-usage --user-data-dir=profile --enable-logging=stderr --dump-dom \
     --virtual-time-budget=20000 "file://$PWD/looked.html" 2>log | grep -o 'saved Times[^<]*' | sort
 grep CONSOLE log
 cat > space.json <<'END'

@@ -1,6 +1,6 @@
 kiln tune add -v wide --csv sweep.csv >/dev/null || exit
 sed -n 1p sweep.csv
-sed 1d sweep.csv | cut -d, -f2,3,4,12- | sort
+sed 1d sweep.csv | cut -d, -f2,3,4,12- | LC_ALL=C sort
 kiln tune add -v wide -m 1 --csv /dev/full
 echo $?
 # What a spreadsheet would take for a formula is a text, a number is a number.
@@ -19,4 +19,4 @@ variants:
     launch: {kernel: k, grid: [1], block: [1], args: [y]}
 EOF
 kiln tune formula.yaml --csv formula.csv >/dev/null
-sed 1d formula.csv | cut -d, -f21- | sort
+sed 1d formula.csv | cut -d, -f21- | LC_ALL=C sort

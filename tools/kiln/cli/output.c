@@ -66,8 +66,10 @@ void out_start(void)
     out.length = out.held_length = out.held_room = 0;
     out.json = out.answered = out.keeps = false;
     out.held = out.kept = NULL;
-    setlocale(LC_CTYPE, "");
-    out.utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+    const locale_t user = newlocale(LC_CTYPE_MASK, "", (locale_t)0); /* the process itself stays in the C locale */
+    out.utf8 = user && strcmp(nl_langinfo_l(CODESET, user), "UTF-8") == 0;
+    if (user)
+        freelocale(user);
     out.terminal = isatty(STDOUT_FILENO) == 1;
     const char *term = getenv("TERM"), *no_color = getenv("NO_COLOR");
     out.colour = out.terminal && term && strcmp(term, "dumb") != 0 && !(no_color && *no_color);

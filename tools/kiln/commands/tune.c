@@ -284,7 +284,7 @@ static int tune_run(cli *c)
         cli_complain(status == KILN_ERROR_INTERRUPTED ? "interrupted; what was done until then is shown" : view.ended);
     const kiln_tuning_totals *totals = kiln_tuning_sum(tuning);
     if (code == 0 && totals->configurations > 0 && totals->failed == totals->configurations)
-        code = cli_exit_code(kiln_tuning_sample(tuning, 0)->status); /* all failed */
+        code = cli_exit_code(kiln_tuning_sample(tuning, 0)->status); /* all failed, for several reasons */
     for (size_t i = 0; c->args.strict && code == 0 && i < kiln_tuning_count(tuning); i++)
         code = cli_exit_code(kiln_tuning_sample(tuning, i)->status); /* the first that failed */
     kiln_tuning_free(tuning);

@@ -551,7 +551,7 @@ void tune_json(cli *c, const tune_view *view, const kiln_tuning *tuning)
         js_set(verified, "sizes", js_settings(view->small->settings, view->small->count));
         js_set(object, "verified_at", verified);
     }
-    js_set(object, "complete", json_boolean(view->status == KILN_OK));
+    js_set(object, "complete", json_boolean(t->end != KILN_END_EARLY));
     js_set(object, "ranked_by",
            js_text(!best                            ? NULL
                    : best->result->measured         ? "measured seconds"
