@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../stack.h"
 #include "commands.h"
 
 /* If descriptor 0, 1 or 2 is closed, the next opened file would get its number, and output would be written to that
@@ -59,7 +60,7 @@ static void leave_device(const cli *c, int code)
         _exit(code);
 }
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
     hold_standard_streams();
     signal(SIGPIPE, SIG_IGN); /* a dead compile worker must be reported and not end the command; see out_finish() */
@@ -76,3 +77,5 @@ int main(int argc, char **argv)
     cli_free_all();
     return code;
 }
+
+int main(int argc, char **argv) { return stack_run((size_t)8 << 20, run, argc, argv); }
