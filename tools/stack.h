@@ -14,8 +14,7 @@ typedef struct stack_program {
     char **arguments;
 } stack_program;
 
-/* Ends the process rather than the thread: after a fork this thread is the only one of the child, and its end alone would
- * lose the exit code. */
+/* Ends the process, not only the thread: a child made by fork() has no other thread, and would lose the exit code. */
 static void *stack_begin(void *user)
 {
     const stack_program *program = user;

@@ -1,6 +1,6 @@
 /* print_grammar.h - calls of printf from a grammar of valid and hostile formats, each with the text that it must print. The
  * host's own snprintf() is the reference for the valid conversions: it gets a format that is written here from the fields
- * of the conversion. Chosen by bytes, of a random generator (test_print.c) or of libFuzzer (fuzz_printf.c). */
+ * of the conversion. Bytes choose the call; a random generator (test_print.c) or libFuzzer (fuzz_printf.c) makes them. */
 #ifndef KILN_TESTS_PRINT_GRAMMAR_H
 #define KILN_TESTS_PRINT_GRAMMAR_H
 
@@ -24,7 +24,7 @@ enum {
 };
 
 typedef struct grammar {
-    const unsigned char *bytes; /* what is left of the choices; zeros behind them */
+    const unsigned char *bytes; /* the bytes that still choose; after the last byte every choice is the first */
     size_t left;
     char format[GRAMMAR_ROOM], strings[GRAMMAR_ROOM];
     unsigned char arguments[GRAMMAR_ROOM];
@@ -59,7 +59,7 @@ static inline void grammar_argument(grammar *g, const void *value, size_t bytes)
     g->taken++;
 }
 
-/* What a conversion is made of, as the reference sees it. */
+/* The fields of a conversion, for the reference. */
 typedef struct grammar_spec {
     char text[512]; /* as the kernel writes it */
     size_t length;
@@ -222,7 +222,7 @@ static inline void grammar_string(grammar *g, const grammar_spec *s)
         g->strings[g->string_length + k] = (char)(k % 7 ? 'a' + k % 26 : '%'); /* its bytes are no conversions */
     address = GRAMMAR_STRINGS + g->string_length;
     g->string_length += length;
-    const bool is_open = kind == 2; /* nothing behind it: the end of what can be read */
+    const bool is_open = kind == 2; /* the memory ends with its last byte */
     if (is_open)
         memset(g->strings + g->string_length, 'z', sizeof g->strings - g->string_length);
     else
@@ -285,7 +285,7 @@ static inline void grammar_conversion(grammar *g)
     }
 }
 
-/* Text that looks like a conversion and is none: it is printed as it is written. */
+/* Adds text that looks like a conversion and is not one. It is printed literally. */
 static inline void grammar_hostile(grammar *g)
 {
     static const char *const middle[] = {"%n",
@@ -350,7 +350,7 @@ static inline void grammar_hostile(grammar *g)
     kiln__text_puts(&g->want, text);
 }
 
-/* Makes one call: what it prints, how it ends. Free `want` afterwards. */
+/* Makes one call, with the text that it must print and the way it must end. Free `want` afterwards. */
 static inline void grammar_make(grammar *g, const unsigned char *bytes, size_t count)
 {
     memset(g, 0, sizeof *g);

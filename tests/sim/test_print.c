@@ -7,7 +7,7 @@
 
 #define ENDLESS ((uint64_t)1 << 40)
 
-/* Every byte that a format, its arguments and its strings can have, at an address of its own. */
+/* The memory of a printing thread: a format, its arguments and a string. */
 typedef struct memory {
     const char *format;
     uint64_t words[40]; /* the arguments */
@@ -116,14 +116,14 @@ static void texts(void)
     CU_ASSERT_FALSE(vm_print_format(read_memory, &m, GRAMMAR_FORMAT, GRAMMAR_ARGUMENTS, &out, &answer));
     CHECK_TEXT(kiln__text_get(&out), "so far");
     kiln__text_free(&out);
-    m.format = "%c"; /* the character 0 is one of the text */
+    m.format = "%c"; /* a NUL character is printed, too */
     m.words[0] = 0;
     CU_ASSERT_EQUAL(print(&m, &out), 1);
     CU_ASSERT_EQUAL(out.length, 1);
     kiln__text_free(&out);
 }
 
-/* Widths, precisions, strings and formats without end print a bounded text, and what is left out is said. */
+/* Huge widths and precisions, and strings and formats without end, print a bounded text. A note follows where it is cut. */
 static void outputs_are_bounded(void)
 {
     static const char *const wide[] = {
@@ -205,8 +205,8 @@ static void memory_runs_out(void)
 
 static void keep(void *user, const char *text, size_t length) { kiln__text_add(user, text, length); }
 
-/* A kernel whose format has so many flags and stars that a copy of them in a buffer of the host's would overwrite what lies
- * behind, with a string of "%n" that would then be the host's format. */
+/* Formats with so many flags and stars that a copy of them would overrun a buffer of the host. The arguments are strings of
+ * "%n", which would do harm as a format. */
 static void kernels(void)
 {
     static const char ptx[] =

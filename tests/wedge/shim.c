@@ -1,5 +1,5 @@
 /* shim.c - a function of the host that never returns, preloaded (wedge.py). The printf of a simulated kernel calls snprintf()
- * for a floating-point number; where the text is the marker, the thread is stuck in the way that KILN_WEDGE names:
+ * for a floating-point number. If the text is the marker, the thread gets stuck. KILN_WEDGE says how:
  *
  *   spin     a loop without end
  *   lock     a lock that is never released, while allocations wait for it too
@@ -23,7 +23,7 @@ void *__libc_calloc(size_t count, size_t size);
 
 static atomic_bool held;
 
-/* Sleeps by turns, so as not to take the processor of what runs beside this test. */
+/* Sleeps by turns, because other tests run at the same time. */
 static void spin(void)
 {
     for (;;)

@@ -1,6 +1,6 @@
-/* print.c - the printf of kernels. It accepts what CUDA's Programming Guide lists under "Formatted Output", and what C has
- * beyond that for the same types: flags "#0- +", a width, a precision (each a number or `*`), a size, and a type of
- * "%cdiouxXpeEfFgGaAs". All else, %n above all, is printed as it is written and takes no argument. */
+/* print.c - the printf of kernels. It accepts the conversions that CUDA's Programming Guide lists under "Formatted Output",
+ * with the fields that C has for them: the flags "#0- +", a width, a precision (each a number or `*`), a size, and a type of
+ * "%cdiouxXpeEfFgGaAs". Every other conversion, and %n above all, is printed literally and takes no argument. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -215,9 +215,9 @@ static void write_integer(kiln__text *out, const print_spec *spec, uint64_t valu
                  length);
 }
 
-/* The magnitude of a floating-point number, as the host's snprintf() writes it with one of sixteen formats, which stand
- * here; a precision of -1 is one that is not given. The host's locale has no say: the only characters of the result that
- * are neither letters, digits nor signs are its decimal point. */
+/* Writes the magnitude of a floating-point number with the host's snprintf(), by one of the sixteen formats of this function.
+ * A precision of -1 means to snprintf() that there is no precision. The host's locale changes only the decimal point, and
+ * the decimal point has the only characters of the result that are neither letters, digits nor signs: it becomes '.'. */
 static size_t format_real(char *text, size_t size, const print_spec *spec, double value)
 {
     int n = 0;
@@ -263,7 +263,7 @@ static void write_real(kiln__text *out, const print_spec *spec, uint64_t bits)
     write_number(out, spec, prefix, 0, spec->zero && isfinite(value), digits + skip, length - skip);
 }
 
-/* Adds the `most` first bytes of the string at `address`, at most up to its end, and sets `length`. False after a fault. */
+/* Adds the string at `address`, or its first `most` bytes, and sets `length`. Returns false after a fault. */
 static bool add_string(print_call *p, uint64_t address, size_t most, size_t *length)
 {
     char part[256];
@@ -288,8 +288,8 @@ static bool add_string(print_call *p, uint64_t address, size_t most, size_t *len
     return true;
 }
 
-/* A string is added first, as its length is known only then, and moved behind its blanks. `text`: a string of the host's in
- * place of the one at `address`, or NULL. */
+/* Adds the string first, because its length is unknown before, and then moves it behind its blanks. If `text` is not NULL,
+ * writes that string of the host and not the string at `address`. */
 static bool write_string(print_call *p, const print_spec *spec, uint64_t address, const char *text, size_t length)
 {
     const size_t begin = p->out->length;
@@ -306,8 +306,8 @@ static bool write_string(print_call *p, const print_spec *spec, uint64_t address
     return true;
 }
 
-/* A pointer is a hexadecimal number with 0x. NULL, and a NULL string, are written as glibc does, which a GPU's driver calls
- * for them on Linux. */
+/* A pointer is a hexadecimal number with 0x. NULL pointers and NULL strings are written like glibc's, because a GPU's driver
+ * formats on the host. */
 static bool write_pointer(print_call *p, print_spec spec, uint64_t value)
 {
     if (!value)
@@ -346,8 +346,8 @@ static bool write_argument(print_call *p, const print_spec *spec)
     }
 }
 
-/* The conversion whose '%' is at *address, which is moved behind it; behind the '%' alone if that is to be printed as it is
- * written. False after a fault. */
+/* Runs the conversion whose '%' is at *address, and moves *address behind it. If the characters are no conversion, prints the
+ * '%' alone, and the rest follows as plain text. Returns false after a fault. */
 static bool run_spec(print_call *p, uint64_t *address)
 {
     print_spec spec;

@@ -1,8 +1,8 @@
 /* vm_print.h - the printf of kernels: formats the text of one call from a format string and arguments in device memory.
  *
- * A kernel may be hostile, and both strings and arguments are its own. So a format is parsed into fields with bounds, and
- * only these fields choose how an argument is written; no byte of the kernel's format reaches a format function of the
- * host. Text, time and memory of one call are bounded. */
+ * A kernel may be hostile, and it chooses both the format and the arguments. So a format is parsed into fields with bounds,
+ * and only these fields decide how an argument is written. No byte of the kernel's format reaches a format function of the
+ * host. The text, the time and the memory of one call are bounded. */
 #ifndef KILN_SIM_VM_PRINT_H
 #define KILN_SIM_VM_PRINT_H
 
@@ -10,8 +10,8 @@
 
 enum {
     VM_PRINT_FIELD_MOST = 4096,    /* a larger width or precision is taken as this one */
-    VM_PRINT_SPEC_MOST = 64,       /* a conversion with more characters is printed as it is written */
-    VM_PRINT_ARGUMENTS_MOST = 32,  /* as in CUDA: conversions that would take more are printed as they are written */
+    VM_PRINT_SPEC_MOST = 64,       /* a conversion with more characters is printed literally */
+    VM_PRINT_ARGUMENTS_MOST = 32,  /* CUDA's limit; a conversion that would take one more is printed literally */
     VM_PRINT_OUTPUT_MOST = 1 << 16 /* after so many bytes a call prints a note that the rest is left out, and ends */
 };
 

@@ -18,7 +18,7 @@
 
 #include "cli.h"
 
-/* Seconds. A limit is doubled, because what runs beside the kernels counts too: functions of the host, a busy machine. */
+/* Seconds. A limit is doubled, because functions of the host count too, and because the machine may be busy. */
 enum { SIGNAL_GRACE = 10, LIMIT_GRACE = 10, KILL_GRACE = 5, LONGEST = 1 << 30 };
 
 /* The library reads it as an int, which is what sig_atomic_t is here. */
@@ -26,7 +26,7 @@ static volatile int interrupted;
 static struct timespec interrupted_at;
 static char interrupted_text[256]; /* not of the command's memory: a signal may come after it was freed */
 static size_t interrupted_length;
-static volatile sig_atomic_t has_other_work; /* the first signal waits for something else than kernels */
+static volatile sig_atomic_t has_other_work; /* after the first signal the command finishes more than kernels */
 
 static timer_t timers[2]; /* which send SIGRTMIN, SIGKILL */
 static bool has_timers;
