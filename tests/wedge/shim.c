@@ -4,7 +4,12 @@
  *   spin     a loop without end
  *   lock     a lock that is never released, while allocations wait for it too
  *   masked   a loop in which the thread takes no signal
- *   crash    an access to no memory, and a handler of SIGSEGV that does not return */
+ *   crash    an access to no memory, and a handler of SIGSEGV that does not return
+ *
+ * KILN_WEDGE_WITHOUT takes a part of the watchdog away (tools/kiln/cli/interrupt.c): `timers` forbids to set timers, `thread`
+ * to start the watchdog's thread, which is the one with a stack of 128 KiB. */
+#include <dlfcn.h>
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -13,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #define MARKER "271828.25"
@@ -108,4 +114,39 @@ int __snprintf_chk(char *text, size_t size, int flag, size_t room, const char *h
     const int length = format(text, size, how, list);
     va_end(list);
     return length;
+}
+
+static bool is_without(const char *part)
+{
+    const char *without = getenv("KILN_WEDGE_WITHOUT");
+    return without && strcmp(without, part) == 0;
+}
+
+static void *next_of(const char *name)
+{
+    void *found = dlsym(RTLD_NEXT, name);
+    if (!found)
+        abort();
+    return found;
+}
+
+int timer_settime(timer_t timer, int flags, const struct itimerspec *when, struct itimerspec *before)
+{
+    if (is_without("timers")) {
+        errno = EPERM;
+        return -1;
+    }
+    int (*real)(timer_t, int, const struct itimerspec *, struct itimerspec *);
+    *(void **)&real = next_of("timer_settime");
+    return real(timer, flags, when, before);
+}
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *user)
+{
+    size_t stack = 0;
+    if (attributes && pthread_attr_getstacksize(attributes, &stack) == 0 && stack == 128 << 10 && is_without("thread"))
+        return EAGAIN;
+    int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+    *(void **)&real = next_of("pthread_create");
+    return real(thread, attributes, run, user);
 }

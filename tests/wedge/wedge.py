@@ -23,8 +23,9 @@ def expect(what, got, want, said=""):
 
 
 def start(how, *arguments):
+    how, _, without = how.partition(" without ")
     return subprocess.Popen([kiln, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                            env=dict(environment, LD_PRELOAD=shim, KILN_WEDGE=how))
+                            env=dict(environment, LD_PRELOAD=shim, KILN_WEDGE=how, KILN_WEDGE_WITHOUT=without))
 
 
 def finish(process):
@@ -45,6 +46,9 @@ def wait_until_stuck(process):
 
 
 LATE = [10]
+# Without its thread the watchdog has SIGKILL alone where the stuck thread takes no signal and is the last one. A command that
+# runs kernels in a process of its own answers to that with 12.
+KILLED = [10, -signal.SIGKILL, 12]
 ENDED = [130, -signal.SIGTERM, -signal.SIGINT]
 
 
@@ -112,6 +116,8 @@ cases = [
     (by_limit, "lock", LATE, "run", spec),
     (by_limit, "masked", LATE, "run", spec),
     (by_limit, "crash", LATE, "run", spec),
+    (by_limit, "masked without timers", LATE, "run", spec),
+    (by_limit, "masked without thread", KILLED, "run", spec),
     (by_limit, "spin", LATE, "check", spec),
     (by_limit, "spin", LATE, "profile", spec),
     (by_limit, "spin", LATE, "tune", spec, "--no-store", "--no-isolate"),
@@ -120,6 +126,7 @@ cases = [
     (by_signal, "lock", signal.SIGINT, False, ENDED),
     (by_signal, "masked", signal.SIGTERM, False, ENDED),
     (by_signal, "crash", signal.SIGINT, False, ENDED),
+    (by_signal, "masked without timers", signal.SIGTERM, False, ENDED),
     (by_signal, "lock", signal.SIGTERM, True, ENDED),
     (by_parent,),
 ]

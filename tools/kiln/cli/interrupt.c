@@ -2,11 +2,16 @@
  * here and not in the library: it sets a flag, which is passed to the library and checked by the commands.
  *
  * A kernel, or the code that runs it, may be stuck where it looks at neither that flag nor its time limit: in a function of
- * the host that does not return, waiting for a lock, in a handler of another signal. So a watchdog ends the process, in two
- * steps. A first timer sends SIGRTMIN, whose handler prints a message and exits with the documented code. A second timer
- * sends SIGKILL some seconds later, which no thread can block. Both are timers of the system, and the handlers call
- * async-signal-safe functions alone, so the watchdog waits for no thread and takes no lock. A thread that does nothing else
- * takes the signals where all others block them. */
+ * the host that does not return, waiting for a lock, in a handler of another signal. So a watchdog ends the process at a
+ * deadline. It waits for no thread and takes no lock: it calls async-signal-safe functions alone. Three things guard the
+ * deadline, because each may be out of reach:
+ *
+ *   a timer's signal    its handler prints a message and exits; needs a thread that does not block the signal
+ *   a thread            does the same, and takes signals that all other threads block; there once kernels have run
+ *   a second timer      sends SIGKILL some seconds later, which nothing can block; no message
+ *
+ * A sandbox may forbid timers, and a thread may be one too many for the system. */
+#include <errno.h>
 #include <math.h>
 #include <pthread.h>
 #include <signal.h>
@@ -30,24 +35,32 @@ static volatile sig_atomic_t has_other_work; /* after the first signal the comma
 
 static timer_t timers[2]; /* which send SIGRTMIN, SIGKILL */
 static bool has_timers;
+static atomic_llong deadline; /* seconds of CLOCK_MONOTONIC; 0: none */
 static atomic_bool kernels_run;
 
 static void say(const char *text) { (void)!write(STDERR_FILENO, text, strlen(text)); }
 
-/* The timers end the process in `seconds`; 0: not at all. Async-signal-safe. */
-static void set_timers(time_t seconds)
+static struct timespec get_time(void)
 {
-    for (int i = 0; has_timers && i < 2; i++) {
-        struct itimerspec when = {.it_value.tv_sec = seconds ? seconds + i * KILL_GRACE : 0};
-        timer_settime(timers[i], 0, &when, NULL);
-    }
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now;
 }
 
-static void on_timer(int number, siginfo_t *info, void *context)
+/* The watchdog ends the process in `seconds`; 0: not at all. Async-signal-safe. */
+static void set_deadline(time_t seconds)
 {
-    (void)number, (void)context;
-    if (info->si_code != SI_TIMER) /* somebody else's */
-        return;
+    const int before = errno; /* of the code that a signal interrupted */
+    atomic_store(&deadline, seconds ? (long long)(get_time().tv_sec + seconds) : 0);
+    for (int i = 0; has_timers && i < 2; i++) {
+        struct itimerspec when = {.it_value.tv_sec = seconds ? seconds + i * KILL_GRACE : 0};
+        timer_settime(timers[i], 0, &when, NULL); /* may be forbidden: then the thread is left */
+    }
+    errno = before;
+}
+
+static void end_at_once(void)
+{
     if (interrupted) {
         say("\nkiln: the command did not end after the signal: ending at once\n");
         _exit(cli_exit_code(KILN_ERROR_INTERRUPTED));
@@ -57,18 +70,24 @@ static void on_timer(int number, siginfo_t *info, void *context)
     _exit(cli_exit_code(KILN_ERROR_TIMEOUT));
 }
 
+static void on_timer(int number, siginfo_t *info, void *context)
+{
+    (void)number, (void)context;
+    if (info->si_code == SI_TIMER) /* otherwise somebody else's */
+        end_at_once();
+}
+
 /* A second signal ends at once, unless it comes so soon after the first that it is probably the same one: a terminal,
  * `timeout` and similar programs may send a signal to a process and to its group. The signal's own action does nothing in
  * the first process of a container; there, _exit() does it. */
 static void on_signal(int number)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    const struct timespec now = get_time();
     if (!interrupted) {
         interrupted_at = now;
         interrupted = 1;
         if (!has_other_work || atomic_load(&kernels_run))
-            set_timers(SIGNAL_GRACE);
+            set_deadline(SIGNAL_GRACE);
         (void)!write(STDERR_FILENO, interrupted_text, interrupted_length);
     } else if ((double)(now.tv_sec - interrupted_at.tv_sec) + (double)(now.tv_nsec - interrupted_at.tv_nsec) / 1e9 >
                0.3) {
@@ -82,7 +101,7 @@ static void on_signal(int number)
     }
 }
 
-/* Makes the timers. Where the system has none, signals and limits work as the library offers them. */
+/* Makes the timers, while the process still has the right to. */
 static void start_watchdog(void)
 {
     if (has_timers)
@@ -99,14 +118,19 @@ static void start_watchdog(void)
     pthread_sigmask(SIG_UNBLOCK, &own, NULL);
 }
 
-static void *take_signals(void *unused)
+static void *watch(void *unused)
 {
-    for (;;)
-        pause();
+    const struct timespec step = {.tv_sec = 1};
+    for (;;) {
+        nanosleep(&step, NULL); /* or until a signal */
+        const long long until = atomic_load(&deadline);
+        if (until && get_time().tv_sec > until) /* later than the timer, so that the two do not speak at once */
+            end_at_once();
+    }
     return unused;
 }
 
-/* Starts the thread that takes signals, once kernels run: a process that gives up its rights before has one thread. */
+/* Starts the thread, once kernels run: a process that gives up its rights before must have one thread. */
 static void start_thread(void)
 {
     enum { STACK_BYTES = 128 << 10 };
@@ -124,7 +148,7 @@ static void start_thread(void)
     for (size_t i = 0; i < CLI_COUNT(own); i++)
         sigdelset(&others, own[i]);
     pthread_sigmask(SIG_SETMASK, &others, &before);
-    is_started = pthread_create(&thread, &attributes, take_signals, NULL) == 0;
+    is_started = pthread_create(&thread, &attributes, watch, NULL) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attributes);
 }
@@ -138,9 +162,9 @@ void cli_watch(void *user, double seconds)
     atomic_store(&kernels_run, seconds > 0);
     const double most = 2 * seconds + LIMIT_GRACE;
     if (!interrupted)
-        set_timers(seconds > 0 && most < LONGEST ? (time_t)ceil(most) : 0);
+        set_deadline(seconds > 0 && most < LONGEST ? (time_t)ceil(most) : 0);
     if (interrupted) /* before or just now: what the handler set is set again */
-        set_timers(!has_other_work || seconds > 0 ? SIGNAL_GRACE : 0);
+        set_deadline(!has_other_work || seconds > 0 ? SIGNAL_GRACE : 0);
 }
 
 void cli_catch_signals(const char *what)
