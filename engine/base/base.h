@@ -4,6 +4,7 @@
 #define KILN_BASE_H
 
 #include <locale.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -317,6 +318,11 @@ uint64_t kiln__now_ns(void);                /* monotonic */
 double kiln__seconds_since(uint64_t start); /* a time of kiln__now_ns() */
 uint64_t kiln__deadline_in(double seconds); /* a time of kiln__now_ns(); 0: none, for <= 0 and for 30 years */
 int64_t kiln__today_ns(void);               /* since 1970, by the clock that may be set */
+
+/* ---- threads (thread.c) ---- */
+
+/* pthread_create() with a stack of 8 MiB, whatever limit of stacks (`ulimit -s`) the process was started with. */
+int kiln__thread_start(pthread_t *thread, void *(*run)(void *user), void *user);
 
 /* ---- the machine (host.c) ---- */
 

@@ -64,6 +64,8 @@ kiln_status kiln_engine_open(const kiln_options *given, kiln_engine **engine, ki
     made->flags = options.flags;
     made->jobs = options.jobs ? options.jobs : options.ranks ? kiln__job_cores(options.ranks) : kiln__cpu_count();
     made->stop = options.stop;
+    made->limit = options.limit;
+    made->limit_user = options.limit_user;
     made->ranks = options.ranks && kiln_ranks_rank(options.ranks) == 0 ? options.ranks : NULL;
     made->compile_timeout = options.compile_timeout > 0 ? options.compile_timeout : DEFAULT_TIMEOUT;
     made->memory_limit = options.memory_limit;

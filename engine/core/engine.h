@@ -22,6 +22,8 @@ struct kiln_engine {
     kiln__arena arena;         /* strings of the options */
     kiln__log log;
     const volatile int *stop; /* NULL: none */
+    kiln_limit_fn limit;      /* NULL: none */
+    void *limit_user;
     unsigned flags, jobs;
     double compile_timeout;
     uint64_t memory_limit;          /* 0: all that device and host have */

@@ -33,7 +33,7 @@ void kiln__parallel(size_t threads, size_t count, void (*work)(void *user, size_
     if (want > count)
         want = count;
     /* One less than wanted, as this thread works too. It is not an error if a thread cannot be created. */
-    while (started + 1 < want && started < MOST && pthread_create(&ids[started], NULL, labour, &all) == 0)
+    while (started + 1 < want && started < MOST && kiln__thread_start(&ids[started], labour, &all) == 0)
         started++;
     labour(&all);
     for (size_t i = 0; i < started; i++)

@@ -148,6 +148,10 @@ typedef void (*kiln_log_fn)(void *user, kiln_log_level level, const char *messag
 /* Specs may run the commands that they name as references (engine/TRUST.md). */
 #define KILN_ALLOW_COMMANDS 8u
 
+/* Kernels of this engine run from now on, in this process, and have `seconds` to end; infinity: there is no limit. 0: they
+ * have ended, or were given up. See `limit` of kiln_options. */
+typedef void (*kiln_limit_fn)(void *user, double seconds);
+
 /* The processes of one job that mpirun or srun started; see kiln_ranks_open(). */
 typedef struct kiln_ranks kiln_ranks;
 
@@ -178,6 +182,10 @@ typedef struct kiln_options {
                                  `stop` of kiln_run_options */
     kiln_ranks *ranks;        /* of rank 0: the other ranks compile and measure too. Close it after the engine; NULL:
                                  this machine alone */
+    kiln_limit_fn limit;      /* NULL, or a function that is told when kernels begin to run and have ended, so that the
+                                 application can end the process if the time limit does not (engine/include/README.md).
+                                 Called in the thread that called the library, without a lock of the library */
+    void *limit_user;
 } kiln_options;
 
 typedef struct kiln_engine kiln_engine;

@@ -30,6 +30,13 @@ kiln_status kiln__limit_set(kiln_plan *plan, const kiln_run_options *options, ki
     return KILN_OK;
 }
 
+/* Tells the application how long the kernels may still run; 0: they run no longer. */
+static void tell(const kiln_plan *plan, double seconds)
+{
+    if (plan->engine->limit)
+        plan->engine->limit(plan->engine->limit_user, seconds);
+}
+
 /* Without a time limit (or with one beyond the clock's range) the caller may still request to stop. */
 static void begin(kiln_plan *plan, uint64_t now)
 {
@@ -38,6 +45,8 @@ static void begin(kiln_plan *plan, uint64_t now)
     plan->limit.deadline = ns > 0 && ns < 9e18 ? now + (uint64_t)ns + 1 : 0;
     if (plan->engine->driver.simulator)
         plan->engine->driver.simulator->limit(plan->limit.deadline, plan->limit.stop);
+    uint64_t spent = now < kiln__now_ns() ? kiln__now_ns() - now : 0, most = plan->limit.deadline - now;
+    tell(plan, !plan->limit.deadline ? INFINITY : spent < most ? (double)(most - spent) / 1e9 : 1e-9);
 }
 
 void kiln__limit_start(kiln_plan *plan)
@@ -61,6 +70,7 @@ void kiln__limit_end(kiln_plan *plan)
     plan->limit.stop = NULL;
     if (plan->engine->driver.simulator)
         plan->engine->driver.simulator->limit(0, NULL);
+    tell(plan, 0);
 }
 
 kiln__late kiln__limit_late(const kiln_plan *plan)

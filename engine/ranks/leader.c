@@ -384,7 +384,7 @@ static kiln_status start_thread(kiln_ranks *ranks, kiln_error **error)
     sigset_t all, before; /* the host's signals are handled by its own threads */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int failed = ranks->wake < 0 ? errno : pthread_create(&ranks->thread, NULL, carry, ranks);
+    int failed = ranks->wake < 0 ? errno : kiln__thread_start(&ranks->thread, carry, ranks);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     ranks->has_thread = !failed;
     return failed ? kiln__fail(ranks->mem, error, KILN_ERROR_IO, "cannot start a thread: %s", strerror(failed))

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../stack.h"
 #include "commands.h"
 
 /* If descriptor 0, 1 or 2 is closed, the next opened file would get its number, and output would be written to that
@@ -60,7 +61,7 @@ static void leave_device(const cli *c, int code)
         _exit(code);
 }
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
     uselocale(newlocale(LC_ALL_MASK, "C", (locale_t)0)); /* stays, if a library that is loaded sets the process's */
     hold_standard_streams();
@@ -78,3 +79,5 @@ int main(int argc, char **argv)
     cli_free_all();
     return code;
 }
+
+int main(int argc, char **argv) { return stack_run((size_t)8 << 20, run, argc, argv); }

@@ -13,10 +13,11 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "../stack.h"
 #include "compile.h"
 #include "runner.h"
 
-enum { STACK_BYTES = 512 << 20, NICE = 5, MOST_PCH = 1 << 30 };
+enum { STACK_BYTES = 512 << 20, LEAST_STACK_BYTES = 64 << 20, NICE = 5, MOST_PCH = 1 << 30 };
 
 static void limit(__rlimit_resource_t resource, rlim_t most)
 {
@@ -60,7 +61,7 @@ static bool has_fixed_addresses(char **arguments)
     return false;
 }
 
-int main(int count, char **arguments)
+static int run(int count, char **arguments)
 {
     uselocale(newlocale(LC_ALL_MASK, "C", (locale_t)0)); /* stays, if a library that is loaded sets the process's */
     const char *library = option(count, arguments, "--nvrtc");
@@ -84,8 +85,7 @@ int main(int count, char **arguments)
     if (runs)                 /* a driver reserves address space and keeps a cache as it likes */
         return kiln__runner_serve(STDIN_FILENO);
     limit(RLIMIT_FSIZE, uses || makes ? MOST_PCH : 0); /* 0: no option of NVRTC can make it write a file */
-    limit(RLIMIT_STACK, STACK_BYTES);
-    if (!KILN__SANITIZED) { /* their shadow memory takes terabytes of address space */
+    if (!KILN__SANITIZED) {                            /* their shadow memory takes terabytes of address space */
         const char *given = option(count, arguments, "--memory");
         uint64_t memory = given ? strtoull(given, NULL, 10) : 0;
         limit(RLIMIT_AS, memory ? memory : (uint64_t)4 << 30);
@@ -97,4 +97,12 @@ int main(int count, char **arguments)
     if (!KILN__SANITIZED) /* which look for leaks at the end */
         _exit(code);      /* NVRTC's own clean-up takes 3 ms, in which the host waits */
     return code;
+}
+
+/* A soft limit alone is raised. If a hard one forbids that, NVRTC gets the stack of a thread: not as large, because all of
+ * it counts as address space. */
+int main(int count, char **arguments)
+{
+    limit(RLIMIT_STACK, STACK_BYTES);
+    return stack_run(LEAST_STACK_BYTES, run, count, arguments);
 }

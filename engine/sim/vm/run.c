@@ -414,7 +414,7 @@ static void run_blocks(vm_run_state *run)
         out_of_memory(run);
     } else {
         atomic_init(&run->working, ready);
-        while (started + 1 < ready && pthread_create(&helpers[started], NULL, help, &runners[started + 1]) == 0)
+        while (started + 1 < ready && kiln__thread_start(&helpers[started], help, &runners[started + 1]) == 0)
             started++;
         atomic_fetch_add(&run->family->spare, (int)(helping - started));
         atomic_fetch_sub(&run->working, ready - 1 - started);

@@ -188,11 +188,14 @@ extern const cli_group cli_choice_group, cli_run_group, cli_engine_group, cli_ou
     }
 // clang-format on
 
-/* ---- SIGINT and SIGTERM ---- */
+/* ---- SIGINT and SIGTERM, and kernels that do not end ---- */
 
 /* From now on the first signal sets a flag and prints that the command is ending (after `what`; "": at once); the
- * second one ends it. */
+ * second one ends it. A command that has not ended ten seconds after the first signal is ended too, unless it has something
+ * else than kernels to finish first. */
 void cli_catch_signals(const char *what);
+/* For kiln_options.limit: kernels that have not ended when their time limit is long over end the process. */
+void cli_watch(void *user, double seconds);
 bool cli_interrupted(void);
 const volatile int *cli_interrupt_flag(void); /* for kiln_run_options.stop */
 

@@ -75,6 +75,7 @@ int cli_engine(cli *c)
         .log_user = cli_log_to(c),
         .stop = cli_interrupt_flag(),
         .ranks = c->ranks,
+        .limit = cli_watch,
     };
     kiln_error *error = NULL;
     return kiln_engine_open(&options, &c->engine, &error) == KILN_OK ? 0 : cli_error(c, error);

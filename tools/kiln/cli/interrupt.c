@@ -1,6 +1,21 @@
 /* interrupt.c - the first SIGINT or SIGTERM ends a command in an orderly way, the second one at once. The handler is
- * here and not in the library: it sets a flag, which is passed to the library and checked by the commands. */
+ * here and not in the library: it sets a flag, which is passed to the library and checked by the commands.
+ *
+ * A kernel, or the code that runs it, may be stuck where it looks at neither that flag nor its time limit: in a function of
+ * the host that does not return, waiting for a lock, in a handler of another signal. So a watchdog ends the process at a
+ * deadline. It waits for no thread and takes no lock: it calls async-signal-safe functions alone. Three things guard the
+ * deadline, because each may be out of reach:
+ *
+ *   a timer's signal    its handler prints a message and exits; needs a thread that does not block the signal
+ *   a thread            does the same, and takes signals that all other threads block; there once kernels have run
+ *   a second timer      sends SIGKILL some seconds later, which nothing can block; no message
+ *
+ * A sandbox may forbid timers, and a thread may be one too many for the system. */
+#include <errno.h>
+#include <math.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -8,27 +23,148 @@
 
 #include "cli.h"
 
+/* Seconds. A limit is doubled, because functions of the host count too, and because the machine may be busy. */
+enum { SIGNAL_GRACE = 10, LIMIT_GRACE = 10, KILL_GRACE = 5, LONGEST = 1 << 30 };
+
 /* The library reads it as an int, which is what sig_atomic_t is here. */
 static volatile int interrupted;
 static struct timespec interrupted_at;
 static char interrupted_text[256]; /* not of the command's memory: a signal may come after it was freed */
 static size_t interrupted_length;
+static volatile sig_atomic_t has_other_work; /* after the first signal the command finishes more than kernels */
 
-/* A second signal ends at once, unless it comes so soon after the first that it is probably the same one: a terminal,
- * `timeout` and similar programs may send a signal to a process and to its group. */
-static void on_signal(int number)
+static timer_t timers[2]; /* which send SIGRTMIN, SIGKILL */
+static bool has_timers;
+static atomic_llong deadline; /* seconds of CLOCK_MONOTONIC; 0: none */
+static atomic_bool kernels_run;
+
+static void say(const char *text) { (void)!write(STDERR_FILENO, text, strlen(text)); }
+
+static struct timespec get_time(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
+    return now;
+}
+
+/* The watchdog ends the process in `seconds`; 0: not at all. Async-signal-safe. */
+static void set_deadline(time_t seconds)
+{
+    const int before = errno; /* of the code that a signal interrupted */
+    atomic_store(&deadline, seconds ? (long long)(get_time().tv_sec + seconds) : 0);
+    for (int i = 0; has_timers && i < 2; i++) {
+        struct itimerspec when = {.it_value.tv_sec = seconds ? seconds + i * KILL_GRACE : 0};
+        timer_settime(timers[i], 0, &when, NULL); /* may be forbidden: then the thread is left */
+    }
+    errno = before;
+}
+
+static void end_at_once(void)
+{
+    if (interrupted) {
+        say("\nkiln: the command did not end after the signal: ending at once\n");
+        _exit(cli_exit_code(KILN_ERROR_INTERRUPTED));
+    }
+    say("\nkiln: a kernel is long over its time limit (--sample-timeout), and what runs it does not answer: ending at once. "
+        "Other work of this command is lost; samples that were stored are kept\n");
+    _exit(cli_exit_code(KILN_ERROR_TIMEOUT));
+}
+
+static void on_timer(int number, siginfo_t *info, void *context)
+{
+    (void)number, (void)context;
+    if (info->si_code == SI_TIMER) /* otherwise somebody else's */
+        end_at_once();
+}
+
+/* A second signal ends at once, unless it comes so soon after the first that it is probably the same one: a terminal,
+ * `timeout` and similar programs may send a signal to a process and to its group. The signal's own action does nothing in
+ * the first process of a container; there, _exit() does it. */
+static void on_signal(int number)
+{
+    const struct timespec now = get_time();
     if (!interrupted) {
         interrupted_at = now;
         interrupted = 1;
+        if (!has_other_work || atomic_load(&kernels_run))
+            set_deadline(SIGNAL_GRACE);
         (void)!write(STDERR_FILENO, interrupted_text, interrupted_length);
     } else if ((double)(now.tv_sec - interrupted_at.tv_sec) + (double)(now.tv_nsec - interrupted_at.tv_nsec) / 1e9 >
                0.3) {
+        sigset_t self;
+        sigemptyset(&self);
+        sigaddset(&self, number);
         signal(number, SIG_DFL);
+        pthread_sigmask(SIG_UNBLOCK, &self, NULL);
         raise(number);
+        _exit(cli_exit_code(KILN_ERROR_INTERRUPTED));
     }
+}
+
+/* Makes the timers, while the process still has the right to. */
+static void start_watchdog(void)
+{
+    if (has_timers)
+        return;
+    struct sigaction action = {.sa_sigaction = on_timer, .sa_flags = SA_SIGINFO | SA_RESTART};
+    struct sigevent soft = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGRTMIN},
+                    hard = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGKILL};
+    sigset_t own;
+    sigfillset(&action.sa_mask);
+    sigemptyset(&own);
+    sigaddset(&own, SIGRTMIN);
+    has_timers = sigaction(SIGRTMIN, &action, NULL) == 0 && timer_create(CLOCK_MONOTONIC, &soft, &timers[0]) == 0 &&
+                 timer_create(CLOCK_MONOTONIC, &hard, &timers[1]) == 0;
+    pthread_sigmask(SIG_UNBLOCK, &own, NULL);
+}
+
+static void *watch(void *unused)
+{
+    const struct timespec step = {.tv_sec = 1};
+    for (;;) {
+        nanosleep(&step, NULL); /* or until a signal */
+        const long long until = atomic_load(&deadline);
+        if (until && get_time().tv_sec > until) /* later than the timer, so that the two do not speak at once */
+            end_at_once();
+    }
+    return unused;
+}
+
+/* Starts the thread, once kernels run: a process that gives up its rights before must have one thread. */
+static void start_thread(void)
+{
+    enum { STACK_BYTES = 128 << 10 };
+    static bool is_started;
+    static const int own[] = {SIGINT, SIGTERM};
+    pthread_attr_t attributes;
+    pthread_t thread;
+    sigset_t others, before;
+    if (is_started || pthread_attr_init(&attributes) != 0)
+        return;
+    pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    sigfillset(&others);
+    sigdelset(&others, SIGRTMIN);
+    for (size_t i = 0; i < CLI_COUNT(own); i++)
+        sigdelset(&others, own[i]);
+    pthread_sigmask(SIG_SETMASK, &others, &before);
+    is_started = pthread_create(&thread, &attributes, watch, NULL) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+}
+
+void cli_watch(void *user, double seconds)
+{
+    (void)user;
+    start_watchdog();
+    if (seconds > 0)
+        start_thread();
+    atomic_store(&kernels_run, seconds > 0);
+    const double most = 2 * seconds + LIMIT_GRACE;
+    if (!interrupted)
+        set_deadline(seconds > 0 && most < LONGEST ? (time_t)ceil(most) : 0);
+    if (interrupted) /* before or just now: what the handler set is set again */
+        set_deadline(!has_other_work || seconds > 0 ? SIGNAL_GRACE : 0);
 }
 
 void cli_catch_signals(const char *what)
@@ -37,6 +173,8 @@ void cli_catch_signals(const char *what)
     int length = snprintf(interrupted_text, sizeof interrupted_text,
                           "\nkiln: ending%s%s; press Ctrl-C again to end at once\n", *what ? " after " : "", what);
     interrupted_length = length < 0 ? 0 : strlen(interrupted_text);
+    has_other_work = *what != '\0';
+    start_watchdog();
     for (size_t i = 0; i < CLI_COUNT(numbers); i++) {
         struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART}, before;
         sigemptyset(&action.sa_mask);

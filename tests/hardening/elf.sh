@@ -1,0 +1,28 @@
+#!/bin/sh
+# elf.sh BUILD_TYPE PROGRAM_OR_LIBRARY...: each file has what tools/hardening.cmake asks of compiler and linker, as its ELF
+# headers and symbols tell. A file with a name that ends with ":plain" has no function that needs a checked copy.
+set -u
+type=$1
+shift
+if [ "$type" = Debug ]; then
+    echo "skipped: a Debug build is not hardened (tools/hardening.cmake)"
+    exit 77
+fi
+command -v readelf >/dev/null || { echo "skipped: there is no readelf"; exit 77; }
+bad=0
+complain() { echo "$1: $2" >&2; bad=1; }
+for file in "$@"; do
+    plain=false
+    case $file in *:plain) plain=true file=${file%:plain} ;; esac
+    [ -f "$file" ] || { complain "$file" "there is no such file"; continue; }
+    head=$(readelf -hW "$file") parts=$(readelf -lW "$file") dynamic=$(readelf -dW "$file")
+    symbols=$(readelf --dyn-syms -W "$file")
+    echo "$head" | grep -q 'Type: *DYN' || complain "$file" "is not position-independent"
+    echo "$parts" | grep -q ' GNU_RELRO ' || complain "$file" "has no read-only relocations (-z relro)"
+    echo "$parts" | grep -q ' GNU_STACK .* RW ' || complain "$file" "has an executable stack (-z noexecstack)"
+    echo "$dynamic" | grep -q 'FLAGS.*\bNOW\b\|BIND_NOW' || complain "$file" "binds symbols lazily (-z now)"
+    echo "$symbols" | grep -q ' UND __stack_chk_fail' || complain "$file" "has no stack protector"
+    $plain || echo "$symbols" | grep -q ' UND __[a-z]*_chk\b' || complain "$file" "has no checked copies (_FORTIFY_SOURCE)"
+done
+[ $bad = 0 ] && echo "hardened: $# files"
+exit $bad

@@ -1,0 +1,25 @@
+#!/bin/bash
+# stack.sh KILN SPEC: commands work where the main thread's stack is limited, by a hard limit or by a soft one that can be
+# raised. 64 KiB are less than a compiler needs, and than the interpreter's own threads had by default.
+set -u
+kiln=$1 spec=$2 bad=0
+export KILN_DEVICE=sim
+limits() { # prints what the shell that calls it limits, for the message of a failure
+    echo "ulimit -Ss $(ulimit -Ss), -Hs $(ulimit -Hs)"
+}
+try() {
+    local said code
+    said=$("$kiln" "$@" 2>&1)
+    code=$?
+    [ $code = 0 ] || echo "$(limits): kiln $*: exit code $code: $said" >&2
+    return $code
+}
+for stack in "-Ss 64" "-s 64" "-s 1024"; do
+    (
+        # shellcheck disable=SC2086  # two words
+        ulimit $stack
+        try help && try run "$spec" --no-cache && try run "$spec" && try check "$spec" && try tune "$spec" --no-store &&
+            try tune "$spec" --no-store --isolate
+    ) || bad=1
+done
+exit $bad
