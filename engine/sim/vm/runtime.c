@@ -158,7 +158,9 @@ static uint32_t failed(const call_state *s, uint32_t error)
 /* Writes a result through a pointer argument; a bad pointer raises a fault in the kernel, as on a GPU. */
 static uint32_t put(const call_state *s, uint32_t index, const void *value, uint32_t bytes)
 {
-    unsigned char *to = vm_reach(s->w, s->i, s->lane, PTX_SPACE_GENERIC, argument(s, index), bytes, true);
+    const uint32_t align = bytes > 8 ? 8 : bytes; /* of a structure: that of its widest member */
+    unsigned char *to = vm_reach_span(s->w, s->i, s->lane, PTX_SPACE_GENERIC, argument(s, index), bytes, align,
+                                      VM_REACH_WRITE);
     if (to)
         memcpy(to, value, bytes);
     return VM_CUDA_SUCCESS;
@@ -309,7 +311,8 @@ static uint32_t copy_3d(const call_state *s)
         uint64_t source_array, source_at[3], source, source_pitch, source_size[2], target_array, target_at[3], target,
             target_pitch, target_size[2], extent[3];
     } p;
-    const unsigned char *from = vm_reach(s->w, s->i, s->lane, PTX_SPACE_GENERIC, argument(s, 0), sizeof p, false);
+    const unsigned char *from = vm_reach_span(s->w, s->i, s->lane, PTX_SPACE_GENERIC, argument(s, 0), sizeof p, 8,
+                                              VM_REACH_READ);
     if (!from)
         return VM_CUDA_INVALID_VALUE; /* a fault was raised */
     memcpy(&p, from, sizeof p);
