@@ -4,44 +4,6 @@
 
 #include "vm_runtime.h"
 
-/* X(function, name after "cuda" or "__cudaCDP2", bytes of the result, those of the parameters). In the last, a digit is
- * a size, 'c' a dim3, 'p' a cudaPitchedPtr, 'e' a cudaExtent. */
-#define VM_RUNTIME_MAP(X)                                                                                              \
-    X(BUFFER, "GetParameterBuffer", 8, "88")                                                                           \
-    X(BUFFER_V2, "GetParameterBufferV2", 8, "8cc4")                                                                    \
-    X(LAUNCH, "LaunchDevice", 4, "88cc48")                                                                             \
-    X(LAUNCH_V2, "LaunchDeviceV2", 4, "88")                                                                            \
-    X(SYNCHRONIZE, "DeviceSynchronize", 4, "")                                                                         \
-    X(LAST_ERROR, "GetLastError", 4, "")                                                                               \
-    X(PEEK_ERROR, "PeekAtLastError", 4, "")                                                                            \
-    X(ERROR_NAME, "GetErrorName", 8, "4")                                                                              \
-    X(ERROR_STRING, "GetErrorString", 8, "4")                                                                          \
-    X(DEVICE_COUNT, "GetDeviceCount", 4, "8")                                                                          \
-    X(DEVICE, "GetDevice", 4, "8")                                                                                     \
-    X(ATTRIBUTE, "DeviceGetAttribute", 4, "844")                                                                       \
-    X(LIMIT, "DeviceGetLimit", 4, "84")                                                                                \
-    X(CACHE_CONFIG, "DeviceGetCacheConfig", 4, "8")                                                                    \
-    X(SHARED_CONFIG, "DeviceGetSharedMemConfig", 4, "8")                                                               \
-    X(VERSION, "RuntimeGetVersion", 4, "8")                                                                            \
-    X(STREAM_CREATE, "StreamCreateWithFlags", 4, "84")                                                                 \
-    X(STREAM_DESTROY, "StreamDestroy", 4, "8")                                                                         \
-    X(STREAM_WAIT, "StreamWaitEvent", 4, "884")                                                                        \
-    X(EVENT_CREATE, "EventCreateWithFlags", 4, "84")                                                                   \
-    X(EVENT_DESTROY, "EventDestroy", 4, "8")                                                                           \
-    X(EVENT_RECORD, "EventRecord", 4, "88")                                                                            \
-    X(EVENT_RECORD_FLAGS, "EventRecordWithFlags", 4, "884")                                                            \
-    X(FUNCTION_ATTRIBUTES, "FuncGetAttributes", 4, "88")                                                               \
-    X(OCCUPANCY, "OccupancyMaxActiveBlocksPerMultiprocessor", 4, "8848")                                               \
-    X(OCCUPANCY_FLAGS, "OccupancyMaxActiveBlocksPerMultiprocessorWithFlags", 4, "88484")                               \
-    X(MALLOC, "Malloc", 4, "88")                                                                                       \
-    X(FREE, "Free", 4, "8")                                                                                            \
-    X(COPY, "MemcpyAsync", 4, "88848")                                                                                 \
-    X(COPY_2D, "Memcpy2DAsync", 4, "88888848")                                                                         \
-    X(COPY_3D, "Memcpy3DAsync", 4, "88")                                                                               \
-    X(FILL, "MemsetAsync", 4, "8488")                                                                                  \
-    X(FILL_2D, "Memset2DAsync", 4, "884888")                                                                           \
-    X(FILL_3D, "Memset3DAsync", 4, "p4e8")                                                                             \
-    X(SET_CONDITION, "GraphSetConditional", 0, "84")
 typedef enum vm_runtime {
 #define VM_X(name, ...) VM_RUNTIME_##name,
     VM_RUNTIME_MAP(VM_X)
@@ -158,7 +120,9 @@ static uint32_t failed(const call_state *s, uint32_t error)
 /* Writes a result through a pointer argument; a bad pointer raises a fault in the kernel, as on a GPU. */
 static uint32_t put(const call_state *s, uint32_t index, const void *value, uint32_t bytes)
 {
-    unsigned char *to = vm_reach(s->w, s->i, s->lane, PTX_SPACE_GENERIC, argument(s, index), bytes, true);
+    const uint32_t align = bytes > 8 ? 8 : bytes; /* of a structure: that of its widest member */
+    unsigned char *to = vm_reach_span(s->w, s->i, s->lane, PTX_SPACE_GENERIC, argument(s, index), bytes, align,
+                                      VM_REACH_WRITE);
     if (to)
         memcpy(to, value, bytes);
     return VM_CUDA_SUCCESS;
@@ -309,7 +273,8 @@ static uint32_t copy_3d(const call_state *s)
         uint64_t source_array, source_at[3], source, source_pitch, source_size[2], target_array, target_at[3], target,
             target_pitch, target_size[2], extent[3];
     } p;
-    const unsigned char *from = vm_reach(s->w, s->i, s->lane, PTX_SPACE_GENERIC, argument(s, 0), sizeof p, false);
+    const unsigned char *from = vm_reach_span(s->w, s->i, s->lane, PTX_SPACE_GENERIC, argument(s, 0), sizeof p, 8,
+                                              VM_REACH_READ);
     if (!from)
         return VM_CUDA_INVALID_VALUE; /* a fault was raised */
     memcpy(&p, from, sizeof p);

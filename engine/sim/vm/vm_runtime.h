@@ -6,6 +6,45 @@
 
 #define VM_NEST_MAX 24u /* levels of nested grids; the host's launch is the first */
 
+/* X(function, name after "cuda" or "__cudaCDP2", bytes of the result, those of the parameters). In the last, a digit is
+ * a size, 'c' a dim3, 'p' a cudaPitchedPtr, 'e' a cudaExtent. */
+#define VM_RUNTIME_MAP(X)                                                                                              \
+    X(BUFFER, "GetParameterBuffer", 8, "88")                                                                           \
+    X(BUFFER_V2, "GetParameterBufferV2", 8, "8cc4")                                                                    \
+    X(LAUNCH, "LaunchDevice", 4, "88cc48")                                                                             \
+    X(LAUNCH_V2, "LaunchDeviceV2", 4, "88")                                                                            \
+    X(SYNCHRONIZE, "DeviceSynchronize", 4, "")                                                                         \
+    X(LAST_ERROR, "GetLastError", 4, "")                                                                               \
+    X(PEEK_ERROR, "PeekAtLastError", 4, "")                                                                            \
+    X(ERROR_NAME, "GetErrorName", 8, "4")                                                                              \
+    X(ERROR_STRING, "GetErrorString", 8, "4")                                                                          \
+    X(DEVICE_COUNT, "GetDeviceCount", 4, "8")                                                                          \
+    X(DEVICE, "GetDevice", 4, "8")                                                                                     \
+    X(ATTRIBUTE, "DeviceGetAttribute", 4, "844")                                                                       \
+    X(LIMIT, "DeviceGetLimit", 4, "84")                                                                                \
+    X(CACHE_CONFIG, "DeviceGetCacheConfig", 4, "8")                                                                    \
+    X(SHARED_CONFIG, "DeviceGetSharedMemConfig", 4, "8")                                                               \
+    X(VERSION, "RuntimeGetVersion", 4, "8")                                                                            \
+    X(STREAM_CREATE, "StreamCreateWithFlags", 4, "84")                                                                 \
+    X(STREAM_DESTROY, "StreamDestroy", 4, "8")                                                                         \
+    X(STREAM_WAIT, "StreamWaitEvent", 4, "884")                                                                        \
+    X(EVENT_CREATE, "EventCreateWithFlags", 4, "84")                                                                   \
+    X(EVENT_DESTROY, "EventDestroy", 4, "8")                                                                           \
+    X(EVENT_RECORD, "EventRecord", 4, "88")                                                                            \
+    X(EVENT_RECORD_FLAGS, "EventRecordWithFlags", 4, "884")                                                            \
+    X(FUNCTION_ATTRIBUTES, "FuncGetAttributes", 4, "88")                                                               \
+    X(OCCUPANCY, "OccupancyMaxActiveBlocksPerMultiprocessor", 4, "8848")                                               \
+    X(OCCUPANCY_FLAGS, "OccupancyMaxActiveBlocksPerMultiprocessorWithFlags", 4, "88484")                               \
+    X(MALLOC, "Malloc", 4, "88")                                                                                       \
+    X(FREE, "Free", 4, "8")                                                                                            \
+    X(COPY, "MemcpyAsync", 4, "88848")                                                                                 \
+    X(COPY_2D, "Memcpy2DAsync", 4, "88888848")                                                                         \
+    X(COPY_3D, "Memcpy3DAsync", 4, "88")                                                                               \
+    X(FILL, "MemsetAsync", 4, "8488")                                                                                  \
+    X(FILL_2D, "Memset2DAsync", 4, "884888")                                                                           \
+    X(FILL_3D, "Memset3DAsync", 4, "p4e8")                                                                             \
+    X(SET_CONDITION, "GraphSetConditional", 0, "84")
+
 /* The results of the functions: X(name, cudaError_t, its name, its text). */
 #define VM_CUDA_MAP(X)                                                                                                 \
     X(SUCCESS, 0, "cudaSuccess", "no error")                                                                           \

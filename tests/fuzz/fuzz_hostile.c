@@ -1,0 +1,24 @@
+/* The bytes are the choices of tests/hostile: which instruction, in which form, with which operands. What a kernel does
+ * with them is success or a fault, and the memory that it must not change stays as it was. */
+#include <stdlib.h>
+
+#include "hostile.h"
+
+const char *__asan_default_options(void);
+const char *__asan_default_options(void) { return "quarantine_size_mb=8:malloc_context_size=6"; }
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    enum { SETS = 8 };
+    static hostile_counts counts;
+    hostile_source source = {.state = size, .data = data, .left = size};
+    const hostile_wish wish = {.op = PTX_OP_COUNT,
+                               .function = UINT32_MAX,
+                               .form = -1,
+                               .engine = size % 4 == 3 ? HOSTILE_CHECKS : HOSTILE_INTERPRETER,
+                               .sets = SETS};
+    if (!hostile_run(&source, &wish, &counts))
+        abort();
+    return 0;
+}

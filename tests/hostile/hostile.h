@@ -1,0 +1,174 @@
+/* hostile.h - valid PTX with hostile operands for the simulated device. README.md says how the parts work together.
+ *
+ * Terms: a *kernel* executes one instruction form in a loop. A *set* is one value for each operand of the instruction;
+ * the kernel reads the sets from a table in memory. An *execution* is one warp that executes the instruction once with
+ * one set. A *world* is a device with allocations of all kinds, and the memory that no kernel may change. */
+#ifndef KILN_TESTS_HOSTILE_H
+#define KILN_TESTS_HOSTILE_H
+
+#include "vm_jit.h"
+
+/* ---- choices: bytes of a fuzzer while there are some, then a generator ---- */
+
+typedef struct hostile_source {
+    uint64_t state;
+    const uint8_t *data;
+    size_t left;
+} hostile_source;
+
+uint64_t hostile_next(hostile_source *s);
+uint32_t hostile_below(hostile_source *s, uint32_t limit); /* 0 to limit - 1 */
+bool hostile_chance(hostile_source *s, uint32_t percent);
+
+/* ---- cases ---- */
+
+/* What kind of value an operand takes: a letter in cases.def and in hostile_operand.kind.
+ *   g generic address   G global address   s shared offset   l local offset   c constant address   p offset of a parameter
+ *   S shared memory and B an mbarrier by their generic addresses                                    R rank of a block
+ *   b mbarrier          m tensor map       z size in bytes   v any value      r mask of blocks     k mask of lanes
+ *   n barrier number    w matrix descriptor of wgmma         t field of a tensor map               x coordinate
+ *   h texture or surface handle            q predicate       f format of printf                    e stack pointer
+ *   y stride of a matrix                   d dimension of a launch                                 o handle of a stream
+ *   a argument list of printf              i parameters of a copy of three dimensions              X coordinate, a float
+ *   j function                             u buffer of a launch's parameters                        M memory by malloc() */
+typedef struct hostile_case {
+    const char *addresses,
+        *values; /* kinds of the address operands and of the other ones, in order; the last one repeats */
+    unsigned flags;
+} hostile_case;
+enum {
+    HOSTILE_UNIFORM = 1,   /* all lanes must have the same operands */
+    HOSTILE_WARPGROUP = 2, /* blocks of 128 threads */
+    HOSTILE_WHOLE = 4,     /* all lanes must execute it */
+    HOSTILE_CLUSTER = 8,   /* mostly in clusters of several blocks */
+    HOSTILE_SPECIAL = 16   /* calls.c writes the instruction, not the form */
+};
+
+const hostile_case *hostile_case_of(ptx_op op); /* NULL: cases.def has no row */
+/* Whether the instruction reaches memory, a barrier, the stack or a function of the device, by its row in ops.def. */
+bool hostile_touches(ptx_op op);
+unsigned hostile_form_count(ptx_op op);
+const char *hostile_form(ptx_op op, unsigned form); /* as ops.def has it */
+
+/* A function that the device defines: a row of functions.def. */
+typedef struct hostile_function {
+    const char *name, *parameters; /* sizes of the parameters, as in VM_RUNTIME_MAP */
+    const char *kinds;             /* one letter for each parameter */
+    unsigned result;               /* bytes */
+} hostile_function;
+unsigned hostile_function_count(void);
+const hostile_function *hostile_function_at(unsigned index);
+/* A description of what cases.def and functions.def lack, or false: they are complete. */
+bool hostile_missing(kiln__text *out);
+
+/* ---- kernels ---- */
+
+enum { HOSTILE_OPERANDS = 24, HOSTILE_MAP_WORDS = 16, HOSTILE_RESULTS = 4, HOSTILE_RING = 64 };
+typedef struct hostile_operand {
+    char kind;
+    uint8_t bytes; /* of the register that takes it */
+} hostile_operand;
+
+typedef struct hostile_kernel {
+    ptx_op op;
+    unsigned form, function;
+    kiln__text text;
+    const hostile_case *kind;
+    hostile_operand operands[HOSTILE_OPERANDS];
+    unsigned operand_count;
+    unsigned threads, cluster, rank; /* rank: of the tensor, 0: it has no tensor map */
+    const char *geometry;            /* of the texture or surface, as a suffix; NULL: any */
+    bool im2col, frame, buffer,
+        heap;        /* frame: the set has a format and an argument list; %buffer is buffer: of a launch's
+                                         parameters, heap: memory by malloc(), which is freed and used again */
+    unsigned blocks; /* of the grid, beside clusters; several run on several host threads */
+    int cc;
+} hostile_kernel;
+
+/* Writes a kernel around a random choice of the form. False: the choice is not one that can be written. */
+bool hostile_kernel_make(hostile_source *s, ptx_op op, unsigned form, unsigned function, hostile_kernel *kernel);
+size_t hostile_set_words(const hostile_kernel *kernel); /* words of a set in the table */
+
+/* The instruction itself, of kernel.c's parts: operands are added to `kernel`, `before` is executed ahead of it. */
+bool hostile_write_form(hostile_source *s, hostile_kernel *kernel, kiln__text *code, unsigned *results);
+void hostile_write_call(hostile_source *s, hostile_kernel *kernel, kiln__text *code, kiln__text *declarations);
+unsigned hostile_add_operand(hostile_kernel *kernel, char kind, unsigned bytes); /* its number */
+
+/* ---- worlds ---- */
+
+enum { HOSTILE_POINTS = 256, HOSTILE_SETS = 256, HOSTILE_BARS = 4, HOSTILE_SHARED = 8192, HOSTILE_PARAMS = 256 };
+typedef enum hostile_engine { HOSTILE_INTERPRETER, HOSTILE_JIT, HOSTILE_CHECKS, HOSTILE_ENGINES } hostile_engine;
+
+/* Memory that must not change. */
+typedef struct hostile_guard {
+    const char *name;
+    unsigned char *memory, *copy;
+    size_t bytes;
+} hostile_guard;
+
+typedef struct hostile_world {
+    vm_device *device, *other;
+    vm_group group;
+    bool grouped, allowed, heap; /* heap: an address of 1 stands for memory by malloc() */
+    struct vm_check *check;
+    uint64_t targets[8], target_bytes[8], freed, results, progress, maps, list, list_bytes;
+    unsigned target_count;
+    uint64_t table; /* read-only for kernels */
+    uint64_t *sets; /* the host's side of it */
+    size_t table_words;
+    uint64_t points[HOSTILE_POINTS]; /* begin and end of each piece of memory and window */
+    unsigned point_count;
+    hostile_guard guards[64];
+    unsigned guard_count;
+    unsigned char *arena; /* host memory, mapped, of which parts are the guest's */
+    size_t arena_bytes;
+    void *storage, *linear;
+    uint64_t handles[16];
+    vm_image images[16];
+    unsigned handle_count;
+} hostile_world;
+
+bool hostile_world_open(hostile_source *s, hostile_world *world, const hostile_kernel *kernel, hostile_engine engine,
+                        size_t table_words);
+void hostile_world_close(hostile_world *world);
+bool hostile_guard_add(hostile_world *world, const char *name, unsigned char *memory, size_t bytes);
+void hostile_guard_module(hostile_world *world, const vm_module *module); /* its constants */
+/* Compares all guards and looks for host pointers in the guest's memory. False: `out` says what changed. */
+bool hostile_world_check(const hostile_world *world, kiln__text *out);
+/* Fills one set. */
+void hostile_set_make(hostile_source *s, const hostile_world *world, const hostile_kernel *kernel, uint64_t *set);
+/* A format of printf, terminated, into `out`. */
+void hostile_format_make(hostile_source *s, char *out, size_t size);
+
+/* ---- runs ---- */
+
+typedef struct hostile_count {
+    uint64_t executions, launches, faults, modules, refused;
+} hostile_count;
+typedef struct hostile_counts { /* shared by all processes of a run */
+    hostile_count ops[PTX_OP_COUNT];
+    hostile_count functions[64];
+    hostile_count calls; /* of the driver */
+    uint64_t engines[HOSTILE_ENGINES];
+} hostile_counts;
+
+typedef struct hostile_wish { /* what a run is about */
+    ptx_op op;                /* PTX_OP_COUNT: any */
+    unsigned function;        /* UINT32_MAX: any */
+    int form;                 /* -1: any */
+    hostile_engine engine;
+    unsigned sets;
+    bool verbose;
+} hostile_wish;
+
+/* The handlers in a row: instructions with a case, then functions. Sets wish->op and wish->function. */
+unsigned hostile_handler_count(void);
+void hostile_handler_at(unsigned index, hostile_wish *wish);
+/* One kernel in one world with `wish->sets` sets. False: a canary changed; the report is on standard error. */
+bool hostile_run(hostile_source *s, const hostile_wish *wish, hostile_counts *counts);
+/* A round of driver calls with hostile arguments. */
+bool hostile_calls(hostile_source *s, unsigned calls, hostile_counts *counts);
+/* What is being executed, for whoever reports a crash: written to standard error. */
+void hostile_describe(void);
+
+#endif
