@@ -76,7 +76,7 @@ const cli_command cli_study_command = {
     .max_words = 2,
     .completes = CLI_SPECS,
     .words = "occupancy tiles access transactions carveout",
-    .groups = (const cli_group *const[]){&cli_choice_group, &group, &cli_engine_group, NULL},
+    .groups = (const cli_group *const[]){&cli_choice_group, &group, &cli_sandbox_group, &cli_engine_group, NULL},
     .examples =
         (const cli_example[]){
             {"kiln study occupancy matmul -v tiled --over TILE_WIDTH --arch sm_80",
