@@ -194,10 +194,7 @@ static void put(filter *f, struct sock_filter line)
     f->count++; /* install() refuses a filter that is too long */
 }
 
-static void put_return(filter *f, uint32_t answer)
-{
-    put(f, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, answer));
-}
+static void put_return(filter *f, uint32_t answer) { put(f, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, answer)); }
 
 /* The beginning of both filters: other calling conventions, whose numbers mean other calls, are refused. */
 static void put_head(filter *f)
@@ -262,12 +259,23 @@ static bool install(const filter *f)
 static void refuse_some(filter *f)
 {
     static const long refused[] = {
-        SYS_socket, SYS_connect, SYS_bind, SYS_execve, SYS_execveat,
+        SYS_socket,
+        SYS_connect,
+        SYS_bind,
+        SYS_execve,
+        SYS_execveat,
 #if !KILN__SANITIZED /* the leak checker needs it */
         SYS_ptrace,
 #endif
-        SYS_process_vm_readv, SYS_process_vm_writev, SYS_unshare, SYS_setns, SYS_mount, SYS_umount2, SYS_pivot_root,
-        SYS_chroot, 425 /* io_uring_setup: it could open files without this filter */
+        SYS_process_vm_readv,
+        SYS_process_vm_writev,
+        SYS_unshare,
+        SYS_setns,
+        SYS_mount,
+        SYS_umount2,
+        SYS_pivot_root,
+        SYS_chroot,
+        425 /* io_uring_setup: it could open files without this filter */
     };
     for (size_t i = 0; i < KILN__COUNT(refused); i++)
         answer_call(f, refused[i], SECCOMP_RET_ERRNO | EPERM);
@@ -280,33 +288,92 @@ static void allow_some(filter *f, bool executes, bool writes)
 {
     static const long allowed[] = {
         /* memory, threads and time, the most frequent calls first */
-        SYS_futex, SYS_munmap, SYS_madvise, SYS_brk, SYS_mremap, SYS_set_robust_list, SYS_sched_yield,
-        SYS_sched_getaffinity, SYS_clock_gettime, SYS_clock_getres, SYS_clock_nanosleep, SYS_nanosleep,
-        SYS_gettimeofday, SYS_getcpu, SYS_getrandom, SYS_sysinfo, SYS_uname, SYS_getrusage, SYS_exit, SYS_exit_group,
-        SYS_restart_syscall, SYS_membarrier,
+        SYS_futex,
+        SYS_munmap,
+        SYS_madvise,
+        SYS_brk,
+        SYS_mremap,
+        SYS_set_robust_list,
+        SYS_sched_yield,
+        SYS_sched_getaffinity,
+        SYS_clock_gettime,
+        SYS_clock_getres,
+        SYS_clock_nanosleep,
+        SYS_nanosleep,
+        SYS_gettimeofday,
+        SYS_getcpu,
+        SYS_getrandom,
+        SYS_sysinfo,
+        SYS_uname,
+        SYS_getrusage,
+        SYS_exit,
+        SYS_exit_group,
+        SYS_restart_syscall,
+        SYS_membarrier,
 #ifdef SYS_rseq
         SYS_rseq,
 #endif
         /* who it is */
-        SYS_getpid, SYS_getppid, SYS_gettid, SYS_getuid, SYS_geteuid, SYS_getgid, SYS_getegid,
+        SYS_getpid,
+        SYS_getppid,
+        SYS_gettid,
+        SYS_getuid,
+        SYS_geteuid,
+        SYS_getgid,
+        SYS_getegid,
         /* signals that reach it */
-        SYS_rt_sigaction, SYS_rt_sigprocmask, SYS_rt_sigreturn, SYS_sigaltstack,
+        SYS_rt_sigaction,
+        SYS_rt_sigprocmask,
+        SYS_rt_sigreturn,
+        SYS_sigaltstack,
         /* descriptors that it has */
-        SYS_read, SYS_write, SYS_readv, SYS_writev, SYS_pread64, SYS_lseek, SYS_close, SYS_fstat, SYS_dup, SYS_fsync,
-        SYS_recvfrom, SYS_recvmsg, SYS_sendto, SYS_sendmsg, SYS_shutdown, SYS_ppoll, SYS_pselect6, SYS_fstatfs,
+        SYS_read,
+        SYS_write,
+        SYS_readv,
+        SYS_writev,
+        SYS_pread64,
+        SYS_lseek,
+        SYS_close,
+        SYS_fstat,
+        SYS_dup,
+        SYS_fsync,
+        SYS_recvfrom,
+        SYS_recvmsg,
+        SYS_sendto,
+        SYS_sendmsg,
+        SYS_shutdown,
+        SYS_ppoll,
+        SYS_pselect6,
+        SYS_fstatfs,
         SYS_getdents64,
+        SYS_eventfd2,
+        SYS_pipe2,
         /* names of files, and whether they exist */
-        SYS_newfstatat, SYS_statx, SYS_readlinkat, SYS_faccessat, 439 /* faccessat2 */, SYS_getcwd,
+        SYS_newfstatat,
+        SYS_statx,
+        SYS_readlinkat,
+        SYS_faccessat,
+        439 /* faccessat2 */,
+        SYS_getcwd,
         /* the end of a child */
-        SYS_wait4, SYS_waitid,
+        SYS_wait4,
+        SYS_waitid,
 #ifdef __x86_64__ /* the older names of these */
-        SYS_stat, SYS_lstat, SYS_access, SYS_readlink, SYS_poll, SYS_select, SYS_time, SYS_getrlimit,
+        SYS_stat,
+        SYS_lstat,
+        SYS_access,
+        SYS_readlink,
+        SYS_poll,
+        SYS_select,
+        SYS_time,
+        SYS_getrlimit,
 #endif
     };
-    static const long writing[] = {SYS_openat, SYS_mkdirat, SYS_unlinkat, SYS_renameat, SYS_renameat2,
-                                   SYS_linkat, SYS_fchmod, SYS_ftruncate, SYS_fallocate,
+    static const long writing[] = {
+        SYS_openat, SYS_mkdirat,   SYS_unlinkat,  SYS_renameat, SYS_renameat2, SYS_linkat,
+        SYS_fchmod, SYS_ftruncate, SYS_fallocate,
 #ifdef __x86_64__
-                                   SYS_open, SYS_mkdir, SYS_rmdir, SYS_unlink, SYS_rename, SYS_link,
+        SYS_open,   SYS_mkdir,     SYS_rmdir,     SYS_unlink,   SYS_rename,    SYS_link,
 #endif
     };
     enum { WRITE_FLAGS = O_WRONLY | O_RDWR | O_CREAT | O_TRUNC | O_APPEND | (O_TMPFILE & ~O_DIRECTORY) };
@@ -370,14 +437,46 @@ static size_t thread_count(void)
     return count;
 }
 
+/* KILN_CONFINE=none, for tests and for systems where it does harm. */
+static bool is_off(char *how, size_t room)
+{
+    const char *forced = getenv("KILN_CONFINE");
+    bool off = forced && strcmp(forced, "none") == 0;
+    if (off)
+        snprintf(how, room, "switched off by KILN_CONFINE");
+    return off;
+}
+
+/* Asks by the calls that confining makes, because a container may forbid what the kernel offers. */
+unsigned kiln__confine_look(char *how, size_t room)
+{
+    if (is_off(how, room))
+        return 0;
+    char first[128];
+    const uint32_t answer = SECCOMP_RET_ERRNO;
+    long version = syscall(__NR_landlock_create_ruleset, NULL, 0, CREATE_RULESET_VERSION);
+    if (version < 1)
+        snprintf(first, sizeof first, "Landlock: %s", strerror(errno));
+    else
+        snprintf(first, sizeof first, "Landlock, version %ld", version);
+#ifdef THIS_ARCH
+    bool calls = syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &answer) == 0;
+#else
+    bool calls = false;
+    (void)answer;
+    errno = ENOSYS;
+#endif
+    const char *why = calls ? "seccomp" : strerror(errno);
+    snprintf(how, room, "%s, %s%s", first, calls ? "" : "seccomp: ", why);
+    return (version >= 1 ? KILN__CONFINED_FILES : 0) | (calls ? KILN__CONFINED_CALLS : 0);
+}
+
 unsigned kiln__confine(const kiln__confinement *want, char *how, size_t room)
 {
-    const char *forced = getenv("KILN_CONFINE"); /* "namespace", "none": for tests, or if Landlock does not work */
+    const char *forced = getenv("KILN_CONFINE"); /* "namespace": for tests, or if Landlock does not work */
     char first[128] = "", second[128] = "";
-    if (forced && strcmp(forced, "none") == 0) {
-        snprintf(how, room, "switched off by KILN_CONFINE");
+    if (is_off(how, room))
         return 0;
-    }
     size_t threads = thread_count();
     bool alone = threads <= 1 || KILN__SANITIZED;
     if (!alone && !want->kernels) {

@@ -49,11 +49,11 @@ static void add_folder_of(path_list *list, const char *path)
 
 /* What the system tells every process about itself: processors and memory. */
 static const char *const system_files[] = {"/sys/devices/system/cpu", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat",
-                                           "/sys/fs/cgroup", "/etc/localtime"};
+                                           "/sys/fs/cgroup",          "/etc/localtime"};
 /* Where LLVM and what it needs is loaded from, when a kernel is found to be hot. Loading it before that would take
  * longer than most runs. */
-static const char *const libraries[] = {"/etc/ld.so.cache", "/lib", "/lib64", "/usr/lib", "/usr/lib64",
-                                        "/usr/local/lib"};
+static const char *const libraries[] = {"/etc/ld.so.cache", "/lib",       "/lib64",
+                                        "/usr/lib",         "/usr/lib64", "/usr/local/lib"};
 
 static bool is_compiled(const kiln_spec *spec)
 {
@@ -89,7 +89,8 @@ static void list_readable(kiln_engine *engine, const kiln_spec *spec, const kiln
         if (program) /* an environment of its own, as conda has them */
             add(list, kiln__arena_printf(&list->arena, "%s/../lib", program));
     }
-    if (is_compiled(spec) && kiln__engine_nvrtc(engine, NULL) == KILN_OK) {
+    /* A study compiles again, and so do references that are variants, in this process. */
+    if (engine->nvrtc || (is_compiled(spec) && kiln__engine_nvrtc(engine, NULL) == KILN_OK)) {
         add_folder_of(list, kiln__nvrtc_path(engine->nvrtc));
         add(list, kiln__nvrtc_include(engine->nvrtc));
     }

@@ -655,7 +655,7 @@ typedef struct kiln_run_options { /* zero-initialise, set `size`; every zero mem
     const volatile int *stop; /* NULL, or an int that a signal handler or another thread sets to nonzero to end the run
                                  with KILN_ERROR_INTERRUPTED. A simulated kernel ends at once, and its context stays
                                  usable; a kernel on a GPU is waited for, at most a second. Read during the call */
-    kiln_write_fn write;      /* gets the files of `outputs`, because a process in a sandbox cannot write files; NULL: they
+    kiln_write_fn write; /* gets the files of `outputs`, because a process in a sandbox cannot write files; NULL: they
                                  are written */
     void *write_user;
 } kiln_run_options;

@@ -782,7 +782,8 @@ static kiln_status open_sandbox(sweep *s, kiln_error **error)
     kiln_engine *engine = s->engine;
     kiln_error *failure = NULL;
     const char *why;
-    const bool several = s->options->device_count > 0 || engine->ranks, required = engine->flags & KILN_SANDBOX_REQUIRED;
+    const bool several = s->options->device_count > 0 || engine->ranks,
+               required = engine->flags & KILN_SANDBOX_REQUIRED;
     const bool possible = kiln__sandbox_possible(engine, s->spec, &why);
     if (possible || required || several || s->options->isolation == KILN_ISOLATE_ALWAYS) {
         kiln_status status = kiln__crew_open(engine, s->spec, s->options, &s->sites, &s->crew, &failure);

@@ -181,9 +181,9 @@ static unsigned what_kernels_can(const kernel_case *c, pid_t parent)
         (!c->writes && (opens(header, O_WRONLY) || opens(header, O_RDONLY | O_TRUNC) || mkdir(beside, 0700) == 0)) ||
         rename(outside, "/tmp/kiln-confine-moved") == 0 || chmod(outside, 0777) == 0)
         bits |= MAY_WRITE;
-    if (c->writes && (!opens(beside, O_WRONLY | O_CREAT) || unlink(beside) != 0 || mkdir(beside, 0700) != 0 ||
-                      rmdir(beside) != 0 || kiln__file_write(NULL, beside, "b", 1, NULL) != KILN_OK ||
-                      unlink(beside) != 0))
+    if (c->writes &&
+        (!opens(beside, O_WRONLY | O_CREAT) || unlink(beside) != 0 || mkdir(beside, 0700) != 0 || rmdir(beside) != 0 ||
+         kiln__file_write(NULL, beside, "b", 1, NULL) != KILN_OK || unlink(beside) != 0))
         bits |= MAY_NOT_WRITE;
     if (socket(AF_INET, SOCK_STREAM, 0) >= 0 || socket(AF_UNIX, SOCK_STREAM, 0) >= 0)
         bits |= MAY_CONNECT;
@@ -284,7 +284,9 @@ static void test_threads(void)
         unsigned got = kiln__confine(&(kiln__confinement){.kernels = true}, text, sizeof text);
         pthread_barrier_wait(&confined_now);
         pthread_join(thread, NULL);
-        _exit(KILN__SANITIZED || got == 0 ? 77 : got == KILN__CONFINED_CALLS && strstr(text, "2 threads") && !did ? 0 : 1);
+        _exit(KILN__SANITIZED || got == 0                                        ? 77
+              : got == KILN__CONFINED_CALLS && strstr(text, "2 threads") && !did ? 0
+                                                                                 : 1);
     }
     CHECK(waitpid(child, &how, 0) == child && WIFEXITED(how));
     if (WEXITSTATUS(how) == 77)
@@ -321,6 +323,7 @@ static void tear_down(void)
     CHECK(unlink(header) == 0 && unlink(outside) == 0 && rmdir(inside) == 0 && rmdir(folder) == 0);
 }
 
-static const check_case cases[] = {
-    {"set up", set_up}, {"confined", test_confined}, {"kernels", test_kernels}, {"abort", test_abort}, {"threads", test_threads}, {"off", test_off}, {"tear down", tear_down}};
+static const check_case cases[] = {{"set up", set_up},      {"confined", test_confined}, {"kernels", test_kernels},
+                                   {"abort", test_abort},   {"threads", test_threads},   {"off", test_off},
+                                   {"tear down", tear_down}};
 KILN_SUITE("confine", cases)

@@ -90,8 +90,7 @@ static kiln_status make_opening(kiln__runner *r, kiln_error **error)
     kiln__runner_setup setup = {
         .version = KILN_VERSION,
         .device = r->device,
-        .flags = (engine->flags &
-                  (KILN_READ_ANYWHERE | KILN_ALLOW_COMMANDS | KILN_SANDBOX | KILN_SANDBOX_REQUIRED)) |
+        .flags = (engine->flags & (KILN_READ_ANYWHERE | KILN_ALLOW_COMMANDS | KILN_SANDBOX | KILN_SANDBOX_REQUIRED)) |
                  KILN_NO_CACHE | KILN_NO_WORKERS, /* it compiles nothing but references that are variants */
         .memory_limit = engine->memory_limit,
         .near = engine->ranks || r->options->device_count > 1,
@@ -321,7 +320,8 @@ static kiln__io hear(kiln__runner *r)
         why = greeting.why;
         if (greeting.status != KILN_OK) {
             kiln__child_end(&r->child);
-            conclude(r, kiln__fail(r->engine->mem, &r->why, greeting.status, "the runner %s: %s", r->engine->worker, why),
+            conclude(r,
+                     kiln__fail(r->engine->mem, &r->why, greeting.status, "the runner %s: %s", r->engine->worker, why),
                      true);
             return KILN__IO_DONE;
         }

@@ -193,8 +193,7 @@ static int report_finding(void *user, const kiln_check_finding *finding)
 }
 
 /* The answer at the smaller sizes (as kiln__split_verify() does for a sweep that measures in its own process). */
-static kiln_status verify_small(server *s, const kiln__runner_request *request, kiln_result *result,
-                                kiln_error **error)
+static kiln_status verify_small(server *s, const kiln__runner_request *request, kiln_result *result, kiln_error **error)
 {
     const kiln_choice choice = {.variant = request->variant,
                                 .params = request->params.items,

@@ -44,10 +44,10 @@ bool kiln__runner_read_open(const char *body, size_t length, kiln__arena *arena,
 
 typedef struct kiln__runner_greeting {
     kiln_status status;
-    const char *why;     /* what is wrong; of one that is ready, on which cores it runs, "" if that is not special */
-    bool sandbox;        /* it was asked to run kernels in a sandbox */
-    unsigned confined;   /* then KILN__CONFINED_... */
-    const char *how;     /* and by what */
+    const char *why;   /* what is wrong; of one that is ready, on which cores it runs, "" if that is not special */
+    bool sandbox;      /* it was asked to run kernels in a sandbox */
+    unsigned confined; /* then KILN__CONFINED_... */
+    const char *how;   /* and by what */
 } kiln__runner_greeting;
 void kiln__runner_write_ready(kiln__text *message, const kiln__runner_greeting *greeting);
 bool kiln__runner_read_ready(const char *body, size_t length, kiln__runner_greeting *greeting);

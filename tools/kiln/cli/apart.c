@@ -39,15 +39,23 @@ static void on_signal(int number)
         kill(child, again ? SIGKILL : number);
 }
 
+static const int passed[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+static struct sigaction before[CLI_COUNT(passed)];
+
 static void pass_signals(void)
 {
-    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
-    for (size_t i = 0; i < CLI_COUNT(numbers); i++) {
-        struct sigaction action = {.sa_handler = on_signal}, before;
+    for (size_t i = 0; i < CLI_COUNT(passed); i++) {
+        struct sigaction action = {.sa_handler = on_signal};
         sigemptyset(&action.sa_mask);
-        if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
-            sigaction(numbers[i], &action, NULL);
+        if (sigaction(passed[i], NULL, &before[i]) == 0 && before[i].sa_handler != SIG_IGN) /* nohup: keep that */
+            sigaction(passed[i], &action, NULL);
     }
+}
+
+static void keep_signals(void)
+{
+    for (size_t i = 0; i < CLI_COUNT(passed); i++)
+        sigaction(passed[i], &before[i], NULL);
 }
 
 /* ---- the files of --output ---- */
@@ -202,6 +210,7 @@ static int await(const cli *c, int fd)
         pid = waitpid(child, &how, 0);
     while (pid < 0 && errno == EINTR);
     child = 0;
+    keep_signals();
     if (pid < 0)
         return cli_fail(c, KILN_ERROR_INTERNAL, "the end of the process that ran the kernels is not known: %s",
                         strerror(errno));
@@ -223,36 +232,36 @@ static int await(const cli *c, int fd)
 bool cli_sandbox(cli *c)
 {
     const char *mode = c->args.sandbox, *device = c->args.device ? c->args.device : cli_usual_device();
-    c->sandbox = !mode || strcmp(mode, "auto") == 0   ? KILN_SANDBOX
-                 : strcmp(mode, "required") == 0      ? KILN_SANDBOX_REQUIRED
-                                                      : 0;
+    c->sandbox = !mode || strcmp(mode, "auto") == 0 ? KILN_SANDBOX
+                 : strcmp(mode, "required") == 0    ? KILN_SANDBOX_REQUIRED
+                                                    : 0;
     return c->sandbox && (!device || strncmp(device, "cuda", 4) != 0);
 }
 
-int cli_apart(cli *c, int (*work)(cli *c))
+int cli_apart(cli *c, int (*work)(cli *c, void *user), void *user)
 {
     int pair[2];
     if (!cli_sandbox(c))
-        return work(c);
+        return work(c, user);
     out_flush();
     fflush(NULL);
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
         return cli_fail(c, KILN_ERROR_IO, "no process for the kernels can be started: %s", strerror(errno));
-    sigset_t passed, before;
-    sigemptyset(&passed);
-    sigaddset(&passed, SIGINT);
-    sigaddset(&passed, SIGTERM);
-    sigprocmask(SIG_BLOCK, &passed, &before); /* until there is a child to pass them to */
+    sigset_t blocked, usual;
+    sigemptyset(&blocked);
+    for (size_t i = 0; i < CLI_COUNT(passed); i++)
+        sigaddset(&blocked, passed[i]);
+    sigprocmask(SIG_BLOCK, &blocked, &usual); /* until there is a child to pass them to */
     pid_t parent = getpid(), made = fork();
     if (made == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        sigprocmask(SIG_SETMASK, &before, NULL);
+        sigprocmask(SIG_SETMASK, &usual, NULL);
         close(pair[0]);
         if (getppid() != parent)
             _exit(0); /* it died before the line above */
         c->apart = true;
         c->apart_fd = pair[1];
-        return work(c);
+        return work(c, user);
     }
     int failed = errno;
     child = made;
@@ -260,7 +269,7 @@ int cli_apart(cli *c, int (*work)(cli *c))
         signal(SIGCHLD, SIG_DFL);
         pass_signals();
     }
-    sigprocmask(SIG_SETMASK, &before, NULL);
+    sigprocmask(SIG_SETMASK, &usual, NULL);
     close(pair[1]);
     if (made > 0)
         return await(c, pair[0]);

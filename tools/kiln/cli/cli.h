@@ -110,13 +110,14 @@ typedef struct cli_command cli_command;
 typedef struct cli { /* one run of the command */
     const cli_command *command;
     cli_args args;
-    const char *line;    /* the whole command, as a shell takes it */
-    kiln_engine *engine; /* from cli_engine(); closed by main */
-    kiln_spec *spec;     /* from cli_spec(); freed by main */
-    kiln_ranks *ranks;   /* of `kiln tune`; NULL: this process alone. Closed by main, after the engine */
-    unsigned sandbox;    /* flag of kiln_options, from cli_sandbox(); 0: none */
-    bool apart;          /* this is the process that cli_apart() made */
-    int apart_fd;        /* of it: to the command's own process */
+    const char *line;      /* the whole command, as a shell takes it */
+    kiln_engine *engine;   /* from cli_engine(); closed by main */
+    kiln_spec *spec;       /* from cli_spec(); freed by main */
+    kiln_ranks *ranks;     /* of `kiln tune`; NULL: this process alone. Closed by main, after the engine */
+    unsigned sandbox;      /* flag of kiln_options, from cli_sandbox(); 0: none */
+    bool stopped;          /* such a process was interrupted, and this one shows what there is */
+    bool apart;            /* this is the process that cli_apart() made */
+    int apart_fd;          /* of it: to the command's own process */
     const char *apart_why; /* what that said of a file that it could not write; NULL: nothing */
     kiln_status apart_status;
 } cli;
@@ -197,9 +198,10 @@ extern const cli_group cli_choice_group, cli_run_group, cli_engine_group, cli_sa
 
 /* Sets `sandbox` from --sandbox, for cli_engine(). False: kernels will run without one, or on a GPU. */
 bool cli_sandbox(cli *c);
-/* Calls work(c) in a process of its own, whose exit code it returns, if there is a sandbox; else in this one. In the child it
- * returns too, with `apart` set: the command then has nothing else to do. To be called before the library is used. */
-int cli_apart(cli *c, int (*work)(cli *c));
+/* Calls work(c, user) in a process of its own, whose exit code it returns, if there is a sandbox; else in this one. In the
+ * child it returns too, with `apart` set: the command then has nothing else to do. To be called before the library has
+ * opened a device or compiled anything. */
+int cli_apart(cli *c, int (*work)(cli *c, void *user), void *user);
 int cli_apart_write(void *c, const char *path, const void *data, size_t bytes); /* `write` of kiln_run_options there */
 int cli_apart_error(const cli *c, kiln_error *error); /* as cli_error(), after a file could not be written too */
 

@@ -442,8 +442,9 @@ static int run_counted(cli *c, const char *variant, profile_view *view, kiln_pro
     return 0;
 }
 
-static int profile_here(cli *c)
+static int profile_here(cli *c, void *user)
 {
+    (void)user;
     profile_view view = {0};
     kiln_profiling *profiling = NULL;
     int code = run_counted(c, c->args.variant, &view, &profiling);
@@ -463,7 +464,7 @@ static int profile_here(cli *c)
     return 0;
 }
 
-static int profile_run(cli *c) { return cli_apart(c, profile_here); }
+static int profile_run(cli *c) { return cli_apart(c, profile_here, NULL); }
 
 static const cli_option options[] = {
     {"lines", 'l', CLI_FLAG, CLI_OPTION_FIELD(lines), NULL, CLI_NOTHING, NULL,

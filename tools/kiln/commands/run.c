@@ -250,8 +250,9 @@ static int run_variant(cli *c, const char *variant, kiln_run_options *options)
 }
 
 /* The variant of the options, in a process of its own if there is a sandbox. */
-static int run_one(cli *c)
+static int run_one(cli *c, void *user)
 {
+    (void)user;
     kiln_run_options options;
     cli_make_run(c, &options);
     if (!cli_make_files(c, &c->args.inputs, "--input", &options.inputs) ||
@@ -278,13 +279,13 @@ static int run_run(cli *c)
     if (!cli_take_arch(c))
         return CLI_USAGE;
     if (!several)
-        return cli_apart(c, run_one);
+        return cli_apart(c, run_one, NULL);
     int code = 0;
     for (const char *at = names; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
         if (at != names)
             out_puts("\n");
         c->args.variant = cli_strndup(at, strcspn(at, ","));
-        int now = cli_apart(c, run_one);
+        int now = cli_apart(c, run_one, NULL);
         if (c->apart)
             return now;
         code = code ? code : now; /* a variant that fails does not keep the others from running */

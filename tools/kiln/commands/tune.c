@@ -424,7 +424,8 @@ const cli_command cli_tune_command = {
     .min_words = 0,
     .max_words = 1,
     .completes = CLI_SPECS,
-    .groups = (const cli_group *const[]){&group, &replay_group, &run_group, &ranks_group, &cli_sandbox_group, &cli_engine_group, NULL},
+    .groups = (const cli_group *const[]){&group, &replay_group, &run_group, &ranks_group, &cli_sandbox_group,
+                                         &cli_engine_group, NULL},
     .examples =
         (const cli_example[]){
             {"kiln tune matmul", "All variants at the default size; without a GPU the first 60 seconds of estimates."},
