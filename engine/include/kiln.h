@@ -149,7 +149,7 @@ typedef void (*kiln_log_fn)(void *user, kiln_log_level level, const char *messag
 #define KILN_ALLOW_COMMANDS 8u
 /* Kernels on a simulated device run in a sandbox: in a process that has given up its rights (engine/TRUST.md). A sweep
  * starts a process for them. kiln_plan_run(), kiln_profile() and kiln_trace() have the calling process itself give up its
- * rights, for good and before they fill buffers: only for a process that was made for that (fork), and has no other
+ * rights permanently, before they fill buffers: only for a process that was made for that (fork), and has no other
  * threads. From then on it reads only the files that the spec may name, and can neither write files (`write` of
  * kiln_run_options, kiln_plan_capture) nor start programs. If the system cannot do it, a warning is logged. */
 #define KILN_SANDBOX 16u

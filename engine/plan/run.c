@@ -3,7 +3,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "plan_internal.h"
 
@@ -281,7 +280,7 @@ kiln_status kiln__plan_sandbox(kiln_plan *plan, const kiln_run_options *options,
     if (!(options->flags & KILN_RUN_NO_VERIFY))
         KILN__TRY(kiln__plan_open_references(plan, error));
     if (plan->capture_folder) /* made here, so that the process needs no right to its parent */
-        mkdir(plan->capture_folder, 0777);
+        KILN__TRY(kiln__make_folders(plan->mem, plan->capture_folder, 0777, error));
     const kiln__sandbox want = {
         .files = options->inputs, .file_count = options->input_count, .writable = plan->capture_folder};
     return kiln__engine_sandbox(plan->engine, plan->spec, &want, error);

@@ -728,10 +728,11 @@ static kiln_status run_with_crew(sweep *s, kiln_error **error)
     kiln_status status = KILN_OK;
     while (status == KILN_OK) {
         size_t idle = 0;
-        bool late = kiln__now_ns() - s->ticked >= TICK_NS, more = !kiln__budget_over(&s->budget);
+        bool late = kiln__now_ns() - s->ticked >= TICK_NS;
         if (late && !report(s, NULL))
             return interrupted(s, error);
         status = step_crew(s, error);
+        const bool more = !kiln__budget_over(&s->budget); /* with the samples that have just ended */
         s->alone = kiln__crew_alone(s->crew);
         if (status == KILN_OK) /* running work is awaited when the time is over */
             status = feed_crew(s, more && !s->alone, &idle, error);
