@@ -15,6 +15,18 @@
 #include "kiln_tune.h"
 
 #define KILN__PRINTF(f, a) __attribute__((format(printf, f, a)))
+/* Sanitizers reserve terabytes of address space, start threads and read /proc. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define KILN__SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define KILN__SANITIZED 1
+#endif
+#endif
+#ifndef KILN__SANITIZED
+#define KILN__SANITIZED 0
+#endif
+
 #define KILN__COUNT(array) (sizeof(array) / sizeof *(array))
 
 /* ---- memory: every allocation goes through a kiln_allocator; NULL means malloc ---- */

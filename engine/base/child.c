@@ -35,7 +35,7 @@ int kiln__child_start(kiln__child *child, const char *const *arguments)
     /* The socket is the child's standard input. Its output goes to /dev/null, as libraries in it may print to the
      * host's terminal. */
     failed = posix_spawn_file_actions_adddup2(&actions, pair[1], STDIN_FILENO);
-    if (!failed)
+    if (!failed && !child->shows)
         failed = posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
     if (!failed)
         failed = posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);

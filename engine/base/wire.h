@@ -63,6 +63,7 @@ struct kiln__child {
     int pidfd;
     int wake;                 /* stop waiting when it becomes readable; -1: none */
     const kiln__place *place; /* NULL: this machine; never changed by the functions below */
+    bool shows;               /* what it writes to standard output goes to this process's; else nowhere */
 };
 bool kiln__child_place_gone(const kiln__child *child);
 
@@ -76,7 +77,7 @@ typedef enum kiln__io {
 } kiln__io;
 
 /* Starts arguments[0], in a process group of its own and with no signal blocked or ignored; never forks without exec.
- * 0, or an errno. Does not change `wake` and `place`. */
+ * 0, or an errno. Does not change `wake`, `place` and `shows`. */
 int kiln__child_start(kiln__child *child, const char *const *arguments);
 /* Ends it and returns its status as waitpid() gives it; -1: not known, or no process. The second function first waits a
  * short time for a process that closed its socket, so that the status is its own and not our kill. */

@@ -13,18 +13,6 @@
 #include "wire.h"
 #include "cache.h" /* kiln__unit: the result of a compile */
 
-/* Sanitizers reserve terabytes of address space, start threads and read /proc. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define KILN__SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define KILN__SANITIZED 1
-#endif
-#endif
-#ifndef KILN__SANITIZED
-#define KILN__SANITIZED 0
-#endif
-
 /* ---- NVRTC by dlopen ---- */
 /* The command that gets NVRTC and the headers where this build looks for them, for messages. A build for packages names
  * the folder (KILN_WHEELS): whoever installs a package does not have the sources. The version is that of

@@ -103,10 +103,4 @@ bool kiln__message_read_hello(const char *body, size_t length, kiln_status *stat
 /* Refuses a source whose nesting could make NVRTC overflow this process's stack. For compiles without a worker. */
 kiln_status kiln__nesting_check(const kiln_allocator *mem, const kiln__compile_request *request, kiln_error **error);
 
-/* Permanently gives up all rights that a compile does not need: reading files other than `readable` (files and
- * folders), writing other than in the folder `writable` (NULL: none), starting programs, network connections. Holds
- * for the calling thread and the threads that it starts. False: not confined. `how` names the mechanism, or says why
- * not. */
-bool kiln__confine(const char *const *readable, size_t count, const char *writable, char *how, size_t room);
-
 #endif

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "compile_internal.h"
+#include "confine.h"
 
 /* Precompiled headers hold addresses. So a worker that uses or makes them runs without random ones (main.c), has NVRTC
  * allocate its heap for them before anything else, and uses files alone whose name has the place of the library. NVRTC
@@ -89,7 +90,8 @@ static bool confine(const kiln__nvrtc *nvrtc, const pch *with, char *how, size_t
     /* The libraries are loaded already; they stay readable for versions that open them again. */
     const char *readable[] = {nvrtc->include, nvrtc->cccl, nvrtc->path, KILN__SANITIZED ? "/proc/self" : NULL,
                               with->makes ? NULL : with->folder};
-    return kiln__confine(readable, KILN__COUNT(readable), with->writable, how, room);
+    const kiln__confinement want = {.readable = readable, .count = KILN__COUNT(readable), .writable = with->writable};
+    return kiln__confine(&want, how, room) & KILN__CONFINED_FILES;
 }
 
 int kiln__worker_run(int fd, const char *path, const char *include, const char *folder, bool makes, bool confined)

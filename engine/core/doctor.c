@@ -1,11 +1,13 @@
 /* doctor.c - kiln doctor: what was found on this machine, what is missing, and what to do about it. */
 #include <dlfcn.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "confine.h"
 #include "core_internal.h"
 
 typedef struct doctor {
@@ -249,6 +251,25 @@ static void look_at_worker(doctor *check)
         "read all your files");
 }
 
+static void look_at_sandbox(doctor *check)
+{
+    static const char remedy[] =
+        "Simulate only kernels that you trust, or use a kernel with Landlock (5.13) and seccomp, in a container that "
+        "does not forbid them.";
+    char how[256];
+    unsigned got = kiln__confine_look(how, sizeof how);
+    if (KILN__SANITIZED)
+        say(check, "sandbox", FINE, "", "none in this build, which has sanitizers");
+    else if (!(got & KILN__CONFINED_CALLS))
+        say(check, "sandbox", POORER, remedy, "kernels of the simulated device run without a sandbox (%s)", how);
+    else if (!(got & KILN__CONFINED_FILES))
+        say(check, "sandbox", POORER, remedy,
+            "kernels of the simulated device run in a process that can read your files (%s)", how);
+    else
+        say(check, "sandbox", FINE, "",
+            "kernels of the simulated device run in a process that can only read what a spec may name (%s)", how);
+}
+
 static void look_at_cache(doctor *check)
 {
     const char *folder = check->engine->cache_dir;
@@ -318,6 +339,7 @@ kiln_status kiln_doctor(kiln_engine *engine, kiln_finding_fn report, void *user,
     look_at_simulator(&check);
     look_at_compiler(&check);
     look_at_worker(&check);
+    look_at_sandbox(&check);
     look_at_cache(&check);
     look_at_specs(&check);
     look_at_host(&check);

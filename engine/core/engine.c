@@ -51,7 +51,8 @@ kiln_status kiln_engine_open(const kiln_options *given, kiln_engine **engine, ki
         KILN__NEEDS(NULL, error, options.allocator->resize);
     KILN__NEEDS_NUMBER(options.allocator, error, options.compile_timeout);
     KILN__NEEDS_FLAGS(options.allocator, error, options.flags,
-                      KILN_NO_CACHE | KILN_READ_ANYWHERE | KILN_NO_WORKERS | KILN_ALLOW_COMMANDS);
+                      KILN_NO_CACHE | KILN_READ_ANYWHERE | KILN_NO_WORKERS | KILN_ALLOW_COMMANDS | KILN_SANDBOX |
+                          KILN_SANDBOX_REQUIRED);
     kiln_engine *made = kiln__calloc(options.allocator, 1, sizeof *made);
     if (!made)
         return kiln__fail_memory(error);

@@ -50,6 +50,7 @@ struct kiln_engine {
     int arch;        /* 90: the architecture to compile for */
     bool want_cubin; /* a real device: machine code instead of PTX */
     bool as_on_gpu;  /* a simulated device: code is compiled as for a GPU, without lines */
+    bool sandboxed;  /* this process has given up its rights, or was told why it cannot */
 
     kiln_ranks *ranks; /* the leader's; NULL: none. Set when the engine is opened */
     kiln__nvrtc *nvrtc;
@@ -111,6 +112,26 @@ kiln_status kiln__engine_enter(kiln_engine *engine, CUcontext *previous, kiln_er
 void kiln__engine_leave(kiln_engine *engine, CUcontext previous);
 /* After a fault: a new context of a simulated device, which the engine must own; all that was on the device is gone. */
 kiln_status kiln__engine_renew(kiln_engine *engine, kiln_error **error);
+
+/* ---- the sandbox (sandbox.c) ---- */
+typedef struct kiln__sandbox {
+    const kiln_file_binding *files; /* of the options, to be read */
+    size_t file_count;
+    const char *writable; /* a folder for captures; NULL: none */
+    unsigned *got;        /* NULL: the log tells what is missing; else KILN__CONFINED_... for kiln__sandbox_tell() */
+    char *how;
+    size_t room;
+} kiln__sandbox;
+/* The process gives up its rights before it runs kernels on a simulated device, if KILN_SANDBOX asks for it: after this
+ * it reads only what the spec may name, and can neither write files nor start programs. It does so once; all compiles
+ * that can be done before should be, because the engine's workers are ended. */
+kiln_status kiln__engine_sandbox(kiln_engine *engine, const kiln_spec *spec, const kiln__sandbox *want,
+                                 kiln_error **error);
+bool kiln__sandbox_wanted(const kiln_engine *engine); /* the device is open; it has not happened yet */
+/* False: *why says why kernels of this spec cannot run in a sandbox whatever the system offers. */
+bool kiln__sandbox_possible(const kiln_engine *engine, const kiln_spec *spec, const char **why);
+/* Logs what a sandbox lacks. */
+void kiln__sandbox_tell(const kiln__log *log, unsigned got, const char *how);
 
 /* ---- launches to capture (capture.c); plan/ captures them ---- */
 kiln_status kiln__capture_environment(kiln_engine *engine, kiln_error **error); /* reads $KILN_CAPTURE */

@@ -70,6 +70,9 @@ kiln_status kiln__npy_read_resolved(const kiln_allocator *mem, const char *path,
 kiln_status kiln__npy_look(const kiln_allocator *mem, const char *path, kiln_array *array, kiln_error **error);
 kiln_status kiln__npy_parse(const kiln_allocator *mem, const char *name, const void *data, size_t length,
                             uint64_t limit, kiln_array *array, kiln_error **error);
+/* The bytes of the file, which the caller frees. */
+kiln_status kiln__npy_make(const kiln_allocator *mem, const char *path, const kiln_array *array, char **file,
+                           size_t *length, kiln_error **error);
 kiln_status kiln__npy_write(const kiln_allocator *mem, const char *path, const kiln_array *array, kiln_error **error);
 
 /* ---- comparison ---- */

@@ -381,7 +381,8 @@ kiln_status kiln__npy_look(const kiln_allocator *mem, const char *path, kiln_arr
 
 /* ---- writing ---- */
 
-kiln_status kiln__npy_write(const kiln_allocator *mem, const char *path, const kiln_array *array, kiln_error **error)
+kiln_status kiln__npy_make(const kiln_allocator *mem, const char *path, const kiln_array *array, char **made,
+                           size_t *length, kiln_error **error)
 {
     uint64_t bytes;
     if (!kiln__array_bytes(array->type, array->dims, array->shape, &bytes))
@@ -397,10 +398,9 @@ kiln_status kiln__npy_write(const kiln_allocator *mem, const char *path, const k
         kiln__text_puts(&text, " ");
     kiln__text_puts(&text, "\n");
     char *file = text.failed ? NULL : kiln__alloc(mem, 10 + text.length + (size_t)bytes);
-    kiln_status status = KILN_OK;
     if (!file) {
-        status = kiln__fail_memory(error);
-        goto done;
+        kiln__text_free(&text);
+        return kiln__fail_memory(error);
     }
     memcpy(file, magic, sizeof magic);
     file[6] = 1;
@@ -410,9 +410,19 @@ kiln_status kiln__npy_write(const kiln_allocator *mem, const char *path, const k
     memcpy(file + 10, text.data, text.length);
     if (bytes)
         memcpy(file + 10 + text.length, array->data, (size_t)bytes);
-    status = kiln__file_write(mem, path, file, 10 + text.length + (size_t)bytes, error);
-done:
-    kiln__free(mem, file);
+    *made = file;
+    *length = 10 + text.length + (size_t)bytes;
     kiln__text_free(&text);
+    return KILN_OK;
+}
+
+kiln_status kiln__npy_write(const kiln_allocator *mem, const char *path, const kiln_array *array, kiln_error **error)
+{
+    char *file = NULL;
+    size_t length = 0;
+    kiln_status status = kiln__npy_make(mem, path, array, &file, &length, error);
+    if (status == KILN_OK)
+        status = kiln__file_write(mem, path, file, length, error);
+    kiln__free(mem, file);
     return status;
 }

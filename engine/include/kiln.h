@@ -147,6 +147,13 @@ typedef void (*kiln_log_fn)(void *user, kiln_log_level level, const char *messag
 #define KILN_NO_WORKERS 4u
 /* Specs may run the commands that they name as references (engine/TRUST.md). */
 #define KILN_ALLOW_COMMANDS 8u
+/* Kernels on a simulated device run in a sandbox: in a process that has given up its rights (engine/TRUST.md). A sweep
+ * starts a process for them. kiln_plan_run(), kiln_profile() and kiln_trace() have the calling process itself give up its
+ * rights permanently, before they fill buffers: only for a process that was made for that (fork), and has no other
+ * threads. From then on it reads only the files that the spec may name, and can neither write files (`write` of
+ * kiln_run_options, kiln_plan_capture) nor start programs. If the system cannot do it, a warning is logged. */
+#define KILN_SANDBOX 16u
+#define KILN_SANDBOX_REQUIRED 32u /* the same, but it fails with KILN_ERROR_UNSUPPORTED if the system cannot do it */
 
 /* Kernels of this engine run from now on, in this process, and have `seconds` to end; infinity: there is no limit. 0: they
  * have ended, or were given up. See `limit` of kiln_options. */
@@ -627,6 +634,9 @@ typedef struct kiln_file_binding {
 /* kiln_profile: compile to PTX alone; registers, and the occupancy, are then the simulated device's estimate. */
 #define KILN_RUN_NO_MACHINE_CODE 64u
 
+/* Takes the bytes of a file in the place of the file system. Return nonzero if they cannot be written. */
+typedef int (*kiln_write_fn)(void *user, const char *path, const void *data, size_t bytes);
+
 typedef struct kiln_run_options { /* zero-initialise, set `size`; every zero member means its default */
     size_t size;                  /* sizeof(kiln_run_options) */
     unsigned flags;               /* KILN_RUN_... */
@@ -653,6 +663,9 @@ typedef struct kiln_run_options { /* zero-initialise, set `size`; every zero mem
     const volatile int *stop; /* NULL, or an int that a signal handler or another thread sets to nonzero to end the run
                                  with KILN_ERROR_INTERRUPTED. A simulated kernel ends at once, and its context stays
                                  usable; a kernel on a GPU is waited for, at most a second. Read during the call */
+    kiln_write_fn write; /* gets the files of `outputs`, because a process in a sandbox cannot write files; NULL: they
+                                 are written */
+    void *write_user;
 } kiln_run_options;
 
 /* What held a GPU's clocks down while it was measured. X(name, value, text) */

@@ -209,6 +209,7 @@ void kiln_plan_close(kiln_plan *plan)
         return;
     CUcontext previous = NULL;
     const kiln_allocator *mem = plan->mem;
+    kiln__plan_close_references(plan);
     if (kiln__engine_enter(plan->engine, &previous, NULL) == KILN_OK) {
         for (size_t i = 0; plan->buffers && i < plan->variant->buffer_count; i++)
             if (plan->buffers[i].buffer)

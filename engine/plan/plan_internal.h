@@ -225,7 +225,11 @@ struct kiln_plan {
     kiln__host_work work; /* since the last run began */
     char *capture_folder; /* the next launch is captured there; NULL: only if the engine's settings request it */
     char *captured;       /* the folder of the last one that was */
+    kiln_plan **others;   /* references that are variants, opened ahead; NULL, also each of them: not opened */
 };
+
+/* The process gives up its rights, if this engine's kernels are to run in a sandbox (run.c). */
+kiln_status kiln__plan_sandbox(kiln_plan *plan, const kiln_run_options *options, kiln_error **error);
 
 /* Sets the limit of a run from its options. The time counts from kiln__limit_start(), which may be called again, to
  * kiln__limit_end(). Both in the launching thread. */
@@ -354,6 +358,9 @@ const char *kiln__sources_line(const kiln__sources *from, const char *file, unsi
 /* ---- verify.c, inputs.c, measure.c ---- */
 /* Computes the reference values of the outputs, before the steps overwrite the data that they depend on. */
 kiln_status kiln__plan_references(kiln_plan *plan, kiln_error **error);
+/* Opens the plans of those references that are variants, before the process gives up its rights. */
+kiln_status kiln__plan_open_references(kiln_plan *plan, kiln_error **error);
+void kiln__plan_close_references(kiln_plan *plan);
 kiln_status kiln__plan_reference(kiln_plan *plan, const kiln__verify *verify, const kiln_array **want,
                                  kiln_error **error);
 kiln_status kiln__plan_verify(kiln_plan *plan, kiln_result *result, kiln_error **error);

@@ -21,6 +21,18 @@ static kiln_status set_files(kiln_plan *plan, const kiln_run_options *options, k
     return KILN_OK;
 }
 
+static kiln_status pass_output(kiln_plan *plan, const kiln_run_options *options, const char *path,
+                               const kiln_array *array, kiln_error **error)
+{
+    char *file = NULL;
+    size_t length = 0;
+    kiln_status status = kiln__npy_make(plan->mem, path, array, &file, &length, error);
+    if (status == KILN_OK && options->write(options->write_user, path, file, length) != 0)
+        status = kiln__fail(plan->mem, error, KILN_ERROR_IO, "%s: the application could not write it", path);
+    kiln__free(plan->mem, file);
+    return status;
+}
+
 static kiln_status write_outputs(kiln_plan *plan, const kiln_run_options *options, kiln_error **error)
 {
     kiln_status status = KILN_OK;
@@ -30,7 +42,8 @@ static kiln_status write_outputs(kiln_plan *plan, const kiln_run_options *option
         status = kiln__plan_download(plan, b, &array, error);
         if (status != KILN_OK)
             break;
-        status = kiln__npy_write(plan->mem, options->outputs[i].path, &array, error);
+        status = options->write ? pass_output(plan, options, options->outputs[i].path, &array, error)
+                                : kiln__npy_write(plan->mem, options->outputs[i].path, &array, error);
         kiln__array_free(plan->mem, &array);
     }
     return status;
@@ -259,6 +272,20 @@ static void end_checks(kiln_plan *plan, const kiln_run_options *options)
     pthread_mutex_unlock(&plan->engine->measuring);
 }
 
+/* References that are kernels are compiled before, by the engine's workers, which end with the process's rights. */
+kiln_status kiln__plan_sandbox(kiln_plan *plan, const kiln_run_options *options, kiln_error **error)
+{
+    if (!kiln__sandbox_wanted(plan->engine))
+        return KILN_OK;
+    if (!(options->flags & KILN_RUN_NO_VERIFY))
+        KILN__TRY(kiln__plan_open_references(plan, error));
+    if (plan->capture_folder) /* made here, so that the process needs no right to its parent */
+        KILN__TRY(kiln__make_folders(plan->mem, plan->capture_folder, 0777, error));
+    const kiln__sandbox want = {
+        .files = options->inputs, .file_count = options->input_count, .writable = plan->capture_folder};
+    return kiln__engine_sandbox(plan->engine, plan->spec, &want, error);
+}
+
 kiln_status kiln_plan_run(kiln_plan *plan, const kiln_run_options *given, const kiln_result **result,
                           kiln_error **error)
 {
@@ -279,6 +306,8 @@ kiln_status kiln_plan_run(kiln_plan *plan, const kiln_run_options *given, const 
         status = set_files(plan, &options, error);
     if (status == KILN_OK && files)
         kiln__plan_forget(plan); /* shapes and contents may come from the files */
+    if (status == KILN_OK)
+        status = kiln__plan_sandbox(plan, &options, error);
     bool checked = options.flags & KILN_RUN_CHECK;
     if (status == KILN_OK && checked)
         status = begin_checks(plan, error);

@@ -281,9 +281,8 @@ static kiln_status run_other(kiln_plan *plan, kiln_plan *other, kiln__export **o
     return status;
 }
 
-static kiln_status by_variant(kiln_plan *plan, const kiln__verify *verify, kiln__export **outputs, kiln_error **error)
+static kiln_status open_other(kiln_plan *plan, const kiln__verify *verify, kiln_plan **other, kiln_error **error)
 {
-    kiln_plan *other = NULL;
     kiln_setting *params = kiln__calloc(plan->mem, verify->param_count + 1, sizeof *params);
     kiln_choice choice = {.variant = verify->name,
                           .params = params,
@@ -300,8 +299,17 @@ static kiln_status by_variant(kiln_plan *plan, const kiln__verify *verify, kiln_
     }
     kiln_status status = kiln__diag_finish(&diag, KILN_ERROR_SPEC, error);
     if (status == KILN_OK)
-        status = kiln_plan_open(plan->engine, plan->spec, &choice, &other, error);
+        status = kiln_plan_open(plan->engine, plan->spec, &choice, other, error);
     kiln__free(plan->mem, params);
+    return status;
+}
+
+static kiln_status by_variant(kiln_plan *plan, const kiln__verify *verify, kiln__export **outputs, kiln_error **error)
+{
+    kiln_plan **kept = plan->others ? &plan->others[verify - plan->spec->verify] : NULL, *other = kept ? *kept : NULL;
+    if (kept)
+        *kept = NULL;
+    kiln_status status = other ? KILN_OK : open_other(plan, verify, &other, error);
     if (status != KILN_OK)
         return status;
     kiln__plan_share(other, plan->shared);
@@ -380,6 +388,29 @@ kiln_status kiln__plan_references(kiln_plan *plan, kiln_error **error)
         if (!is_its_own_reference(plan, &plan->spec->verify[i]))
             status = kiln__plan_reference(plan, &plan->spec->verify[i], &want, error);
     return status;
+}
+
+kiln_status kiln__plan_open_references(kiln_plan *plan, kiln_error **error)
+{
+    kiln_status status = KILN_OK;
+    if (!plan->others)
+        plan->others = kiln__calloc(plan->mem, plan->spec->verify_count + 1, sizeof *plan->others);
+    if (!plan->others)
+        return kiln__fail_memory(error);
+    for (size_t i = 0; i < plan->spec->verify_count && status == KILN_OK; i++) {
+        const kiln__verify *verify = &plan->spec->verify[i];
+        if (verify->against == KILN__AGAINST_VARIANT && !is_its_own_reference(plan, verify) && !plan->others[i])
+            status = open_other(plan, verify, &plan->others[i], error);
+    }
+    return status;
+}
+
+void kiln__plan_close_references(kiln_plan *plan)
+{
+    for (size_t i = 0; plan->others && i < plan->spec->verify_count; i++)
+        kiln_plan_close(plan->others[i]);
+    kiln__free(plan->mem, plan->others);
+    plan->others = NULL;
 }
 
 /* ---- comparison ---- */

@@ -71,31 +71,51 @@ bool kiln__split_print(const kiln_spec *spec, const kiln_tune_options *options, 
 }
 
 /* Its code is that of the sweep's sizes, or the source has sizes as macros; both come from the cache if they are there. */
-kiln_status kiln__split_plan(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice, kiln_plan **plan,
-                             bool *invalid, kiln_error **error)
+static kiln_status make_code(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
+                             kiln__config **config, kiln__code *code, bool *invalid, kiln_error **error)
 {
-    kiln__config *config = NULL;
     kiln__code_job *job = NULL;
-    kiln__code code = {0};
     kiln_error *why = NULL;
-    kiln_status status = kiln__config_make(engine, spec, choice, &config, &why);
+    kiln_status status = kiln__config_make(engine, spec, choice, config, &why);
     *invalid = status == KILN_ERROR_CONSTRAINT;
     if (*invalid) {
         kiln_error_free(why);
         return KILN_OK;
     }
     if (status == KILN_OK)
-        status = kiln__code_prepare(engine, config, NULL, engine->want_cubin, &job, &why);
+        status = kiln__code_prepare(engine, *config, NULL, engine->want_cubin, &job, &why);
     if (status == KILN_OK && (status = kiln__code_begin(job, &why)) == KILN_OK)
-        status = kiln__code_take(job, &code, &why);
+        status = kiln__code_take(job, code, &why);
     if (status == KILN_OK)
-        status = kiln__plan_make(engine, config, &code, plan, &why); /* owns both, also on failure */
-    else
-        kiln__config_free(config);
-    if (status != KILN_OK && error && !*error)
+        return KILN_OK;
+    kiln__config_free(*config);
+    *config = NULL;
+    if (error && !*error)
         *error = why;
     else
         kiln_error_free(why);
+    return status;
+}
+
+kiln_status kiln__split_plan(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice, kiln_plan **plan,
+                             bool *invalid, kiln_error **error)
+{
+    kiln__config *config = NULL;
+    kiln__code code = {0};
+    KILN__TRY(make_code(engine, spec, choice, &config, &code, invalid, error));
+    return *invalid ? KILN_OK : kiln__plan_make(engine, config, &code, plan, error); /* owns both, also on failure */
+}
+
+kiln_status kiln__split_code(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *options,
+                             const kiln_sample *sample, kiln__code *code, bool *invalid, kiln_error **error)
+{
+    const kiln_choice choice = {.variant = sample->variant,
+                                .params = sample->params,
+                                .param_count = sample->param_count,
+                                .size_set = options->verify_size_set};
+    kiln__config *config = NULL;
+    kiln_status status = make_code(engine, spec, &choice, &config, code, invalid, error);
+    kiln__config_free(config);
     return status;
 }
 

@@ -590,6 +590,26 @@ static kiln_status step_crew(sweep *s, kiln_error **error)
     return status;
 }
 
+/* Gives a job to an idle runner. What is wrong with its code at the smaller sizes is the sample's failure. */
+static kiln_status begin_job(sweep *s, kiln__runner *runner, job *flying, kiln_error **error)
+{
+    kiln__code small = {0};
+    kiln_error *why = NULL;
+    kiln_status status = KILN_OK;
+    bool invalid = true;
+    if (s->options->verify_size_set)
+        status = kiln__split_code(s->engine, s->spec, s->options, flying->sample, &small, &invalid, &why);
+    if (status != KILN_OK && !is_fatal(status))
+        return finish(s, flying, status, why, error);
+    if (status == KILN_OK) {
+        kiln__trial trial = {.stop_early_above = kiln__trial_bound(s->options, s->tuning->best)};
+        status = kiln__runner_begin(runner, flying->sample, &trial, &flying->made, invalid ? NULL : &small, &why);
+    }
+    kiln__code_free(&small);
+    pass_on(why, error);
+    return status;
+}
+
 /* Gives ready jobs to idle runners. *idle: runners that stay idle. */
 static kiln_status feed_crew(sweep *s, bool more, size_t *idle, kiln_error **error)
 {
@@ -605,8 +625,7 @@ static kiln_status feed_crew(sweep *s, bool more, size_t *idle, kiln_error **err
                 continue;
             flying->start = kiln__now_ns();
             flying->place = i;
-            kiln__trial trial = {.stop_early_above = kiln__trial_bound(s->options, s->tuning->best)};
-            status = kiln__runner_begin(runner, flying->sample, &trial, &flying->made, error);
+            status = begin_job(s, runner, flying, error);
         }
         if (status != KILN_OK)
             return status;
@@ -710,10 +729,11 @@ static kiln_status run_with_crew(sweep *s, kiln_error **error)
     kiln_status status = KILN_OK;
     while (status == KILN_OK) {
         size_t idle = 0;
-        bool late = kiln__now_ns() - s->ticked >= TICK_NS, more = !kiln__budget_over(&s->budget);
+        bool late = kiln__now_ns() - s->ticked >= TICK_NS;
         if (late && !report(s, NULL))
             return interrupted(s, error);
         status = step_crew(s, error);
+        const bool more = !kiln__budget_over(&s->budget); /* with the samples that have just ended */
         s->alone = kiln__crew_alone(s->crew);
         if (status == KILN_OK) /* running work is awaited when the time is over */
             status = feed_crew(s, more && !s->alone, &idle, error);
@@ -757,11 +777,39 @@ static kiln_status run_sweep(sweep *s, kiln_error **error)
     return s->crew ? run_with_crew(s, error) : run_alone(s, error);
 }
 
+/* Starts the processes that run kernels of a simulated device in a sandbox. Without KILN_SANDBOX_REQUIRED a sweep that
+ * cannot have them goes on in this process, and says so. */
+static kiln_status open_sandbox(sweep *s, kiln_error **error)
+{
+    kiln_engine *engine = s->engine;
+    kiln_error *failure = NULL;
+    const char *why;
+    const bool several = s->options->device_count > 0 || engine->ranks,
+               required = engine->flags & KILN_SANDBOX_REQUIRED;
+    const bool possible = kiln__sandbox_possible(engine, s->spec, &why);
+    if (possible || required || several || s->options->isolation == KILN_ISOLATE_ALWAYS) {
+        kiln_status status = kiln__crew_open(engine, s->spec, s->options, &s->sites, &s->crew, &failure);
+        if (status == KILN_OK)
+            return KILN_OK;
+        if (required || several || s->options->isolation == KILN_ISOLATE_ALWAYS || is_fatal(status)) {
+            pass_on(failure, error);
+            return status;
+        }
+        why = kiln_error_message(failure);
+    }
+    kiln__logf(&engine->log, possible ? KILN_LOG_WARNING : KILN_LOG_INFO, "kernels run without a sandbox: %s", why);
+    kiln_error_free(failure);
+    engine->sandboxed = true; /* so that kiln_plan_run() does not try it in this process */
+    return KILN_OK;
+}
+
 /* Starts the processes that measure, if requested. */
 static kiln_status open_crew(sweep *s, kiln_error **error)
 {
     kiln_isolation wanted = s->options->isolation;
     kiln_error *why = NULL;
+    if (kiln__sandbox_wanted(s->engine))
+        return open_sandbox(s, error);
     bool several = s->options->device_count > 0 || s->engine->ranks;
     if (!several && (wanted == KILN_ISOLATE_NEVER || (wanted == KILN_ISOLATE_GPU && s->engine->info.simulated)))
         return KILN_OK;

@@ -104,6 +104,9 @@ bool kiln__split_print(const kiln_spec *spec, const kiln_tune_options *options, 
 /* A plan of a configuration, with its code. *invalid: there is no such configuration; then there is no plan, and no error. */
 kiln_status kiln__split_plan(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice, kiln_plan **plan,
                              bool *invalid, kiln_error **error);
+/* Its code alone, at `verify_size_set`, for a process that measures. */
+kiln_status kiln__split_code(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *options,
+                             const kiln_sample *sample, kiln__code *code, bool *invalid, kiln_error **error);
 /* Runs the configuration at `verify_size_set`, and fills in what it says of the answer. A configuration that is not valid
  * at these sizes stays unverified. */
 kiln_status kiln__split_verify(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *options,

@@ -53,6 +53,7 @@ static void as_runner(const char *body, size_t length)
         touch_text(setup.device);
         touch_text(setup.search_path);
         touch_text(setup.name);
+        touch_text(setup.smaller);
         touch(setup.text, setup.text_length);
         touch_settings(KILN__SIZES(&setup.choice));
         for (size_t i = 0; i < setup.run.input_count; i++) {
@@ -70,6 +71,9 @@ static void as_runner(const char *body, size_t length)
         touch(request.unit.ptx, request.unit.ptx_length);
         touch(request.unit.cubin, request.unit.cubin_length);
         touch(request.unit.lowered, request.unit.lowered_length);
+        touch(request.small.ptx, request.small.ptx_length);
+        touch(request.small.cubin, request.small.cubin_length);
+        touch(request.small.lowered, request.small.lowered_length);
         again = (kiln__text){0};
         kiln__runner_write_run(&again, &request);
         must_be(&again, body, length);
@@ -81,13 +85,25 @@ static void as_runner(const char *body, size_t length)
 
 static void as_sweep(const char *body, size_t length)
 {
-    kiln_status status;
     const char *why;
+    kiln__runner_greeting greeting;
+    kiln_check_finding finding;
     kiln__runner_answer answer;
     kiln__text again = {0};
-    if (kiln__runner_read_ready(body, length, &status, &why)) {
-        kiln__runner_write_ready(&again, status, why);
+    if (kiln__runner_read_ready(body, length, &greeting)) {
+        touch_text(greeting.how);
+        kiln__runner_write_ready(&again, &greeting);
         must_be(&again, body, length);
+    }
+    if (kiln__runner_read_finding(body, length, &finding)) {
+        touch_text(finding.message);
+        touch_text(finding.role);
+        touch_text(finding.other.inlined);
+        if (finding.at.what && finding.other.what) { /* without one there is still a text, which is not kept */
+            again = (kiln__text){0};
+            kiln__runner_write_finding(&again, &finding);
+            must_be(&again, body, length);
+        }
     }
     if (kiln__runner_read_waiting(body, length, &why)) {
         again = (kiln__text){0};

@@ -37,6 +37,7 @@ static void write_open(kiln__text *message)
                                 .memory_limit = 1ull << 40,
                                 .near = true,
                                 .search_path = "a:b",
+                                .smaller = "tiny",
                                 .name = "a/b.yaml",
                                 .text = "a\0b",
                                 .text_length = 3,
@@ -56,7 +57,8 @@ static void write_run(kiln__text *message)
     kiln__runner_request request = {.variant = "plain",
                                     .params = {KILN__COUNT(settings), settings},
                                     .trial = {.stop_early_above = 0.375, .again = 5},
-                                    .unit = {.ptx = "ptx", .ptx_length = 3, .cubin = "\177ELF", .cubin_length = 4}};
+                                    .unit = {.ptx = "ptx", .ptx_length = 3, .cubin = "\177ELF", .cubin_length = 4},
+                                    .small = {.ptx = "less", .ptx_length = 4}};
     kiln__runner_write_run(message, &request);
 }
 
@@ -70,6 +72,7 @@ static void write_result(kiln__text *message)
                                   .cuda = 700,
                                   .passing = true,
                                   .lost = true,
+                                  .unfit = true,
                                   .why = "because",
                                   .features = "rows=300 mean=2.5",
                                   .result = {.measured = 1,
@@ -83,7 +86,10 @@ static void write_result(kiln__text *message)
     kiln__runner_write_result(message, &answer);
 }
 
-static void write_ready(kiln__text *message) { kiln__runner_write_ready(message, KILN_ERROR_NO_DEVICE, "none"); }
+static void write_ready(kiln__text *message)
+{
+    kiln__runner_write_ready(message, &(kiln__runner_greeting){KILN_ERROR_NO_DEVICE, "none", true, 3, "by hand"});
+}
 
 static bool read_open(const char *body, size_t length)
 {
@@ -119,9 +125,51 @@ static bool read_waiting(const char *body, size_t length)
 
 static bool read_ready(const char *body, size_t length)
 {
-    kiln_status status;
-    const char *why;
-    return kiln__runner_read_ready(body, length, &status, &why);
+    kiln__runner_greeting greeting;
+    return kiln__runner_read_ready(body, length, &greeting);
+}
+
+static const kiln_check_finding found = {.kind = KILN_CHECK_ASYNC,
+                                         .note = 1,
+                                         .kernel = "add",
+                                         .message = "a race",
+                                         .at = {"write", "a.cu", 3, 17, "x = 1;", "in f", {1, 2, 3}, {4, 5, 6}, 1, 0},
+                                         .other = {NULL, "", 0, 0, "", "", {0, 0, 0}, {0, 0, 7}, 0, 1},
+                                         .space = "shared",
+                                         .address = 64,
+                                         .bytes = 4,
+                                         .allocation = "at offset 64",
+                                         .count = 9,
+                                         .buffer = "x",
+                                         .role = "an input",
+                                         .offset = -8,
+                                         .buffer_bytes = 256};
+
+static void write_finding(kiln__text *message) { kiln__runner_write_finding(message, &found); }
+
+static bool read_finding(const char *body, size_t length)
+{
+    kiln_check_finding finding;
+    return kiln__runner_read_finding(body, length, &finding);
+}
+
+static void a_finding_comes_back(void)
+{
+    const size_t skip = sizeof(kiln__message_header);
+    kiln__text message = {0}, again = {0};
+    kiln_check_finding got;
+    write_finding(&message);
+    CU_ASSERT_TRUE_FATAL(kiln__runner_read_finding(message.data + skip, message.length - skip, &got));
+    CHECK(got.kind == found.kind && got.note && got.offset == -8 && got.count == 9 && got.buffer_bytes == 256);
+    CHECK(got.address == 64 && got.bytes == 4 && got.at.line == 3 && got.at.ptx_line == 17 && !got.other.what);
+    CHECK(memcmp(got.at.block, found.at.block, 2 * sizeof got.at.block) == 0 && got.at.has_block && !got.at.has_thread);
+    CHECK(got.other.thread[2] == 7 && got.other.has_thread && !got.other.has_block);
+    CHECK_TEXT(got.at.text, "x = 1;");
+    CHECK_TEXT(got.role, "an input");
+    kiln__runner_write_finding(&again, &got);
+    CHECK(again.length == message.length && memcmp(again.data, message.data, message.length) == 0);
+    kiln__text_free(&message);
+    kiln__text_free(&again);
 }
 
 /* A value of its own for each field, of its kind, so that none stands in another's place or is left out. */
@@ -187,6 +235,7 @@ static void messages_come_back(void)
     CHECK_TEXT(setup.version, "1.2");
     CHECK_TEXT(setup.device, "cuda:3");
     CHECK_TEXT(setup.search_path, "a:b");
+    CHECK_TEXT(setup.smaller, "tiny");
     CHECK_TEXT(setup.name, "a/b.yaml");
     CHECK(setup.flags == 6 && setup.memory_limit == 1ull << 40 && setup.near && !setup.choice.size_set);
     CHECK(setup.text_length == 3 && memcmp(setup.text, "a\0b", 3) == 0);
@@ -201,12 +250,17 @@ static void messages_come_back(void)
     CHECK_TEXT(got.variant, "plain");
     check_settings(got.params);
     CHECK(got.trial.stop_early_above == 0.375 && got.trial.again == 5);
+    CHECK(!got.whole && got.small.ptx_length == 4 && memcmp(got.small.ptx, "less", 4) == 0);
     CHECK(got.unit.ptx_length == 3 && memcmp(got.unit.ptx, "ptx", 3) == 0 && got.unit.cubin_length == 4);
+    kiln__runner_mark_whole(&request);
+    CU_ASSERT_TRUE_FATAL(kiln__runner_read_run(request.data + skip, request.length - skip, &arena, &got));
+    CHECK(got.whole);
+    CHECK_TEXT(got.variant, "plain");
     write_result(&result);
     kiln__runner_answer answer;
     CU_ASSERT_TRUE_FATAL(kiln__runner_read_result(result.data + skip, result.length - skip, &answer));
     CHECK(answer.time_count == KILN__COUNT(times) && memcmp(answer.times, times, sizeof times) == 0);
-    CHECK(answer.status == KILN_ERROR_DEVICE && answer.cuda == 700 && answer.passing && answer.lost);
+    CHECK(answer.status == KILN_ERROR_DEVICE && answer.cuda == 700 && answer.passing && answer.lost && answer.unfit);
     CHECK_TEXT(answer.why, "because");
     CHECK_TEXT(answer.features, "rows=300 mean=2.5");
     CHECK(answer.result.measured && !answer.result.verified && answer.result.seconds == 1.5);
@@ -225,11 +279,8 @@ static void messages_are_foreign_bytes(void)
     static const struct {
         void (*write)(kiln__text *);
         bool (*read)(const char *, size_t);
-    } kinds[] = {{write_open, read_open},
-                 {write_run, read_run},
-                 {write_result, read_result},
-                 {write_ready, read_ready},
-                 {write_waiting, read_waiting}};
+    } kinds[] = {{write_open, read_open},   {write_run, read_run},         {write_result, read_result},
+                 {write_ready, read_ready}, {write_finding, read_finding}, {write_waiting, read_waiting}};
     for (size_t k = 0; k < KILN__COUNT(kinds); k++) {
         kiln__text message = {0};
         kinds[k].write(&message);
@@ -600,6 +651,53 @@ static void tried_again_alone(void)
     teardown(&f);
 }
 
+/* ---- findings, and the sandbox ---- */
+
+typedef struct findings {
+    unsigned count, texts, stop_at; /* texts: with the text of the source's line; stop_at: 0: never */
+} findings;
+
+static int find(void *user, const kiln_check_finding *finding)
+{
+    findings *found = user;
+    found->count++;
+    found->texts += *finding->at.text != '\0';
+    return found->count == found->stop_at;
+}
+
+/* Findings are the same wherever the kernel runs, and the caller can refuse to hear more of a sample's. */
+static void checks_elsewhere(void)
+{
+    enum { HERE, ELSEWHERE, SANDBOX, ONE, CASES };
+    findings found[CASES] = {{0}, {0}, {0}, {.stop_at = 1}};
+    static const char *const names[] = {"bad"};
+    for (int i = 0; i < CASES; i++) {
+        fixture f;
+        kiln_error *error = NULL;
+        kiln_tuning *tuning = NULL;
+        setup(&f, KILN_TEST_WORKER, i == SANDBOX ? KILN_SANDBOX : 0);
+        kiln_spec_free(f.spec);
+        f.spec = NULL;
+        CHECK_OK(kiln_spec_load(f.engine, KILN_TEST_DATA "/add.yaml", &f.spec, &error), error);
+        const kiln_run_options run = {
+            .size = sizeof run, .flags = KILN_RUN_CHECK | KILN_RUN_NO_MEASURE, .check = find, .check_user = &found[i]};
+        const kiln_tune_options options = {.size = sizeof options,
+                                           .variants = names,
+                                           .variant_count = 1,
+                                           .run = &run,
+                                           .isolation = i == HERE || i == SANDBOX ? KILN_ISOLATE_NEVER
+                                                                                  : KILN_ISOLATE_ALWAYS};
+        CHECK_OK(kiln_tune(f.engine, f.spec, &options, &tuning, &error), error);
+        CHECK((f.runners > 0) == (i != HERE));
+        kiln_tuning_free(tuning);
+        teardown(&f);
+    }
+    CHECK(found[HERE].count > 0 && found[HERE].texts > 0);
+    CHECK(found[ELSEWHERE].count == found[HERE].count && found[ELSEWHERE].texts == found[HERE].texts);
+    CHECK(found[SANDBOX].count == found[HERE].count && found[SANDBOX].texts == found[HERE].texts);
+    CHECK(found[ONE].count > 0 && found[ONE].count <= found[HERE].count);
+}
+
 /* ---- what cannot be ---- */
 
 static kiln_status nothing(void *user, kiln_call *call)
@@ -632,9 +730,10 @@ static void refuses_what_cannot_be_moved(void)
     refused(&f, options, KILN_ERROR_UNSUPPORTED, "host functions of its own ('mine')");
     teardown(&f);
     setup(&f, KILN_TEST_WORKER, 0);
-    const kiln_run_options checked = {.size = sizeof checked, .flags = KILN_RUN_CHECK};
-    options.run = &checked;
-    refused(&f, options, KILN_ERROR_UNSUPPORTED, "looks for faults");
+    const kiln_file_binding file = {"y", "y.npy"};
+    const kiln_run_options writes = {.size = sizeof writes, .outputs = &file, .output_count = 1};
+    options.run = &writes;
+    refused(&f, options, KILN_ERROR_UNSUPPORTED, "writes outputs");
     options.run = NULL;
     options.sample_timeout = NAN;
     refused(&f, options, KILN_ERROR_ARGUMENT, "options.sample_timeout is nan");
@@ -737,6 +836,8 @@ static const check_case cases[] = {
     {"a result comes back whole", a_result_comes_back_whole},
     {"messages are untrusted input", messages_are_foreign_bytes},
     {"measures elsewhere", measures_elsewhere},
+    {"a finding comes back", a_finding_comes_back},
+    {"checks elsewhere", checks_elsewhere},
     {"survives its end in mid-sample", survives_its_end},
     {"ends what takes too long", ends_what_takes_too_long},
     {"the callback stops a sample", the_callback_stops_a_sample},

@@ -147,6 +147,8 @@ static kiln_status run_plan(kiln_engine *engine, const kiln_spec *spec, const ki
     }
     status = kiln__limit_set(plan, options, error);
     if (status == KILN_OK)
+        status = kiln__plan_sandbox(plan, options, error);
+    if (status == KILN_OK)
         status = kiln__engine_enter(engine, &previous, error);
     if (status != KILN_OK)
         return status;

@@ -149,7 +149,7 @@ kiln_status kiln__crew_run(kiln__crew *crew, size_t index, const kiln_sample *sa
 {
     kiln__runner *runner = crew->runners[index];
     *ends = true;
-    kiln_status status = kiln__runner_begin(runner, sample, trial, code, error);
+    kiln_status status = kiln__runner_begin(runner, sample, trial, code, NULL, error);
     if (status != KILN_OK)
         return status;
     for (uint64_t ticked = kiln__now_ns(); !kiln__runner_step(runner);) {

@@ -40,6 +40,10 @@ struct kiln__runner {
     bool worked;        /* a process was opened successfully */
     bool told;          /* it was logged that it waits for another process */
     bool waits;         /* it waits for another process now */
+    bool enough;        /* the caller wants no more findings of the sample */
+    bool judged;        /* it was logged what its sandbox lacks */
+    bool whole;         /* the sample is tried again, with all blocks of its kernels */
+    unsigned launches;  /* announced in the sample */
     unsigned tries;     /* tries of the current sample that ended with their process */
     uint64_t deadline, begun;
     double limit;    /* seconds from which the deadline was computed */
@@ -64,10 +68,9 @@ static kiln_status check_possible(const kiln_engine *engine, const kiln_run_opti
                           "a sweep of an engine with host functions of its "
                           "own ('%s') cannot measure in another process",
                           own);
-    if (run->output_count > 0 || run->flags & KILN_RUN_CHECK)
+    if (run->output_count > 0)
         return kiln__fail(engine->mem, error, KILN_ERROR_UNSUPPORTED,
-                          "a sweep that writes outputs or looks for faults "
-                          "cannot measure in another process");
+                          "a sweep that writes outputs cannot measure in another process");
     if (!engine->worker)
         return kiln__fail(engine->mem, error, KILN_ERROR_NOT_FOUND,
                           "measuring in another process needs the program "
@@ -88,8 +91,8 @@ static kiln_status make_opening(kiln__runner *r, kiln_error **error)
     kiln__runner_setup setup = {
         .version = KILN_VERSION,
         .device = r->device,
-        .flags = (engine->flags & (KILN_READ_ANYWHERE | KILN_ALLOW_COMMANDS)) | KILN_NO_CACHE |
-                 KILN_NO_WORKERS, /* it compiles nothing */
+        .flags = (engine->flags & (KILN_READ_ANYWHERE | KILN_ALLOW_COMMANDS | KILN_SANDBOX | KILN_SANDBOX_REQUIRED)) |
+                 KILN_NO_CACHE | KILN_NO_WORKERS, /* it compiles nothing but references that are variants */
         .memory_limit = engine->memory_limit,
         .near = engine->ranks || r->options->device_count > 1,
         .search_path = kiln__text_get(&path),
@@ -97,6 +100,7 @@ static kiln_status make_opening(kiln__runner *r, kiln_error **error)
         .text = r->spec->file.text,
         .text_length = r->spec->file.length,
         .choice = {.size_set = r->options->size_set, .sizes = r->options->sizes, .size_count = r->options->size_count},
+        .smaller = r->options->verify_size_set ? r->options->verify_size_set : "",
         .run = *kiln__tune_run(r->options),
     };
     kiln__runner_write_open(&r->opening, &setup);
@@ -123,6 +127,7 @@ static void post(kiln__runner *r, runner_state state, double limit)
 {
     forget_answer(r);
     r->sent = 0;
+    r->launches = 0;
     r->state = state;
     r->limit = limit;
     r->deadline = kiln__deadline_in(limit);
@@ -159,7 +164,11 @@ kiln_status kiln__runner_open(kiln_engine *engine, const kiln_spec *spec, const 
                         .device = site->device,
                         .label = site->label,
                         .shortest = -1,
-                        .child = {.socket = -1, .pidfd = -1, .wake = -1, .place = site->place},
+                        .child = {.socket = -1,
+                                  .pidfd = -1,
+                                  .wake = -1,
+                                  .place = site->place,
+                                  .shows = engine->info.simulated}, /* what kernels print */
                         .opening = {.mem = engine->mem},
                         .request = {.mem = engine->mem}};
     status = make_opening(r, error);
@@ -266,10 +275,26 @@ static double time_limit(const kiln__runner *r)
     return 2 * budget + (r->shortest >= 0 && after < FIRST ? after : FIRST);
 }
 
+/* An estimate runs a few blocks of each kernel where nobody looks at the results. A kernel whose addresses come from one
+ * before may fault then: so another process runs it again, whole. */
+static bool is_of_parts(const kiln__runner *r)
+{
+    const kiln__simulator *simulator = r->engine->driver.simulator;
+    return simulator && simulator->has_model() &&
+           (r->options->verify_size_set || kiln__tune_run(r->options)->flags & KILN_RUN_NO_VERIFY);
+}
+
 static void take_answer(kiln__runner *r, bool launched)
 {
     const kiln__runner_answer *answer = &r->answer;
     double seconds = launched ? (double)(kiln__now_ns() - r->begun) * 1e-9 : 0;
+    if (answer->lost && answer->status == KILN_ERROR_DEVICE && !r->whole && is_of_parts(r)) {
+        kiln__child_end(&r->child);
+        r->whole = true;
+        kiln__runner_mark_whole(&r->request);
+        start(r);
+        return;
+    }
     /* After a fault its context is lost; a process without memory or without its device can do nothing more. If the
      * device is permanently gone the next process reports it, and the device is no longer used. */
     if (answer->lost || answer->status == KILN_ERROR_MEMORY || answer->status == KILN_ERROR_NO_DEVICE)
@@ -280,7 +305,7 @@ static void take_answer(kiln__runner *r, bool launched)
         kiln__error_mark_passing(r->why);
     else if (launched && (r->shortest < 0 || seconds < r->shortest))
         r->shortest = seconds;
-    conclude(r, answer->status, false);
+    conclude(r, answer->status, answer->unfit && answer->status != KILN_OK);
 }
 
 /* Handles a complete message. KILN__IO_MALFORMED: an unexpected one. */
@@ -290,15 +315,21 @@ static kiln__io hear(kiln__runner *r)
     size_t length = (size_t)r->in.header.length;
     const char *why = "";
     if (r->state == OPENING) {
-        kiln_status its = KILN_OK;
-        if (kind != KILN__RUNNER_READY || !kiln__runner_read_ready(r->in.body, length, &its, &why))
+        kiln__runner_greeting greeting;
+        if (kind != KILN__RUNNER_READY || !kiln__runner_read_ready(r->in.body, length, &greeting))
             return KILN__IO_MALFORMED;
-        if (its != KILN_OK) {
+        why = greeting.why;
+        if (greeting.status != KILN_OK) {
             kiln__child_end(&r->child);
-            conclude(r, kiln__fail(r->engine->mem, &r->why, its, "the runner %s: %s", r->engine->worker, why), true);
+            conclude(r,
+                     kiln__fail(r->engine->mem, &r->why, greeting.status, "the runner %s: %s", r->engine->worker, why),
+                     true);
             return KILN__IO_DONE;
         }
         r->worked = true;
+        if (greeting.sandbox && !r->judged)
+            kiln__sandbox_tell(&r->engine->log, greeting.confined, greeting.how);
+        r->judged = true;
         kiln__logf(&r->engine->log, KILN_LOG_DEBUG, "samples are measured in process %ld on %s", (long)r->child.pid,
                    r->device);
         if (*why)
@@ -316,8 +347,20 @@ static kiln__io hear(kiln__runner *r)
         forget_answer(r);
         return KILN__IO_DONE;
     }
-    if (kind == KILN__RUNNER_LAUNCHING && r->state == PREPARING && length == 0) {
+    if (kind == KILN__RUNNER_FINDING && (r->state == PREPARING || r->state == LAUNCHED)) {
+        const kiln_run_options *run = kiln__tune_run(r->options);
+        kiln_check_finding finding;
+        if (!(run->flags & KILN_RUN_CHECK) || !kiln__runner_read_finding(r->in.body, length, &finding))
+            return KILN__IO_MALFORMED;
+        if (run->check && !r->enough)
+            r->enough = run->check(run->check_user, &finding) != 0;
         forget_answer(r);
+        return KILN__IO_DONE;
+    }
+    bool again = r->state == LAUNCHED && r->options->verify_size_set && r->launches == 1;
+    if (kind == KILN__RUNNER_LAUNCHING && (r->state == PREPARING || again) && length == 0) {
+        forget_answer(r);
+        r->launches++;
         r->state = LAUNCHED;
         r->limit = time_limit(r);
         r->begun = kiln__now_ns();
@@ -339,10 +382,13 @@ bool kiln__runner_retries(const kiln__runner *r) { return r->tries > 0 && !kiln_
 void kiln__runner_retry(kiln__runner *r) { start(r); }
 
 kiln_status kiln__runner_begin(kiln__runner *r, const kiln_sample *sample, const kiln__trial *trial,
-                               const kiln__code *code, kiln_error **error)
+                               const kiln__code *code, const kiln__code *small, kiln_error **error)
 {
     kiln__runner_request request = {
         .variant = sample->variant, .params = KILN__PARAMS(sample), .trial = *trial, .unit = code->unit};
+    if (small)
+        request.small = small->unit;
+    r->whole = r->enough = false;
     double limit = r->engine->info.simulated ? time_limit(r) : 0; /* a GPU's kernel ends only with the process */
     request.trial.timeout = limit > 0 ? limit : -1;
     kiln__runner_write_run(&r->request, &request);

@@ -2,6 +2,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "confine.h"
 #include "runner.h"
 
 /* ---- settings ---- */
@@ -68,6 +69,7 @@ void kiln__runner_write_open(kiln__text *message, const kiln__runner_setup *setu
     kiln__wire_number(message, setup->choice.size_set != NULL);
     kiln__wire_string(message, setup->choice.size_set ? setup->choice.size_set : "");
     write_settings(message, KILN__SIZES(&setup->choice));
+    kiln__wire_string(message, setup->smaller);
     kiln__wire_number(message, run->flags);
     kiln__wire_real(message, run->budget);
     kiln__wire_real(message, run->precision);
@@ -100,6 +102,7 @@ bool kiln__runner_read_open(const char *body, size_t length, kiln__arena *arena,
     const kiln__settings sizes = read_settings(&in, arena);
     setup->choice.sizes = sizes.items;
     setup->choice.size_count = sizes.count;
+    setup->smaller = kiln__wire_read_string(&in);
     run->flags = (unsigned)read_small(&in, UINT_MAX);
     run->budget = kiln__wire_read_real(&in);
     run->precision = kiln__wire_read_real(&in);
@@ -115,54 +118,167 @@ bool kiln__runner_read_open(const char *body, size_t length, kiln__arena *arena,
     return !in.failed && in.left == 0 && !arena->failed;
 }
 
-void kiln__runner_write_ready(kiln__text *message, kiln_status status, const char *why)
+void kiln__runner_write_ready(kiln__text *message, const kiln__runner_greeting *greeting)
 {
     kiln__wire_begin(message, KILN__RUNNER_READY);
-    kiln__wire_number(message, (uint64_t)status);
-    kiln__wire_string(message, why);
+    kiln__wire_number(message, (uint64_t)greeting->status);
+    kiln__wire_string(message, greeting->why);
+    kiln__wire_number(message, greeting->sandbox);
+    kiln__wire_number(message, greeting->confined);
+    kiln__wire_string(message, greeting->how);
     kiln__wire_end(message);
 }
 
-bool kiln__runner_read_ready(const char *body, size_t length, kiln_status *status, const char **why)
+bool kiln__runner_read_ready(const char *body, size_t length, kiln__runner_greeting *greeting)
 {
     kiln__wire in = {.at = body, .left = length};
-    *status = kiln__wire_read_status(&in);
-    *why = kiln__wire_read_string(&in);
+    greeting->status = kiln__wire_read_status(&in);
+    greeting->why = kiln__wire_read_string(&in);
+    greeting->sandbox = read_small(&in, 1) == 1;
+    greeting->confined = (unsigned)read_small(&in, KILN__CONFINED_FILES | KILN__CONFINED_CALLS);
+    greeting->how = kiln__wire_read_string(&in);
     return !in.failed && in.left == 0;
 }
 
 /* ---- a sample ---- */
 
+static void write_unit(kiln__text *message, const kiln__unit *unit)
+{
+    kiln__wire_bytes(message, unit->ptx, unit->ptx_length);
+    kiln__wire_bytes(message, unit->cubin, unit->cubin_length);
+    kiln__wire_bytes(message, unit->lowered, unit->lowered_length);
+}
+
+static void read_unit(kiln__wire *in, kiln__unit *unit)
+{
+    unit->ptx = kiln__wire_read_bytes(in, &unit->ptx_length);
+    unit->cubin = kiln__wire_read_bytes(in, &unit->cubin_length);
+    unit->lowered = kiln__wire_read_bytes(in, &unit->lowered_length);
+}
+
 void kiln__runner_write_run(kiln__text *message, const kiln__runner_request *request)
 {
-    const kiln__unit *unit = &request->unit;
     kiln__wire_begin(message, KILN__RUNNER_RUN);
+    kiln__wire_number(message, request->whole); /* first, for kiln__runner_mark_whole() */
     kiln__wire_string(message, request->variant);
     write_settings(message, request->params);
     kiln__wire_real(message, request->trial.stop_early_above);
     kiln__wire_real(message, request->trial.timeout);
     kiln__wire_number(message, request->trial.again);
-    kiln__wire_bytes(message, unit->ptx, unit->ptx_length);
-    kiln__wire_bytes(message, unit->cubin, unit->cubin_length);
-    kiln__wire_bytes(message, unit->lowered, unit->lowered_length);
+    write_unit(message, &request->unit);
+    write_unit(message, &request->small);
     kiln__wire_end(message);
+}
+
+void kiln__runner_mark_whole(kiln__text *message)
+{
+    const uint64_t whole = 1;
+    memcpy(message->data + sizeof(kiln__message_header), &whole, sizeof whole);
 }
 
 bool kiln__runner_read_run(const char *body, size_t length, kiln__arena *arena, kiln__runner_request *request)
 {
     kiln__wire in = {.at = body, .left = length};
     *request = (kiln__runner_request){0};
-    kiln__unit *unit = &request->unit;
+    request->whole = read_small(&in, 1) == 1;
     request->variant = kiln__wire_read_string(&in);
     request->params = read_settings(&in, arena);
     request->trial.stop_early_above = kiln__wire_read_real(&in);
     request->trial.timeout = kiln__wire_read_real(&in);
     request->trial.again = (unsigned)read_small(&in, UINT_MAX);
-    unit->ptx = kiln__wire_read_bytes(&in, &unit->ptx_length);
-    unit->cubin = kiln__wire_read_bytes(&in, &unit->cubin_length);
-    unit->lowered = kiln__wire_read_bytes(&in, &unit->lowered_length);
+    read_unit(&in, &request->unit);
+    read_unit(&in, &request->small);
     return !in.failed && in.left == 0 && !arena->failed;
 }
+
+/* ---- a finding ---- */
+
+static void write_three(kiln__text *message, const unsigned numbers[3])
+{
+    for (int i = 0; i < 3; i++)
+        kiln__wire_number(message, numbers[i]);
+}
+
+static void read_three(kiln__wire *in, unsigned numbers[3])
+{
+    for (int i = 0; i < 3; i++)
+        numbers[i] = (unsigned)read_small(in, UINT_MAX);
+}
+
+static void write_side(kiln__text *message, const kiln_check_side *side)
+{
+    kiln__wire_number(message, side->what != NULL);
+    kiln__wire_string(message, side->what ? side->what : "");
+    kiln__wire_string(message, side->file ? side->file : "");
+    kiln__wire_number(message, side->line);
+    kiln__wire_number(message, side->ptx_line);
+    kiln__wire_string(message, side->text ? side->text : "");
+    kiln__wire_string(message, side->inlined ? side->inlined : "");
+    write_three(message, side->block);
+    write_three(message, side->thread);
+    kiln__wire_number(message, side->has_block != 0);
+    kiln__wire_number(message, side->has_thread != 0);
+}
+
+static void read_side(kiln__wire *in, kiln_check_side *side)
+{
+    bool has = read_small(in, 1) == 1;
+    const char *what = kiln__wire_read_string(in);
+    side->what = has ? what : NULL;
+    side->file = kiln__wire_read_string(in);
+    side->line = (unsigned)read_small(in, UINT_MAX);
+    side->ptx_line = (unsigned)read_small(in, UINT_MAX);
+    side->text = kiln__wire_read_string(in);
+    side->inlined = kiln__wire_read_string(in);
+    read_three(in, side->block);
+    read_three(in, side->thread);
+    side->has_block = read_small(in, 1) == 1;
+    side->has_thread = read_small(in, 1) == 1;
+}
+
+void kiln__runner_write_finding(kiln__text *message, const kiln_check_finding *finding)
+{
+    kiln__wire_begin(message, KILN__RUNNER_FINDING);
+    kiln__wire_number(message, (uint64_t)finding->kind);
+    kiln__wire_number(message, finding->note != 0);
+    kiln__wire_string(message, finding->kernel);
+    kiln__wire_string(message, finding->message);
+    write_side(message, &finding->at);
+    write_side(message, &finding->other);
+    kiln__wire_string(message, finding->space);
+    kiln__wire_number(message, finding->address);
+    kiln__wire_number(message, finding->bytes);
+    kiln__wire_string(message, finding->allocation);
+    kiln__wire_number(message, finding->count);
+    kiln__wire_string(message, finding->buffer);
+    kiln__wire_string(message, finding->role);
+    kiln__wire_number(message, (uint64_t)finding->offset);
+    kiln__wire_number(message, finding->buffer_bytes);
+    kiln__wire_end(message);
+}
+
+bool kiln__runner_read_finding(const char *body, size_t length, kiln_check_finding *finding)
+{
+    kiln__wire in = {.at = body, .left = length};
+    *finding = (kiln_check_finding){.kind = (kiln_check_kind)read_small(&in, KILN_CHECK_KINDS - 1)};
+    finding->note = read_small(&in, 1) == 1;
+    finding->kernel = kiln__wire_read_string(&in);
+    finding->message = kiln__wire_read_string(&in);
+    read_side(&in, &finding->at);
+    read_side(&in, &finding->other);
+    finding->space = kiln__wire_read_string(&in);
+    finding->address = kiln__wire_read_number(&in);
+    finding->bytes = kiln__wire_read_number(&in);
+    finding->allocation = kiln__wire_read_string(&in);
+    finding->count = kiln__wire_read_number(&in);
+    finding->buffer = kiln__wire_read_string(&in);
+    finding->role = kiln__wire_read_string(&in);
+    finding->offset = (int64_t)kiln__wire_read_number(&in);
+    finding->buffer_bytes = kiln__wire_read_number(&in);
+    return !in.failed && in.left == 0;
+}
+
+/* ---- a result ---- */
 
 void kiln__runner_write_waiting(kiln__text *message, const char *why)
 {
@@ -241,6 +357,7 @@ void kiln__runner_write_result(kiln__text *message, const kiln__runner_answer *a
     kiln__wire_number(message, (uint64_t)answer->status);
     kiln__wire_number(message, (uint64_t)answer->cuda);
     kiln__wire_number(message, answer->lost);
+    kiln__wire_number(message, answer->unfit);
     kiln__wire_number(message, answer->passing);
     kiln__wire_string(message, answer->why);
     KILN_RESULT_MAP(WRITE)
@@ -256,6 +373,7 @@ bool kiln__runner_read_result(const char *body, size_t length, kiln__runner_answ
     answer->status = kiln__wire_read_status(&in);
     answer->cuda = (int)read_small(&in, INT_MAX);
     answer->lost = read_small(&in, 1) == 1;
+    answer->unfit = read_small(&in, 1) == 1;
     answer->passing = read_small(&in, 1) == 1;
     answer->why = kiln__wire_read_string(&in);
     KILN_RESULT_MAP(READ)

@@ -17,8 +17,12 @@ typedef struct server {
     kiln_spec *spec;
     kiln__config **bases; /* of each of the spec's variants: its sizes, resolved; NULL until it is needed */
     kiln__shared *shared; /* inputs and expected answers: created once per process */
+    kiln__shared *small;  /* the same at the smaller sizes; NULL: there are none */
     bool closed;          /* the other side is gone */
     char cores[64];       /* where it runs, for a log; "" as it was started */
+    bool sandbox, fits;   /* fits: for samples of two sizes, once it was looked at */
+    unsigned confined;    /* how far it is, in a sandbox, and by what */
+    char how[256];
 } server;
 
 static void launching(void *user)
@@ -64,6 +68,18 @@ static void go_near(server *s)
         snprintf(s->cores, sizeof s->cores, "bound to %u of its cores, near the device", cores);
 }
 
+/* The process gives up its rights before anybody else's code runs in it, or reads a file of theirs. */
+static kiln_status enter_sandbox(server *s, kiln_error **error)
+{
+    const kiln__sandbox want = {.files = s->setup.run.inputs,
+                                .file_count = s->setup.run.input_count,
+                                .got = &s->confined,
+                                .how = s->how,
+                                .room = sizeof s->how};
+    s->sandbox = kiln__sandbox_wanted(s->engine);
+    return kiln__engine_sandbox(s->engine, s->spec, &want, error);
+}
+
 static kiln_status open_all(server *s, kiln_error **error)
 {
     const kiln__runner_setup *setup = &s->setup;
@@ -86,7 +102,13 @@ static kiln_status open_all(server *s, kiln_error **error)
         s->bases = kiln__calloc(NULL, s->spec->variant_count + 1, sizeof *s->bases);
         status = s->bases ? kiln__shared_open(s->engine, s->spec, &s->shared, error) : kiln__fail_memory(error);
     }
+    if (status == KILN_OK && *setup->smaller)
+        status = kiln__shared_open(s->engine, s->spec, &s->small, error);
+    if (status == KILN_OK)
+        status = enter_sandbox(s, error);
     if (status == KILN_OK) {
+        if (s->small)
+            kiln__shared_on_launch(s->small, launching, s);
         kiln__shared_on_launch(s->shared, launching, s);
         kiln__shared_on_wait(s->shared, waits, s);
     }
@@ -102,7 +124,12 @@ static bool greet(server *s)
     kiln_error *error = NULL;
     kiln__text message = {0};
     kiln_status status = open_all(s, &error);
-    kiln__runner_write_ready(&message, status, status == KILN_OK ? s->cores : kiln_error_message(error));
+    const kiln__runner_greeting greeting = {.status = status,
+                                            .why = status == KILN_OK ? s->cores : kiln_error_message(error),
+                                            .sandbox = s->sandbox,
+                                            .confined = s->confined,
+                                            .how = s->how};
+    kiln__runner_write_ready(&message, &greeting);
     bool sent = kiln__socket_send(s->fd, &message);
     kiln__text_free(&message);
     kiln_error_free(error);
@@ -137,32 +164,88 @@ static kiln_status make_config(server *s, const kiln__runner_request *request, k
     return status == KILN_OK ? kiln__config_at(*base, request->params.items, config, error) : status;
 }
 
-static kiln_status run(server *s, const kiln__runner_request *request, kiln_result *result, kiln_plan **made,
-                       kiln__text *features, kiln_error **error)
+/* A plan of code that the sweep sent. Takes ownership of the configuration. */
+static kiln_status make_plan(server *s, kiln__config *config, const kiln__unit *unit, kiln__shared *shared,
+                             kiln_plan **plan, kiln_error **error)
 {
-    kiln__config *config = NULL;
-    kiln_plan *plan = NULL;
     kiln__code code = {0};
-    kiln_status status = make_config(s, request, &config, error);
-    if (status != KILN_OK)
-        return status;
-    status = kiln__unit_make(NULL, &request->unit, &code.unit, error);
+    kiln_status status = kiln__unit_make(NULL, unit, &code.unit, error);
     if (status != KILN_OK) {
         kiln__config_free(config);
         return status;
     }
-    status = kiln__plan_make(s->engine, config, &code, &plan, error); /* takes ownership of both */
-    if (status != KILN_OK)
-        return status;
-    kiln__plan_share(plan, s->shared);
-    kiln_run_options how = kiln__trial_run(&s->setup.run, &request->trial);
+    status = kiln__plan_make(s->engine, config, &code, plan, error); /* takes ownership of both */
+    if (status == KILN_OK)
+        kiln__plan_share(*plan, shared);
+    return status;
+}
+
+/* Each finding goes to the sweep. */
+static int report_finding(void *user, const kiln_check_finding *finding)
+{
+    server *s = user;
+    kiln__text message = {0};
+    kiln__runner_write_finding(&message, finding);
+    if (!kiln__socket_send(s->fd, &message))
+        s->closed = true;
+    kiln__text_free(&message);
+    return s->closed;
+}
+
+/* The answer at the smaller sizes (as kiln__split_verify() does for a sweep that measures in its own process). */
+static kiln_status verify_small(server *s, const kiln__runner_request *request, kiln_result *result, kiln_error **error)
+{
+    const kiln_choice choice = {.variant = request->variant,
+                                .params = request->params.items,
+                                .param_count = request->params.count,
+                                .size_set = s->setup.smaller};
+    kiln__config *config = NULL;
+    kiln_plan *plan = NULL;
     const kiln_result *ran = NULL;
-    status = kiln_plan_run(plan, &how, &ran, error);
+    kiln_run_options how = s->setup.run;
+    how.flags |= KILN_RUN_NO_MEASURE;
+    how.sample_timeout = request->trial.timeout;
+    KILN__TRY(kiln__config_make(s->engine, s->spec, &choice, &config, error));
+    KILN__TRY(make_plan(s, config, &request->small, s->small, &plan, error));
+    kiln_status status = kiln_plan_run(plan, &how, &ran, error);
+    if (ran)
+        kiln__take_answer(result, ran);
+    kiln_plan_close(plan);
+    return status;
+}
+
+static kiln_status run(server *s, const kiln__runner_request *request, kiln__runner_answer *answer, kiln_plan **made,
+                       kiln__text *features, kiln_error **error)
+{
+    kiln__config *config = NULL;
+    kiln_plan *plan = NULL;
+    kiln_result *result = &answer->result;
+    if (s->small && request->small.ptx_length + request->small.cubin_length > 0)
+        KILN__TRY(verify_small(s, request, result, error));
+    KILN__TRY(make_config(s, request, &config, error));
+    KILN__TRY(make_plan(s, config, &request->unit, s->shared, &plan, error));
+    *made = plan; /* it has the times */
+    if (s->small && !s->fits) {
+        answer->unfit = kiln__split_fits(plan, s->engine, s->spec, error) != KILN_OK;
+        if (answer->unfit)
+            return KILN_ERROR_UNSUPPORTED;
+        s->fits = true;
+    }
+    kiln_run_options how = kiln__trial_run(&s->setup.run, &request->trial);
+    how.check = report_finding;
+    how.check_user = s;
+    if (s->small)
+        how.flags |= KILN_RUN_NO_VERIFY;
+    if (request->whole)
+        kiln__plan_whole(plan);
+    const kiln_result small = *result, *ran = NULL;
+    kiln_status status = kiln_plan_run(plan, &how, &ran, error);
     if (status == KILN_OK) {
         *result = *ran;
+        if (s->small)
+            kiln__take_answer(result, &small);
         status = kiln__trial_features(plan, features, error);
     }
-    *made = plan; /* it has the times */
     return status;
 }
 
@@ -176,7 +259,7 @@ static bool answer(server *s, const char *body, size_t length)
         kiln__text message = {0}, features = {0};
         kiln__runner_answer made = {0};
         kiln_plan *plan = NULL;
-        made.status = run(s, &request, &made.result, &plan, &features, &error);
+        made.status = run(s, &request, &made, &plan, &features, &error);
         made.features = kiln__text_get(&features);
         if (plan && made.status == KILN_OK)
             made.times = kiln__plan_times(plan, &made.time_count);
@@ -184,6 +267,7 @@ static bool answer(server *s, const char *body, size_t length)
         made.lost = made.status != KILN_OK && kiln__driver_is_sticky((CUresult)made.cuda);
         made.passing = kiln__error_is_passing(error);
         made.why = kiln_error_message(error);
+        fflush(stdout); /* what kernels printed comes before the result */
         kiln__runner_write_result(&message, &made);
         good = !s->closed && kiln__socket_send(s->fd, &message);
         kiln__text_free(&message);
@@ -209,6 +293,7 @@ int kiln__runner_serve(int fd)
         kiln__config_free(s.bases[i]);
     kiln__free(NULL, s.bases);
     kiln__shared_free(s.shared);
+    kiln__shared_free(s.small);
     kiln_spec_free(s.spec);
     kiln_engine_close(s.engine);
     kiln__arena_free(&s.arena);

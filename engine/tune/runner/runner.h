@@ -3,8 +3,8 @@
  *
  * The library sends KILN__RUNNER_OPEN once and receives KILN__RUNNER_READY. For each sample it sends KILN__RUNNER_RUN,
  * and receives: KILN__RUNNER_WAITING if another process measures on the device, and again when that is over;
- * KILN__RUNNER_LAUNCHING when inputs and expected answers are ready, before the first launch (if there is one); and
- * KILN__RUNNER_RESULT at the end. Messages and fields are those of base/wire.h. */
+ * KILN__RUNNER_LAUNCHING when inputs and expected answers are ready, before the first launch (if there is one), twice for a
+ * sample of two sizes; KILN__RUNNER_FINDING for each finding of its checks; and KILN__RUNNER_RESULT at the end. Messages and fields are those of base/wire.h. */
 #ifndef KILN_TUNE_RUNNER_H
 #define KILN_TUNE_RUNNER_H
 
@@ -19,7 +19,8 @@ enum {
     KILN__RUNNER_RUN,
     KILN__RUNNER_LAUNCHING,
     KILN__RUNNER_RESULT,
-    KILN__RUNNER_WAITING
+    KILN__RUNNER_WAITING,
+    KILN__RUNNER_FINDING
 };
 
 /* ---- messages (protocol.c): what is read points into the body or the arena; false: malformed, or no memory ---- */
@@ -34,24 +35,39 @@ typedef struct kiln__runner_setup {
     const char *search_path; /* folders, ':' between */
     const char *name, *text; /* of the spec; text is not NUL-terminated */
     size_t text_length;
-    kiln_choice choice; /* only its sizes */
+    kiln_choice choice;  /* only its sizes */
+    const char *smaller; /* verify_size_set; "": none */
     kiln_run_options run;
 } kiln__runner_setup;
 void kiln__runner_write_open(kiln__text *message, const kiln__runner_setup *setup);
 bool kiln__runner_read_open(const char *body, size_t length, kiln__arena *arena, kiln__runner_setup *setup);
 
-/* `why`: what is wrong; of one that is ready, on which cores it runs, "" if that is not special. */
-void kiln__runner_write_ready(kiln__text *message, kiln_status status, const char *why);
-bool kiln__runner_read_ready(const char *body, size_t length, kiln_status *status, const char **why);
+typedef struct kiln__runner_greeting {
+    kiln_status status;
+    const char *why;   /* what is wrong; of one that is ready, on which cores it runs, "" if that is not special */
+    bool sandbox;      /* it was asked to run kernels in a sandbox */
+    unsigned confined; /* then KILN__CONFINED_... */
+    const char *how;   /* and by what */
+} kiln__runner_greeting;
+void kiln__runner_write_ready(kiln__text *message, const kiln__runner_greeting *greeting);
+bool kiln__runner_read_ready(const char *body, size_t length, kiln__runner_greeting *greeting);
 
 typedef struct kiln__runner_request {
     const char *variant;
     kiln__settings params;
     kiln__trial trial;
+    bool whole; /* all blocks run, also where an estimate needs a few alone */
     kiln__unit unit;
+    kiln__unit small; /* the code at the smaller sizes; without text: the answer is not looked at there */
 } kiln__runner_request;
 void kiln__runner_write_run(kiln__text *message, const kiln__runner_request *request);
 bool kiln__runner_read_run(const char *body, size_t length, kiln__arena *arena, kiln__runner_request *request);
+
+void kiln__runner_mark_whole(kiln__text *message); /* sets `whole` in a message that was written */
+
+/* Texts point into the body. */
+void kiln__runner_write_finding(kiln__text *message, const kiln_check_finding *finding);
+bool kiln__runner_read_finding(const char *body, size_t length, kiln_check_finding *finding);
 
 void kiln__runner_write_launching(kiln__text *message);
 void kiln__runner_write_waiting(kiln__text *message, const char *why); /* "": no longer */
@@ -62,6 +78,7 @@ typedef struct kiln__runner_answer {
     int cuda;     /* CUresult behind it, 0: none */
     bool passing; /* kiln__error_is_passing() */
     bool lost;    /* the runner's context is lost: the process must be replaced */
+    bool unfit;   /* the sweep's buffers are too large for a sample of two sizes */
     const char *why;
     kiln_result result; /* if status is KILN_OK; the sweep fills in compiling and cache */
     const void *times;  /* doubles, perhaps not aligned: of each repetition, in order */
@@ -88,9 +105,10 @@ kiln_status kiln__runner_open(kiln_engine *engine, const kiln_spec *spec, const 
                               const kiln__site *site, kiln__runner **runner, kiln_error **error);
 void kiln__runner_close(kiln__runner *runner);         /* NULL is allowed; ends a running sample */
 bool kiln__runner_is_idle(const kiln__runner *runner); /* a sample may be started */
-/* Starts a sample; starts another process first if the last one was ended. The code is copied. */
+/* Starts a sample; starts another process first if the last one was ended. The code is copied. `small` (may be NULL) is
+ * that at the smaller sizes, if the sweep has them. */
 kiln_status kiln__runner_begin(kiln__runner *runner, const kiln_sample *sample, const kiln__trial *trial,
-                               const kiln__code *code, kiln_error **error);
+                               const kiln__code *code, const kiln__code *small, kiln_error **error);
 void kiln__runner_stop(kiln__runner *runner); /* ends a running sample: KILN_ERROR_INTERRUPTED */
 /* The process ended in the sample, which waits for kiln__runner_retry() with another one; or that has begun. */
 bool kiln__runner_waits(const kiln__runner *runner);

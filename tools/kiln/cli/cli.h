@@ -89,7 +89,7 @@ typedef struct cli_args {
     const char *over, *at_block, *store, *known, *export_to, *format;
     const char *replay, *prior, *strategy, *plot, *estimates;
     const char *report_to, *gnuplot, *charts, *compare, *vega;
-    const char *capture, *trace_to;
+    const char *capture, *trace_to, *sandbox;
     const char *kernel, *output_to, *space; /* of init */
     const char *source, *ptx, *cubin;       /* files to write; NULL: none, "-": standard output */
     cli_list variants, params, sizes, inputs, outputs, paths, strategies, objectives;
@@ -110,10 +110,16 @@ typedef struct cli_command cli_command;
 typedef struct cli { /* one run of the command */
     const cli_command *command;
     cli_args args;
-    const char *line;    /* the whole command, as a shell takes it */
-    kiln_engine *engine; /* from cli_engine(); closed by main */
-    kiln_spec *spec;     /* from cli_spec(); freed by main */
-    kiln_ranks *ranks;   /* of `kiln tune`; NULL: this process alone. Closed by main, after the engine */
+    const char *line;      /* the whole command, as a shell takes it */
+    kiln_engine *engine;   /* from cli_engine(); closed by main */
+    kiln_spec *spec;       /* from cli_spec(); freed by main */
+    kiln_ranks *ranks;     /* of `kiln tune`; NULL: this process alone. Closed by main, after the engine */
+    unsigned sandbox;      /* flag of kiln_options, from cli_sandbox(); 0: none */
+    bool stopped;          /* such a process was interrupted, and this one shows what there is */
+    bool apart;            /* this is the process that cli_apart() made */
+    int apart_fd;          /* of it: to the command's own process */
+    const char *apart_why; /* what that said of a file that it could not write; NULL: nothing */
+    kiln_status apart_status;
 } cli;
 
 struct cli_command {
@@ -130,7 +136,7 @@ struct cli_command {
 };
 
 /* Groups that several commands take. */
-extern const cli_group cli_choice_group, cli_run_group, cli_engine_group, cli_output_group;
+extern const cli_group cli_choice_group, cli_run_group, cli_engine_group, cli_sandbox_group, cli_output_group;
 #define CLI_OPTION_FIELD(field) offsetof(cli_args, field)
 // clang-format off: it takes the braces in a macro for a block
 
@@ -187,6 +193,17 @@ extern const cli_group cli_choice_group, cli_run_group, cli_engine_group, cli_ou
             "The file in which samples are stored. Default: $KILN_STORE, else ~/.local/share/kiln/samples.db."         \
     }
 // clang-format on
+
+/* ---- kernels in a sandbox (apart.c) ---- */
+
+/* Sets `sandbox` from --sandbox, for cli_engine(). False: kernels will run without one, or on a GPU. */
+bool cli_sandbox(cli *c);
+/* Calls work(c, user) in a process of its own, whose exit code it returns, if there is a sandbox; else in this one. In the
+ * child it returns too, with `apart` set: the command then has nothing else to do. To be called before the library has
+ * opened a device or compiled anything. */
+int cli_apart(cli *c, int (*work)(cli *c, void *user), void *user);
+int cli_apart_write(void *c, const char *path, const void *data, size_t bytes); /* `write` of kiln_run_options there */
+int cli_apart_error(const cli *c, kiln_error *error); /* as cli_error(), after a file could not be written too */
 
 /* ---- SIGINT and SIGTERM, and kernels that do not end ---- */
 

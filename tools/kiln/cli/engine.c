@@ -68,7 +68,8 @@ int cli_engine(cli *c)
         .worker = args->worker,
         .jobs = args->jobs < 4096 ? (unsigned)args->jobs : 4096,
         .flags = (args->no_cache ? KILN_NO_CACHE : 0) | (args->read_anywhere ? KILN_READ_ANYWHERE : 0) |
-                 (args->no_workers ? KILN_NO_WORKERS : 0) | (args->allow_commands ? KILN_ALLOW_COMMANDS : 0),
+                 (args->no_workers ? KILN_NO_WORKERS : 0) | (args->allow_commands ? KILN_ALLOW_COMMANDS : 0) |
+                 c->sandbox,
         .compile_timeout = args->compile_timeout,
         .memory_limit = args->memory_limit,
         .log = cli_log,

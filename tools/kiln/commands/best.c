@@ -149,6 +149,7 @@ static int look_up(cli *c)
     kiln_best *best = NULL;
     kiln_plan *plan = NULL;
     kiln_error *error = NULL;
+    cli_sandbox(c);
     int code = cli_spec(c);
     if (code)
         return code;
@@ -268,7 +269,8 @@ const cli_command cli_best_command = {
         "(kiln_knowledge_load), or kept beside the sources.",
     .max_words = 1,
     .completes = CLI_SPECS,
-    .groups = (const cli_group *const[]){&choice_group, &group, &tune_group, &cli_engine_group, NULL},
+    .groups = (const cli_group *const[]){&choice_group, &group, &tune_group, &cli_sandbox_group, &cli_engine_group,
+                                         NULL},
     .examples =
         (const cli_example[]){{"kiln best matmul -s M=4096 -s N=64 -s K=4096", "For one shape."},
                               {"kiln best matmul -s n2048 --tune 60", "After a sweep of one minute, if needed."},

@@ -136,6 +136,7 @@ static int check_run(cli *c)
     c->args.check = c->args.no_measure = true;
     if (!c->args.device)
         c->args.device = "sim";
+    cli_sandbox(c);
     int code = cli_spec(c);
     if (code)
         return code;
@@ -209,7 +210,7 @@ const cli_command cli_check_command = {
     .min_words = 1,
     .max_words = 1,
     .completes = CLI_SPECS,
-    .groups = (const cli_group *const[]){&group, &cli_engine_group, NULL},
+    .groups = (const cli_group *const[]){&group, &cli_sandbox_group, &cli_engine_group, NULL},
     .examples = (const cli_example[]){{"kiln check matmul", "All configurations, at the size `tiny`."},
                                       {"kiln check matmul -v tiled -s ragged -m 20", "Some of them, at another size."},
                                       {"kiln check matmul --each -m 3 --strategy random", "Three of each variant."},

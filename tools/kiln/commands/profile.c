@@ -442,8 +442,9 @@ static int run_counted(cli *c, const char *variant, profile_view *view, kiln_pro
     return 0;
 }
 
-static int profile_run(cli *c)
+static int profile_here(cli *c, void *user)
 {
+    (void)user;
     profile_view view = {0};
     kiln_profiling *profiling = NULL;
     int code = run_counted(c, c->args.variant, &view, &profiling);
@@ -462,6 +463,8 @@ static int profile_run(cli *c)
     kiln_profiling_free(profiling);
     return 0;
 }
+
+static int profile_run(cli *c) { return cli_apart(c, profile_here, NULL); }
 
 static const cli_option options[] = {
     {"lines", 'l', CLI_FLAG, CLI_OPTION_FIELD(lines), NULL, CLI_NOTHING, NULL,
@@ -488,7 +491,7 @@ const cli_command cli_profile_command = {
     .min_words = 1,
     .max_words = 1,
     .completes = CLI_SPECS,
-    .groups = (const cli_group *const[]){&cli_choice_group, &group, &cli_engine_group, NULL},
+    .groups = (const cli_group *const[]){&cli_choice_group, &group, &cli_sandbox_group, &cli_engine_group, NULL},
     .examples =
         (const cli_example[]){{"kiln profile matmul -v tiled", "By kernel."},
                               {"kiln profile matmul -v tiled -p TILE_WIDTH=16 --lines", "Also by line of the source."},

@@ -198,7 +198,7 @@ static const cli_option estimate_options[] = {CLI_ARCH_OPTION};
 static const cli_group estimate_group = {"Estimating", estimate_options, CLI_COUNT(estimate_options)};
 
 /* One configuration, when the spec and the engine are open. 0, or the exit code. */
-static int run_one(cli *c, const char *variant, kiln_run_options *options)
+static int run_variant(cli *c, const char *variant, kiln_run_options *options)
 {
     cli_choice chosen;
     run_view view = {0};
@@ -234,7 +234,7 @@ static int run_one(cli *c, const char *variant, kiln_run_options *options)
     if (status != KILN_OK && !c->args.json)
         findings_text(&found, true, false);
     if (status != KILN_OK)
-        return cli_error(c, error);
+        return cli_apart_error(c, error);
 
     int index = kiln_spec_variant_find(c->spec, chosen.variant);
     view.variant = chosen.variant;
@@ -249,9 +249,27 @@ static int run_one(cli *c, const char *variant, kiln_run_options *options)
     return findings_severe(&found) ? CLI_FOUND : 0;
 }
 
+/* The variant of the options, in a process of its own if there is a sandbox. */
+static int run_one(cli *c, void *user)
+{
+    (void)user;
+    kiln_run_options options;
+    cli_make_run(c, &options);
+    if (!cli_make_files(c, &c->args.inputs, "--input", &options.inputs) ||
+        !cli_make_files(c, &c->args.outputs, "--output", &options.outputs))
+        return CLI_USAGE;
+    options.input_count = c->args.inputs.count;
+    options.output_count = c->args.outputs.count;
+    if (c->apart) {
+        options.write = cli_apart_write;
+        options.write_user = c;
+    }
+    int code = c->spec ? 0 : cli_spec(c);
+    return code ? code : run_variant(c, c->args.variant, &options);
+}
+
 static int run_run(cli *c)
 {
-    kiln_run_options options;
     const char *names = c->args.variant;
     bool several = names && strchr(names, ',');
     if (c->args.flush_l2 && c->args.keep_l2)
@@ -260,19 +278,16 @@ static int run_run(cli *c)
         return cli_usage(c, "--json, --output and --capture are for one variant, not '%s'", names);
     if (!cli_take_arch(c))
         return CLI_USAGE;
-    cli_make_run(c, &options);
-    if (!cli_make_files(c, &c->args.inputs, "--input", &options.inputs) ||
-        !cli_make_files(c, &c->args.outputs, "--output", &options.outputs))
-        return CLI_USAGE;
-    options.input_count = c->args.inputs.count;
-    options.output_count = c->args.outputs.count;
-    int code = cli_spec(c);
-    if (code || !several)
-        return code ? code : run_one(c, names, &options);
+    if (!several)
+        return cli_apart(c, run_one, NULL);
+    int code = 0;
     for (const char *at = names; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
         if (at != names)
             out_puts("\n");
-        int now = run_one(c, cli_strndup(at, strcspn(at, ",")), &options);
+        c->args.variant = cli_strndup(at, strcspn(at, ","));
+        int now = cli_apart(c, run_one, NULL);
+        if (c->apart)
+            return now;
         code = code ? code : now; /* a variant that fails does not keep the others from running */
         if (now == CLI_USAGE || now == cli_exit_code(KILN_ERROR_INTERRUPTED))
             break;
@@ -294,7 +309,7 @@ const cli_command cli_run_command = {
     .max_words = 1,
     .completes = CLI_SPECS,
     .groups = (const cli_group *const[]){&cli_choice_group, &cli_run_group, &estimate_group, &check_group,
-                                         &capture_group, &cli_engine_group, NULL},
+                                         &capture_group, &cli_sandbox_group, &cli_engine_group, NULL},
     .examples =
         (const cli_example[]){
             {"kiln run matmul", "The first contender with its defaults."},

@@ -5,16 +5,32 @@
 #include "commands.h"
 #include "study.h"
 
+static const struct study {
+    const char *name;
+    int (*run)(cli *c);
+} studies[] = {
+#define CLI_X(name) {#name, study_##name},
+    STUDIES(CLI_X)
+#undef CLI_X
+};
+
+static int study_here(cli *c, void *user)
+{
+    const struct study *study = user;
+    int code = cli_spec(c);
+    if (code)
+        return code;
+    cli_catch_signals("");
+    code = study->run(c);
+    if (code || !(cli_interrupted() || c->stopped))
+        return code;
+    if (!c->args.json)
+        cli_complain("interrupted; what was done until then is shown");
+    return cli_exit_code(KILN_ERROR_INTERRUPTED);
+}
+
 static int study_run(cli *c)
 {
-    static const struct {
-        const char *name;
-        int (*run)(cli *c);
-    } studies[] = {
-#define CLI_X(name) {#name, study_##name},
-        STUDIES(CLI_X)
-#undef CLI_X
-    };
     cli_list names = {0};
     const char *wanted = c->args.words.items[0];
     for (size_t i = 0; i < CLI_COUNT(studies); i++) {
@@ -25,16 +41,12 @@ static int study_run(cli *c)
         const char *usual = cli_usual_device();
         if (!c->args.device && (!usual || strncmp(usual, "sim", 3) != 0))
             c->args.device = "sim"; /* no other device counts */
-        int code = cli_spec(c);
-        if (code)
-            return code;
-        cli_catch_signals("");
-        code = studies[i].run(c);
-        if (code || !cli_interrupted())
-            return code;
-        if (!c->args.json)
-            cli_complain("interrupted; what was done until then is shown");
-        return cli_exit_code(KILN_ERROR_INTERRUPTED);
+        void *study = (void *)(uintptr_t)&studies[i];
+        if (studies[i].run != study_tiles &&
+            studies[i].run != study_occupancy) /* a process for each value; no kernels */
+            return cli_apart(c, study_here, study);
+        cli_sandbox(c);
+        return study_here(c, study);
     }
     const char *near = cli_nearest(wanted, names.items, names.count);
     return cli_usage(c, "unknown study '%s'%s", wanted, near ? cli_printf(" (did you mean '%s'?)", near) : "");
@@ -76,7 +88,7 @@ const cli_command cli_study_command = {
     .max_words = 2,
     .completes = CLI_SPECS,
     .words = "occupancy tiles access transactions carveout",
-    .groups = (const cli_group *const[]){&cli_choice_group, &group, &cli_engine_group, NULL},
+    .groups = (const cli_group *const[]){&cli_choice_group, &group, &cli_sandbox_group, &cli_engine_group, NULL},
     .examples =
         (const cli_example[]){
             {"kiln study occupancy matmul -v tiled --over TILE_WIDTH --arch sm_80",

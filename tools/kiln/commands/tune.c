@@ -226,6 +226,10 @@ static int tune_run(cli *c)
         return cli_usage(c, "--estimates are for a search of a spec: give a limit, such as --max-seconds");
     if (c->args.isolate && c->args.no_isolate)
         return cli_usage(c, "--isolate and --no-isolate exclude each other");
+    if (c->args.no_isolate && c->args.sandbox && strcmp(c->args.sandbox, "required") == 0)
+        return cli_usage(c, "--no-isolate measures in this process, which --sandbox=required excludes");
+    if (!c->args.no_isolate)
+        cli_sandbox(c);
     if (c->args.replay && (c->args.objectives.count || c->args.max_roofline > 0 || c->args.stagnation))
         return cli_usage(
             c, "--objective, --roofline and --stagnation cannot be used with --replay: a recorded file has only times");
@@ -420,7 +424,8 @@ const cli_command cli_tune_command = {
     .min_words = 0,
     .max_words = 1,
     .completes = CLI_SPECS,
-    .groups = (const cli_group *const[]){&group, &replay_group, &run_group, &ranks_group, &cli_engine_group, NULL},
+    .groups = (const cli_group *const[]){&group, &replay_group, &run_group, &ranks_group, &cli_sandbox_group,
+                                         &cli_engine_group, NULL},
     .examples =
         (const cli_example[]){
             {"kiln tune matmul", "All variants at the default size; without a GPU the first 60 seconds of estimates."},

@@ -1,5 +1,7 @@
 /* params.c - the studies that vary one param: occupancy and tiles. */
+#include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "study.h"
 
@@ -294,11 +296,49 @@ static const kiln_profiled_kernel *main_kernel(const kiln_profiling *p)
 static const char *const tile_heads[] = {
     "", "phases", "loads", "operations", "operations a load", "shared", "blocks/SM", "pending loads an SM"};
 
+/* What the process of one value says, in memory that both share. A kernel may have written it, so it is only shown. */
+typedef struct tile_answer {
+    tile_row row; /* its kernel is `kernel` */
+    char kernel[256];
+    bool made; /* false: the constraints exclude the value */
+} tile_answer;
+
+typedef struct tile_work {
+    sweep *s;
+    const kiln_run_options *options;
+    kiln_value value;
+    tile_answer *answer;
+} tile_work;
+
+static int make_tile(cli *c, void *user)
+{
+    const tile_work *work = user;
+    kiln_profiling *profiling = NULL;
+    kiln_error *error = NULL;
+    kiln_status status = kiln_profile(c->engine, c->spec, &work->s->chosen.choice, work->options, &profiling, &error);
+    if (status == KILN_ERROR_CONSTRAINT) {
+        kiln_error_free(error);
+        return 0;
+    }
+    if (status == KILN_ERROR_INTERRUPTED) { /* the rows that are there are shown */
+        kiln_error_free(error);
+        return cli_exit_code(status);
+    }
+    if (status != KILN_OK)
+        return cli_error(c, error);
+    if (kiln_profiling_kernel_count(profiling)) {
+        work->answer->row = tile_of(main_kernel(profiling), work->value);
+        snprintf(work->answer->kernel, sizeof work->answer->kernel, "%s", work->answer->row.kernel);
+        work->answer->made = true;
+    }
+    kiln_profiling_free(profiling);
+    return 0;
+}
+
 int study_tiles(cli *c)
 {
     sweep s;
     cli_table table;
-    kiln_error *error = NULL;
     int code = sweep_start(c, "TILE", &s);
     if (code)
         return code;
@@ -306,39 +346,39 @@ int study_tiles(cli *c)
     kiln_run_options options;
     cli_make_run(c, &options);
     bool any = false;
+    tile_answer *answer = mmap(NULL, sizeof *answer, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (answer == MAP_FAILED)
+        return cli_fail(c, KILN_ERROR_MEMORY, "out of host memory");
     table_start(&table, "lrrrrrrr");
     for (size_t i = 0; i < CLI_COUNT(tile_heads); i++)
         table_cell(&table, "%s", i == 0 ? s.param->name : tile_heads[i]);
     for (size_t i = 0; i < s.param->count && !cli_interrupted(); i++) {
-        kiln_profiling *profiling = NULL;
         s.setting->value = s.param->values[i];
-        kiln_status status = kiln_profile(c->engine, c->spec, &s.chosen.choice, &options, &profiling, &error);
-        if (status == KILN_ERROR_CONSTRAINT) {
-            kiln_error_free(error);
-            error = NULL;
-            continue;
-        }
-        if (status == KILN_ERROR_INTERRUPTED && any) { /* the rows that are there are shown */
-            kiln_error_free(error);
-            break;
-        }
-        if (status != KILN_OK) {
+        tile_work work = {&s, &options, s.param->values[i], answer};
+        *answer = (tile_answer){.made = false};
+        code = cli_apart(c, make_tile, &work);
+        c->stopped = code == cli_exit_code(KILN_ERROR_INTERRUPTED);
+        if (c->apart || (code && !c->stopped)) {
             json_decref(object);
             json_decref(rows);
-            return cli_error(c, error);
+            return code;
         }
-        if (kiln_profiling_kernel_count(profiling)) {
-            tile_row row = tile_of(main_kernel(profiling), s.param->values[i]);
+        if (c->stopped)
+            break;
+        tile_row row = answer->row;
+        answer->kernel[sizeof answer->kernel - 1] = '\0';
+        row.kernel = cli_printf("%s", answer->kernel);
+        if (answer->made) {
             tile_cells(&table, &row, cli_value_text(s.param->values[i]));
             js_add(rows, tile_json(&row, s.param->values[i]));
             any = true;
         }
-        kiln_profiling_free(profiling);
     }
+    munmap(answer, sizeof *answer);
     js_set(object, "rows", rows);
     if (!any) {
         json_decref(object);
-        if (cli_interrupted())
+        if (cli_interrupted() || c->stopped)
             return cli_fail(c, KILN_ERROR_INTERRUPTED, "interrupted before anything was done");
         return cli_fail(c, KILN_ERROR_CONSTRAINT, "no value of %s satisfies the constraints of %s", s.param->name,
                         s.chosen.variant);

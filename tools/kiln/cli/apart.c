@@ -1,0 +1,278 @@
+/* apart.c - a command that runs kernels of the simulated device does so in a child process, which gives up its rights
+ * before the first launch (KILN_SANDBOX). The child does everything that the command does: it reads, compiles, runs and
+ * prints. This process waits for it, passes signals on, writes the files of --output, and reports how the child ended. It
+ * forks before the library is used, so it has one thread and no kernel's data ever reaches it but as those files.
+ *
+ * The child may be under a kernel's control, so its messages are checked: it can replace the files that the command line
+ * names, each once, and nothing else. */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli.h"
+
+enum { PREPARE_SECONDS = 3600, USUAL_LIMIT = 60 }; /* as in the library: inputs and answers, and then the kernels */
+
+static volatile pid_t child;
+static volatile sig_atomic_t asked;
+static struct timespec asked_at;
+
+/* The first signal is passed on, and the child ends in an orderly way. A later one ends it in any case. */
+static void on_signal(int number)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    double since = (double)(now.tv_sec - asked_at.tv_sec) + (double)(now.tv_nsec - asked_at.tv_nsec) / 1e9;
+    bool again = asked && since > 1;
+    if (!asked)
+        asked_at = now;
+    asked = number;
+    if (child > 0)
+        kill(child, again ? SIGKILL : number);
+}
+
+static const int passed[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+static struct sigaction before[CLI_COUNT(passed)];
+
+static void pass_signals(void)
+{
+    for (size_t i = 0; i < CLI_COUNT(passed); i++) {
+        struct sigaction action = {.sa_handler = on_signal};
+        sigemptyset(&action.sa_mask);
+        if (sigaction(passed[i], NULL, &before[i]) == 0 && before[i].sa_handler != SIG_IGN) /* nohup: keep that */
+            sigaction(passed[i], &action, NULL);
+    }
+}
+
+static void keep_signals(void)
+{
+    for (size_t i = 0; i < CLI_COUNT(passed); i++)
+        sigaction(passed[i], &before[i], NULL);
+}
+
+/* ---- the files of --output ---- */
+
+typedef struct file_header {
+    uint64_t index, bytes; /* index: of the option */
+} file_header;
+typedef struct file_answer {
+    uint64_t status, bytes; /* a kiln_status, and the length of its message */
+} file_answer;
+
+static bool send_all(int fd, const void *data, size_t length)
+{
+    for (const char *at = data; length > 0;) {
+        ssize_t put = send(fd, at, length, MSG_NOSIGNAL);
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put <= 0)
+            return false;
+        at += put;
+        length -= (size_t)put;
+    }
+    return true;
+}
+
+static bool receive_all(int fd, void *data, size_t length)
+{
+    for (char *at = data; length > 0;) {
+        ssize_t got = recv(fd, at, length, 0);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return false;
+        at += got;
+        length -= (size_t)got;
+    }
+    return true;
+}
+
+/* Receives so many bytes, taking memory as they arrive. NULL: the child ended, or there is no memory. */
+static char *receive_file(int fd, uint64_t bytes)
+{
+    enum { STEP = 16 << 20 };
+    char *data = NULL;
+    for (uint64_t got = 0; got < bytes || !data;) {
+        uint64_t step = bytes - got < STEP ? bytes - got : STEP;
+        char *more = realloc(data, (size_t)(got + step) + 1);
+        if (!more || !receive_all(fd, more + got, (size_t)step)) {
+            free(more ? more : data);
+            return NULL;
+        }
+        data = more;
+        got += step;
+    }
+    return data;
+}
+
+static const char *output_path(const cli *c, uint64_t index)
+{
+    const char *equals = index < c->args.outputs.count ? strchr(c->args.outputs.items[index], '=') : NULL;
+    return equals ? equals + 1 : NULL;
+}
+
+/* Writes a file for the child. False: it sent what no command sends, or has ended. */
+static bool serve(const cli *c, int fd, bool *written)
+{
+    file_header header;
+    if (!receive_all(fd, &header, sizeof header))
+        return false;
+    const char *path = output_path(c, header.index);
+    if (!path || written[header.index] || header.bytes > UINT64_MAX / 2)
+        return false;
+    written[header.index] = true;
+    char *data = receive_file(fd, header.bytes);
+    if (!data)
+        return false;
+    kiln_error *error = NULL;
+    kiln_status status = kiln_file_write(path, data, (size_t)header.bytes, &error);
+    const char *why = status == KILN_OK ? "" : kiln_error_message(error);
+    file_answer answer = {.status = (uint64_t)status, .bytes = strlen(why)};
+    bool sent = send_all(fd, &answer, sizeof answer) && send_all(fd, why, strlen(why));
+    kiln_error_free(error);
+    free(data);
+    return sent;
+}
+
+int cli_apart_write(void *user, const char *path, const void *data, size_t bytes)
+{
+    cli *c = user;
+    file_answer answer;
+    for (size_t i = 0; i < c->args.outputs.count; i++) {
+        const file_header header = {.index = i, .bytes = bytes};
+        if (strcmp(output_path(c, i), path) != 0)
+            continue;
+        if (!send_all(c->apart_fd, &header, sizeof header) || !send_all(c->apart_fd, data, bytes) ||
+            !receive_all(c->apart_fd, &answer, sizeof answer) || answer.bytes > 1 << 20)
+            return -1;
+        if (answer.status == KILN_OK)
+            return 0;
+        char *why = cli_alloc((size_t)answer.bytes + 1);
+        if (!receive_all(c->apart_fd, why, (size_t)answer.bytes))
+            return -1;
+        c->apart_why = why;
+        c->apart_status = (kiln_status)answer.status;
+        return -1;
+    }
+    return -1;
+}
+
+int cli_apart_error(const cli *c, kiln_error *error)
+{
+    if (!c->apart_why)
+        return cli_error(c, error);
+    kiln_error_free(error);
+    return cli_fail(c, c->apart_status, "%s", c->apart_why);
+}
+
+/* ---- the two processes ---- */
+
+/* The longest that the child can take if nothing is wrong; 0: any time. Only a kernel that has taken it over takes longer:
+ * the simulated device ends all others. */
+static double longest(const cli_args *args)
+{
+    double limit = args->sample_timeout != 0 ? args->sample_timeout : USUAL_LIMIT + 2 * args->budget;
+    if (limit <= 0)
+        return 0;
+    return PREPARE_SECONDS + limit * (2 + 4 * (double)args->repetitions);
+}
+
+/* Serves the child until it ends. */
+static int await(const cli *c, int fd)
+{
+    bool *written = cli_alloc(c->args.outputs.count + 1);
+    struct timespec begun, now;
+    double most = longest(&c->args);
+    bool late = false;
+    clock_gettime(CLOCK_MONOTONIC, &begun);
+    for (bool open = true; open && !late;) {
+        struct pollfd ready = {.fd = fd, .events = POLLIN};
+        int got = poll(&ready, 1, 1000);
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        late = most > 0 && (double)(now.tv_sec - begun.tv_sec) > most;
+        if (got > 0)
+            open = serve(c, fd, written);
+    }
+    close(fd); /* a child that waits for an answer ends, too */
+    if (late)
+        kill(child, SIGKILL);
+    int how = 0;
+    pid_t pid;
+    do
+        pid = waitpid(child, &how, 0);
+    while (pid < 0 && errno == EINTR);
+    child = 0;
+    keep_signals();
+    if (pid < 0)
+        return cli_fail(c, KILN_ERROR_INTERNAL, "the end of the process that ran the kernels is not known: %s",
+                        strerror(errno));
+    if (WIFEXITED(how))
+        return WEXITSTATUS(how);
+    int number = WTERMSIG(how);
+    /* The user's own signal, or that of a closed pipe: this process ends by it as the child did. */
+    bool own = asked || number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGPIPE;
+    if (own && !late) {
+        signal(asked ? asked : number, SIG_DFL);
+        raise(asked ? asked : number);
+    }
+    return cli_fail(c, late ? KILN_ERROR_TIMEOUT : KILN_ERROR_DEVICE,
+                    "the process that ran the kernels %s signal %d, %s%s",
+                    late ? "did not end by itself and was ended by" : "was ended by", number, strsignal(number),
+                    number == SIGKILL && !late ? " (the system does that when memory runs out)" : "");
+}
+
+bool cli_sandbox(cli *c)
+{
+    const char *mode = c->args.sandbox, *device = c->args.device ? c->args.device : cli_usual_device();
+    c->sandbox = !mode || strcmp(mode, "auto") == 0 ? KILN_SANDBOX
+                 : strcmp(mode, "required") == 0    ? KILN_SANDBOX_REQUIRED
+                                                    : 0;
+    return c->sandbox && (!device || strncmp(device, "cuda", 4) != 0);
+}
+
+int cli_apart(cli *c, int (*work)(cli *c, void *user), void *user)
+{
+    int pair[2];
+    if (!cli_sandbox(c))
+        return work(c, user);
+    out_flush();
+    fflush(NULL);
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
+        return cli_fail(c, KILN_ERROR_IO, "no process for the kernels can be started: %s", strerror(errno));
+    sigset_t blocked, usual;
+    sigemptyset(&blocked);
+    for (size_t i = 0; i < CLI_COUNT(passed); i++)
+        sigaddset(&blocked, passed[i]);
+    sigprocmask(SIG_BLOCK, &blocked, &usual); /* until there is a child to pass them to */
+    pid_t parent = getpid(), made = fork();
+    if (made == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        sigprocmask(SIG_SETMASK, &usual, NULL);
+        close(pair[0]);
+        if (getppid() != parent)
+            _exit(0); /* it died before the line above */
+        c->apart = true;
+        c->apart_fd = pair[1];
+        return work(c, user);
+    }
+    int failed = errno;
+    child = made;
+    if (made > 0) {
+        signal(SIGCHLD, SIG_DFL);
+        pass_signals();
+    }
+    sigprocmask(SIG_SETMASK, &usual, NULL);
+    close(pair[1]);
+    if (made > 0)
+        return await(c, pair[0]);
+    close(pair[0]);
+    return cli_fail(c, KILN_ERROR_IO, "no process for the kernels can be started: %s", strerror(failed));
+}
