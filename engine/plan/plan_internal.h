@@ -353,6 +353,8 @@ const char *kiln__sources_line(const kiln__sources *from, const char *file, unsi
 /* ---- verify.c, inputs.c, measure.c ---- */
 /* Computes the reference values of the outputs, before the steps overwrite the data that they depend on. */
 kiln_status kiln__plan_references(kiln_plan *plan, kiln_error **error);
+/* Those by host functions, of a plan that may have no code. */
+kiln_status kiln__plan_host_references(kiln_plan *plan, kiln_error **error);
 kiln_status kiln__plan_verify(kiln_plan *plan, kiln_result *result, kiln_error **error);
 /* Adds to `wrong` which inputs the run has changed. */
 kiln_status kiln__plan_inputs_same(kiln_plan *plan, kiln__text *wrong, kiln_error **error);
