@@ -396,7 +396,8 @@ static void show_totals(const kiln_tuning *tuning)
     }
     if (t->stopped_early) {
         table_cell(&table, "stopped early");
-        table_cell(&table, "%s as clearly slower than the best", cli_whole(t->stopped_early));
+        table_cell(&table, "%s as clearly slower than the best%s", cli_whole(t->stopped_early),
+                   t->end == KILN_END_SECONDS ? ", or too slow for the limit" : "");
     }
     if (t->throttled) {
         table_cell(&table, "throttled");
@@ -489,6 +490,9 @@ void tune_text(cli *c, const tune_view *view, const kiln_tuning *tuning)
         out_puts("\nNo configuration was run.\n");
     }
     show_failures(tuning);
+    if (view->instead)
+        out_printf("\nAt the small sizes, %s, which may rank otherwise than %s: %s.\n", view->size_set,
+                   kiln_spec_size_set(c->spec, 0)->name, view->instead);
     show_left_out(tuning);
     show_totals(tuning);
     if (best)
@@ -551,6 +555,8 @@ void tune_json(cli *c, const tune_view *view, const kiln_tuning *tuning)
         js_set(verified, "sizes", js_settings(view->small->settings, view->small->count));
         js_set(object, "verified_at", verified);
     }
+    if (view->instead)
+        js_set(object, "small_sizes_because", js_text(view->instead));
     js_set(object, "complete", json_boolean(t->end != KILN_END_EARLY));
     js_set(object, "ranked_by",
            js_text(!best                            ? NULL
