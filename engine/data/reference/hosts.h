@@ -36,6 +36,9 @@
     X(dcs_f64, KILN_HOST_REFERENCE, kiln__host_dcs, "atoms, SPACING", "energy")                                        \
     X(dcs_gather_c, KILN_HOST_STEP, kiln__host_dcs_gather, "atoms, spacing", "energy")                                 \
     X(dcs_scatter_c, KILN_HOST_STEP, kiln__host_dcs_scatter, "atoms, spacing", "energy")                               \
+    X(decode_cache, KILN_HOST_INPUT, kiln__host_decode_cache, "sequences, keys, page, lengths, seed",                  \
+      "lengths, table, total")                                                                                         \
+    X(decode_f64, KILN_HOST_REFERENCE, kiln__host_decode, "q, k, v, lengths, table", "o")                              \
     X(gemm_f64, KILN_HOST_REFERENCE, kiln__host_gemm, "A, B, [COLUMNS], [BATCH]", "C")                                 \
     X(histogram_exact, KILN_HOST_REFERENCE, kiln__host_histogram, "keys", "counts")                                    \
     X(matmul_f64, KILN_HOST_REFERENCE, kiln__host_matmul, "A, B", "P")                                                 \
