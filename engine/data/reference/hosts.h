@@ -51,6 +51,9 @@
     X(quadtree_host, KILN_HOST_STEP, kiln__host_quadtree_build, "points, CAP, DEPTH", "order, nodes, levels")          \
     X(quadtree_points, KILN_HOST_INPUT, kiln__host_quadtree_points, "points (a kind), count, seed, CAP, DEPTH",        \
       "points, nodes")                                                                                                 \
+    X(radixsort_exact, KILN_HOST_REFERENCE, kiln__host_radixsort, "keys, values, BEGIN, END",                          \
+      "sorted_keys, sorted_values")                                                                                    \
+    X(radixsort_keys, KILN_HOST_INPUT, kiln__host_radixsort_keys, "keys (a kind), type, n, [seed]", "keys")            \
     X(reduction_f64, KILN_HOST_REFERENCE, kiln__host_reduction, "x, OP", "y, at")                                      \
     X(scan_f64, KILN_HOST_REFERENCE, kiln__host_scan, "x, EXCLUSIVE", "y")                                             \
     X(sort_exact, KILN_HOST_REFERENCE, kiln__host_sort, "keys, values", "sorted_keys, sorted_values")                  \
