@@ -646,8 +646,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, RESIDENT / BLOCK)
             prefetch_l2(route.from_values + begin + i);
     rank_items(ranks, mine, digit_of, tile);
     __syncthreads();
-    const unsigned placed = place_digits(tile, digit_begin);
-    const unsigned own = digit == digit_of.mask ? placed - (TILE - count) : placed; // without what lies behind the last item
+    const unsigned own = place_digits(tile, digit_begin); // with what lies behind the last item, after which no tile comes
     note *const notes_of = notes + (offset)number * RADIX + digit;
     if (digit < RADIX) {
         tell(notes_of, number == 0 ? SUM : COUNT, own);
