@@ -1,20 +1,18 @@
 // decode.cu - attention of one query for each sequence, in bfloat16, as a language model does it for each new word:
-// O = softmax(Q K^T / sqrt(HEAD_DIM)) V, for each of BATCH x HEADS heads of one query of HEAD_DIM.
+// O = softmax(Q K^T / sqrt(HEAD_DIM)) V, for BATCH sequences and HEADS heads. A query is a vector of HEAD_DIM.
 //
 // Q and O are [BATCH, HEADS, HEAD_DIM]. The keys and values of earlier words are kept in a cache of pages: K and V are
 // [BATCH x pages, KV_HEADS, page, HEAD_DIM], where `page` is the number of keys of a page and `pages` the number of pages of
 // a sequence. Page i of sequence s is number table[s][i] of the cache (PAGED 1). A dense cache has one page for each
-// sequence, and no table (PAGED 0). lengths[s] says how many keys sequence s has: the rows behind them may hold anything,
-// NaN too. A sequence without keys gets zeros. With fewer heads of keys than of queries (grouped queries), HEADS / KV_HEADS
+// sequence, and no table (PAGED 0). Sequence s has lengths[s] keys. The rows behind its keys may hold any bits, also NaN. A sequence without keys gets zeros. With fewer heads of keys than of queries (grouped queries), HEADS / KV_HEADS
 // neighbouring heads of queries share one. HEAD_DIM is 64 or 128. Inputs are finite.
 //
 // The bound is memory. Each key and value is needed once for each head of queries: 4 operations for 4 bytes and head, where
 // an H200 has 200 operations of the tensor cores for each byte. So the fastest kernel is the one that reads K and V once,
-// and always has enough bytes under way. By Little's law 4.8 TB/s at 800 ns need 3.8 MB, 29 KB for each of 132
+// and always has enough bytes in flight. By Little's law 4.8 TB/s at 800 ns need 3.8 MB, 29 KB for each of 132
 // multiprocessors; at full load the latency is a multiple of that.
 //
-// Precision, and what the online softmax is: see attention.cu. one_head, grouped and split_direct round nothing but the
-// result. Every variant gives the same bits in every run.
+// attention.cu explains the online softmax and its precision. one_head, grouped and split_direct round only the result. Every variant gives the same bits in every run.
 //
 // The tuning parameters are macros. A spec sets them; the defaults are for an editor. A kernel is compiled if its own macro
 // DECODE_<NAME> is set, or if DECODE_ONE is not.
@@ -35,7 +33,7 @@
 #define WARPS 8 // of a block
 #endif
 #ifndef UNROLL
-#define UNROLL 4 // decode_direct: keys that a lane has under way
+#define UNROLL 4 // decode_direct: keys that a lane has in flight
 #endif
 #ifndef TILE
 #define TILE 16 // decode_async, decode_bulk: keys of a tile of a warp, a multiple of 16
@@ -64,8 +62,8 @@ struct State {
     float base, weight;
 };
 
-// Where blocks leave their sums for the block that finishes last, and a count of those that have, which is 0 between
-// launches.
+// Memory where blocks leave their sums for the block that finishes last. `arrived` counts the blocks that have finished. It is
+// 0 between launches.
 struct Meeting {
     float *sums;
     State *states;
@@ -77,7 +75,7 @@ struct Work {
     unsigned sequence, kv_head, first, rows; // the first head of queries of the sequence, and how many heads
     unsigned begin, end;                     // keys
     unsigned split, splits;                  // which part of the sequence's keys, of how many that are not empty
-    unsigned number;                         // of the heads, among those of all blocks
+    unsigned number;                         // of this group of heads among all groups
     offset place;                            // of the first part's sums, in rows
 
     __device__ __forceinline__ Work(const int *lengths, unsigned heads, unsigned kv_heads, unsigned together,
@@ -101,7 +99,7 @@ struct Work {
     {
         return split >= splits;
     }
-    // The first of some rows of K and V, where a key lies. The rows of the following keys lie behind it, up to the page's end.
+    // The row of K and V that holds a key. The following keys lie in the following rows up to the end of the page.
     __device__ __forceinline__ offset row(const Cache &cache, unsigned key) const
     {
         const unsigned page = PAGED ? (unsigned)__ldg(cache.table + (offset)sequence * cache.pages + key / cache.page)
@@ -213,13 +211,14 @@ __device__ __forceinline__ void finish(const char *room, unsigned apart, const W
 }
 
 #if defined(DECODE_DIRECT) || !defined(DECODE_ONE)
-// one_head, grouped, split_direct: keys and values go from memory to registers. 16 bytes of a row a lane, so that a warp
-// takes 256 / HEAD_DIM keys at once, UNROLL times; products in single precision, a shuffle for each halving of a row.
+// one_head, grouped, split_direct: keys and values go from memory to registers. A lane reads 16 bytes of a row, so that a
+// warp reads 256 / HEAD_DIM keys at once. It does so UNROLL times before the first use. Products are in single precision, and
+// shuffles add up the products of a row.
 //
-// one_head takes one head of queries a block, and reads K and V anew for each head of a group: from the L2 where blocks of
-// the same group run at the same time. grouped takes all heads of a group: each row that is read is multiplied GROUP times.
-// But it has a block for each head of keys alone, which are too few to fill the device where BATCH is small, and all as long
-// as the longest sequence. split_direct has `parts` blocks for each, whose sums the last one joins.
+// one_head gives a block to each head of queries. Every head of a group reads K and V again, from the L2 if the blocks of the
+// group run at the same time. grouped gives a block to all heads of a group, and multiplies each row GROUP times. A small
+// BATCH then has too few blocks to fill the device. split_direct divides the keys among `parts` blocks, and the last block
+// joins the sums.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     decode_direct(const bf16 *__restrict__ q, const bf16 *__restrict__ k, const bf16 *__restrict__ v,
                   const int *__restrict__ lengths, const int *__restrict__ table, bf16 *__restrict__ o, unsigned heads,
@@ -294,7 +293,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
                     sum[h][i] += score[u][h] * value[i];
         }
     }
-    // The sums of the lanes that took other rows, by the same way as those of warps.
+    // Adds the sums of the lanes that read other rows.
 #pragma unroll
     for (unsigned h = 0; h < TOGETHER; ++h) {
 #pragma unroll
@@ -338,7 +337,7 @@ struct Boxes {
     }
 };
 
-// The block's heads, as 16 rows of a product; those that there are not are zeros. Each warp has sums of its own tiles.
+// The block's heads, as 16 rows of a product; the missing rows are zeros. Each warp sums up the tiles that it reads.
 struct Heads {
     unsigned fragments[DEPTH][4];
     float o[HEAD_DIM / 2];
@@ -384,7 +383,7 @@ struct Heads {
 
 static_assert(sizeof(Part<ROWS_MOST>) <= RING_BYTES, "a warp's sums take the place of its tiles");
 
-// The tiles of the block's keys that a warp takes: one of WARPS neighbours.
+// The tiles of the block's keys that a warp reads: every WARPS-th tile, from the warp's number on.
 struct Turns {
     unsigned first, count;
 
@@ -402,12 +401,11 @@ struct Turns {
 #endif
 
 #if defined(DECODE_ASYNC) || !defined(DECODE_ONE)
-// Each warp has a ring of STAGES tiles of its own, all but one of which are under way by cp.async.
+// Each warp fills a private ring of STAGES tiles by cp.async.
 //
-// Against split_direct: what is under way takes no registers, so that there can be more of it; products by tensor cores,
-// with the heads of a group as rows of one operand. 16 rows are the least that a product has, so that up to 15 of 16
-// multiplications are for nothing: they cost less than the shuffles and multiply-adds that they replace, and memory is the
-// bound. On an H200 64 KB under way in 2 or 3 blocks of a multiprocessor are enough; more stages are no faster. No warp waits for another one before the end: a warp waits for its own copies.
+// Against split_direct: bytes in flight take no registers, so that more of them can be in flight. Tensor cores multiply, and
+// the heads of a group are the rows of one operand. A product has at least 16 rows, so that up to 15 of 16 multiplications
+// are wasted. They still cost less than the shuffles and multiply-adds that they replace, and memory is the bound. On an H200 2 or 3 stages are enough. No warp waits for another one before the end: a warp waits for its own copies.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     decode_async(const bf16 *__restrict__ q, const bf16 *__restrict__ k, const bf16 *__restrict__ v,
                  const int *__restrict__ lengths, const int *__restrict__ table, bf16 *__restrict__ o, unsigned heads,
@@ -463,8 +461,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 // The same rings, filled by tensor maps: one lane asks for a tile, two or four copies, and its bytes are counted on a
 // barrier of the stage.
 //
-// Against decode_async: no addresses, no instruction for each 16 bytes. It is no faster: on an H200 copies of boxes of 2 KB
-// reach 4.2 TB/s where cp.async reaches 4.6, with as many bytes under way. Rows behind the sequence's last key come along with
+// Against decode_async: the warp computes no addresses and needs no instruction for each 16 bytes. It is slower all the same:
+// on an H200 copies of boxes reach 4.2 TB/s, and cp.async reaches 4.6. Rows behind the sequence's last key come along with
 // the last tile, and may hold anything. Their scores are masked; their values are overwritten with zeros, because
 // 0 times NaN is NaN.
 extern "C" __global__ void __launch_bounds__(BLOCK)

@@ -8,22 +8,22 @@
 // run.
 //
 // A pass knows three numbers for each item: how many items of the input have a smaller digit, how many of the same digit lie
-// in the tiles before, and how many in the tile before the item. Their sum is the item's place. The three kernels of
-// lsd_split and lsd_three_kernel count digits of tiles, scan these counts, and count again while they move the items: a
-// pass reads all keys twice. onesweep (Adinets and Merrill, 2022) counts the digits of all passes in one read before the
-// first pass, because a sort does not change them, and finds the second number by a decoupled look-back (Merrill and
-// Garland, 2016) while it moves items: a pass reads keys once.
+// in the tiles before, and how many in the tile before the item. Their sum is the item's place. lsd_split and
+// lsd_three_kernel have three kernels: the first counts the digits of each tile, the second scans these counts, and the third
+// moves the items. A pass reads all keys twice. onesweep (Adinets and Merrill, 2022) counts the digits of all passes in one
+// read before the first pass, because a sort does not change them. It finds the second number by a decoupled look-back
+// (Merrill and Garland, 2016) while it moves items, so that a pass reads keys once.
 //
-// The bound is memory: onesweep reads each key once for the counts, and reads and writes each item once a pass. u32 keys by
-// digits of 8 bits are (1 + 2 x 4) x 4 = 36 bytes a key, pairs 68 bytes a pair.
+// The bound is memory. onesweep reads each key once for the counts, and reads and writes each item once a pass. With digits
+// of 8 bits this is (1 + 2 x 4) x 4 = 36 bytes for a u32 key, and 68 bytes for a pair.
 //
-// On an H200 that is not what limits a pass: integer instructions are, of which a multiprocessor runs 64 lanes a clock, and
-// wavefronts of shared memory, since lanes of different digits meet in the same bank. Ballots (RANK 0) need about four
-// instructions for each bit and no memory, and were the fastest on random keys at 0.51 of the bound; match.any (RANK 1) takes
-// a turn for each different digit of the warp, and was the fastest where digits are few; atomics (RANK 2) lie between.
+// On an H200 two other things limit a pass. A multiprocessor runs integer instructions for 64 lanes a clock, and lanes of
+// different digits often meet in the same bank of shared memory. Ballots (RANK 0) need four instructions for each bit and no
+// memory. They were the fastest on random keys, at 0.51 of the bound. match.any (RANK 1) takes a turn for each different digit
+// of the warp, and was the fastest on few different keys. Atomics (RANK 2) lie between the two.
 //
 // Items lie in a tile warp by warp, each warp's striped by its lanes: item i of lane l is number 32 i + l. So loads are
-// coalesced, and the order of items is that of (warp, i, lane).
+// coalesced, and items are ordered by (warp, i, lane).
 //
 // The tuning parameters are macros. A spec sets them; the defaults are for an editor. A kernel is compiled if its own macro
 // RADIXSORT_<NAME> is set, or if RADIXSORT_ONE is not.
@@ -113,8 +113,7 @@ struct Digit {
     {
         return (unsigned)(number >> shift) & mask;
     }
-    // The digit times 2^log, two instructions: where an array of entries of so many bytes has the digit's. Integer
-    // instructions are what a pass is short of, because a multiprocessor runs them for 64 lanes a clock.
+    // The digit times 2^log, by two instructions: the place of the digit's entry in an array, in bytes.
     template <unsigned log> __device__ __forceinline__ unsigned scaled(word number) const
     {
         if (sizeof(word) == 8)
@@ -124,7 +123,7 @@ struct Digit {
     }
 };
 
-// An entry of an array of words at so many bytes.
+// The entry of an array that begins `bytes` bytes behind its first.
 template <class T> __device__ __forceinline__ T &entry(T *array, unsigned bytes)
 {
     return *(T *)((char *)array + bytes);
@@ -202,7 +201,7 @@ struct Ranks {
     }
 };
 
-// What a block has in shared memory beside its items.
+// The shared memory of a block, without its items.
 struct Tile {
     unsigned counts[WARPS][RADIX]; // of each warp's items; then where a warp's items of a digit begin in the tile
     unsigned masks[RANK == 2 ? WARPS : 1][RANK == 2 ? RADIX : 1];
@@ -231,7 +230,7 @@ struct Route {
     }
 };
 
-// Items of a tile, from memory. What lies behind the last item gets the greatest number, and so comes last in the tile.
+// Reads the items of a tile. Places behind the last item get the greatest number, and so come last in the tile.
 template <class T> __device__ __forceinline__ void load_items(T (&items)[ITEMS], const T *from, unsigned count, T rest)
 {
     const unsigned first = warp_id() * (ITEMS * WARP) + lane_id();
@@ -255,8 +254,8 @@ __device__ __forceinline__ void load_keys(word (&keys)[ITEMS], const word *from,
             keys[i] = ordered(keys[i]);
 }
 
-// Gives each item its rank among those of the same digit of its warp, and leaves the warp's counts in `tile`. The counters
-// of the block must be 0.
+// Ranks each item among the items of its warp with the same digit, and leaves the warp's counts in `tile`. The counters of the
+// block must be 0.
 __device__ __forceinline__ void rank_items(Ranks &ranks, const word (&keys)[ITEMS], Digit digit_of, Tile &tile)
 {
     unsigned *const counts = tile.counts[warp_id()], *const masks = tile.masks[RANK == 2 ? warp_id() : 0];
@@ -267,7 +266,7 @@ __device__ __forceinline__ void rank_items(Ranks &ranks, const word (&keys)[ITEM
         const unsigned lanes = same_digit(digit, masks), rank = entry(counts, digit) + __popc(lanes & below);
         ranks.set(i, rank);
         __syncwarp(); // all lanes have read
-        if ((lanes & above) == 0) { // the last one of the digit
+        if ((lanes & above) == 0) { // the last lane of the digit
             entry(counts, digit) = rank + 1;
             if (RANK == 2)
                 entry(masks, digit) = 0;
@@ -303,7 +302,7 @@ __device__ __forceinline__ unsigned place_digits(Tile &tile, unsigned &begin)
     return sum;
 }
 
-// Writes each item from where it is. tile.place says where each digit's items go.
+// Writes each item directly from its register. tile.place says where the items of a digit go.
 __device__ __forceinline__ void write_items(const word (&keys)[ITEMS], const Ranks &ranks, const Route &route, offset begin,
                                             Digit digit_of, const Tile &tile, unsigned count)
 {
@@ -388,8 +387,8 @@ __device__ __forceinline__ void clear_counts(Tile &tile)
 }
 
 #if defined(RADIXSORT_THREE_KERNEL) || !defined(RADIXSORT_ONE)
-// The first of three kernels of a pass: how many items of each digit a tile has, digit by digit in `table`, and of each digit
-// tile by tile.
+// The first of three kernels of a pass counts the items of each digit in each tile. `table` has a row for each digit, and a
+// column for each tile.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     radixsort_count(const word *keys, const unsigned *values, word *scratch_keys, unsigned *scratch_values, word *sorted_keys,
                     unsigned *sorted_values, unsigned *table, unsigned pass, unsigned passes, unsigned first_bit,
@@ -413,8 +412,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         table[(offset)threadIdx.x * gridDim.x + blockIdx.x] = counts[threadIdx.x];
 }
 
-// The second: an exclusive scan of the table, by one block. It is short where digits have few values, and takes as long as
-// the other two where they have 256.
+// The second kernel is an exclusive scan of the table, by one block.
 extern "C" __global__ void __launch_bounds__(1024) radixsort_scan(unsigned *table, offset count)
 {
     __shared__ unsigned warps[32];
@@ -445,11 +443,11 @@ extern "C" __global__ void __launch_bounds__(1024) radixsort_scan(unsigned *tabl
     }
 }
 
-// The third: each item goes to its place.
+// The third kernel moves each item to its place.
 //
-// lsd_split takes one bit a pass, and each lane writes its items from where it has them (STAGED 0): neighbours of a warp go
-// to two runs. lsd_three_kernel takes digits of several bits. Then neighbours go to up to 32 places, and each write would be
-// a sector of its own. So items are put in order in shared memory first, from where runs of the same digit are written.
+// lsd_split takes one bit a pass. Each lane writes its items directly (STAGED 0), and the items of a warp go to two runs.
+// lsd_three_kernel takes digits of several bits, and the items of a warp go to up to 32 places. Each would cost a sector. So
+// the block first puts its items in order in shared memory, and then writes runs of the same digit.
 extern "C" __global__ void __launch_bounds__(BLOCK, RESIDENT / BLOCK)
     radixsort_scatter(const word *keys, const unsigned *values, word *scratch_keys, unsigned *scratch_values,
                       word *sorted_keys, unsigned *sorted_values, const unsigned *table, unsigned pass, unsigned passes,
@@ -487,8 +485,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK, RESIDENT / BLOCK)
 #endif
 
 #if defined(RADIXSORT_ONESWEEP) || !defined(RADIXSORT_ONE)
-// What a tile tells the tiles behind it of a digit: nothing yet, how many items it has, or how many all tiles up to it have.
-// The number and what it says are one word, so that no fence is needed.
+// A note of a tile and a digit, for the tiles behind it. It has the number of items of the tile (COUNT), the number of items
+// of all tiles up to this one (SUM), or nothing yet. Kind and number are one word, so that no fence is needed.
 #if defined(WIDE) && WIDE
 typedef unsigned long long note; // N >= 2^30
 #else
@@ -504,8 +502,8 @@ __device__ __forceinline__ constexpr unsigned log2_of(unsigned number)
 // Counts the digits of all passes in one read; the block that finishes last makes of each pass's counts the places where
 // digits begin, and leaves the counters at 0 for the next launch.
 //
-// A warp's 32 counts would wait for each other where lanes have the same digit, or digits in the same bank. With COPIES
-// counters of each digit, 32 / COPIES lanes share one, and with 32 each lane has a bank of its own.
+// The lanes of a warp wait for each other if they have the same digit, or digits in the same bank. Each digit has COPIES
+// counters, and 32 / COPIES lanes share one of them. With 32 copies no two lanes meet in a bank.
 extern "C" __global__ void __launch_bounds__(COUNT_BLOCK, 1)
     radixsort_count_all(const word *__restrict__ keys, unsigned *counts, unsigned *__restrict__ starts, unsigned *done,
                         note *notes, offset note_count, unsigned first_bit, unsigned end_bit, unsigned N)
@@ -611,9 +609,9 @@ __device__ __forceinline__ unsigned look_back(const note *notes, unsigned tile)
 }
 
 // A pass in one launch. A block takes tiles in the order in which blocks begin, so that the tiles before its own have begun
-// too. It publishes its counts, puts its keys in order in shared memory, and then looks back. Notes are NOTHING before a
-// pass: each pass clears those of the pass before, which nobody reads any more, for the pass after, and radixsort_count_all
-// clears those of the last pass of the launches before.
+// too. It publishes its counts, puts its keys in order in shared memory, and then looks back. Notes must be NOTHING
+// before a pass. There are two sets of notes. Each pass clears the set of the pass before, which no block reads any more.
+// radixsort_count_all clears the set of the last pass.
 extern "C" __global__ void __launch_bounds__(BLOCK, RESIDENT / BLOCK)
     radixsort_onesweep(const word *keys, const unsigned *values, word *scratch_keys, unsigned *scratch_values,
                        word *sorted_keys, unsigned *sorted_values, const unsigned *starts, note *all_notes, unsigned *turn,
@@ -646,7 +644,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, RESIDENT / BLOCK)
             prefetch_l2(route.from_values + begin + i);
     rank_items(ranks, mine, digit_of, tile);
     __syncthreads();
-    const unsigned own = place_digits(tile, digit_begin); // with what lies behind the last item, after which no tile comes
+    const unsigned own = place_digits(tile, digit_begin); // the last tile counts too many items, but no tile follows it
     note *const notes_of = notes + (offset)number * RADIX + digit;
     if (digit < RADIX) {
         tell(notes_of, number == 0 ? SUM : COUNT, own);

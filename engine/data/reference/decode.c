@@ -13,7 +13,7 @@ enum { MOST_PRODUCTS_LOG = 31, DEPTH_MOST = 256 };
 
 enum { FULL, RAGGED, HALF, LENGTHS };
 
-/* The number of keys of a sequence. Of ragged ones the first three have all, none and one, and the others any number. */
+/* The number of keys of a sequence. The first three ragged sequences have all, none and one, the others any number. */
 static uint64_t length_of(int64_t kind, uint64_t sequence, uint64_t keys, kiln__random *random)
 {
     const uint64_t first[] = {keys, 0, keys > 0};
@@ -66,7 +66,7 @@ kiln_status kiln__host_decode_cache(void *user, kiln_call *call)
 typedef struct problem {
     const kiln_array *q, *k, *v, *lengths, *table;
     kiln_array *o;
-    uint64_t every; /* one query in so many is computed */
+    uint64_t every; /* one of `every` queries is computed */
     double *room;   /* for each worker: the scores of a query */
     size_t room_each;
 } problem;

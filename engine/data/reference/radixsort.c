@@ -67,7 +67,7 @@ typedef struct source {
 } source;
 
 /* The extremes of a type as raw bits, by the bits of infinity: zeros, infinities, NaN of both signs, denormals, the least and
- * the greatest number. Of integers they are numbers like any other. */
+ * the greatest number. For integers these are numbers like any other. */
 static uint64_t special_key(kiln_type type, uint64_t which)
 {
     const uint64_t sign = sign_of(type), infinity = is_wide(type) ? UINT64_C(0x7FF) << 52 : UINT64_C(0x7F800000);
@@ -156,7 +156,7 @@ typedef struct sorting {
     item *from, *to;
 } sorting;
 
-/* Merges two neighbouring runs. Of equal items the first run's come first, which is what makes the sort stable. */
+/* Merges two neighbouring runs. Equal items of the first run come first, so that the sort is stable. */
 static void merge(const item *from, item *to, size_t middle, size_t end)
 {
     size_t a = 0, b = middle;
