@@ -20,9 +20,6 @@
 // The tuning parameters are macros. A spec sets them; the defaults are for an editor. A kernel is compiled where its own
 // macro ATTENTION_<NAME> is set, or where ATTENTION_ONE is not.
 
-#include "async.cuh"
-#include "tensor.cuh"
-
 #ifndef HEAD_DIM
 #define HEAD_DIM 64 // 64 or 128
 #endif
@@ -48,46 +45,12 @@
 #define HEADS_FIRST 0 // neighbouring blocks: 0: take neighbouring tiles of queries, 1: the same tile of neighbouring heads,
 #endif                // more: the same of so many heads, then the next tile of these
 
-enum : unsigned {
-    PIECES = HEAD_DIM / 8, // of 16 bytes, in a row
-    DEPTH = HEAD_DIM / 16  // steps of a product along HEAD_DIM
-};
+#include "async.cuh"
+#include "attention.cuh"
 
 struct Sizes {
     unsigned heads, kv_heads, queries, keys; // heads of all batches
 };
-
-__device__ __forceinline__ float least()
-{
-    return __uint_as_float(0xff800000); // -infinity
-}
-
-__device__ __forceinline__ float exp2_fast(float power)
-{
-    float result;
-    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(power));
-    return result;
-}
-
-// The same for powers up to 127 by additions and multiplications alone, which units are free for that wait for
-// exponentials otherwise. The power is a whole number, which becomes the exponent's bits, and a rest f in [-1/2, 1/2]; 2^f
-// is 1 + f (...), whose coefficients keep the relative error below 1.02e-4, 2^-13.2: a sixteenth of what rounding to bfloat16
-// adds at most. It is 1 at 0, so that 2^-127 has the bits of 0, which is what is made of all powers below; 2^-126 to 2^-127
-// are not exact.
-__device__ __forceinline__ float exp2_by_polynomial(float power)
-{
-    constexpr float whole = 12582912; // 1.5 2^23: sums with it have no fraction, and the whole number is their last bits
-    power = fmaxf(power, -127);
-    const float shifted = power + whole, f = power - (shifted - whole);
-    const float result = fmaf(fmaf(fmaf(0.055008952f, f, 0.242211010f), f, 0.693282930f), f, 1);
-    return __uint_as_float(__float_as_uint(result) + (__float_as_uint(shifted) << 23));
-}
-
-// What scores are multiplied by: log2(e) / sqrt(HEAD_DIM).
-__device__ __forceinline__ constexpr float factor()
-{
-    return HEAD_DIM == 64 ? 0.180336880f : 0.127517432f;
-}
 
 // How many keys a query sees; none where it is negative.
 __device__ __forceinline__ int keys_seen(unsigned query, Sizes n)
@@ -185,98 +148,6 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 }
 #endif
 
-#if defined(ATTENTION_FLASH) || defined(ATTENTION_FLASH_ASYNC) || defined(ATTENTION_FLASH_WGMMA) || !defined(ATTENTION_ONE)
-// ---- the online softmax of two rows a lane ----
-//
-// A lane of a product's sums has columns of rows lane / 4 and lane / 4 + 8 (tensor.cuh): of each group of four numbers
-// two of the one and two of the other. Four neighbouring lanes share a row.
-
-// A row's base is not always its greatest score so far: it follows where that has grown by a factor of more than
-// 2^SLACK. So exponentials are up to 2^SLACK, and sums so much greater, which costs no bit of either: both have the
-// exponents of single precision, and the answer is a quotient of two sums with the same base.
-constexpr float SLACK = 8;
-
-// Exponential `number` of a row's in a lane: EXP_POLY of each eight by the polynomial.
-__device__ __forceinline__ float exponential(float power, unsigned number)
-{
-    const unsigned i = number % 8;
-    return (i + 1) * EXP_POLY / 8 > i * EXP_POLY / 8 ? exp2_by_polynomial(power) : exp2_fast(power);
-}
-
-// The bases of two rows, and the sums of their exponentials: of this lane's columns.
-struct Softmax {
-    float base[2], sum[2];
-
-    __device__ __forceinline__ void begin()
-    {
-        base[0] = base[1] = least();
-        sum[0] = sum[1] = 0;
-    }
-    // Scores that a row must not see, of keys from `first` on: -infinity.
-    template <unsigned count> __device__ __forceinline__ void mask(float (&s)[count], unsigned first, const int (&seen)[2])
-    {
-#pragma unroll
-        for (unsigned i = 0; i < count; ++i)
-            if ((int)(first + i / 4 * 8 + lane_id() % 4 * 2 + i % 2) >= seen[i / 2 % 2])
-                s[i] = least();
-    }
-    // Scores become exponentials. What was summed up before, here and of O, counts `scale` times from now on. False
-    // where that is 1 for all rows of the warp, which is so for most tiles but the first.
-    template <unsigned count> __device__ __forceinline__ bool take(float (&s)[count], float (&scale)[2])
-    {
-        bool grew = false;
-#pragma unroll
-        for (unsigned r = 0; r < 2; ++r) {
-            float top = least();
-#pragma unroll
-            for (unsigned i = 2 * r; i < count; i += 4)
-                top = fmaxf(top, fmaxf(s[i], s[i + 1]));
-            top = fmaxf(top, __shfl_xor_sync(ALL_LANES, top, 1));
-            top = fmaxf(top, __shfl_xor_sync(ALL_LANES, top, 2));
-            top *= factor();
-            const float now = top > base[r] + SLACK ? top : base[r];
-            const float from = now == least() ? 0 : now; // no key yet: each exponential is 0
-            scale[r] = exp2_fast(base[r] - from);
-            grew |= now != base[r];
-            base[r] = now;
-            sum[r] *= scale[r];
-#pragma unroll
-            for (unsigned i = 2 * r; i < count; i += 4) {
-                s[i] = exponential(s[i] * factor() - from, i / 2);
-                s[i + 1] = exponential(s[i + 1] * factor() - from, i / 2 + 1);
-                sum[r] += s[i] + s[i + 1];
-            }
-        }
-        return __any_sync(ALL_LANES, grew);
-    }
-    // What O is multiplied by in the end; where no key was seen, 0.
-    __device__ __forceinline__ void end(float (&scale)[2])
-    {
-#pragma unroll
-        for (unsigned r = 0; r < 2; ++r) {
-            float all = sum[r] + __shfl_xor_sync(ALL_LANES, sum[r], 1);
-            all += __shfl_xor_sync(ALL_LANES, all, 2);
-            scale[r] = all > 0 ? 1 / all : 0;
-        }
-    }
-};
-
-template <unsigned count> __device__ __forceinline__ void scale_rows(float (&o)[count], const float (&scale)[2])
-{
-#pragma unroll
-    for (unsigned i = 0; i < count; ++i)
-        o[i] *= scale[i / 2 % 2];
-}
-
-// Exponentials as the first operand of a product: the sums of 16 columns are a fragment of 16 along K.
-template <unsigned count> __device__ __forceinline__ void as_fragments(unsigned (&p)[count / 8][4], const float (&s)[count])
-{
-#pragma unroll
-    for (unsigned i = 0; i < count / 2; ++i)
-        p[i / 4][i % 4] = pack_pair(bf16(), s[2 * i], s[2 * i + 1]);
-}
-#endif
-
 #if defined(ATTENTION_FLASH) || defined(ATTENTION_FLASH_ASYNC) || !defined(ATTENTION_ONE)
 // ---- tiles of rows of HEAD_DIM in shared memory ----
 
@@ -284,10 +155,12 @@ enum : unsigned { TILE_Q = 16 * WARPS, THREADS = WARP * WARPS, ROW_BYTES = 2 * H
 
 // Where piece `c` of 16 bytes of a row lies: pieces change places by the row's number, so that the same piece of eight
 // rows lies in different banks.
-__device__ __forceinline__ unsigned piece(unsigned row, unsigned c)
-{
-    return row * ROW_BYTES + ((c ^ row % 8) * 16);
-}
+struct Exchanged {
+    static __device__ __forceinline__ unsigned piece(unsigned row, unsigned c)
+    {
+        return row * ROW_BYTES + ((c ^ row % 8) * 16);
+    }
+};
 
 // The block begins to copy `rows` rows from `first` on to a tile; those from `end` on are zeros. Its threads take
 // neighbouring pieces.
@@ -302,9 +175,9 @@ __device__ __forceinline__ void load_tile(char *tile, const bf16 *from, unsigned
         const bool inside = first + row < end;
         const uint4 *at = (const uint4 *)(from + (offset)(inside ? first + row : 0) * HEAD_DIM) + c;
         if (async)
-            copy_async<16>(tile + piece(row, c), at, inside);
+            copy_async<16>(tile + Exchanged::piece(row, c), at, inside);
         else
-            *(uint4 *)(tile + piece(row, c)) = inside ? *at : make_uint4(0, 0, 0, 0);
+            *(uint4 *)(tile + Exchanged::piece(row, c)) = inside ? *at : make_uint4(0, 0, 0, 0);
     }
 }
 
@@ -320,7 +193,7 @@ struct Queries {
         const unsigned row = warp_id() * 16 + lane_id() % 16;
 #pragma unroll
         for (unsigned d = 0; d < DEPTH; ++d)
-            load_fragments(fragments[d], shared_address(tile) + piece(row, 2 * d + lane_id() / 16));
+            load_fragments(fragments[d], shared_address(tile) + Exchanged::piece(row, 2 * d + lane_id() / 16));
 #pragma unroll
         for (unsigned i = 0; i < HEAD_DIM / 2; ++i)
             o[i] = 0;
@@ -332,36 +205,8 @@ struct Queries {
     // Takes a tile of keys and values, from key `first` on. `whole`: all of the block's queries see all of it.
     __device__ __forceinline__ void take(const char *keys, const char *values, unsigned first, bool whole)
     {
-        float s[TILE_K / 2];
-#pragma unroll
-        for (unsigned i = 0; i < TILE_K / 2; ++i)
-            s[i] = 0;
-        const unsigned k = shared_address(keys), v = shared_address(values), lane = lane_id();
-#pragma unroll
-        for (unsigned d = 0; d < DEPTH; ++d)
-#pragma unroll
-            for (unsigned j = 0; j < TILE_K / 16; ++j) { // 16 keys: two squares of columns
-                unsigned b[4];
-                load_fragments(b, k + piece(16 * j + lane / 16 * 8 + lane % 8, 2 * d + lane / 8 % 2));
-                multiply(bf16(), *(float(*)[4])(s + 8 * j), fragments[d], b[0], b[1]);
-                multiply(bf16(), *(float(*)[4])(s + 8 * j + 4), fragments[d], b[2], b[3]);
-            }
-        if (!whole)
-            softmax.mask(s, first, seen);
-        float scale[2];
-        if (softmax.take(s, scale))
-            scale_rows(o, scale);
-        unsigned p[TILE_K / 16][4];
-        as_fragments(p, s);
-#pragma unroll
-        for (unsigned j = 0; j < TILE_K / 16; ++j)
-#pragma unroll
-            for (unsigned d = 0; d < DEPTH; ++d) { // 16 columns of V
-                unsigned b[4];
-                load_fragments_turned(b, v + piece(16 * j + lane % 16, 2 * d + lane / 16));
-                multiply(bf16(), *(float(*)[4])(o + 8 * d), p[j], b[0], b[1]);
-                multiply(bf16(), *(float(*)[4])(o + 8 * d + 4), p[j], b[2], b[3]);
-            }
+        take_tile<Exchanged, TILE_K>(o, softmax, fragments, shared_address(keys), shared_address(values), first, whole,
+                                     seen);
     }
     // Writes O, by way of the warp's own rows of the queries' tile: whole pieces of rows.
     __device__ __forceinline__ void end(char *tile, bf16 *to, unsigned first, unsigned queries)
@@ -373,14 +218,14 @@ struct Queries {
 #pragma unroll
         for (unsigned i = 0; i < HEAD_DIM / 2; i += 2) {
             const unsigned row = warp_id() * 16 + lane_id() / 4 + i / 2 % 2 * 8;
-            *(unsigned *)(tile + piece(row, i / 4) + lane_id() % 4 * 4) = pack_pair(bf16(), o[i], o[i + 1]);
+            *(unsigned *)(tile + Exchanged::piece(row, i / 4) + lane_id() % 4 * 4) = pack_pair(bf16(), o[i], o[i + 1]);
         }
         __syncwarp();
 #pragma unroll
         for (unsigned i = 0; i < 16 * PIECES / WARP; ++i) {
             const unsigned number = i * WARP + lane_id(), row = warp_id() * 16 + number / PIECES, c = number % PIECES;
             if (first + row < queries)
-                *((uint4 *)(to + (offset)(first + row) * HEAD_DIM) + c) = *(const uint4 *)(tile + piece(row, c));
+                *((uint4 *)(to + (offset)(first + row) * HEAD_DIM) + c) = *(const uint4 *)(tile + Exchanged::piece(row, c));
         }
     }
 };

@@ -36,6 +36,9 @@
     X(dcs_f64, KILN_HOST_REFERENCE, kiln__host_dcs, "atoms, SPACING", "energy")                                        \
     X(dcs_gather_c, KILN_HOST_STEP, kiln__host_dcs_gather, "atoms, spacing", "energy")                                 \
     X(dcs_scatter_c, KILN_HOST_STEP, kiln__host_dcs_scatter, "atoms, spacing", "energy")                               \
+    X(decode_cache, KILN_HOST_INPUT, kiln__host_decode_cache, "sequences, keys, page, lengths, seed",                  \
+      "lengths, table, total")                                                                                         \
+    X(decode_f64, KILN_HOST_REFERENCE, kiln__host_decode, "q, k, v, lengths, table", "o")                              \
     X(gemm_f64, KILN_HOST_REFERENCE, kiln__host_gemm, "A, B, [COLUMNS], [BATCH]", "C")                                 \
     X(histogram_exact, KILN_HOST_REFERENCE, kiln__host_histogram, "keys", "counts")                                    \
     X(matmul_f64, KILN_HOST_REFERENCE, kiln__host_matmul, "A, B", "P")                                                 \
@@ -48,6 +51,9 @@
     X(quadtree_host, KILN_HOST_STEP, kiln__host_quadtree_build, "points, CAP, DEPTH", "order, nodes, levels")          \
     X(quadtree_points, KILN_HOST_INPUT, kiln__host_quadtree_points, "points (a kind), count, seed, CAP, DEPTH",        \
       "points, nodes")                                                                                                 \
+    X(radixsort_exact, KILN_HOST_REFERENCE, kiln__host_radixsort, "keys, values, BEGIN, END",                          \
+      "sorted_keys, sorted_values")                                                                                    \
+    X(radixsort_keys, KILN_HOST_INPUT, kiln__host_radixsort_keys, "keys (a kind), type, n, [seed]", "keys")            \
     X(reduction_f64, KILN_HOST_REFERENCE, kiln__host_reduction, "x, OP", "y, at")                                      \
     X(scan_f64, KILN_HOST_REFERENCE, kiln__host_scan, "x, EXCLUSIVE", "y")                                             \
     X(sort_exact, KILN_HOST_REFERENCE, kiln__host_sort, "keys, values", "sorted_keys, sorted_values")                  \
