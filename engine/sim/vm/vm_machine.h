@@ -341,14 +341,14 @@ typedef struct vm_allocation {
     bool outside;     /* another process may write it */
     uint64_t mapped;  /* bytes of `file`, which are mapped at `host`; 0: there is none */
     int file;
-    uint64_t reserved;          /* bytes of the host's addresses at `host`, of which pages come as they are used; 0: `raw` */
-    uint64_t counted;           /* bytes that count as device memory */
-    uint64_t heap;              /* bytes that count in the heap of kernels' malloc() */
-    bool from_kernel;           /* a kernel has allocated it, and kernels may free it */
-    uint64_t owner;             /* for the driver, see vm_info */
-    bool internal;              /* the simulator's own: never reported as leaked */
-    bool filler;                /* no allocation: what kernels accessed between those of a page (vm_limits.page) */
-    uint32_t open;              /* devices of the group, by number, that may use it; see vm_open() */
+    uint64_t reserved; /* bytes of the host's addresses at `host`, of which pages come as they are used; 0: `raw` */
+    uint64_t counted;  /* bytes that count as device memory */
+    uint64_t heap;     /* bytes that count in the heap of kernels' malloc() */
+    bool from_kernel;  /* a kernel has allocated it, and kernels may free it */
+    uint64_t owner;    /* for the driver, see vm_info */
+    bool internal;     /* the simulator's own: never reported as leaked */
+    bool filler;       /* no allocation: what kernels accessed between those of a page (vm_limits.page) */
+    uint32_t open;     /* devices of the group, by number, that may use it; see vm_open() */
     struct vm_shadow *shadow;   /* made by the device's hooks; NULL: none */
     uint64_t freed;             /* the generation since which it is freed */
     struct vm_allocation *next; /* in the graveyard */
