@@ -1,4 +1,4 @@
-/* shim.c - a function of the host that never returns, preloaded (wedge.py). The printf of a simulated kernel calls snprintf()
+/* shim.c - a function of the host that never returns, preloaded (wedge.py). The printf of a simulated kernel calls a snprintf()
  * for a floating-point number. If the text is the marker, the thread gets stuck. KILN_WEDGE says how:
  *
  *   spin     a loop without end
@@ -86,15 +86,32 @@ void *calloc(size_t count, size_t size)
     return __libc_calloc(count, size);
 }
 
+static void *next_of(const char *name)
+{
+    void *found = dlsym(RTLD_NEXT, name);
+    if (!found)
+        abort();
+    return found;
+}
+
+static int (*real_vsnprintf)(char *text, size_t size, const char *how, va_list list);
+
+__attribute__((constructor)) static void find_vsnprintf(void) { *(void **)&real_vsnprintf = next_of("vsnprintf"); }
+
 static int format(char *text, size_t size, const char *how, va_list list)
 {
-    const int length = vsnprintf(text, size, how, list);
-    if (text && strcmp(text, MARKER) == 0)
+    if (!real_vsnprintf)
+        find_vsnprintf();
+    const int length = real_vsnprintf(text, size, how, list);
+    if (text && size && strcmp(text, MARKER) == 0)
         get_stuck();
     return length;
 }
 
 #undef snprintf
+#undef vsnprintf
+int vsnprintf(char *text, size_t size, const char *how, va_list list) { return format(text, size, how, list); }
+
 int snprintf(char *text, size_t size, const char *how, ...)
 {
     va_list list;
@@ -105,6 +122,13 @@ int snprintf(char *text, size_t size, const char *how, ...)
 }
 
 /* The same in a build with _FORTIFY_SOURCE. */
+int __vsnprintf_chk(char *text, size_t size, int flag, size_t room, const char *how, va_list list);
+int __vsnprintf_chk(char *text, size_t size, int flag, size_t room, const char *how, va_list list)
+{
+    (void)flag, (void)room;
+    return format(text, size, how, list);
+}
+
 int __snprintf_chk(char *text, size_t size, int flag, size_t room, const char *how, ...);
 int __snprintf_chk(char *text, size_t size, int flag, size_t room, const char *how, ...)
 {
@@ -120,14 +144,6 @@ static bool is_without(const char *part)
 {
     const char *without = getenv("KILN_WEDGE_WITHOUT");
     return without && strcmp(without, part) == 0;
-}
-
-static void *next_of(const char *name)
-{
-    void *found = dlsym(RTLD_NEXT, name);
-    if (!found)
-        abort();
-    return found;
 }
 
 int timer_settime(timer_t timer, int flags, const struct itimerspec *when, struct itimerspec *before)

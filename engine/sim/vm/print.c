@@ -221,7 +221,9 @@ static size_t format_real(char *text, size_t size, const print_spec *spec, doubl
 {
     int n = 0;
 #define PRINT_REAL(letter, type)                                                                                       \
-    case letter: n = kiln__format(text, size, spec->alternative ? "%#.*" type : "%.*" type, spec->precision, value); break
+    case letter:                                                                                                       \
+        n = kiln__format(text, size, spec->alternative ? "%#.*" type : "%.*" type, spec->precision, value);            \
+        break
     switch (spec->type) {
         PRINT_REAL('e', "e");
         PRINT_REAL('E', "E");
