@@ -225,7 +225,7 @@ static unsigned try_kernels(const kernel_case *c)
 static void test_kernels(void)
 {
     if (KILN__SANITIZED) {
-        printf("SKIP sanitizer: sanitizers need calls that such a process has not\n");
+        printf("SKIP build: sanitizers need calls that such a process has not\n");
         return;
     }
     for (int i = 0; i < 4; i++) {

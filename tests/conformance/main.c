@@ -412,14 +412,19 @@ static int on_devices(run *r)
         return 2;
     if (r->o->known && !read_known(r))
         return 2;
-    if (!conf_device_open(&device, simulated))
-        return 77;
+    if (!conf_device_open(&device, simulated)) {
+        if (!simulated)
+            puts("SKIP gpu: there is no device");
+        return simulated ? 2 : 77;
+    }
     int code = 77;
-    if (!both)
+    if (!both) {
         code = recording ? record(r, &device) : check(r, &device);
-    else if (conf_device_open(&gpu, false)) {
+    } else if (conf_device_open(&gpu, false)) {
         code = compare(r, &device, &gpu);
         conf_device_close(&gpu);
+    } else {
+        puts("SKIP gpu: there is no device");
     }
     conf_device_close(&device);
     return code;

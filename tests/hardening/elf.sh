@@ -5,10 +5,10 @@ set -u
 type=$1
 shift
 if [ "$type" = Debug ]; then
-    echo "skipped: a Debug build is not hardened (tools/hardening.cmake)"
+    echo "SKIP build: a Debug build is not hardened (tools/hardening.cmake)"
     exit 77
 fi
-command -v readelf >/dev/null || { echo "skipped: there is no readelf"; exit 77; }
+command -v readelf >/dev/null || { echo "SKIP tool: there is no readelf"; exit 77; }
 bad=0
 complain() { echo "$1: $2" >&2; bad=1; }
 for file in "$@"; do

@@ -311,7 +311,7 @@ int main(int count, char **words)
     vm_device *compiler = o.engine != HOSTILE_INTERPRETER && o.engine != HOSTILE_CHECKS ? open_llvm() : NULL;
     const bool usable = compiler != NULL;
     if (o.engine == HOSTILE_JIT && !usable) {
-        puts("skipped: no libLLVM that can be used");
+        puts("SKIP llvm: no libLLVM that can be used");
         return 77;
     }
     job *jobs = mmap(NULL, o.jobs * sizeof *jobs, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

@@ -194,7 +194,7 @@ def absent():
 try:
     first = call([*COMMANDS["run"], "--sandbox=required"], dict(base))
     if first.returncode == 18 or "NVRTC" in first.stdout:
-        print("SKIP:", first.stdout.strip())
+        print("SKIP confine:" if first.returncode == 18 else "SKIP nvrtc:", " ".join(first.stdout.split()))
         sys.exit(77)
     parts = {"tries": tries, "printed": printed, "crashes": crashes, "ends": ends, "absent": absent}
     for name in sys.argv[3:] or parts:

@@ -6,7 +6,7 @@ trap 'rm -f "$out"' EXIT
 "$1" >"$out"
 code=$?
 if [ "$3" = gpu ] && { [ $code = 77 ] || [ $code = 127 ]; }; then
-    echo "no GPU here"
+    echo "SKIP gpu: the program has no driver, or no device"
     exit 77
 fi
 diff -u "$2" "$out" && exit $code

@@ -168,7 +168,7 @@ static void locale_has_no_say(void)
     const bool is_made = system(command) == 0;
     setenv("LOCPATH", folder, 1);
     if (!is_made || !setlocale(LC_NUMERIC, "de_DE.UTF-8")) {
-        printf("  skipped: there is no localedef, or no de_DE for it, to make a locale with a comma\n");
+        printf("SKIP tool: there is no localedef, or no de_DE for it, to make a locale with a comma\n");
     } else {
         snprintf(text, sizeof text, "%.1f", 0.5);
         CHECK_TEXT(text, "0,5"); /* the locale is in force */

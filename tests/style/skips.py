@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """skips.py ROOT: every skip in the tests names a class that tests/skips.py has, and tests/skips.py lists skips and refuses
 those that a machine after tools/setup.sh --test could have run."""
-import pathlib
-import re
-import subprocess
 import sys
-import tempfile
+
+sys.path.pop(0)  # this folder: its locale.py would stand in for Python's module, which subprocess imports
+import pathlib  # noqa: E402
+import re  # noqa: E402
+import subprocess  # noqa: E402
+import tempfile  # noqa: E402
 
 root = pathlib.Path(sys.argv[1])
 sys.path.insert(0, str(root / "tests"))
