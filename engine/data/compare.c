@@ -70,6 +70,47 @@ static bool is_poison(const kiln_array *array, uint64_t index)
     return true;
 }
 
+/* Whether one of `count` elements of `size` bytes is the pattern. A loop over words, which compilers turn into vectors: of
+ * a large output most elements are only looked at so. */
+static bool any_is(const void *data, size_t count, size_t size, uint32_t pattern)
+{
+    size_t found = 0;
+    if (size == 4) {
+        const uint32_t *words = data;
+        for (size_t i = 0; i < count; i++)
+            found += words[i] == pattern;
+    } else if (size == 2) {
+        const uint16_t *words = data;
+        for (size_t i = 0; i < count; i++)
+            found += words[i] == (uint16_t)pattern;
+    } else if (size == 8) {
+        const uint64_t *words = data, both = (uint64_t)pattern << 32 | pattern;
+        for (size_t i = 0; i < count; i++)
+            found += words[i] == both;
+    } else {
+        return true; /* the caller looks at each */
+    }
+    return found > 0;
+}
+
+/* Whether a run of elements is one that the reference has left out, and all of it was written. */
+static bool is_left_out(const comparison *c, uint64_t first, size_t count)
+{
+    size_t width, size = kiln__type_bytes(c->got->type);
+    const uint32_t pattern = kiln__poison_pattern(c->got->type, &width);
+    const size_t all = count * size;
+    const char *want = (const char *)c->want->data + first * size;
+    if (!c->sampled || c->got->type != c->want->type || size < 2 || width > size || !is_poison(c->want, first) ||
+        memcmp(want, want + size, all - size) != 0)
+        return false;
+    uint32_t repeated = pattern;
+    if (width == 1)
+        repeated = (pattern & 0xff) * UINT32_C(0x01010101);
+    else if (width == 2)
+        repeated = (pattern & 0xffff) * UINT32_C(0x00010001);
+    return !any_is((const char *)c->got->data + first * size, count, size, repeated);
+}
+
 /* |got - want|, computed in integers where doubles would round both to the same value. */
 static double distance_of(const comparison *c, uint64_t index, double got, double want)
 {
@@ -146,7 +187,9 @@ static void compare_part(void *user, size_t part, size_t worker)
     while (first < last) {
         size_t count = last - first < CHUNK ? (size_t)(last - first) : CHUNK;
         const char *a = (const char *)c->got->data + first * size, *b = (const char *)c->want->data + first * size;
-        if (c->sampled || type != wider || memcmp(a, b, count * size) != 0) {
+        if (is_left_out(c, first, count))
+            f.left += count;
+        else if (c->sampled || type != wider || memcmp(a, b, count * size) != 0) {
             kiln__to_doubles(type, c->got->data, first * c->parts, count * c->parts, got);
             kiln__to_doubles(wider, c->want->data, first * c->parts, count * c->parts, want);
             for (size_t i = 0; i < count; i++)
@@ -304,6 +347,93 @@ void kiln__array_compare_sample(const char *name, const kiln_array *got, const k
 {
     comparison c = {.got = got, .want = want, .exact = exact, .sampled = true, .rtol = rtol, .atol = atol};
     compare(name, &c, difference);
+}
+
+/* ---- products of matrices, by random sums ----
+ * R. Freivalds, "Probabilistic machines can use less running time", 1977: C = A B is checked by C r = A (B r) for a random
+ * r, which takes as long as reading the matrices. Here r covers KILN__PROJECTED columns at a time, so that one wrong
+ * element is not lost among thousands of right ones.
+ *
+ * The bound. Let e_j be the errors of a row of right elements, |e_j| <= t_j = atol + rtol |want_j|. The weights r_j are
+ * independent, symmetric about 0, and |r_j| <= 1; they do not depend on the errors. By Hoeffding's inequality
+ *     P(|sum r_j e_j| > L sqrt(sum t_j^2)) <= 2 exp(-L^2 / 2),
+ * whatever the errors are. With L = 8 that is 2.6e-14 a sum, so that 10^6 sums refuse a right answer with a probability of
+ * 3e-8. |want_j| <= (|got_j| + atol) / (1 - rtol) for a right element, so the bound needs no reference.
+ *
+ * What it finds: an element that is off by more than twice the bound over its weight, which is at least 1/2. With
+ * tolerances alike in a row that is 4 * 8 * sqrt(64) = 256 times the tolerance. As weights differ, errors of opposite sign
+ * do not cancel. Elements that are nearer are compared at the places that were computed. */
+#define PROJECTED_DEVIATIONS 8
+
+typedef struct projected {
+    const kiln_array *got;
+    const kiln__projection *by;
+    double rtol, atol;
+    uint64_t rows, columns, blocks;
+    _Atomic uint64_t wrong, first; /* first: the least number of a sum that is wrong */
+} projected;
+
+/* The sum number `block` of a row, from its elements: how far it is from the right one, and how far it may be. */
+static double project_row(const projected *p, uint64_t row, uint64_t block, double *bound)
+{
+    const uint64_t first = block * KILN__PROJECTED;
+    const size_t count = p->columns - first < KILN__PROJECTED ? (size_t)(p->columns - first) : KILN__PROJECTED;
+    const double *weights = (const double *)p->by->weights->data + first;
+    double got[KILN__PROJECTED], sum = 0, squares = 0, sizes = 0;
+    kiln__to_doubles(p->got->type, p->got->data, row * p->columns + first, count, got);
+    for (size_t j = 0; j < count; j++) {
+        const double size = fabs(got[j]), t = p->atol + p->rtol * (size + p->atol) / (1 - p->rtol);
+        sum += weights[j] * got[j];
+        squares += t * t;
+        sizes += size;
+    }
+    *bound = PROJECTED_DEVIATIONS * sqrt(squares) + p->by->slack + KILN__PROJECTED * 0x1p-52 * sizes;
+    return fabs(sum - ((const double *)p->by->sums->data)[row * p->blocks + block]);
+}
+
+static void project_part(void *user, size_t row, size_t worker)
+{
+    projected *p = user;
+    (void)worker;
+    for (uint64_t block = 0; block < p->blocks; block++) {
+        double bound;
+        const double off = project_row(p, row, block, &bound);
+        if (off <= bound) /* NaN is wrong */
+            continue;
+        const uint64_t number = row * p->blocks + block;
+        uint64_t least = atomic_load(&p->first);
+        atomic_fetch_add(&p->wrong, 1);
+        while (number < least && !atomic_compare_exchange_weak(&p->first, &least, number))
+            ;
+    }
+}
+
+void kiln__array_compare_projected(const char *name, const kiln_array *got, const kiln_array *want,
+                                   const kiln__projection *projection, double rtol, double atol,
+                                   kiln__difference *difference)
+{
+    projected p = {.got = got, .by = projection, .rtol = rtol, .atol = atol};
+    kiln__array_compare_sample(name, got, want, false, rtol, atol, difference);
+    p.rows = got->shape[0];
+    p.columns = got->shape[1];
+    p.blocks = (p.columns + KILN__PROJECTED - 1) / KILN__PROJECTED;
+    atomic_init(&p.wrong, 0);
+    atomic_init(&p.first, UINT64_MAX);
+    kiln__parallel(0, (size_t)p.rows, project_part, &p);
+    const uint64_t wrong = atomic_load(&p.wrong), first = atomic_load(&p.first);
+    if (wrong == 0)
+        return;
+    const bool before = difference->wrong > 0;
+    double bound, off = project_row(&p, first / p.blocks, first % p.blocks, &bound);
+    const uint64_t column = first % p.blocks * KILN__PROJECTED,
+                   last = column + KILN__PROJECTED < p.columns ? column + KILN__PROJECTED : p.columns;
+    difference->wrong += wrong;
+    difference->worst_error = fmax(difference->worst_error, isnan(off) ? INFINITY : off / bound);
+    if (!before) /* a single element says more than a sum */
+        snprintf(difference->text, sizeof difference->text,
+                 "%.80s[%" PRIu64 ", %" PRIu64 "..%" PRIu64 "]: the sum with random weights is off by %.3g, and right "
+                 "elements are within %.3g; %" PRIu64 " of %" PRIu64 " such sums are wrong",
+                 name, first / p.blocks, column, last - 1, off, bound, wrong, p.rows * p.blocks);
 }
 
 void kiln__array_changed(const char *name, const kiln_array *before, const void *now, uint64_t first, uint64_t count,

@@ -95,6 +95,17 @@ void kiln__array_compare(const char *name, const kiln_array *got, const kiln_arr
 /* The same, but an element of `want` that holds the poison is not compared: that of `got` must have been written. */
 void kiln__array_compare_sample(const char *name, const kiln_array *got, const kiln_array *want, bool exact,
                                 double rtol, double atol, kiln__difference *difference);
+/* A product of matrices whose elements are compared at some places, and in whole by sums with random weights: `want` is
+ * poison but for these places; sums[i][b] is the exact sum of row i over the columns b * KILN__PROJECTED ..., each times its
+ * weight. compare.c derives the bound. */
+enum { KILN__PROJECTED = 64 };
+typedef struct kiln__projection {
+    const kiln_array *weights, *sums; /* f64; [columns], [rows, columns / KILN__PROJECTED rounded up] */
+    double slack;                     /* how far from exact the sums may be */
+} kiln__projection;
+void kiln__array_compare_projected(const char *name, const kiln_array *got, const kiln_array *want,
+                                   const kiln__projection *projection, double rtol, double atol,
+                                   kiln__difference *difference);
 /* What changed: how many elements, and the first: "x[3] was 1.25 and is 0". */
 typedef struct kiln__change {
     uint64_t count;

@@ -91,6 +91,21 @@ static bool may_leave_elements(const kiln_plan *plan, const char *host)
     return true;
 }
 
+/* Whether what is compared with a host function's outputs is one buffer, by tolerances: then the function may export sums
+ * with random weights in place of most of it (kiln__array_compare_projected()). */
+static bool may_project(const kiln_plan *plan, const char *host)
+{
+    size_t count = 0;
+    bool exact = false;
+    for (size_t i = 0; i < plan->spec->verify_count; i++) {
+        const kiln__verify *verify = &plan->spec->verify[i];
+        const bool here = verify->against == KILN__AGAINST_HOST && strcmp(verify->name, host) == 0;
+        count += here;
+        exact |= here && (verify->exact || verify->sampled);
+    }
+    return count == 1 && !exact;
+}
+
 /* Adds every buffer of the spec under its name. Outputs are copies for the function to write, and are returned in
  * *outputs. Other arrays that were created for the call are returned in *borrowed. */
 static kiln_status add_buffers(kiln_plan *plan, kiln__call_args *args, kiln__export **outputs, kiln__export **borrowed,
@@ -183,7 +198,7 @@ static kiln_status by_host(kiln_plan *plan, const kiln__verify *verify, bool *ow
                            kiln_error **error)
 {
     kiln__call_args args = {.plan = plan, .arena.mem = plan->mem};
-    kiln__export *borrowed = NULL;
+    kiln__export *borrowed = NULL, *exported = NULL;
     kiln_status status = add_buffers(plan, &args, outputs, &borrowed, error);
     for (size_t i = 0; i < plan->config->sizes.count && status == KILN_OK; i++) {
         kiln__call_arg arg = {.name = plan->config->sizes.items[i].name, .value = plan->config->sizes.items[i].value};
@@ -191,7 +206,9 @@ static kiln_status by_host(kiln_plan *plan, const kiln__verify *verify, bool *ow
     }
     kiln__call_arg sampled = {.name = "verify.sampled",
                               .value = {.kind = KILN_INT, .as.i = may_leave_elements(plan, verify->name)}};
-    if (status == KILN_OK && !kiln__call_add(&args, sampled))
+    kiln__call_arg projected = {.name = "verify.projected",
+                                .value = {.kind = KILN_INT, .as.i = may_project(plan, verify->name)}};
+    if (status == KILN_OK && (!kiln__call_add(&args, sampled) || !kiln__call_add(&args, projected)))
         status = kiln__fail_memory(error);
     args.hint = "; {host: NAME, X: y} gives it 'y' as 'X' (kiln help hosts)";
     if (status == KILN_OK)
@@ -204,7 +221,12 @@ static kiln_status by_host(kiln_plan *plan, const kiln__verify *verify, bool *ow
             shared = args.count;
     }
     if (status == KILN_OK)
-        status = kiln__plan_call(plan, verify->name, KILN_HOST_REFERENCE, &args, verify->pos, NULL, error);
+        status = kiln__plan_call(plan, verify->name, KILN_HOST_REFERENCE, &args, verify->pos, &exported, error);
+    for (kiln__export **end = outputs; exported; end = &(*end)->next)
+        if (!*end) {
+            *end = exported;
+            break;
+        }
     if (status == KILN_OK)
         warn_unread(plan, verify, &args);
     *own = args.missed;
@@ -320,8 +342,9 @@ static kiln_status by_variant(kiln_plan *plan, const kiln__verify *verify, kiln_
 
 /* ---- all kinds ---- */
 
-kiln_status kiln__plan_reference(kiln_plan *plan, const kiln__verify *verify, const kiln_array **want,
-                                 kiln_error **error)
+/* *projection, where it is not NULL: how to compare all that *want has not; without sums where there is nothing. */
+static kiln_status find_reference(kiln_plan *plan, const kiln__verify *verify, const kiln_array **want,
+                                  kiln__projection *projection, kiln_error **error)
 {
     kiln__export *outputs = NULL;
     kiln__plan_entry *entry = NULL;
@@ -360,6 +383,11 @@ kiln_status kiln__plan_reference(kiln_plan *plan, const kiln__verify *verify, co
     if (!found)
         return kiln__fail(plan->mem, error, KILN_ERROR_INTERNAL, "the reference has no buffer %s", verify->buffer);
     *want = &found->array;
+    const kiln__export *weights = kiln__export_find(entry->values, "verify.weights"),
+                       *sums = kiln__export_find(entry->values, "verify.sums"),
+                       *slack = kiln__export_find(entry->values, "verify.slack");
+    if (projection && weights && sums && slack)
+        *projection = (kiln__projection){&weights->array, &sums->array, slack->value.as.f};
     return KILN_OK;
 }
 
@@ -386,7 +414,7 @@ kiln_status kiln__plan_references(kiln_plan *plan, kiln_error **error)
     const kiln_array *want;
     for (size_t i = 0; i < plan->spec->verify_count && status == KILN_OK; i++)
         if (!is_its_own_reference(plan, &plan->spec->verify[i]))
-            status = kiln__plan_reference(plan, &plan->spec->verify[i], &want, error);
+            status = find_reference(plan, &plan->spec->verify[i], &want, NULL, error);
     return status;
 }
 
@@ -444,7 +472,8 @@ static kiln_status compare_one(kiln_plan *plan, const kiln__verify *verify, cons
     const kiln__expr *relative, *absolute;
     double rtol = 0, atol = 0;
     kiln__diag diag = {.mem = plan->mem};
-    kiln_status status = kiln__plan_reference(plan, verify, &want, error);
+    kiln__projection projection = {0};
+    kiln_status status = find_reference(plan, verify, &want, &projection, error);
     if (status != KILN_OK)
         return status;
     kiln__tolerance_of(verify, plan->variant, &relative, &absolute);
@@ -458,7 +487,9 @@ static kiln_status compare_one(kiln_plan *plan, const kiln__verify *verify, cons
         return fail_shape(plan, verify, got, want, error);
     if (!verify->exact && rtol == 0 && atol == 0)
         kiln__type_tolerance(got->type, &rtol, &atol);
-    if (verify->sampled)
+    if (projection.sums)
+        kiln__array_compare_projected(verify->buffer, got, &typed, &projection, rtol, atol, difference);
+    else if (verify->sampled)
         kiln__array_compare_sample(verify->buffer, got, &typed, verify->exact, rtol, atol, difference);
     else
         kiln__array_compare(verify->buffer, got, &typed, verify->exact, rtol, atol, difference);

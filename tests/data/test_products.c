@@ -1,4 +1,7 @@
 /* References that multiply, against loops of their own: matmul, gemm, syrk; and the stencil. */
+#include <math.h>
+#include <stdlib.h>
+
 #include "arrays.h"
 
 static const kiln__host *builtin(const char *name)
@@ -268,8 +271,152 @@ static void test_matmul_errors(void)
     kiln__array_free(NULL, &p);
 }
 
+/* ---- a large product, of which not all is computed ---- */
+
+enum { ROWS = 1024, COLUMNS = 1000, DEPTH = 16800, WRONGS = 100 }; /* above 2^34 products of two */
+#define RTOL 1e-5
+#define ATOL (1e-7 * DEPTH)
+
+typedef struct large {
+    kiln_array a, b, want; /* want: only some places */
+    kiln_call call;
+    kiln__call_arg args[4];
+    kiln__projection projection;
+    double *right; /* the whole product: A has rows that are alike but for a factor, so it takes little time */
+} large;
+
+static double random_part(uint64_t *state) /* -1 to 1 */
+{
+    *state = *state * UINT64_C(6364136223846793005) + 1442695040888963407;
+    return (double)(*state >> 11) * 0x1p-52 - 1;
+}
+
+static void open_large(large *l)
+{
+    memset(l, 0, sizeof *l);
+    l->a = make(KILN_f32, 2, ROWS, DEPTH);
+    l->b = make(KILN_f32, 2, DEPTH, COLUMNS);
+    l->want = make(KILN_f32, 2, ROWS, COLUMNS);
+    l->right = calloc((size_t)ROWS * COLUMNS, sizeof *l->right);
+    double *row = calloc(COLUMNS, sizeof *row), *part = calloc(DEPTH, sizeof *part);
+    CU_ASSERT_TRUE_FATAL(l->right && row && part);
+    uint64_t state = 7;
+    for (size_t k = 0; k < DEPTH; k++)
+        part[k] = (float)random_part(&state);
+    for (size_t i = 0; i < ROWS; i++)
+        for (size_t k = 0; k < DEPTH; k++) /* powers of two: the products are exact */
+            ((float *)l->a.data)[i * DEPTH + k] = (float)ldexp(part[k], -(int)(i % 3));
+    for (size_t k = 0; k < DEPTH; k++)
+        for (size_t j = 0; j < COLUMNS; j++) {
+            const float b = (float)random_part(&state);
+            ((float *)l->b.data)[k * COLUMNS + j] = b;
+            row[j] += part[k] * b;
+        }
+    for (size_t i = 0; i < ROWS; i++)
+        for (size_t j = 0; j < COLUMNS; j++)
+            l->right[i * COLUMNS + j] = ldexp(row[j], -(int)(i % 3));
+    free(row);
+    free(part);
+    l->args[0] = (kiln__call_arg){.name = "A", .kind = KILN__CALL_ARRAY, .array = &l->a};
+    l->args[1] = (kiln__call_arg){.name = "B", .kind = KILN__CALL_ARRAY, .array = &l->b};
+    l->args[2] = (kiln__call_arg){.name = "P", .kind = KILN__CALL_ARRAY, .array = &l->want, .writable = true};
+    l->args[3] = (kiln__call_arg){.name = "verify.projected", .value = {.kind = KILN_INT, .as.i = 1}};
+    l->call = (kiln_call){.arg_count = 4, .args = l->args};
+    kiln_error *error = NULL;
+    CHECK_OK(kiln__call(&l->call, builtin("matmul_f64"), (kiln__pos){0}, &error), error);
+    const kiln__export *weights = kiln__export_find(l->call.exports, "verify.weights"),
+                       *sums = kiln__export_find(l->call.exports, "verify.sums"),
+                       *slack = kiln__export_find(l->call.exports, "verify.slack");
+    CU_ASSERT_TRUE_FATAL(weights && sums && slack);
+    l->projection = (kiln__projection){&weights->array, &sums->array, slack->value.as.f};
+}
+
+static void close_large(large *l)
+{
+    kiln__call_free(&l->call);
+    kiln__array_free(NULL, &l->a);
+    kiln__array_free(NULL, &l->b);
+    kiln__array_free(NULL, &l->want);
+    free(l->right);
+}
+
+/* A right answer: each element is off by up to 0.9 of its tolerance. */
+static void make_right(const large *l, kiln_array *got, uint64_t seed)
+{
+    for (size_t i = 0; i < (size_t)ROWS * COLUMNS; i++)
+        ((float *)got->data)[i] = (float)(l->right[i] + 0.9 * (ATOL + RTOL * fabs(l->right[i])) * random_part(&seed));
+}
+
+/* Makes the answer wrong in the way number `way`: one element, which is missing, its neighbour's or off by a term of the
+ * sum; one tile, off by a percent; rarely, one element of some thousands; only beyond what smaller sizes have. */
+static void plant(kiln_array *got, unsigned way)
+{
+    float *p = got->data;
+    uint64_t state = 1000 + way;
+    const size_t row = (size_t)(fabs(random_part(&state)) * (ROWS - 16)),
+                 column = (size_t)(fabs(random_part(&state)) * (COLUMNS - 16)), at = row * COLUMNS + column;
+    switch (way % 6) {
+    case 0: p[at] = fabsf(p[at]) > 5 ? 0 : 20; break;
+    case 1: p[at] += p[at] > 0 ? -0.9f : 0.9f; break; /* a term is missing: the largest are 1 */
+    case 2: p[at] = fabsf(p[at] - p[at + 1]) > 2 ? p[at + 1] : p[at] + 2; break;
+    case 3:
+        for (size_t i = 0; i < 16; i++)
+            for (size_t j = 0; j < 16; j++)
+                p[at + i * COLUMNS + j] = p[at + i * COLUMNS + j] * 1.01f + 0.3f;
+        break;
+    case 4:
+        for (size_t i = 0; i < (size_t)ROWS * COLUMNS; i += 5003)
+            p[i] = -p[i] + 1;
+        break;
+    default:
+        for (size_t i = at; i < at + 7; i++) /* as where an index passes the end of a smaller array */
+            p[(size_t)(ROWS - 1) * COLUMNS + i % COLUMNS] = 0.5f;
+        break;
+    }
+}
+
+static void wrong_large_products_are_found(void)
+{
+    large l;
+    open_large(&l);
+    kiln_array got = make(KILN_f32, 2, ROWS, COLUMNS);
+    kiln__difference d;
+    unsigned refused = 0, found = 0, by_places = 0;
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        make_right(&l, &got, seed);
+        kiln__array_compare_projected("P", &got, &l.want, &l.projection, RTOL, ATOL, &d);
+        refused += d.wrong > 0;
+        if (d.wrong)
+            fprintf(stderr, "%s\n", d.text);
+    }
+    CHECK(refused == 0);
+    for (unsigned way = 0; way < WRONGS; way++) {
+        make_right(&l, &got, way);
+        plant(&got, way);
+        kiln__array_compare_projected("P", &got, &l.want, &l.projection, RTOL, ATOL, &d);
+        found += d.wrong > 0;
+        if (!d.wrong)
+            fprintf(stderr, "the wrong answer %u passes\n", way);
+        kiln__array_compare_sample("P", &got, &l.want, false, RTOL, ATOL, &d);
+        by_places += d.wrong > 0;
+    }
+    CHECK(found == WRONGS);
+    CHECK(by_places < WRONGS); /* the sums are needed */
+    /* An element at a place that is computed is held to its tolerance. */
+    make_right(&l, &got, 3);
+    ((float *)got.data)[0] += (float)(4 * ATOL);
+    kiln__array_compare_projected("P", &got, &l.want, &l.projection, RTOL, ATOL, &d);
+    CHECK(d.wrong == 1 && strstr(d.text, "P[0, 0]: got "));
+    kiln__array_free(NULL, &got);
+    close_large(&l);
+}
+
 static const check_case cases[] = {
-    {"matmul", test_matmul},   {"matmul errors", test_matmul_errors}, {"gemm", test_gemm}, {"syrk", test_syrk},
+    {"wrong large products are found", wrong_large_products_are_found},
+    {"matmul", test_matmul},
+    {"matmul errors", test_matmul_errors},
+    {"gemm", test_gemm},
+    {"syrk", test_syrk},
     {"stencil", test_stencil},
 };
 KILN_SUITE("data.products", cases)

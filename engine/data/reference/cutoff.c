@@ -149,7 +149,7 @@ kiln_status kiln__host_cutoff_atoms(void *user, kiln_call *call)
 
 /* ---- the reference: a slice of points at a time, all atoms that reach it ---- */
 
-enum { MOST_PAIRS_LOG = 33 }; /* 2^33 pairs take some ten seconds of one core */
+enum { MOST_PAIRS_LOG = 31 }; /* 2^31 pairs take some seconds of one core */
 
 typedef struct reference reference;
 typedef void atom_fn(const reference *r, const float *atom, int64_t slice, double *sums);
@@ -160,9 +160,10 @@ struct reference {
     const uint32_t *starts, *order; /* the atoms of slice z: order[starts[z]] to order[starts[z + 1] - 1] */
     const double *x;                /* where the points of a row lie; behind them infinities, for whole vectors */
     float *energy;
-    double *sums;          /* a slice for each worker */
-    size_t room;           /* of each */
-    unsigned char *chosen; /* of each row of each slice: whether it is computed */
+    double *sums; /* a slice for each worker */
+    size_t room;  /* of each */
+    const uint32_t
+        *next; /* of each row of each slice, and of one behind the last: the first from there that is computed */
     atom_fn *add_atom;
 };
 
@@ -214,11 +215,11 @@ static inline __attribute__((always_inline)) void add_rows(const reference *r, c
     size_t y[2], x[2];
     if (!points_near(l, 1, (double)atom[1], l->radius, y))
         return;
-    for (size_t j = y[0]; j <= y[1]; j++) {
+    const uint32_t *next = r->next + (size_t)slice * ((size_t)l->n[1] + 1);
+    for (size_t j = next[y[0]]; j <= y[1]; j = next[j + 1]) {
         double dy = (double)atom[1] - (double)kiln__lattice_at(l, (int64_t)j), across = dz * dz + dy * dy;
         double *row = sums + j * (size_t)l->n[0];
-        if (!r->chosen[(size_t)slice * (size_t)l->n[1] + j] || !(across < off) ||
-            !points_near(l, 0, (double)atom[0], sqrt(off - across), x))
+        if (!(across < off) || !points_near(l, 0, (double)atom[0], sqrt(off - across), x))
             continue;
         if (isfinite(atom[3]))
             add_points(r->x, x[0], x[1], (double)atom[0], across, (double)atom[3], off, row);
@@ -258,18 +259,25 @@ static void add_slice(void *user, size_t k, size_t worker)
     memset(sums, 0, r->room * sizeof *sums);
     for (uint32_t a = r->starts[k]; a < r->starts[k + 1]; a++)
         r->add_atom(r, r->atoms + 4 * (size_t)r->order[a], (int64_t)k, sums);
-    for (size_t i = 0; i < points; i++)
-        if (r->chosen[k * (size_t)l->n[1] + i / (size_t)l->n[0]])
+    const size_t rows = points / (size_t)l->n[0];
+    const uint32_t *next = r->next + k * (rows + 1);
+    for (size_t j = next[0]; j < rows; j = next[j + 1])
+        for (size_t i = j * (size_t)l->n[0]; i < (j + 1) * (size_t)l->n[0]; i++)
             to[i] = (float)sums[i];
 }
 
-static unsigned char *choose_rows(const kiln_allocator *mem, const kiln__lattice *l, uint64_t every)
+/* Which rows are computed, as a list that an atom enters at its first row: most of the rows near it are not computed. */
+static uint32_t *choose_rows(const kiln_allocator *mem, const kiln__lattice *l, uint64_t every)
 {
-    size_t rows = (size_t)l->n[1] * (size_t)l->n[2];
-    unsigned char *chosen = kiln__alloc(mem, rows + 1);
-    for (size_t i = 0; chosen && i < rows; i++)
-        chosen[i] = kiln__row_chosen(i, every);
-    return chosen;
+    const size_t rows = (size_t)l->n[1], slices = (size_t)l->n[2];
+    uint32_t *next = rows < UINT32_MAX ? kiln__alloc(mem, (slices * (rows + 1) + 1) * sizeof *next) : NULL;
+    for (size_t k = 0; next && k < slices; k++) {
+        uint32_t *of = next + k * (rows + 1);
+        of[rows] = (uint32_t)rows;
+        for (size_t j = rows; j-- > 0;)
+            of[j] = kiln__row_chosen(k * rows + j, every) ? (uint32_t)j : of[j + 1];
+    }
+    return next;
 }
 
 /* Where the points of a row lie. */
@@ -332,7 +340,7 @@ kiln_status kiln__host_cutoff(void *user, kiln_call *call)
     double sphere = 4.19 * pow(l.radius / l.spacing, 3), all = (double)points * (double)l.n[2];
     double pairs = (double)atoms->shape[0] * (sphere < all ? sphere : all);
     uint64_t every;
-    unsigned char *chosen = NULL;
+    uint32_t *chosen = NULL;
     if (kiln__rows_every(call, pairs, ldexp(1, MOST_PAIRS_LOG), &every))
         chosen = choose_rows(call->mem, &l, every);
     reference r = {&l, atoms->data, starts, order, x, energy->data, sums, room, chosen, choose_add()};
