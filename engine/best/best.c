@@ -16,57 +16,6 @@ const char *kiln_best_text(kiln_best_from from)
     return (unsigned)from < KILN_BEST_COUNT ? texts[from] : "";
 }
 
-/* ---- distances ---- */
-
-/* A size counts by its factors, not its difference: 64 is as far from 128 as 4096 is from 8192. 0 is as far from 1 as 1
- * is from 2. */
-static double log_of(kiln_value value)
-{
-    if (value.kind == KILN_FLOAT)
-        return log2(fmax(fabs(value.as.f), 0x1p-20));
-    return log2(fmax((double)value.as.i, 0.5));
-}
-
-enum { OTHER_TEXT = 16 }; /* how far sizes are from each other that are texts, and not the same */
-
-bool kiln__size_distance(kiln__settings a, kiln__settings b, double *distance, bool *same)
-{
-    double sum = 0;
-    *same = true;
-    if (a.count != b.count)
-        return false;
-    for (size_t i = 0; i < a.count; i++) {
-        const kiln_value *x = &a.items[i].value;
-        const kiln_setting *other = kiln__settings_find(b, a.items[i].name);
-        if (!other || (x->kind == KILN_TEXT) != (other->value.kind == KILN_TEXT))
-            return false;
-        bool equal = kiln__value_equal(*x, other->value), text = x->kind == KILN_TEXT;
-        double apart = text ? (equal ? 0 : OTHER_TEXT) : log_of(*x) - log_of(other->value);
-        *same = *same && equal;
-        sum += apart * apart;
-    }
-    *distance = sqrt(sum);
-    return true;
-}
-
-/* Tenths of a compute capability: "9.0" is 90. 0: not known. */
-static int capability(const char *cc)
-{
-    char *end;
-    long major = strtol(cc, &end, 10);
-    long minor = *end == '.' ? strtol(end + 1, &end, 10) : -1;
-    return major > 0 && major < 1000 && minor >= 0 && minor < 10 && !*end ? (int)(10 * major + minor) : 0;
-}
-
-/* 0: the same capability; below 10: the same generation; then the distance of the generations. */
-static int device_distance(int wanted, int there)
-{
-    if (!there)
-        return 100000;
-    int apart = abs(wanted - there);
-    return wanted / 10 == there / 10 ? apart : 10 + apart;
-}
-
 /* ---- candidates ---- */
 
 static bool is_pinned_otherwise(const kiln_choice *choice, const kiln__known *known)
@@ -97,9 +46,9 @@ static void consider_all(kiln__best_search *s)
         if (is_pinned_otherwise(s->choice, known) || !may_answer(s, known->variant) ||
             !kiln__size_distance(s->asked->sizes, known->sizes, &candidate->distance, &same))
             continue;
-        bool here = strcmp(known->device, info->name) == 0 && capability(known->cc) == cc;
+        bool here = strcmp(known->device, info->name) == 0 && kiln__capability(known->cc) == cc;
         candidate->known = known;
-        candidate->device_distance = here ? 0 : device_distance(cc, capability(known->cc));
+        candidate->device_distance = here ? 0 : kiln__capability_distance(cc, kiln__capability(known->cc));
         candidate->from = !here ? KILN_BEST_OTHER_DEVICE : same ? KILN_BEST_EXACT : KILN_BEST_NEAREST;
         s->count++;
     }
@@ -132,7 +81,8 @@ static int by_nearness(const void *left, const void *right)
     return order ? order : strcmp(a->known->params_text, b->known->params_text);
 }
 
-/* The list of candidates, deduplicated: of a configuration in both store and file the later sample counts. */
+/* The list of candidates, deduplicated: of a configuration in both store and file the later sample counts. What is
+ * shipped beside the spec counts unless the caller brings knowledge of its own. */
 static kiln_status gather(kiln__best_search *s, const kiln_best_options *options, kiln_error **error)
 {
     const kiln_knowledge *knowledge = options->knowledge;
@@ -144,6 +94,8 @@ static kiln_status gather(kiln__best_search *s, const kiln_best_options *options
         if (strcmp(knowledge->list.items[i].spec, s->spec->name) == 0 &&
             !kiln__known_add(&s->list, &knowledge->list.items[i]))
             status = kiln__fail_memory(error);
+    if (status == KILN_OK && !knowledge)
+        status = kiln__shipped_read(s->engine, s->spec, &s->list, error);
     kiln__known_settle(&s->list);
     return status;
 }

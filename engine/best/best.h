@@ -4,6 +4,7 @@
 
 #include "known.h"
 #include "plan.h"
+#include "shipped.h"
 #include "store.h"
 
 struct kiln_knowledge {
@@ -56,8 +57,5 @@ kiln_status kiln__best_of_sample(kiln__best_search *search, const kiln_sample *s
 bool kiln__best_similar(kiln__best_search *search);
 /* The distance of two inputs: Euclidean, over the logarithms of their features. False: these have other names. */
 bool kiln__feature_distance(kiln__settings a, kiln__settings b, double *distance);
-
-/* The distance of two sets of sizes: Euclidean, over the binary logarithms. False: their names differ. */
-bool kiln__size_distance(kiln__settings a, kiln__settings b, double *distance, bool *same);
 
 #endif

@@ -166,4 +166,25 @@ kiln_status kiln__engine_include_paths(kiln_engine *engine, const char *spec_fol
 /* Fails if `bytes` of buffers on the device, or on the host, are more than allowed; `what` names them. */
 kiln_status kiln__engine_check_memory(kiln_engine *engine, uint64_t bytes, bool host, const char *what,
                                       kiln_error **error);
+/* ---- best-known configurations that are shipped beside a spec (shipped.c) ---- */
+
+/* The distance of two sets of sizes: Euclidean, over the binary logarithms. False: their names differ. */
+bool kiln__size_distance(kiln__settings a, kiln__settings b, double *distance, bool *same);
+/* Tenths of a compute capability: "9.0" is 90. 0: not known. */
+int kiln__capability(const char *cc);
+/* 0: the same capability; below 10: the same generation; then the distance of the generations. */
+int kiln__capability_distance(int wanted, int there);
+
+typedef struct kiln__shipped {
+    const char *variant, *device, *sizes; /* sizes: as a text */
+    kiln__settings params;
+    double seconds, distance; /* distance: of the sizes */
+    int apart;                /* of the devices: 0 is the same kind */
+    int problem;              /* the same number: the same sizes on the same device */
+} kiln__shipped;
+/* What is shipped with the spec for sizes of these names, in `arena`: the nearest device first, then the nearest sizes,
+ * then the fastest. None is no failure. */
+kiln_status kiln__shipped_find(kiln_engine *engine, const kiln_spec *spec, kiln__settings sizes, kiln__arena *arena,
+                               kiln__shipped **list, size_t *count, kiln_error **error);
+
 #endif

@@ -226,6 +226,12 @@ kiln_status kiln__search_ask(kiln__search *s, uint32_t *point, bool *found, kiln
     return KILN_OK;
 }
 
+kiln_status kiln__search_claim(kiln__search *s, const uint32_t *point, bool *fresh, kiln_error **error)
+{
+    *fresh = kiln__search_find(s, point) == KILN__NO_ENTRY;
+    return !*fresh || add_entry(s, point, 0) ? KILN_OK : kiln__fail_memory(error);
+}
+
 kiln_status kiln__search_tell(kiln__search *s, const uint32_t *point, double value, double cost, kiln_error **error)
 {
     size_t entry = kiln__search_find(s, point);

@@ -38,6 +38,8 @@ kiln_status kiln__search_hint(kiln__search *search, const uint32_t *point, doubl
 /* The next point to try: valid, and none twice; *found is false when all were proposed. It may be called before earlier
  * points were answered: a strategy that needs an answer then returns a random point. */
 kiln_status kiln__search_ask(kiln__search *search, uint32_t *point, bool *found, kiln_error **error);
+/* Takes a valid point as proposed, which the caller chose; *fresh is false if it was proposed or answered before. */
+kiln_status kiln__search_claim(kiln__search *search, const uint32_t *point, bool *fresh, kiln_error **error);
 /* The answer for a point: less is better, HUGE_VAL: it failed; cost: the seconds that trying it took, 0: not known. Once
  * per point. A point that was never proposed counts as known, and will not be proposed. */
 kiln_status kiln__search_tell(kiln__search *search, const uint32_t *point, double value, double cost,

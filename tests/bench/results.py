@@ -5,7 +5,9 @@
                                      as `page`. FOLDER is kernel_src
   results.py page FOLDER             writes RESULTS.md and results.svg (by gnuplot) from results.tsv, and from search.tsv,
                                      which search.py printed, where it is there
-  results.py check FOLDER            fails where RESULTS.md is not what results.tsv gives
+  results.py known FOLDER SPECS      writes SPECS/known/FAMILY.yaml from results.tsv: the best of each variant at each
+                                     work, which `kiln best` and sweeps begin with (engine/best/README.md)
+  results.py check FOLDER [SPECS]    fails where RESULTS.md, or SPECS/known, is not what results.tsv gives
   results.py rows FAMILY WORK BOUND SWEEP.json BOUNDS.tsv PEER.tsv
                                      prints the rows of one sweep (catalogue.sh asks for it)
 
@@ -20,6 +22,7 @@ A row: family, work, kind, name, seconds, bytes, flops, detail. The kinds:
            measured by one run of catalogue.sh"""
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -286,7 +289,64 @@ def add(folder, paths):
     write_page(folder)
 
 
-def check(folder):
+# ---- what is shipped as known ----
+
+CAPABILITIES = {"NVIDIA H200": "9.0", "NVIDIA H100 80GB HBM3": "9.0"}
+MADE = "2026-11-23T18:00:00Z"  # results.tsv does not say when a work was measured: no later than this
+WORDS = ("yes", "no", "on", "off", "null", "true", "false", "y", "n", "~")
+
+
+def yaml_value(text):
+    """A value of a setting: a number as it is, a text in quotes where YAML would read something else."""
+    try:
+        float(text)
+        return text
+    except ValueError:
+        plain = re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", text) and text.lower() not in WORDS
+        return text if plain else json.dumps(text)
+
+
+def yaml_settings(detail):
+    pairs = sorted(pair.split("=", 1) for pair in detail.split())
+    return "{" + ", ".join(f"{name}: {yaml_value(value)}" for name, value in pairs) + "}"
+
+
+def known_texts(folder):
+    """The files by the name of the family: sorted, so that they can be compared."""
+    rows = read_rows(os.path.join(folder, TABLE))
+    works = {(row["family"], row["work"]): row for row in rows if row["kind"] == "work"}
+    entries = {}
+    for row in rows:
+        if row["kind"] != "variant":
+            continue
+        work = works[row["family"], row["work"]]
+        device, sizes = work["name"], yaml_settings(work["detail"])
+        entries.setdefault(row["family"], {})[device, sizes, row["name"]] = "".join((
+            f"- spec: {row['family']}\n", f"  device: {device}\n", f"  cc: \"{CAPABILITIES[device]}\"\n",
+            f"  sizes: {sizes}\n", f"  variant: {row['name']}\n", f"  params: {yaml_settings(row['detail'])}\n",
+            f"  seconds: {row['seconds']:.9g}\n", "  how: measured\n", "  verified: true\n", f"  made: {MADE}\n"))
+    return {family: "kiln-best: 1\nbest:\n" + "".join(text for _, text in sorted(found.items()))
+            for family, found in entries.items()}
+
+
+def write_known(folder, specs):
+    os.makedirs(os.path.join(specs, "known"), exist_ok=True)
+    for family, text in known_texts(folder).items():
+        with open(os.path.join(specs, "known", family + ".yaml"), "w", encoding="utf-8") as file:
+            file.write(text)
+
+
+def check_known(folder, specs):
+    for family, text in known_texts(folder).items():
+        path = os.path.join(specs, "known", family + ".yaml")
+        with open(path, encoding="utf-8") as file:
+            if file.read() != text:
+                fail(f"{path} is not what {TABLE} gives: run tests/bench/results.py known {folder} {specs}")
+
+
+def check(folder, specs=None):
+    if specs:
+        check_known(folder, specs)
     with open(os.path.join(folder, PAGE), encoding="utf-8") as file:
         if file.read() != page_of(folder):
             fail(f"{PAGE} is not what {TABLE} gives: run tests/bench/results.py page {folder}")
@@ -299,7 +359,9 @@ def main(command, *arguments):
         add(arguments[0], arguments[1:])
     elif command == "page" and len(arguments) == 1:
         write_page(*arguments)
-    elif command == "check" and len(arguments) == 1:
+    elif command == "known" and len(arguments) == 2:
+        write_known(*arguments)
+    elif command == "check" and len(arguments) in (1, 2):
         check(*arguments)
     else:
         sys.exit(__doc__)

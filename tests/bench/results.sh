@@ -129,5 +129,5 @@ if "$work/tests/bench/results.py" check "$work/kernel_src" 2>/dev/null; then
 fi
 
 if [ -e "$root/kernel_src/results.tsv" ]; then
-    "$root/tests/bench/results.py" check "$root/kernel_src"
+    "$root/tests/bench/results.py" check "$root/kernel_src" "$root/specs"
 fi

@@ -1,0 +1,165 @@
+#!/usr/bin/env python3
+"""How near to the best known a user's first bounded sweep comes: `kiln tune FAMILY -s SET -t 8`, everything cold.
+
+  soon.py [--seconds 8] [--random COUNT --seed 1 --reference 40] [--total 280] --out rows.jsonl [FAMILY[/WORK]...]
+
+Each work of works.txt is swept once, in its own empty cache and store, on this machine's device. A line of JSON a work is
+appended to --out as soon as it is measured; works that the file has for the same number of seconds are not measured again,
+so the same command goes on where the last one ended (--total: after so many seconds). Then the table of all rows of the
+file is printed: the best, how many configurations were tried, when the first was verified, the best known and the ratio.
+
+The best known is that of kernel_src/results.tsv, whatever its device. --random draws other sizes: those of a work, each
+number of 64 or more times a factor of 1/2 to 2; the same seed draws the same. Their best known is what a sweep of
+--reference seconds finds, after the bounded one. KILN_TUNE may hold more options."""
+import argparse
+import json
+import os
+import random
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.dont_write_bytecode = True  # no __pycache__ among the sources
+BENCH = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(BENCH))
+FACTORS = (0.5, 0.75, 1, 1, 1.25, 1.5, 2)
+LEAST = 64  # smaller sizes are flags or kinds, and are left as they are
+
+
+def list_works():
+    works = []
+    with open(os.path.join(BENCH, "works.txt"), encoding="utf-8") as file:
+        for line in file:
+            words = line.split()
+            if words and not words[0].startswith("#"):
+                works += [(words[0], work) for work in words[2:] if (words[0], work) not in works]
+    return works
+
+
+def read_best():
+    """The shortest time of a contender by family and work."""
+    best = {}
+    with open(os.path.join(ROOT, "kernel_src", "results.tsv"), encoding="utf-8") as file:
+        for line in file:
+            family, work, kind, _, seconds, *_ = line.rstrip("\n").split("\t")
+            if kind == "variant":
+                best[family, work] = min(best.get((family, work), float("inf")), float(seconds))
+    return best
+
+
+def run_json(command, environment, limit):
+    start = time.monotonic()
+    try:
+        run = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
+                             timeout=limit, env=environment)
+    except subprocess.TimeoutExpired:
+        return {"error": f"still running after {limit:.0f} s"}, limit
+    took = time.monotonic() - start
+    try:
+        return json.loads(run.stdout), took
+    except json.JSONDecodeError:
+        return {"error": f"exit code {run.returncode}: {run.stderr.decode(errors='replace')[-300:]}"}, took
+
+
+def draw_sizes(options, family, work, generator):
+    shown, _ = run_json([options.kiln, "show", family, "-s", work, "--json"], dict(os.environ), 60)
+    sizes = shown.get("sizes") or {}
+    if isinstance(sizes, list):
+        sizes = {one["name"]: one["value"] for one in sizes}
+    drawn = {}
+    for name, value in sizes.items():
+        if isinstance(value, int) and not isinstance(value, bool) and value >= LEAST:
+            drawn[name] = max(LEAST, int(value * generator.choice(FACTORS)) // 8 * 8)
+    return ",".join(f"{name}={value}" for name, value in drawn.items())
+
+
+def measure(options, family, work, sizes, known):
+    """The row of one work; `sizes` are settings on top of it."""
+    folder = tempfile.mkdtemp(prefix="soon-")
+    environment = dict(os.environ, KILN_STORE=os.path.join(folder, "samples.db"),
+                       KILN_CACHE_DIR=os.path.join(folder, "cache"))
+    command = [options.kiln, "tune", family, "-s", work, "--json", "--quiet"]
+    for setting in filter(None, sizes.split(",")):
+        command += ["-s", setting]
+    command += os.environ.get("KILN_TUNE", "").split()
+    tuned, took = run_json(command + ["--max-seconds", f"{options.seconds:g}"], environment, options.seconds + 90)
+    if sizes:
+        again, _ = run_json(command + ["--max-seconds", f"{options.reference:g}"], environment, options.reference + 90)
+        known = best_of(again)[0]
+    shutil.rmtree(folder, ignore_errors=True)
+    seconds, variant, params = best_of(tuned)
+    good = [sample for sample in tuned.get("samples", []) if sample["status"] == "KILN_OK"]
+    return {"family": family, "work": work, "sizes": sizes, "limit": options.seconds, "best": seconds, "variant": variant,
+            "params": params, "known": known, "tried": len(tuned.get("samples", [])),
+            "first": min((sample["at_seconds"] for sample in good if sample["result"]["verified"]), default=None),
+            "took": took, "error": str(tuned.get("error") or "")[:300]}
+
+
+def best_of(tuned):
+    for sample in tuned.get("samples", []):
+        if sample["status"] == "KILN_OK":
+            result = sample["result"]
+            return result["seconds"] or result["host_seconds"], sample["variant"], sample["params"]
+    return None, "", {}
+
+
+def read_rows(path):
+    if not os.path.exists(path):
+        return []
+    with open(path, encoding="utf-8") as file:
+        return [json.loads(line) for line in file if line.strip()]
+
+
+def print_table(rows):
+    ratios = {}
+    print("| work | limit s | best ms | variant | configurations | first verified s | took s | best known ms | ratio |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+    for row in rows:
+        ratio = row["best"] / row["known"] if row["best"] and row["known"] else None
+        ratios.setdefault(row["limit"], []).append(ratio if ratio else float("inf"))
+        cell = lambda value, form: form.format(value) if value is not None else ""
+        print(f"| {row['family']} {row['work']} {row['sizes']} | {row['limit']:g} "
+              f"| {cell(row['best'] and row['best'] * 1e3, '{:.4g}')} | {row['variant'] or row['error'][:60]} "
+              f"| {row['tried']} | {cell(row['first'], '{:.1f}')} | {row['took']:.1f} "
+              f"| {cell(row['known'] and row['known'] * 1e3, '{:.4g}')} | {cell(ratio, '{:.3f}')} |")
+    for limit, all_of in sorted(ratios.items()):
+        near = sum(ratio <= 1.05 for ratio in all_of)
+        print(f"\nafter {limit:g} s: {near} of {len(all_of)} within 1.05 of the best known; median "
+              f"{statistics.median(all_of):.3f}, worst {max(all_of):.3f}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=8)
+    parser.add_argument("--random", type=int, default=0, metavar="COUNT")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--reference", type=float, default=40)
+    parser.add_argument("--total", type=float, default=float("inf"))
+    parser.add_argument("--kiln", default=os.path.join(ROOT, "build", "release", "bin", "kiln"))
+    parser.add_argument("--out", required=True)
+    parser.add_argument("works", nargs="*")
+    options = parser.parse_args()
+    end = time.monotonic() + options.total
+    wanted = [tuple(word.split("/", 1)) for word in options.works]
+    works = [work for work in list_works()
+             if not wanted or any(work[:len(one)] == one for one in wanted)]
+    known, generator = read_best(), random.Random(options.seed)
+    jobs = [(family, work, "") for family, work in works]
+    if options.random:
+        jobs = [(family, work, draw_sizes(options, family, work, generator))
+                for family, work in (generator.choice(works) for _ in range(options.random))]
+    have = {(row["family"], row["work"], row["sizes"], row["limit"]) for row in read_rows(options.out)}
+    for family, work, sizes in jobs:
+        if (family, work, sizes, options.seconds) in have or time.monotonic() >= end:
+            continue
+        row = measure(options, family, work, sizes, known.get((family, work)))
+        with open(options.out, "a", encoding="utf-8") as file:
+            file.write(json.dumps(row) + "\n")
+    print_table(read_rows(options.out))
+
+
+if __name__ == "__main__":
+    main()
