@@ -666,6 +666,11 @@ typedef struct kiln_run_options { /* zero-initialise, set `size`; every zero mem
     kiln_write_fn write; /* gets the files of `outputs`, because a process in a sandbox cannot write files; NULL: they
                                  are written */
     void *write_user;
+    double cut_above;         /* seconds; 0: never. If the first run takes longer, it is checked and not repeated: its
+                                 wall time is the result, with `stopped_early` and one repetition */
+    double most_seconds; /* seconds from the first launch on, the check of the answer included; 0: no limit. When they
+                                 are over, nothing is repeated any more. If there are then fewer than min_repetitions,
+                                 the result has `stopped_early`; it always has the time of one run */
 } kiln_run_options;
 
 /* What held a GPU's clocks down while it was measured. X(name, value, text) */
@@ -729,7 +734,9 @@ enum {
 /* From clock_hz on: of the device while it was measured, through NVML (libnvidia-ml.so.1); 0 where that is missing or
  * does not tell. */
 #define KILN_RESULT_MAP_2(X)                                                                                           \
-    X(FLAG, stopped_early, "", "1: clearly slower than stop_early_above, so `seconds` is of fewer repetitions")        \
+    X(FLAG, stopped_early, "",                                                                                         \
+      "1: clearly slower than stop_early_above, or cut by cut_above or most_seconds, so `seconds` is of fewer "        \
+      "repetitions")                                                                                                   \
     X(MICROSECONDS, finals, "us since 1970",                                                                           \
       "when the finals began that `seconds` is from, the same for all that "                                           \
       "took part; 0: it was not measured again")                                                                       \

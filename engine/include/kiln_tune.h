@@ -97,10 +97,16 @@ typedef struct kiln_store kiln_store;
 /* With `ranks` of kiln_options: only the other ranks measure, on devices of the same model as the engine's.
  * KILN_ERROR_ARGUMENT without ranks or with `devices`; KILN_ERROR_DEVICE: no other rank has such a device. */
 #define KILN_TUNE_LEAD_ONLY 8u
+/* What the strategy is asked and told comes in an order that does not depend on how long compiles take, on the machine or
+ * on what the store has: with the same seed, and the same times, a search takes the same path, also one that continues an
+ * earlier one, whose samples come from the store at their turn. Fewer compiles run ahead. On one device. */
+#define KILN_TUNE_REPEATABLE 16u
 
 typedef struct kiln_tune_options {
-    size_t size;                 /* sizeof(kiln_tune_options) */
-    const char *const *variants; /* NULL: all */
+    size_t size; /* sizeof(kiln_tune_options) */
+    const char *const
+        *variants; /* NULL: all; with a limit without those that have steps on the host, and with max_seconds
+                                    without those that are known to be slow (kiln_tuning_left_out() says which) */
     size_t variant_count;
     const kiln_setting *params; /* fixes these params where a variant has them */
     size_t param_count;
@@ -109,19 +115,20 @@ typedef struct kiln_tune_options {
     size_t size_count;
     const kiln_run_options *run; /* how each sample is run; NULL: the defaults. Read during the call */
     uint64_t max_configurations; /* how many to measure, without those taken from the store; 0: all */
-    double max_seconds;          /* wall time of the sweep; 0: no limit */
+    double max_seconds; /* wall time of the sweep; 0: no limit. A sample then takes at most a tenth of it, unless
+                                    one run of its steps does. A sweep that has made no sample by then makes one */
     kiln_tune_fn callback;
     void *user;
     kiln_isolation isolation;
-    double sample_timeout;      /* seconds that a sample may take from its first launch on; 0: that of `run`. If that is
+    double sample_timeout; /* seconds that a sample may take from its first launch on; 0: that of `run`. If that is
                                    0 too, an isolated sample may take 60, or once one has worked, 5 plus 50 times the
                                    shortest if that is less; plus twice the budget. Below 0: no limit */
-    kiln_store *store;          /* samples are written to it as they are made, and taken from it if all that determines
+    kiln_store *store;     /* samples are written to it as they are made, and taken from it if all that determines
                                    them is unchanged; NULL: none. It must live during the call */
-    unsigned flags;             /* KILN_TUNE_FRESH ... */
-    const char *strategy;       /* a name (kiln_strategy_name); NULL: kiln_strategy_name(0), or all in order
+    unsigned flags;        /* KILN_TUNE_FRESH ... */
+    const char *strategy;  /* a name (kiln_strategy_name); NULL: kiln_strategy_name(0), or all in order
                                    ("exhaustive") if there is no budget or with KILN_RUN_CHECK */
-    uint64_t seed;              /* with the same seed, and the same times in the same order, the search is the same */
+    uint64_t seed;         /* with KILN_TUNE_REPEATABLE, the same seed and the same times, the search is the same */
     const char *const *devices; /* measure on all of these at once, in a process each, whatever `isolation` says; names
                                    as in kiln_options. All must be of the same model as the engine's device. A GPU may
                                    be named once, a simulated device several times. NULL: the engine's device */
@@ -142,15 +149,16 @@ typedef struct kiln_tune_options {
     const char *command; /* how the sweep was asked for, such as a command line: kept with each sample; NULL: none */
     /* A simulated device, in this process: each configuration is verified at this set of sizes of the spec, and its time
      * estimated at the sizes of the sweep, where only a few blocks of each kernel run. NULL: both at the sizes of the
-     * sweep. A configuration that is not valid at this set is not verified. KILN_ERROR_UNSUPPORTED: how much the spec
-     * does depends on data (inputs, `while`), its buffers have more than 256 MiB, or `run` asks for something else. */
+     * sweep. A configuration that is not valid at this set is not verified. Buffers may be larger than the host's memory:
+     * only the pages that these blocks use are filled. KILN_ERROR_UNSUPPORTED: how much the spec does depends on data
+     * (inputs, `while`), or `run` asks for something else. */
     const char *verify_size_set;
     /* For a search on a GPU by time (a budget, a strategy that learns): a simulated device ("sim:PROFILE", "sim:sm_80" as
      * in kiln_options; "sim": the nearest to the GPU) whose model first estimates random configurations, for at most a
      * tenth of `max_seconds`; the search begins with these and learns how far they can be trusted. They are not stored, and
      * are in place of what the store has of other devices. What is compiled for them, the GPU uses too. A specification
-     * that cannot be estimated (buffers of more than 256 MiB, functions of the host that only the caller has) is searched
-     * without, with a warning in the log. NULL: none */
+     * that cannot be estimated (functions of the host that only the caller has) is searched without, with a warning in the
+     * log. NULL: none */
     const char *estimates;
 } kiln_tune_options;
 

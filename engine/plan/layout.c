@@ -599,12 +599,67 @@ static kiln_status kept_copy(kiln_plan *plan, kiln__plan_buffer *b, CUdeviceptr 
     return status;
 }
 
+/* ---- large buffers of which an estimate uses a few pages ---- */
+
+/* Bytes after which the content of a large buffer repeats where only a few blocks run: a multiple of every element and of
+ * a page, and far more than these blocks read. */
+#define REPEATED_BYTES ((uint64_t)32 << 20)
+
+#define WHOLE_IOTA ((uint64_t)1 << 30)
+
+/* Whether the content of a buffer may repeat: an estimate of a few blocks needs values of the same distribution, not all of
+ * them. A file and an input's data are filled in whole, because their places matter, and so is an `iota` below WHOLE_IOTA
+ * bytes, which may be a list of places. */
+static bool may_repeat(const kiln_plan *plan, const kiln__plan_buffer *b)
+{
+    const kiln__fill_kind kind = b->buffer->fill.kind;
+    return plan->sparse && !b->file && b->bytes >= 2 * REPEATED_BYTES &&
+           (kind == KILN__FILL_VALUE || kind == KILN__FILL_UNIFORM || kind == KILN__FILL_NORMAL ||
+            kind == KILN__FILL_ZIPF || (kind == KILN__FILL_IOTA && b->bytes >= WHOLE_IOTA));
+}
+
+/* The first REPEATED_BYTES of a buffer's content, made once for a sweep. */
+static kiln_status make_repeated(kiln_plan *plan, const kiln__plan_buffer *b, kiln__plan_entry **entry,
+                                 kiln_error **error)
+{
+    kiln__plan_buffer part = *b; /* the same fill, of fewer elements */
+    part.dims = 1;
+    part.shape[0] = REPEATED_BYTES / kiln__type_bytes(b->type);
+    part.bytes = REPEATED_BYTES;
+    part.elements = part.shape[0];
+    part.key = NULL;
+    kiln_status status = content_key(plan, &part, error);
+    if (status != KILN_OK)
+        return status;
+    *entry = kiln__shared_find(plan->shared, part.key);
+    if (!*entry)
+        status = make_content(plan, &part, entry, error);
+    kiln__free(plan->mem, part.key);
+    return status;
+}
+
+/* *done false: the device cannot do it. */
+static kiln_status fill_repeatedly(kiln_plan *plan, const kiln__plan_buffer *b, bool *done, kiln_error **error)
+{
+    kiln__plan_entry *entry = NULL;
+    *done = false;
+    KILN__TRY(make_repeated(plan, b, &entry, error));
+    *done = plan->engine->driver.simulator->repeat(b->pointer, b->bytes, entry->values->array.data, REPEATED_BYTES);
+    return KILN_OK;
+}
+
 static kiln_status fill_buffer(kiln_plan *plan, kiln__plan_buffer *b, kiln_error **error)
 {
     CUdeviceptr copy = 0;
     kiln_status status = KILN_OK;
     if (b->bytes == 0 || (b->buffer->fill.kind == KILN__FILL_NONE && !b->file))
         return KILN_OK;
+    if (may_repeat(plan, b)) {
+        bool done = false;
+        status = fill_repeatedly(plan, b, &done, error);
+        if (status != KILN_OK || done)
+            return status;
+    }
     if (plan->shared->sweep)
         status = kept_copy(plan, b, &copy, error);
     if (status != KILN_OK)

@@ -211,6 +211,7 @@ struct kiln_plan {
     bool dynamic;  /* the steps cannot be evaluated in advance */
     bool before_dynamic;
     bool whole;       /* kiln__plan_whole() */
+    bool sparse;      /* only a few blocks will run: large buffers need not be filled in whole */
     uint64_t *values; /* arguments of a launch that is evaluated while it runs */
     void **pointers;
     kiln__pointers *lists; /* lists of pointers on the device, which arguments point to */
@@ -361,13 +362,13 @@ kiln_status kiln__plan_references(kiln_plan *plan, kiln_error **error);
 /* Opens the plans of those references that are variants, before the process gives up its rights. */
 kiln_status kiln__plan_open_references(kiln_plan *plan, kiln_error **error);
 void kiln__plan_close_references(kiln_plan *plan);
-kiln_status kiln__plan_reference(kiln_plan *plan, const kiln__verify *verify, const kiln_array **want,
-                                 kiln_error **error);
 kiln_status kiln__plan_verify(kiln_plan *plan, kiln_result *result, kiln_error **error);
 /* Adds to `wrong` which inputs the run has changed. */
 kiln_status kiln__plan_inputs_same(kiln_plan *plan, kiln__text *wrong, kiln_error **error);
 kiln_status kiln__plan_measure(kiln_plan *plan, const kiln_run_options *options, double first, kiln_result *result,
                                kiln_error **error);
+/* The result of a run that took `first` seconds and is not repeated. */
+kiln_status kiln__plan_cut(kiln_plan *plan, double first, kiln_result *result, kiln_error **error);
 /* Copies the times of a run's repetitions, which kiln__median() is about to sort. False: no memory. */
 bool kiln__plan_keep_times(kiln_plan *plan, const double *times, size_t count);
 /* Observations of the device between the repetitions of a measurement (watch.c). One thread at a time. */

@@ -176,6 +176,14 @@ static void forget_poison(const kiln_plan *plan)
     }
 }
 
+/* Whether the first run, which took `first` seconds, is the only one: it took longer than `cut_above`, or a second run
+ * would end behind `most_seconds`. Checking the answer counts as time of the sample. */
+static bool is_cut(const kiln_plan *plan, const kiln_run_options *options, double first)
+{
+    return (options->cut_above > 0 && first > options->cut_above) ||
+           (options->most_seconds > 0 && kiln__seconds_since(plan->limit.begun) + first > options->most_seconds);
+}
+
 #define REPEATED_TIMES 4 /* with a number of repetitions, each may take this multiple of the first one's time */
 
 static kiln_status run_inside(kiln_plan *plan, const kiln_run_options *options, kiln_result *result, kiln_error **error)
@@ -184,7 +192,12 @@ static kiln_status run_inside(kiln_plan *plan, const kiln_run_options *options, 
     timing first = {.estimate = simulated && !(options->flags & KILN_RUN_NO_MEASURE)};
     /* If the results are not used, only the blocks that are traced for the estimate need to run. */
     first.sampled = !check && options->output_count == 0 && !plan->dynamic && !plan->capture_folder && !plan->whole;
+    const kiln__simulator *simulator = plan->engine->driver.simulator;
+    plan->sparse = first.estimate && first.sampled && simulator && simulator->has_model();
+    if (plan->sparse)
+        simulator->use_all_memory();
     kiln_status status = kiln__plan_fill(plan, true, error);
+    plan->sparse = false;
     if (status == KILN_OK)
         status = set_metrics(plan, result, false, error);
     /* References come first: the steps may overwrite the data that they depend on. */
@@ -218,7 +231,8 @@ static kiln_status run_inside(kiln_plan *plan, const kiln_run_options *options, 
     if (status == KILN_OK)
         status = write_outputs(plan, options, error);
     if (status == KILN_OK && (simulated || !(options->flags & KILN_RUN_NO_MEASURE)))
-        status = kiln__plan_measure(plan, options, first.host, result, error);
+        status = is_cut(plan, options, first.host) ? kiln__plan_cut(plan, first.host, result, error)
+                                                   : kiln__plan_measure(plan, options, first.host, result, error);
     kiln__limit_end(plan);
     if (plan->work.runs)
         result->host_step_seconds = plan->work.seconds / (double)plan->work.runs;

@@ -52,6 +52,8 @@ typedef void (*kiln__sim_access_fn)(void *user, const kiln__sim_access *access);
     X(kiln__sim_added, profile_add, (const char *name, const char *text, size_t length, kiln__text *log))              \
     X(bool, runs, (const char *instruction))                                                                           \
     X(void, memory_name, (uint64_t address, uint64_t bytes, const char *name, const char *role))                       \
+    X(void, use_all_memory, (void))                                                                                    \
+    X(bool, repeat, (uint64_t address, uint64_t bytes, const void *pattern, uint64_t period))                          \
     X(const char *, compiler, (const kiln_allocator *mem))                                                             \
     X(bool, has_context, (const void *context))                                                                        \
     X(void, limit, (uint64_t deadline, const volatile int *stop))                                                      \

@@ -52,7 +52,8 @@ kiln_status kiln__tune_take(const kiln_allocator *mem, const char *function, con
                                 options->device_count));
     KILN__TRY(kiln__check_names(mem, error, function, "options.objectives", "options.objective_count",
                                 options->objectives, options->objective_count));
-    const unsigned flags = KILN_TUNE_FRESH | KILN_TUNE_NO_STOP_EARLY | KILN_TUNE_NO_FINALS | KILN_TUNE_LEAD_ONLY;
+    const unsigned flags = KILN_TUNE_FRESH | KILN_TUNE_NO_STOP_EARLY | KILN_TUNE_NO_FINALS | KILN_TUNE_LEAD_ONLY |
+                           KILN_TUNE_REPEATABLE;
     if (options->flags & ~flags)
         return kiln__fail_flags(mem, error, function, "options.flags", options->flags & ~flags);
     if ((unsigned)options->isolation > KILN_ISOLATE_ALWAYS)

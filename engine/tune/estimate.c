@@ -6,9 +6,8 @@
 
 #include "tune_internal.h"
 
-#define SHARE 0.1                        /* of the time that the sweep may take */
-#define MOST 256                         /* configurations */
-#define MOST_BYTES ((uint64_t)256 << 20) /* of the buffers of one: they are made and filled in the host's memory */
+#define SHARE 0.1 /* of the time that the sweep may take */
+#define MOST 256  /* configurations */
 
 /* The folders of an engine as kiln_options take them. NULL: no memory. */
 static const char *list_folders(const kiln_engine *engine, kiln__arena *arena)
@@ -19,13 +18,11 @@ static const char *list_folders(const kiln_engine *engine, kiln__arena *arena)
     return list;
 }
 
-/* An engine for the model of the GPU. What it compiles is what the GPU would get, so that the cache has it then. */
-static kiln_status open_model(kiln_engine *engine, const char *device, kiln__arena *arena, kiln_engine **model,
-                              kiln_error **error)
+kiln_status kiln__estimates_open(kiln_engine *engine, const char *device, kiln__arena *arena, kiln_engine **model,
+                                 kiln_error **error)
 {
     char nearest[32];
     snprintf(nearest, sizeof nearest, "sim:sm_%d%d", engine->info.cc_major, engine->info.cc_minor);
-    const uint64_t most = engine->memory_limit && engine->memory_limit < MOST_BYTES ? engine->memory_limit : MOST_BYTES;
     const kiln_options options = {.size = sizeof options,
                                   .device = strcmp(device, "sim") == 0 ? nearest : device,
                                   .cache_dir = engine->cache_dir,
@@ -34,7 +31,7 @@ static kiln_status open_model(kiln_engine *engine, const char *device, kiln__are
                                   .jobs = engine->jobs,
                                   .flags = engine->flags,
                                   .compile_timeout = engine->compile_timeout,
-                                  .memory_limit = most,
+                                  .memory_limit = engine->memory_limit,
                                   .allocator = engine->mem,
                                   .log = engine->log.fn,
                                   .log_user = engine->log.user,
@@ -105,7 +102,7 @@ kiln_status kiln__estimates_make(kiln_engine *engine, const kiln_spec *spec, con
                              .seed = options->seed};
     if (options->max_configurations && options->max_configurations < MOST)
         how.max_configurations = options->max_configurations;
-    kiln_status status = open_model(engine, options->estimates, &arena, &model, &why);
+    kiln_status status = kiln__estimates_open(engine, options->estimates, &arena, &model, &why);
     if (status == KILN_OK)
         status = kiln__tune(model, spec, &how, &estimated, &why);
     const bool ends = status == KILN_ERROR_MEMORY || status == KILN_ERROR_ARGUMENT || status == KILN_ERROR_NOT_FOUND;

@@ -1,5 +1,6 @@
 /* source.c - the configurations of a sweep: the spaces of the chosen variants, walked one after the other, or searched
  * as one. */
+#include <math.h>
 #include <string.h>
 
 #include "tune_internal.h"
@@ -45,6 +46,8 @@ struct kiln__tune_source {
     size_t known_count, known_at;
     uint32_t *seen; /* points of those that were given */
     size_t seen_count;
+    kiln__lead lead; /* configurations that the search begins with */
+    size_t lead_at;
 };
 
 /* ---- which variants ---- */
@@ -113,12 +116,17 @@ static kiln_status check_fixed(kiln__tune_source *s, kiln_error **error)
     return KILN_OK;
 }
 
-/* Whether the device can run the variant; if not, why is kept. */
+/* Whether the device can run the variant, and the sweep tries it; if not, why is kept. */
 static kiln_status leave_out(kiln__tune_source *s, const kiln__variant *variant, kiln_error **error)
 {
     kiln__target target;
     kiln_error *why = NULL;
     kiln_status status = kiln__variant_target(s->engine, variant, &target, &why);
+    if (status == KILN_OK && kiln__lead_leaves_host(s->spec, s->options) && kiln__lead_is_host(variant))
+        status = kiln__fail(s->engine->mem, &why, KILN_ERROR_UNSUPPORTED,
+                            "variant '%s' has steps on the host, which a sweep with a limit leaves out; --variants %s "
+                            "tries it",
+                            variant->name, variant->name);
     if (status == KILN_ERROR_UNSUPPORTED) {
         kiln_left_out *left = &s->left[s->left_count++];
         left->variant = variant->name;
@@ -201,6 +209,48 @@ static kiln_status resolve(kiln__tune_source *s, kiln_error **error)
     kiln_error_free(none);
     s->count = s->resolved = kept;
     return status;
+}
+
+/* Takes the variants out that are known or estimated to be slow, while at least one contender stays. */
+static void drop_slow(kiln__tune_source *s)
+{
+    for (size_t i = 0; i < s->lead.slow_count; i++) {
+        size_t contenders = 0, at = s->count;
+        for (size_t v = 0; v < s->count; v++) {
+            const bool same = strcmp(s->variants[v]->name, s->lead.slow[i].variant) == 0;
+            contenders += s->variants[v]->contender && !same;
+            at = same ? v : at;
+        }
+        if (at == s->count || contenders == 0)
+            continue;
+        s->left[s->left_count++] = s->lead.slow[i];
+        kiln__logf(&s->engine->log, KILN_LOG_INFO, "left out: variant '%s': %s", s->lead.slow[i].variant,
+                   s->lead.slow[i].why);
+        kiln__config_free(s->ranges[at].config);
+        memmove(&s->variants[at], &s->variants[at + 1], (s->count - at - 1) * sizeof *s->variants);
+        memmove(&s->ranges[at], &s->ranges[at + 1], (s->count - at - 1) * sizeof *s->ranges);
+        s->resolved = --s->count;
+    }
+}
+
+/* Finds what the search begins with. Only strategies that learn are led, and only where time is the goal: a strategy
+ * that was asked to be random stays so. */
+static kiln_status find_lead(kiln__tune_source *s, kiln_error **error)
+{
+    if (!kiln__strategy_learns(s->strategy) || !kiln__goals_by_time(s->options) || s->count == 0 ||
+        kiln__tune_run(s->options)->flags & KILN_RUN_CHECK)
+        return KILN_OK;
+    const kiln__lead_question question = {.spec = s->spec,
+                                          .options = s->options,
+                                          .variants = s->variants,
+                                          .count = s->count,
+                                          .sizes = s->ranges[0].config->sizes,
+                                          .leaves_slow = !s->options->variants && s->options->max_seconds > 0};
+    KILN__TRY(kiln__lead_find(s->engine, &question, &s->arena, &s->lead, error));
+    drop_slow(s);
+    if (s->lead.count)
+        kiln__logf(&s->engine->log, KILN_LOG_INFO, "%s: the search begins with %s", s->spec->name, s->lead.whence);
+    return KILN_OK;
 }
 
 /* ---- the walk ---- */
@@ -351,40 +401,6 @@ static kiln_choice first_choice(const kiln__tune_source *s) /* without a variant
         .size_set = s->options->size_set, .sizes = s->options->sizes, .size_count = s->options->size_count};
 }
 
-static kiln_status next_searched(kiln__tune_source *s, kiln_choice *choice, size_t *ticket, kiln_error **error)
-{
-    size_t width = kiln__union_points(s->whole)->width;
-    bool found = false;
-    if (!take_ticket(s, width, ticket))
-        return kiln__fail_memory(error);
-    uint32_t *point = s->points + *ticket * width;
-    kiln_status status = kiln__search_ask(s->search, point, &found, error);
-    if (status == KILN_OK && !found && kiln__union_points(s->whole)->draw && !kiln__union_empty(s->whole)) {
-        s->gave_up = true;
-        if (s->given == 0)
-            status = kiln__union_none_found(s->whole, kiln__seconds_since(s->start), error);
-    }
-    if (status != KILN_OK || !found) {
-        s->free_tickets[s->free_count++] = *ticket;
-        return status;
-    }
-    give(s, point, choice);
-    return KILN_OK;
-}
-
-/* ---- what the store has ---- */
-
-kiln_status kiln__tune_source_recall(kiln__tune_source *s, kiln__recorder *recorder, kiln_error **error)
-{
-    if (!s->search)
-        return KILN_OK;
-    kiln_status status = kiln__recorder_recall(recorder, s->ranges[0].config->sizes, &s->arena, &s->known,
-                                               &s->known_count, error);
-    const size_t width = kiln__union_points(s->whole)->width;
-    s->seen = status == KILN_OK ? kiln__calloc(s->engine->mem, (s->known_count + 1) * width, sizeof *s->seen) : NULL;
-    return status == KILN_OK && !s->seen ? kiln__fail_memory(error) : status;
-}
-
 /* The place of a value in the list of a param. */
 static bool find_value(const kiln__space *space, size_t param, const kiln_setting *setting, uint32_t *position)
 {
@@ -416,6 +432,58 @@ static bool find_point(const kiln__tune_source *s, const kiln__known *known, uin
     return false;
 }
 
+/* The next of the configurations that the search begins with; *found false: there is none left. */
+static kiln_status next_lead(kiln__tune_source *s, uint32_t *point, bool *found, kiln_error **error)
+{
+    const kiln__points *points = kiln__union_points(s->whole);
+    kiln_status status = KILN_OK;
+    *found = false;
+    while (status == KILN_OK && !*found && s->lead_at < s->lead.count) {
+        *found = find_point(s, &s->lead.items[s->lead_at++], point);
+        if (*found)
+            status = points->holds(points->user, point, found, error);
+        if (status == KILN_OK && *found)
+            status = kiln__search_claim(s->search, point, found, error);
+    }
+    return status;
+}
+
+static kiln_status next_searched(kiln__tune_source *s, kiln_choice *choice, size_t *ticket, kiln_error **error)
+{
+    size_t width = kiln__union_points(s->whole)->width;
+    bool found = false;
+    if (!take_ticket(s, width, ticket))
+        return kiln__fail_memory(error);
+    uint32_t *point = s->points + *ticket * width;
+    kiln_status status = next_lead(s, point, &found, error);
+    if (status == KILN_OK && !found)
+        status = kiln__search_ask(s->search, point, &found, error);
+    if (status == KILN_OK && !found && kiln__union_points(s->whole)->draw && !kiln__union_empty(s->whole)) {
+        s->gave_up = true;
+        if (s->given == 0)
+            status = kiln__union_none_found(s->whole, kiln__seconds_since(s->start), error);
+    }
+    if (status != KILN_OK || !found) {
+        s->free_tickets[s->free_count++] = *ticket;
+        return status;
+    }
+    give(s, point, choice);
+    return KILN_OK;
+}
+
+/* ---- what the store has ---- */
+
+kiln_status kiln__tune_source_recall(kiln__tune_source *s, kiln__recorder *recorder, kiln_error **error)
+{
+    if (!s->search)
+        return KILN_OK;
+    kiln_status status = kiln__recorder_recall(recorder, s->ranges[0].config->sizes, &s->arena, &s->known,
+                                               &s->known_count, error);
+    const size_t width = kiln__union_points(s->whole)->width;
+    s->seen = status == KILN_OK ? kiln__calloc(s->engine->mem, (s->known_count + 1) * width, sizeof *s->seen) : NULL;
+    return status == KILN_OK && !s->seen ? kiln__fail_memory(error) : status;
+}
+
 kiln_status kiln__tune_source_hint(kiln__tune_source *s, const kiln__known *known, size_t *count, kiln_error **error)
 {
     if (!s->search)
@@ -428,6 +496,20 @@ kiln_status kiln__tune_source_hint(kiln__tune_source *s, const kiln__known *know
     kiln_status status = kiln__search_hint(s->search, point, known->seconds, error);
     *count += status == KILN_OK;
     return status;
+}
+
+/* Keeps the `most` fastest in order, of which there are `count`; returns how many there are then. */
+static size_t keep_fastest(kiln__known *list, size_t count, size_t most, const kiln__known *one)
+{
+    size_t at = count;
+    while (at > 0 && list[at - 1].seconds > one->seconds)
+        at--;
+    if (at >= most)
+        return count;
+    const size_t kept = count < most ? count : most - 1;
+    memmove(&list[at + 1], &list[at], (kept - at) * sizeof *list);
+    list[at] = *one;
+    return kept + 1;
 }
 
 kiln_status kiln__tune_source_expect(kiln__tune_source *s, kiln__recorder *recorder, kiln_error **error)
@@ -443,11 +525,17 @@ kiln_status kiln__tune_source_expect(kiln__tune_source *s, kiln__recorder *recor
     uint32_t *point = kiln__arena_alloc(&s->arena, width * sizeof *point);
     if (status == KILN_OK && !point)
         status = kiln__fail_memory(error);
+    enum { FIRST = 2 }; /* so many of the best elsewhere are tried in place of defaults */
+    size_t found = 0;
     for (size_t i = 0; i < count && status == KILN_OK; i++)
         if (find_point(s, &list[i], point)) {
             status = kiln__search_hint(s->search, point, list[i].seconds, error);
+            if (!s->lead.shipped && list[i].seconds < HUGE_VAL && s->lead.items)
+                found = keep_fastest(s->lead.items, found, FIRST, &list[i]);
             used++;
         }
+    if (found)
+        s->lead.count = found;
     if (used)
         kiln__logf(&s->engine->log, KILN_LOG_INFO, "%s: the search begins with what %zu samples of %s say",
                    s->spec->name, used, device);
@@ -564,6 +652,8 @@ kiln_status kiln__tune_source_open(kiln_engine *engine, const kiln_spec *spec, c
         status = check_fixed(s, error);
     if (status == KILN_OK)
         status = resolve(s, error);
+    if (status == KILN_OK)
+        status = find_lead(s, error);
     if (status == KILN_OK)
         status = kiln__strategy_in_order(s->strategy) ? count_all(s, error) : open_search(s, error);
     if (status == KILN_OK && s->total == 0 && s->count > 0)

@@ -4,8 +4,6 @@
 
 #include "tune_internal.h"
 
-#define MOST_BYTES ((uint64_t)256 << 20) /* of buffers at the sweep's sizes: they are filled, in the host's memory */
-
 static kiln_status unsupported(const kiln_engine *engine, const kiln_spec *spec, const char *what, const char *why,
                                kiln_error **error)
 {
@@ -47,16 +45,6 @@ kiln_status kiln__split_check(kiln_engine *engine, const kiln_spec *spec, const 
             return unsupported(engine, spec, "how much it does depends on data, in the variant ", v->name, error);
     }
     return KILN_OK;
-}
-
-kiln_status kiln__split_fits(const kiln_plan *plan, kiln_engine *engine, const kiln_spec *spec, kiln_error **error)
-{
-    uint64_t all = 0, bytes = 0;
-    for (size_t i = 0; i < kiln_spec_buffer_count(spec); i++)
-        if (kiln_plan_buffer_bytes(plan, kiln_spec_buffer(spec, i)->name, &bytes, NULL) == KILN_OK &&
-            __builtin_add_overflow(all, bytes, &all))
-            all = UINT64_MAX;
-    return all <= MOST_BYTES ? KILN_OK : unsupported(engine, spec, "its buffers have more than 256 MiB", "", error);
 }
 
 bool kiln__split_print(const kiln_spec *spec, const kiln_tune_options *options, kiln__text *out)

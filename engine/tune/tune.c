@@ -15,6 +15,7 @@
 #define AHEAD_PER_JOB 4
 #define AHEAD_LEARNING 2 /* besides one per job */
 #define AHEAD_MOST 512
+#define AHEAD_REPEATABLE 4 /* not by the machine: a search of one seed is the same on all */
 #define READY_MORE 1       /* compiled, besides what each device measures */
 #define TICK_NS 100000000u /* between two calls of the callback while waiting */
 #define WAIT_SECONDS 0.02  /* for the oldest compile, before the others are checked again */
@@ -25,9 +26,12 @@ typedef struct job { /* a configuration whose code is being made, and then measu
     kiln__code_job *code;
     kiln__code made; /* once `code` is taken, and NULL */
     kiln__identity identity;
-    size_t ticket;  /* of the source */
-    size_t place;   /* which of the devices measures it */
-    uint64_t start; /* of measuring */
+    size_t ticket; /* of the source */
+    bool found;    /* the store has it, and it waits for its turn (KILN_TUNE_REPEATABLE); how it ended: */
+    kiln_status status;
+    const char *message; /* of the tuning's arena */
+    size_t place;        /* which of the devices measures it */
+    uint64_t start;      /* of measuring */
 } job;
 
 typedef struct sweep {
@@ -37,7 +41,6 @@ typedef struct sweep {
     kiln_run_options run; /* what `options` refers to */
     kiln__tune_source *source;
     kiln__shared *shared, *small; /* small: at `verify_size_set`; NULL: none */
-    bool fits, unfit;             /* what the first plan's buffers are for `small` */
     kiln__crew *crew;             /* measures in other processes, one per device; NULL: in this process */
     job *flying;                  /* the job that each of them measures; no sample: none */
     size_t flying_count;
@@ -49,7 +52,9 @@ typedef struct sweep {
     kiln_tuning *tuning;
     job *jobs; /* the first is the oldest */
     size_t count, ahead;
+    bool repeatable;  /* KILN_TUNE_REPEATABLE: what is asked and answered comes in one order, whatever takes how long */
     uint64_t begun;   /* samples that were not in the store */
+    uint64_t fresh;   /* the same, once they were counted */
     uint64_t refused; /* of these, what no device of this kind has room for: not compiled */
     bool drained;     /* the source has no more */
     uint64_t start, ticked;
@@ -165,10 +170,21 @@ static kiln_status count(sweep *s, const job *made, kiln_status status, const ch
 static kiln_status add(sweep *s, const job *made, kiln_status status, kiln_error *why, kiln_error **error)
 {
     kiln_status counted = count(s, made, status, kiln_error_message(why), error);
+    s->fresh++;
     if (counted == KILN_OK)
         kiln__recorder_add(s->recorder, &made->identity, made->sample, made->place, why);
     kiln_error_free(why);
     return counted != KILN_OK || report(s, made->sample) ? counted : interrupted(s, error);
+}
+
+/* The same, but it is counted when its turn comes: the search must not hear of it earlier than it would have heard of it
+ * when it was measured. What was stopped early then is so in the same place now. */
+static bool keep_known(sweep *s, job *made)
+{
+    const double any_bound = 1e-300;
+    made->found = kiln__recorder_find(s->recorder, &made->identity, any_bound, &s->tuning->arena, made->sample,
+                                      &made->status, &made->message);
+    return made->found;
 }
 
 /* Reuses a sample from the store. False: it must be made. */
@@ -238,11 +254,15 @@ static kiln_status look_up(sweep *s, const kiln_choice *choice, job *made, bool 
     kiln_status ended = KILN_OK;
     kiln_status lost = kiln__recorder_identify(s->recorder, made->sample, made->config, made->code, &made->identity,
                                                error);
-    *known = lost == KILN_OK && *failed == KILN_OK && add_known(s, made, &ended, error);
-    if (lost == KILN_OK && !*known)
+    const bool reused = lost == KILN_OK && *failed == KILN_OK &&
+                        (s->repeatable ? keep_known(s, made) : add_known(s, made, &ended, error));
+    *known = reused && !s->repeatable;
+    if (lost == KILN_OK && !reused)
         return KILN_OK;
     kiln__code_cancel(made->code);
     kiln__config_free(made->config);
+    made->code = NULL;
+    made->config = NULL;
     kiln_error_free(*why);
     return lost != KILN_OK ? lost : ended;
 }
@@ -251,6 +271,8 @@ static kiln_status look_up(sweep *s, const kiln_choice *choice, job *made, bool 
 static kiln_status recall(sweep *s, kiln_error **error)
 {
     kiln_status status = KILN_OK, failed;
+    if (s->repeatable) /* what the store has by now must not change the path */
+        return KILN_OK;
     size_t estimates = 0;
     const kiln__asker watch = {wants_end, s};
     if (s->options->estimates && kiln__tune_source_learns(s->source) && kiln__goals_by_time(s->options))
@@ -303,6 +325,11 @@ static kiln_status draw(sweep *s, kiln_error **error)
     kiln_status lost = look_up(s, &choice, &made, &known, &status, &why, error);
     if (lost != KILN_OK || known)
         return lost;
+    if (made.found) {
+        kiln_error_free(why);
+        s->jobs[s->count++] = made;
+        return KILN_OK;
+    }
     s->begun++;
     if (status == KILN_OK && (status = kiln__config_fits(s->engine, made.config, NULL, &why)) != KILN_OK) {
         kiln__code_cancel(made.code); /* it is not compiled */
@@ -335,10 +362,32 @@ static bool is_flying(const sweep *s)
     return false;
 }
 
+/* Whether the sweep is over. A sweep whose time was shorter than its first compile goes on until it has made one sample,
+ * so that the same command, given again, makes progress. */
+static bool is_over(sweep *s)
+{
+    if (!kiln__budget_over(&s->budget))
+        return false;
+    const bool idle = s->count == 0 && !is_flying(s);
+    return s->budget.end != KILN_END_SECONDS || s->fresh > 0 || (s->drained && idle);
+}
+
+static size_t count_open(const sweep *s)
+{
+    size_t open = s->count;
+    for (size_t i = 0; i < s->flying_count; i++)
+        open += s->flying[i].sample != NULL;
+    return open;
+}
+
 static bool wants_more(sweep *s)
 {
-    if (s->drained || s->alone || s->count >= s->ahead || kiln__budget_over(&s->budget))
+    if (s->drained || s->alone || s->count >= s->ahead || is_over(s))
         return false;
+    if (kiln__budget_over(&s->budget)) /* only its first sample is still to be made */
+        return count_open(s) == 0;
+    if (s->repeatable)
+        return count_open(s) < AHEAD_REPEATABLE;
     if (!kiln__tune_source_learns(s->source))
         return true;
     size_t known = 0, enough = s->flying_count + READY_MORE;
@@ -354,19 +403,27 @@ static bool wants_more(sweep *s)
 /* The oldest job whose code is ready. `count`: none yet. */
 static size_t find_ready(const sweep *s)
 {
-    bool ordered = s->run.flags & KILN_RUN_CHECK; /* so that findings come in the same order every time */
+    /* so that findings, or the answers that the search hears, come in the same order every time */
+    bool ordered = s->run.flags & KILN_RUN_CHECK || s->repeatable;
     for (size_t i = 0; i < (ordered && s->count ? 1 : s->count); i++)
         if (is_ready(&s->jobs[i]))
             return i;
     return s->count;
 }
 
-/* Takes a job with its code from the queue. Without a sample in it: the compile failed, and was counted. */
+/* Takes a job with its code from the queue. Without a sample in it: the compile failed, or the store had the sample, and
+ * it was counted. */
 static kiln_status take_job(sweep *s, size_t index, job *taken, kiln_error **error)
 {
     *taken = s->jobs[index];
     memmove(&s->jobs[index], &s->jobs[index + 1], (s->count - index - 1) * sizeof *s->jobs);
     s->count--;
+    if (taken->found) {
+        const kiln_status counted = count(s, taken, taken->status, taken->message, error);
+        const bool more = counted != KILN_OK || report(s, taken->sample);
+        forget(taken);
+        return more ? counted : interrupted(s, error);
+    }
     if (!taken->code) /* its code was taken before */
         return KILN_OK;
     kiln_tuning_totals *totals = &s->tuning->totals;
@@ -435,12 +492,6 @@ static kiln_status run_code(sweep *s, job *taken, const kiln__trial *trial, kiln
     taken->config = NULL; /* owned by the plan, also after a failure */
     if (status == KILN_OK) {
         kiln__plan_share(plan, s->shared);
-        if (s->small && !s->fits)
-            status = kiln__split_fits(plan, s->engine, s->spec, error);
-        s->fits = status == KILN_OK;
-        s->unfit = !s->fits;
-    }
-    if (status == KILN_OK) {
         kiln_run_options how = kiln__trial_run(&s->run, trial);
         if (s->small)
             how.flags |= KILN_RUN_NO_VERIFY;
@@ -491,7 +542,7 @@ static kiln_status run_here(sweep *s, job *taken, kiln_error **error)
 {
     kiln_error *why = NULL, *lost_why = NULL;
     taken->start = kiln__now_ns();
-    kiln__trial trial = {.stop_early_above = kiln__trial_bound(s->options, s->tuning->best)};
+    kiln__trial trial = kiln__trial_plan(s->options, s->tuning->best);
     kiln_result *result = kiln__tuning_result(taken->sample);
     kiln_status status = KILN_OK, lost = KILN_OK;
     if (s->small)
@@ -505,7 +556,7 @@ static kiln_status run_here(sweep *s, job *taken, kiln_error **error)
             status = run_whole(s, taken, &trial, result, &why);
         }
     }
-    if (is_fatal(status) || s->unfit) {
+    if (is_fatal(status)) {
         forget(taken);
         pass_on(why, error);
         return status;
@@ -602,7 +653,7 @@ static kiln_status begin_job(sweep *s, kiln__runner *runner, job *flying, kiln_e
     if (status != KILN_OK && !is_fatal(status))
         return finish(s, flying, status, why, error);
     if (status == KILN_OK) {
-        kiln__trial trial = {.stop_early_above = kiln__trial_bound(s->options, s->tuning->best)};
+        kiln__trial trial = kiln__trial_plan(s->options, s->tuning->best);
         status = kiln__runner_begin(runner, flying->sample, &trial, &flying->made, invalid ? NULL : &small, &why);
     }
     kiln__code_free(&small);
@@ -732,8 +783,12 @@ static kiln_status run_with_crew(sweep *s, kiln_error **error)
         bool late = kiln__now_ns() - s->ticked >= TICK_NS;
         if (late && !report(s, NULL))
             return interrupted(s, error);
+        if (s->repeatable && wants_more(s)) { /* all questions come before the next answer */
+            status = draw(s, error);
+            continue;
+        }
         status = step_crew(s, error);
-        const bool more = !kiln__budget_over(&s->budget); /* with the samples that have just ended */
+        const bool more = !is_over(s); /* with the samples that have just ended */
         s->alone = kiln__crew_alone(s->crew);
         if (status == KILN_OK) /* running work is awaited when the time is over */
             status = feed_crew(s, more && !s->alone, &idle, error);
@@ -752,14 +807,15 @@ static kiln_status run_with_crew(sweep *s, kiln_error **error)
 static kiln_status run_alone(sweep *s, kiln_error **error)
 {
     kiln_status status = KILN_OK;
-    while (status == KILN_OK && !kiln__budget_over(&s->budget)) {
+    while (status == KILN_OK && !is_over(s)) {
         bool late = kiln__now_ns() - s->ticked >= TICK_NS;
         if (late && !report(s, NULL))
             return interrupted(s, error);
         if (wants_more(s)) {
             status = draw(s, error);
             /* Filling the window before the first run would leave the device idle if everything is cached. */
-            if (status != KILN_OK || s->count == 0 || (s->count < s->ahead && !kiln__code_done(s->jobs[0].code)))
+            if (status != KILN_OK || s->count == 0 || s->repeatable ||
+                (s->count < s->ahead && s->jobs[0].code && !kiln__code_done(s->jobs[0].code)))
                 continue;
         }
         if (s->count == 0)
@@ -864,6 +920,7 @@ static kiln_status open_sweep(sweep *s, kiln_error **error)
     size_t jobs = kiln__sites_jobs(engine);
     jobs = jobs < AHEAD_MOST / AHEAD_PER_JOB ? jobs : AHEAD_MOST / AHEAD_PER_JOB;
     s->ahead = kiln__tune_source_learns(s->source) ? jobs + AHEAD_LEARNING : jobs * AHEAD_PER_JOB;
+    s->ahead = s->repeatable && s->ahead < AHEAD_REPEATABLE ? AHEAD_REPEATABLE : s->ahead;
     s->jobs = kiln__calloc(engine->mem, s->ahead + s->sites.count, sizeof *s->jobs);
     if (!s->jobs)
         return kiln__fail_memory(error);
@@ -902,6 +959,10 @@ kiln_status kiln__tune(kiln_engine *engine, const kiln_spec *spec, const kiln_tu
     s.run.sample_timeout = options.sample_timeout != 0 ? options.sample_timeout : s.run.sample_timeout;
     options.sample_timeout = s.run.sample_timeout;
     KILN__TRY(kiln__split_check(engine, spec, &options, error));
+    s.repeatable = options.flags & KILN_TUNE_REPEATABLE;
+    if (s.repeatable && options.device_count > 1)
+        return kiln__fail(engine->mem, error, KILN_ERROR_UNSUPPORTED,
+                          "a repeatable search measures on one device, not on %zu", options.device_count);
     s.budget = (kiln__budget){.options = &options, .start = s.start};
     kiln_status status = open_sweep(&s, error);
     bool begun = status == KILN_OK;

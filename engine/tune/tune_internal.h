@@ -70,6 +70,8 @@ size_t kiln__sites_jobs(const kiln_engine *engine);
 
 typedef struct kiln__trial { /* what is different in the run of one sample */
     double stop_early_above; /* stop_early_above of kiln_run_options */
+    double cut_above;        /* cut_above of kiln_run_options */
+    double most_seconds;     /* most_seconds of kiln_run_options */
     double timeout;          /* sample_timeout of kiln_run_options; 0: the sweep's */
     unsigned again;          /* exactly this many repetitions, without a check; 0: as in the sweep */
 } kiln__trial;
@@ -78,6 +80,8 @@ typedef struct kiln__trial { /* what is different in the run of one sample */
 bool kiln__trial_stops_early(const kiln_tune_options *options);
 /* Time above which a sample is stopped early, with `best` (NULL: none) as the best so far; 0: never. */
 double kiln__trial_bound(const kiln_tune_options *options, const kiln_sample *best);
+/* How a sample of a sweep is measured, with `best` (NULL: none) as the best so far. */
+kiln__trial kiln__trial_plan(const kiln_tune_options *options, const kiln_sample *best);
 /* The run options of its samples. */
 const kiln_run_options *kiln__tune_run(const kiln_tune_options *options);
 /* What of the answer was found elsewhere, at other sizes. */
@@ -97,8 +101,6 @@ kiln_status kiln__trial_features(kiln_plan *plan, kiln__text *out, kiln_error **
 /* Refuses what `verify_size_set` of the options cannot be used for (KILN_ERROR_UNSUPPORTED). */
 kiln_status kiln__split_check(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *options,
                               kiln_error **error);
-/* The same for the size of the buffers of the sweep's first plan. */
-kiln_status kiln__split_fits(const kiln_plan *plan, kiln_engine *engine, const kiln_spec *spec, kiln_error **error);
 /* " at tiny (N=300)": where samples are verified. False: there is no such set. */
 bool kiln__split_print(const kiln_spec *spec, const kiln_tune_options *options, kiln__text *out);
 /* A plan of a configuration, with its code. *invalid: there is no such configuration; then there is no plan, and no error. */
@@ -127,6 +129,15 @@ typedef struct kiln__again { /* functions of the sweep */
 /* After the sweep, whose wall time is in the totals: holds finals, or reuses stored ones, and sets the verdict. */
 kiln_status kiln__finals_hold(kiln_tuning *tuning, const kiln_tune_options *options, const kiln__again *again,
                               kiln_error **error);
+
+/* ---- what is known of a configuration ---- */
+
+/* Of the store: whether the sweep would make the same sample, kiln__recorder_find() says. */
+typedef struct kiln__known {
+    const char *variant;
+    kiln__settings params;
+    double seconds; /* HUGE_VAL: it failed */
+} kiln__known;
 
 /* ---- the configurations to try: in order, or as a strategy picks them (source.c) ---- */
 
@@ -161,7 +172,6 @@ kiln_status kiln__tune_source_next(kiln__tune_source *source, kiln_choice *choic
  * nothing. */
 kiln_status kiln__tune_source_expect(kiln__tune_source *source, kiln__recorder *recorder, kiln_error **error);
 /* The same of one configuration; *count grows by one, unless it is none of the source. */
-typedef struct kiln__known kiln__known;
 kiln_status kiln__tune_source_hint(kiln__tune_source *source, const kiln__known *known, size_t *count,
                                    kiln_error **error);
 /* Before the first choice: looks into the store for configurations of the source. A recorder of NULL has none. */
@@ -177,7 +187,38 @@ kiln_status kiln__tune_source_config(const kiln__tune_source *source, const char
 kiln_status kiln__tune_source_tell(kiln__tune_source *source, size_t ticket, double value, double cost,
                                    kiln_error **error);
 
+/* ---- what a search begins with (lead.c) ---- */
+
+typedef struct kiln__lead_question {
+    const kiln_spec *spec;
+    const kiln_tune_options *options;
+    const kiln__variant *const *variants; /* of the sweep */
+    size_t count;
+    kiln__settings sizes;
+    bool leaves_slow; /* variants that are known or estimated to be slow are left out */
+} kiln__lead_question;
+typedef struct kiln__lead {
+    kiln__known *items; /* configurations to try first, in order; not all need be valid */
+    size_t count;
+    const char *whence;  /* where they come from: "the defaults of the variants" */
+    bool shipped;        /* they are known to be good; else they are defaults */
+    kiln_left_out *slow; /* variants to leave out */
+    size_t slow_count;
+} kiln__lead;
+/* Whether a variant has a step that runs on the host. */
+bool kiln__lead_is_host(const kiln__variant *variant);
+/* Whether the sweep leaves such variants out: it has a limit, names no variants, and there are others. */
+bool kiln__lead_leaves_host(const kiln_spec *spec, const kiln_tune_options *options);
+/* The configurations to begin with, in `arena`. None is no failure. */
+kiln_status kiln__lead_find(kiln_engine *engine, const kiln__lead_question *question, kiln__arena *arena,
+                            kiln__lead *lead, kiln_error **error);
+
 /* ---- estimates before a search (estimate.c) ---- */
+
+/* An engine for the model of the GPU `device` ("sim": the nearest to the engine's own). Code that it compiles is the code
+ * that the GPU gets, so that the cache has it then. The arena must outlive it. */
+kiln_status kiln__estimates_open(kiln_engine *engine, const char *device, kiln__arena *arena, kiln_engine **model,
+                                 kiln_error **error);
 
 /* Estimates configurations by the model that `estimates` of the options names, for at most a tenth of `max_seconds`, and
  * gives them to the source as hints. *count: how many. That none can be made is logged, and no failure. */
@@ -254,12 +295,6 @@ kiln_status kiln__recorder_identify(kiln__recorder *recorder, const kiln_sample 
  * False: it must be made. A sample that was stopped early is reused if it would be stopped early again with `bound`. */
 bool kiln__recorder_find(kiln__recorder *recorder, const kiln__identity *identity, double bound, kiln__arena *arena,
                          kiln_sample *sample, kiln_status *status, const char **message);
-/* A configuration of which the store has a sample; whether the sweep would make the same, kiln__recorder_find() says. */
-struct kiln__known {
-    const char *variant;
-    kiln__settings params;
-    double seconds; /* HUGE_VAL: it failed */
-};
 /* Those of the spec at these sizes, run in the sweep's way on one of its devices: the best first, at most 1,000. Texts and
  * params in `arena`; *list: for kiln__free(). None where the store cannot be read or the sweep reuses nothing. */
 kiln_status kiln__recorder_recall(kiln__recorder *recorder, kiln__settings sizes, kiln__arena *arena,

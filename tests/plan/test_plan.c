@@ -208,6 +208,37 @@ static void test_give_up(void)
     }
 }
 
+/* A first run above `cut_above` is not repeated, nor one that leaves no time of `most_seconds` for another; it is checked
+ * all the same. */
+static void test_cut(void)
+{
+    static const struct {
+        double above, most;
+        bool cut;
+    } cases[] = {{0.001, 0, true}, {0, 0.001, true}, {1000, 1000, false}, {0, 0, false}};
+    kiln_error *error = NULL;
+    for (size_t i = 0; i < KILN__COUNT(cases); i++) {
+        const kiln_run_options options = {
+            .size = sizeof options, .cut_above = cases[i].above, .most_seconds = cases[i].most};
+        const kiln_result *result = NULL;
+        size_t count = 0;
+        open_engine(NULL, false);
+        CHECK_OK(try_plan(HEAD VERIFY VARIANT ADD("add_one"), NULL, &error), error);
+        fake.nap = 3000;
+        CHECK_OK(kiln_plan_run(plan, &options, &result, &error), error);
+        fake.nap = 0;
+        kiln__plan_times(plan, &count);
+        CHECK(result->measured && result->verified && count == result->repetitions);
+        CHECK(result->stopped_early == cases[i].cut && (result->repetitions == 1) == cases[i].cut);
+        CHECK(!cases[i].cut || result->seconds >= 0.003); /* by the host's clock, which has the nap */
+        close_all();
+        open_engine(NULL, false);
+        CHECK_OK(try_plan(HEAD VERIFY VARIANT ADD("add_two"), NULL, &error), error);
+        CHECK(kiln_plan_run(plan, &options, &result, NULL) == KILN_ERROR_WRONG_ANSWER);
+        close_all();
+    }
+}
+
 static CUresult CUDAAPI fake_uuid(CUuuid *uuid, CUdevice device)
 {
     (void)device;
@@ -723,6 +754,7 @@ static const check_case cases[] = {
     {"wrong answer", test_wrong_answer},
     {"measure", test_gpu_measure},
     {"giving up", test_give_up},
+    {"runs that are cut", test_cut},
     {"clocks and energy", test_clocks_and_energy},
     {"zero sizes", test_zero},
     {"bind", test_bind},

@@ -332,7 +332,7 @@ static void limits_end_it(void)
     options = (kiln_tune_options){.size = sizeof options, .max_seconds = 1e-9};
     tuning = NULL;
     CHECK_OK(kiln_tune(f.engine, f.spec, &options, &tuning, &error), error);
-    CU_ASSERT_EQUAL(kiln_tuning_count(tuning), 0);
+    CU_ASSERT_EQUAL(kiln_tuning_count(tuning), 1); /* so that the same command, given again, makes progress */
     kiln_tuning_free(tuning);
     teardown(&f);
 }

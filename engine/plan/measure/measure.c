@@ -8,7 +8,8 @@
  * in batches of at least 100 microseconds, and a sample is the batch's mean.
  *
  * If the caller gives a time above which to stop early, a configuration that is clearly slower ends with the
- * repetitions so far.
+ * repetitions so far. If the caller gives the most seconds that the whole sample may take, repetitions end when these
+ * are over.
  *
  * On the simulated device only the host's time can be measured, which is reported as such; the estimate of a GPU's time
  * is made during the verified run (run.c). */
@@ -35,6 +36,7 @@ typedef struct timer {
     unsigned events;
     bool flush;
     unsigned batch;
+    double most; /* seconds from the plan's first launch on; 0: no limit */
     kiln__watch watch;
     kiln_error **error;
 } timer;
@@ -152,8 +154,14 @@ static bool is_clearly_slower(const double *samples, unsigned count, double spen
     return shortest > (count < STOP_EARLY_COUNT ? STOP_EARLY_ONCE : 1) * bound;
 }
 
-/* A few repetitions that do not count, and the batch size from their time; *stop_early: the time is clearly above the
- * bound, and they do count. */
+/* Whether another repetition of `each` seconds would end after the time that the sample may take. */
+static bool is_over(const timer *t, double each)
+{
+    return t->most > 0 && kiln__seconds_since(t->plan->limit.begun) + each > t->most;
+}
+
+/* A few repetitions that do not count, and the batch size from their time. *stop_early: they do count, because the time
+ * is clearly above the bound, or because there is no time for more. */
 static kiln_status warm_up(timer *t, double budget, double bound, uint64_t start, double samples[STOP_EARLY_COUNT],
                            unsigned *count, bool *stop_early)
 {
@@ -166,7 +174,8 @@ static kiln_status warm_up(timer *t, double budget, double bound, uint64_t start
            (*count == 0 || bound > 0 || kiln__seconds_since(start) < 0.1 * budget)) {
         status = group(t, 1, &samples[*count]);
         each = samples[(*count)++];
-        *stop_early = status == KILN_OK && is_clearly_slower(samples, *count, kiln__seconds_since(start), bound);
+        *stop_early = status == KILN_OK &&
+                      (is_clearly_slower(samples, *count, kiln__seconds_since(start), bound) || is_over(t, each));
     }
     if (status == KILN_OK && !t->flush && t->plan->variant->before_count == 0 && each < SHORT) {
         double want = BATCH / (each > 1e-7 ? each : 1e-7) + 1;
@@ -195,11 +204,14 @@ static kiln_status sample(timer *t, const kiln_run_options *options, double *sam
     }
     while (status == KILN_OK && count < most) {
         double left = budget - kiln__seconds_since(start), cost = warm[warmed - 1] * t->batch + 1e-5;
+        const double rest = t->most - kiln__seconds_since(t->plan->limit.begun);
         left = left < GROUP_SECONDS ? left : GROUP_SECONDS;
+        left = t->most > 0 && rest < left ? rest : left;
         unsigned take = left / cost >= GROUP ? GROUP : left > cost ? (unsigned)(left / cost) : 1;
         take = take < most - count ? take : most - count;
-        if (count == 0 && take < GROUP && take < least)
-            take = least < GROUP ? least : GROUP; /* the minimum number is taken, whatever it costs */
+        if (count == 0 && take < GROUP && take < least && !(t->most > 0 && rest < least * cost))
+            take = least < GROUP ? least
+                                 : GROUP; /* the minimum number is taken, unless the sample has no time for it */
         status = group(t, take, samples + count);
         if (status != KILN_OK)
             break;
@@ -210,8 +222,11 @@ static kiln_status sample(timer *t, const kiln_run_options *options, double *sam
         bool precise = result->seconds_high - result->seconds_low <= 2 * precision * result->seconds;
         if (count >= least && (precise || kiln__seconds_since(start) >= budget))
             break;
+        if (is_over(t, warm[warmed - 1] * t->batch))
+            break;
     }
     result->repetitions = count;
+    result->stopped_early = count < least;
     return status;
 }
 
@@ -238,7 +253,7 @@ static kiln_status measure_here(timer *t, const kiln_run_options *options, doubl
 
 static kiln_status on_device(kiln_plan *plan, const kiln_run_options *options, kiln_result *result, kiln_error **error)
 {
-    timer t = {.plan = plan, .driver = &plan->engine->driver, .error = error};
+    timer t = {.plan = plan, .driver = &plan->engine->driver, .most = options->most_seconds, .error = error};
     unsigned most = options->max_repetitions ? options->max_repetitions : 1000;
     most = most < MOST_SAMPLES ? most : MOST_SAMPLES;
     double *samples = kiln__calloc(plan->mem, most, sizeof *samples);
@@ -278,8 +293,10 @@ static kiln_status on_host(kiln_plan *plan, const kiln_run_options *options, dou
     samples[0] = first;
     while (status == KILN_OK && count < most &&
            (count < least || kiln__seconds_since(start) + first < options->budget)) {
-        if (is_clearly_slower(samples, count, first + kiln__seconds_since(start), options->stop_early_above)) {
-            result->stopped_early = 1;
+        const bool over = options->most_seconds > 0 &&
+                          kiln__seconds_since(plan->limit.begun) + first > options->most_seconds;
+        if (over || is_clearly_slower(samples, count, first + kiln__seconds_since(start), options->stop_early_above)) {
+            result->stopped_early = !over || count < least;
             break;
         }
         status = kiln__steps_enqueue(plan, true, NULL, error);
@@ -301,6 +318,24 @@ static kiln_status on_host(kiln_plan *plan, const kiln_run_options *options, dou
     kiln__free(plan->mem, samples);
     result->repetitions = count;
     return status;
+}
+
+/* The result of a run that is not repeated: the wall time of its steps, which on a GPU contains the first launch of each
+ * kernel. Only runs that are long beside that end here. */
+kiln_status kiln__plan_cut(kiln_plan *plan, double first, kiln_result *result, kiln_error **error)
+{
+    const bool simulated = plan->engine->info.simulated;
+    result->stopped_early = !result->estimated; /* an estimate is of one run in any case */
+    result->repetitions = 1;
+    if (simulated)
+        result->host_seconds = first;
+    else
+        result->seconds = result->seconds_low = result->seconds_high = first;
+    if (!simulated) {
+        result->measured = 1;
+        kiln__plan_roofline(plan, result);
+    }
+    return kiln__plan_keep_times(plan, &first, 1) ? KILN_OK : kiln__fail_memory(error);
 }
 
 kiln_status kiln__plan_measure(kiln_plan *plan, const kiln_run_options *options, double first, kiln_result *result,

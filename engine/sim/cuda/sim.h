@@ -44,6 +44,13 @@ void kiln__sim_limit(uint64_t deadline, const volatile int *stop);
  * NULL: no name. Nothing happens where it is not one whole allocation. */
 void kiln__sim_memory_name(uint64_t address, uint64_t bytes, const char *name, const char *role);
 
+/* The device of the calling thread's context has all the memory of its profile from now on, not only half of the host's:
+ * for callers that use a few pages of large allocations. $KILN_SIM_MEMORY stays the limit where it is set. */
+void kiln__sim_use_all_memory(void);
+/* Fills memory of the device, one whole allocation from its start, with a pattern that is repeated, as vm_repeat(). False:
+ * it cannot be done; then its content is undefined. */
+bool kiln__sim_repeat(uint64_t address, uint64_t bytes, const void *pattern, uint64_t period);
+
 /* ---- estimates of times. engine/sim/model/ESTIMATE.md ---- */
 
 /* From now on the kernels that the calling thread launches are timed by the model of the selected profile. False: it

@@ -81,6 +81,30 @@ void kiln__sim_memory_name(uint64_t address, uint64_t bytes, const char *name, c
     sim_end_work(context, CUDA_SUCCESS);
 }
 
+void kiln__sim_use_all_memory(void)
+{
+    sim_context *context;
+    uint64_t wanted;
+    if (sim_begin_any(&context) != CUDA_SUCCESS)
+        return;
+    if (sim_environment("KILN_SIM_MEMORY", &wanted) && !wanted) {
+        const uint64_t all = sim_device_profile(sim_device_at(context->ordinal))->memory;
+        vm_enlarge(context->device, all);
+        context->memory = all > context->memory ? all : context->memory;
+    }
+    sim_end_work(context, CUDA_SUCCESS);
+}
+
+bool kiln__sim_repeat(uint64_t address, uint64_t bytes, const void *pattern, uint64_t period)
+{
+    sim_context *context;
+    if (sim_begin_any(&context) != CUDA_SUCCESS)
+        return false;
+    const bool done = vm_repeat(sim_home(context, address)->device, address, bytes, pattern, period);
+    sim_end_work(context, CUDA_SUCCESS);
+    return done;
+}
+
 CUresult sim_cuMemAllocPitch(CUdeviceptr *pointer, size_t *pitch, size_t width, size_t height, unsigned element)
 {
     enum { ALIGN = 512 };

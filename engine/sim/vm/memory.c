@@ -1,5 +1,7 @@
 /* memory.c - global memory: allocations with their own host memory, found by address. Most have an address in the
- * device's address space; memory that host and device share has the host's address (vm_alloc_host, vm_adopt). */
+ * device's address space; memory that host and device share has the host's address (vm_alloc_host, vm_adopt).
+ *
+ * Long: all of it shares the sorted list of live allocations, and the lock on it. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -57,6 +59,8 @@ static vm_guard_kind kind_of(const vm_allocation *allocation)
 
 static void release(vm_device *device, vm_allocation *allocation)
 {
+    if (allocation->reserved)
+        vm_pages_free(allocation->host, allocation->reserved);
     if (allocation->shadow)
         device->hooks->shadow_free(device, allocation->shadow, allocation->bytes);
     kiln__free(device->mem, allocation->label);
@@ -101,6 +105,8 @@ void vm_device_free(vm_device *device)
     for (size_t k = 0; k < device->object_count; k++)
         kiln__free(device->mem, device->objects[k]);
     kiln__free(device->mem, device->objects);
+    if (device->poison)
+        close(device->poison - 1);
     pthread_rwlock_destroy(&device->lock);
     vm_guards_close(&device->guards);
     kiln_allocator mem = device->mem_copy;
@@ -267,11 +273,16 @@ static vm_allocation *allocate(vm_device *device, placing how, uint64_t address,
         drop_fillers(device, address, bytes);
     made->shared = how == PLACE_HOST;
     made->taken = room;
-    if (!counts || bytes <= device->limits.memory - device->used)
-        made->raw = vm_guard_take(&device->guards, (size_t)room, kind_of(made), zeroed);
-    bool placed = made->raw != NULL;
+    const bool fits = !counts || bytes <= device->limits.memory - device->used;
+    if (fits && how == PLACE_NEW && !zeroed && !device->hooks && bytes >= VM_RESERVED) {
+        const uint64_t pages = (room + PAGE - 1) / PAGE * PAGE;
+        made->host = vm_pages_reserve(&device->poison, pages);
+        made->reserved = made->host ? pages : 0;
+    }
+    if (fits && !made->reserved)
+        made->host = made->raw = vm_guard_take(&device->guards, (size_t)room, kind_of(made), zeroed);
+    bool placed = made->host != NULL;
     if (placed) {
-        made->host = made->raw;
         made->home = device;
         made->base = how == PLACE_NEW  ? claim(device, bytes, bytes >= LARGE_BYTES ? LARGE_BYTES : ADDRESS_ALIGN)
                      : how == PLACE_AT ? address
@@ -291,9 +302,22 @@ static vm_allocation *allocate(vm_device *device, placing how, uint64_t address,
         release(device, made);
         return NULL;
     }
-    if (!zeroed)
+    if (!zeroed && made->raw)
         memset(made->host, VM_POISON, (size_t)reach);
     return made;
+}
+
+bool vm_repeat(vm_device *device, uint64_t address, uint64_t bytes, const void *pattern, uint64_t period)
+{
+    bool done = false;
+    pthread_rwlock_wrlock(&device->lock);
+    vm_allocation *a = lookup(device, address, 1);
+    if (a && a->base == address && a->reserved && bytes <= a->reserved && period && period % PAGE == 0) {
+        const uint64_t whole = (bytes + PAGE - 1) / PAGE * PAGE;
+        done = vm_pages_repeat(a->host, whole, pattern, period);
+    }
+    pthread_rwlock_unlock(&device->lock);
+    return done;
 }
 
 vm_allocation *vm_allocate(vm_device *device, uint64_t bytes, const char *name)
@@ -450,14 +474,17 @@ int vm_share_memory(vm_device *device, uint64_t address)
     vm_allocation *a = lookup(device, address, 1);
     if (a && a->mapped) {
         file = a->file;
-    } else if (a && a->raw && !a->shared && !a->heap) {
+    } else if (a && (a->raw || a->reserved) && !a->shared && !a->heap) {
         const uint64_t bytes = (a->reach + PAGE - 1) / PAGE * PAGE;
         file = vm_file_new("kiln-device-memory", bytes);
         void *host = file >= 0 ? vm_guard_map((size_t)bytes, file, 0) : NULL;
         if (host) {
             memcpy(host, a->host, (size_t)a->reach);
             vm_guard_give(&device->guards, a->raw, (size_t)a->taken, kind_of(a));
+            if (a->reserved)
+                vm_pages_free(a->host, a->reserved);
             a->raw = NULL;
+            a->reserved = 0;
             a->host = host;
             a->file = file;
             a->mapped = bytes;
@@ -481,6 +508,14 @@ void vm_set_outside(vm_device *device, uint64_t address)
     vm_allocation *found = lookup(device, address, 1);
     if (found)
         found->outside = true;
+    pthread_rwlock_unlock(&device->lock);
+}
+
+void vm_enlarge(vm_device *device, uint64_t bytes)
+{
+    pthread_rwlock_wrlock(&device->lock);
+    if (bytes > device->limits.memory)
+        device->limits.memory = bytes;
     pthread_rwlock_unlock(&device->lock);
 }
 

@@ -73,6 +73,12 @@ void *vm_alloc_host(vm_device *device, uint64_t bytes, bool counts);
 /* Makes memory of the caller, which must stay alive, an allocation at `address`: the host's pointer itself, or an
  * address within a range from vm_reserve(). vm_free() ends it. False: out of memory, or the addresses are in use. */
 bool vm_adopt(vm_device *device, uint64_t address, void *host, uint64_t bytes, bool read_only);
+/* Makes the content of a large allocation, from its start, the `period` bytes of `pattern`, again and again. A page takes
+ * memory of its own only once it is written, so that an allocation of which little is used costs little. False: it is none
+ * of VM_RESERVED bytes or more, or there is no memory; then the content is undefined. Nothing runs on the device. */
+bool vm_repeat(vm_device *device, uint64_t address, uint64_t bytes, const void *pattern, uint64_t period);
+#define VM_RESERVED ((uint64_t)64 << 20) /* from so many bytes on an allocation's pages come as they are used */
+#define VM_PERIOD ((uint64_t)16 << 20)   /* of the content of fresh ones */
 /* Reserves addresses for vm_alloc_at() and vm_adopt(); no other allocation gets them. 0 on failure. */
 uint64_t vm_reserve(vm_device *device, uint64_t bytes, uint64_t align);
 void vm_pass(vm_device *device, uint64_t address); /* of its own: what lies below is given to nobody from now on */
@@ -87,6 +93,8 @@ int vm_file_new(const char *name, uint64_t bytes);
 uint64_t vm_file_most(void); /* bytes: RLIMIT_FSIZE, beyond which a signal ends the process */
 /* Another process may write the allocation at any time. */
 void vm_set_outside(vm_device *device, uint64_t address);
+/* The device has `bytes` of memory from now on, if that is more than it has: beyond the host's, if little of it is used. */
+void vm_enlarge(vm_device *device, uint64_t bytes);
 /* Counts device memory that the caller has allocated itself, until it is given back. False: not enough is left. */
 bool vm_take(vm_device *device, uint64_t bytes);
 void vm_give(vm_device *device, uint64_t bytes);

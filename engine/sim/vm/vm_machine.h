@@ -341,6 +341,7 @@ typedef struct vm_allocation {
     bool outside;     /* another process may write it */
     uint64_t mapped;  /* bytes of `file`, which are mapped at `host`; 0: there is none */
     int file;
+    uint64_t reserved;          /* bytes of the host's addresses at `host`, of which pages come as they are used; 0: `raw` */
     uint64_t counted;           /* bytes that count as device memory */
     uint64_t heap;              /* bytes that count in the heap of kernels' malloc() */
     bool from_kernel;           /* a kernel has allocated it, and kernels may free it */
@@ -375,6 +376,7 @@ struct vm_device {
     uint64_t next_address, used;
     uint64_t heap; /* bytes of `used` from kernels' malloc() */
     bool heap_used;
+    int poison;                   /* a file of VM_PERIOD bytes of VM_POISON, plus 1; 0: none yet */
     const struct vm_hooks *hooks; /* of the observer that shadows its memory; NULL: none */
     struct vm_check *check;       /* data of that observer */
     struct vm_jit *jit;           /* compiles hot code; NULL: all is interpreted */
@@ -386,6 +388,16 @@ struct vm_device {
     vm_device *next;
     uint64_t place, peers; /* a bit of its own, 0 if there was none left; those of the devices it may use */
 };
+
+/* ---- pages.c ---- */
+
+/* Reserves `bytes` of the host's addresses between two guards, which read as poison. *poison: a file that is made for it
+ * once, plus 1. NULL: that cannot be done, and the caller takes ordinary memory. */
+void *vm_pages_reserve(int *poison, uint64_t bytes);
+void vm_pages_free(void *host, uint64_t bytes);
+/* The content is `period` bytes of `pattern`, again and again, both multiples of a page. False: no memory, and the content
+ * is undefined. */
+bool vm_pages_repeat(void *host, uint64_t bytes, const void *pattern, uint64_t period);
 
 /* How one argument or result of a call is passed. */
 typedef struct vm_transfer {

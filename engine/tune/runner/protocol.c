@@ -163,6 +163,8 @@ void kiln__runner_write_run(kiln__text *message, const kiln__runner_request *req
     kiln__wire_string(message, request->variant);
     write_settings(message, request->params);
     kiln__wire_real(message, request->trial.stop_early_above);
+    kiln__wire_real(message, request->trial.cut_above);
+    kiln__wire_real(message, request->trial.most_seconds);
     kiln__wire_real(message, request->trial.timeout);
     kiln__wire_number(message, request->trial.again);
     write_unit(message, &request->unit);
@@ -184,6 +186,8 @@ bool kiln__runner_read_run(const char *body, size_t length, kiln__arena *arena, 
     request->variant = kiln__wire_read_string(&in);
     request->params = read_settings(&in, arena);
     request->trial.stop_early_above = kiln__wire_read_real(&in);
+    request->trial.cut_above = kiln__wire_read_real(&in);
+    request->trial.most_seconds = kiln__wire_read_real(&in);
     request->trial.timeout = kiln__wire_read_real(&in);
     request->trial.again = (unsigned)read_small(&in, UINT_MAX);
     read_unit(&in, &request->unit);

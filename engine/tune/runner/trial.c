@@ -1,10 +1,19 @@
 /* trial.c - how long a sample is measured: one that is clearly slower than the best so far is stopped early; and what
  * describes its input. */
+#include <math.h>
+
 #include "tune_internal.h"
 
 /* Far enough above the best to be outside the noise of a few repetitions; near enough that most of a space is above
  * it. */
 #define STOP_EARLY_FACTOR 1.5
+
+/* A first run that takes 30 times the best is not repeated. It is timed by the host, with the first launch of its
+ * kernels, so below CUT_FLOOR seconds it says little, and repeating it costs little. */
+#define CUT_FACTOR 30
+#define CUT_FLOOR 0.02
+/* The share of a sweep's time limit that one sample may take, from its first launch to the end of its measurement. */
+#define LIMIT_SHARE 0.1
 
 const kiln_run_options *kiln__tune_run(const kiln_tune_options *options)
 {
@@ -28,10 +37,23 @@ double kiln__trial_bound(const kiln_tune_options *options, const kiln_sample *be
     return STOP_EARLY_FACTOR * kiln__result_seconds(best->result);
 }
 
+kiln__trial kiln__trial_plan(const kiln_tune_options *options, const kiln_sample *best)
+{
+    const double bound = kiln__trial_bound(options, best), share = LIMIT_SHARE * options->max_seconds;
+    kiln__trial trial = {.stop_early_above = bound};
+    if (!kiln__trial_stops_early(options))
+        return trial;
+    trial.most_seconds = share;
+    trial.cut_above = bound > 0 ? fmax(CUT_FACTOR / STOP_EARLY_FACTOR * bound, CUT_FLOOR) : share;
+    return trial;
+}
+
 kiln_run_options kiln__trial_run(const kiln_run_options *sweep, const kiln__trial *trial)
 {
     kiln_run_options run = *sweep;
     run.stop_early_above = trial->stop_early_above;
+    run.cut_above = trial->cut_above;
+    run.most_seconds = trial->most_seconds;
     if (trial->timeout != 0)
         run.sample_timeout = trial->timeout;
     if (trial->again) {

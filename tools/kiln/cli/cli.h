@@ -98,7 +98,7 @@ typedef struct cli_args {
     bool check, notes, json, quiet, help, names, metrics, all, show_source, show_ptx, page, schema, lines, each,
         no_machine_code;
     bool mpi, no_mpi, profile, counters, every_launch;
-    bool strict, no_store, fresh, failed, energy, no_early_stop, no_finals, lead_only, png;
+    bool strict, no_store, fresh, failed, energy, no_early_stop, no_finals, lead_only, repeatable, png;
     uint64_t jobs, top, repetitions, max_configurations, max_size, memory_limit, seed, seeds, finalists, stagnation,
         devices;
     bool has_max_size;

@@ -32,6 +32,18 @@ static void show_progress(const kiln_progress *p)
     cli_release(mark);
 }
 
+/* Says once how long a sweep without a limit takes, as soon as a few samples tell, if it takes long. */
+static void announce(tune_view *view, const kiln_progress *p)
+{
+    const double least = 60, soon = 2; /* seconds */
+    if (view->announced || view->limit > 0 || view->most || p->remaining < 0 || p->elapsed < soon)
+        return;
+    view->announced = true;
+    if (p->remaining >= least)
+        cli_complain(cli_printf("all %s configurations take about %s; --max-seconds 60 searches for the best in less",
+                                cli_whole(p->total), cli_duration(p->remaining + p->elapsed)));
+}
+
 static int on_progress(void *user, const kiln_progress *progress, const kiln_sample *sample)
 {
     tune_view *view = user;
@@ -42,6 +54,7 @@ static int on_progress(void *user, const kiln_progress *progress, const kiln_sam
         progress_clear();
         return 1;
     }
+    announce(view, progress);
     if (view->progress && (progress->done == 0 || progress->elapsed - view->shown >= 0.1)) {
         view->shown = progress->elapsed;
         show_progress(progress);
@@ -71,7 +84,8 @@ static int make_options(cli *c, tune_view *view, kiln_run_options *run, kiln_tun
         .callback = on_progress,
         .user = view,
         .flags = (args->fresh ? KILN_TUNE_FRESH : 0) | (args->no_early_stop ? KILN_TUNE_NO_STOP_EARLY : 0) |
-                 (args->no_finals ? KILN_TUNE_NO_FINALS : 0) | (args->lead_only ? KILN_TUNE_LEAD_ONLY : 0),
+                 (args->no_finals ? KILN_TUNE_NO_FINALS : 0) | (args->lead_only ? KILN_TUNE_LEAD_ONLY : 0) |
+                 (args->repeatable ? KILN_TUNE_REPEATABLE : 0),
         .finalists = args->finalists < UINT32_MAX ? (unsigned)args->finalists : UINT32_MAX,
         .strategy = args->strategy,
         .seed = args->seed,
@@ -181,13 +195,14 @@ static void choose_sizes(cli *c, tune_view *view, const kiln_run_options *run, k
         leave_unverifiable(c, view, options);
 }
 
-/* A spec that cannot be estimated at sizes of its own is so at the small ones. */
+/* A spec that cannot be estimated at sizes of its own is so at the small ones; why is said with the results. */
 static kiln_status tune_sizes(cli *c, tune_view *view, kiln_tune_options *options, kiln_tuning **tuning,
                               kiln_error **error)
 {
     kiln_status status = kiln_tune(c->engine, c->spec, options, tuning, error);
     if (status != KILN_ERROR_UNSUPPORTED || !view->small || (*tuning && kiln_tuning_count(*tuning)))
         return status;
+    view->instead = cli_printf("%s", kiln_error_message(*error));
     kiln_tuning_free(*tuning);
     kiln_error_free(*error);
     *tuning = NULL;
@@ -335,7 +350,11 @@ static const cli_option options[] = {
      "On a GPU: begin the search with what a simulated device estimates of random configurations, for a tenth of "
      "--max-seconds at most. 'sim' is the profile nearest to the GPU; sim:h200 and others as in --device."},
     {"seed", 0, CLI_WHOLE, CLI_OPTION_FIELD(seed), "NUMBER", CLI_NOTHING, NULL,
-     "The seed of the search's random numbers: the same seed and the same times give the same search. Default: 0."},
+     "The seed of the search's random numbers. Default: 0. How far the search runs ahead depends on when compiles end: "
+     "--repeatable gives the same search for the same seed and the same times."},
+    {"repeatable", 0, CLI_FLAG, CLI_OPTION_FIELD(repeatable), NULL, CLI_NOTHING, NULL,
+     "Search in an order that does not depend on how long compiles take, on the machine, or on earlier sweeps, whose samples "
+     "are reused at their turn. It compiles fewer configurations ahead, and measures on one device."},
     {"top", 0, CLI_WHOLE, CLI_OPTION_FIELD(top), "COUNT", CLI_NOTHING, NULL,
      "How many rows the table has. Default: 10."},
     {"csv", 0, CLI_TEXT, CLI_OPTION_FIELD(csv), "FILE", CLI_FILES, NULL,

@@ -12,6 +12,7 @@ typedef struct tune_view {
     kiln_setting *sizes;
     size_t size_count;
     const kiln_size_set *small; /* where answers were verified; NULL: at `sizes` */
+    const char *instead;        /* why times are of the small sizes and not of the default ones; NULL: they are not */
     cli_list unverifiable;      /* variants that are left out because they do not take these sizes */
     kiln_status status;         /* how the sweep ended */
     const char *ended;          /* why it ended early, NULL if it did not */
@@ -21,7 +22,8 @@ typedef struct tune_view {
     uint64_t most;              /* configurations; 0: no limit */
     uint64_t space;             /* configurations; UINT64_MAX: not known */
     bool progress;
-    double shown; /* when the progress line was drawn last, in seconds of the sweep */
+    bool announced; /* how long it takes was said */
+    double shown;   /* when the progress line was drawn last, in seconds of the sweep */
 } tune_view;
 
 /* Joins the job that this process was started in, if there is one. True: that was all, with this exit code. */

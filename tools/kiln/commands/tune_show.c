@@ -396,7 +396,8 @@ static void show_totals(const kiln_tuning *tuning)
     }
     if (t->stopped_early) {
         table_cell(&table, "stopped early");
-        table_cell(&table, "%s as clearly slower than the best", cli_whole(t->stopped_early));
+        table_cell(&table, "%s as clearly slower than the best%s", cli_whole(t->stopped_early),
+                   t->end == KILN_END_SECONDS ? ", or too slow for the limit" : "");
     }
     if (t->throttled) {
         table_cell(&table, "throttled");
@@ -445,6 +446,9 @@ static void show_estimate(const cli *c, const tune_view *view, const kiln_tuning
         out_printf("%s%s", i ? ", " : "  left out, as they do not take these sizes: ", view->unverifiable.items[i]);
     if (view->unverifiable.count > 0)
         out_printf(" (-s %s --no-verify tries them)\n", set->name);
+    if (view->instead)
+        out_printf("  at the small sizes, %s, which may rank otherwise than %s: %s\n", view->size_set, set->name,
+                   view->instead);
     if (!view->small && c->args.sizes.count == 0 && strcmp(view->size_set, set->name) != 0)
         out_printf(
             "  for the small sizes of a simulated device: -s %s --no-verify estimates the full ones, unchecked\n",
@@ -551,6 +555,8 @@ void tune_json(cli *c, const tune_view *view, const kiln_tuning *tuning)
         js_set(verified, "sizes", js_settings(view->small->settings, view->small->count));
         js_set(object, "verified_at", verified);
     }
+    if (view->instead)
+        js_set(object, "small_sizes_because", js_text(view->instead));
     js_set(object, "complete", json_boolean(t->end != KILN_END_EARLY));
     js_set(object, "ranked_by",
            js_text(!best                            ? NULL

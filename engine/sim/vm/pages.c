@@ -1,0 +1,61 @@
+/* pages.c - memory of large allocations: addresses of the host whose pages take memory once they are written. Until then
+ * all of them are pages of one file, mapped privately again and again. */
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "vm_machine.h"
+
+/* Maps the file over `bytes` at `host`, again and again: a page is the file's until it is written. */
+static bool map_repeatedly(unsigned char *host, uint64_t bytes, int file, uint64_t period)
+{
+    for (uint64_t at = 0; at < bytes; at += period) {
+        const uint64_t here = bytes - at < period ? bytes - at : period;
+        if (mmap(host + at, (size_t)here, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, file, 0) ==
+            MAP_FAILED)
+            return false;
+    }
+    return true;
+}
+
+/* A file of `period` bytes with the content of `pattern`; NULL: poison. -1: none. */
+static int pattern_file(const void *pattern, uint64_t period)
+{
+    const int file = vm_file_new("kiln-device-pattern", period);
+    void *to = file >= 0 ? mmap(NULL, (size_t)period, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0) : MAP_FAILED;
+    if (to == MAP_FAILED) {
+        if (file >= 0)
+            close(file);
+        return -1;
+    }
+    if (pattern)
+        memcpy(to, pattern, (size_t)period);
+    else
+        memset(to, VM_POISON, (size_t)period);
+    munmap(to, (size_t)period);
+    return file;
+}
+
+void *vm_pages_reserve(int *poison, uint64_t bytes)
+{
+    void *host = vm_guard_map((size_t)bytes, -1, 0);
+    if (!host)
+        return NULL;
+    if (!*poison)
+        *poison = pattern_file(NULL, VM_PERIOD) + 1;
+    if (*poison && map_repeatedly(host, bytes, *poison - 1, VM_PERIOD))
+        return host;
+    vm_guard_unmap(host, (size_t)bytes);
+    return NULL;
+}
+
+void vm_pages_free(void *host, uint64_t bytes) { vm_guard_unmap(host, (size_t)bytes); }
+
+bool vm_pages_repeat(void *host, uint64_t bytes, const void *pattern, uint64_t period)
+{
+    const int file = pattern_file(pattern, period);
+    const bool done = file >= 0 && map_repeatedly(host, bytes, file, period);
+    if (file >= 0)
+        close(file); /* what is mapped keeps it */
+    return done;
+}

@@ -1,0 +1,242 @@
+/* lead.c - what a search begins with: the configurations that are tried first, and the variants that are known to be slow.
+ *
+ * The first configurations come from the surest source that there is: configurations that were shipped with the spec, for
+ * the nearest device and sizes; else the defaults of the variants, on a GPU in the order of their estimated times. A
+ * variant whose best known or estimated time is SLOW times the best is left out, because measuring it once may take as long
+ * as a hundred configurations of the others. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tune_internal.h"
+
+#define SLOW 10    /* times the best */
+#define NEAR 4     /* the farthest sizes whose times say which variant is slow: a factor of 16 */
+#define ALIKE 1.25 /* other variants of the nearest sizes are tried first if they take at most so many times the best */
+#define PROBLEMS 3 /* the best of so many of the nearest known sizes are tried first */
+#define MOST 6     /* configurations that are tried first because they are known */
+#define DEFAULTS_MOST 8   /* the same for defaults */
+#define SHARE 0.1         /* of the sweep's time, for estimates */
+#define ESTIMATE_MOST 2.0 /* seconds for one estimate where there is no limit */
+
+static bool has_host_step(const kiln__step *steps, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (steps[i].kind == KILN__STEP_HOST ||
+            (steps[i].kind == KILN__STEP_REPEAT &&
+             has_host_step(steps[i].as.repeat.steps, steps[i].as.repeat.step_count)) ||
+            (steps[i].kind == KILN__STEP_WHILE && has_host_step(steps[i].as.loop.steps, steps[i].as.loop.step_count)))
+            return true;
+    return false;
+}
+
+bool kiln__lead_is_host(const kiln__variant *variant) { return has_host_step(variant->steps, variant->step_count); }
+
+bool kiln__lead_leaves_host(const kiln_spec *spec, const kiln_tune_options *options)
+{
+    bool any = false;
+    if (options->variants || !kiln__budget_any(options))
+        return false;
+    for (size_t v = 0; v < spec->variant_count; v++)
+        any |= spec->variants[v].contender && !kiln__lead_is_host(&spec->variants[v]);
+    return any;
+}
+
+static const kiln__variant *find_variant(const kiln__lead_question *q, const char *name)
+{
+    for (size_t v = 0; v < q->count; v++)
+        if (strcmp(q->variants[v]->name, name) == 0)
+            return q->variants[v];
+    return NULL;
+}
+
+static void add(kiln__lead *lead, const char *variant, kiln__settings params, double seconds)
+{
+    lead->items[lead->count++] = (kiln__known){.variant = variant, .params = params, .seconds = seconds};
+}
+
+static void leave_out(const kiln__lead_question *q, kiln__lead *lead, const char *variant, const char *why)
+{
+    if (q->leaves_slow)
+        lead->slow[lead->slow_count++] = (kiln_left_out){variant, why};
+}
+
+/* ---- what is shipped ---- */
+
+/* The variants that took SLOW times the best at the nearest known sizes. */
+static void leave_known_slow(const kiln__lead_question *q, const kiln__shipped *list, size_t count, double best,
+                             kiln__arena *arena, kiln__lead *lead)
+{
+    for (size_t i = 0; i < count && list[i].problem == list[0].problem && list[0].distance <= NEAR; i++)
+        if (list[i].seconds >= SLOW * best && find_variant(q, list[i].variant))
+            leave_out(q, lead, list[i].variant,
+                      kiln__arena_printf(arena,
+                                         "its best took %.0f times longer than the best of all on %s at %s; --variants "
+                                         "%s tries it",
+                                         list[i].seconds / best, list[i].device, list[i].sizes, list[i].variant));
+}
+
+static void lead_by_shipped(const kiln__lead_question *q, const kiln__shipped *list, size_t count, kiln__arena *arena,
+                            kiln__lead *lead)
+{
+    double best = HUGE_VAL;
+    int problems = 0, last = -1;
+    for (size_t i = 0; i < count && list[i].problem == list[0].problem; i++)
+        if (find_variant(q, list[i].variant))
+            best = fmin(best, list[i].seconds);
+    for (size_t i = 0; i < count && lead->count < MOST; i++) {
+        if (!find_variant(q, list[i].variant))
+            continue;
+        const bool first = list[i].problem != last;
+        const bool alike = problems == 1 && list[i].seconds <= ALIKE * best;
+        problems += first;
+        last = list[i].problem;
+        if (problems > PROBLEMS)
+            break;
+        if (first || alike)
+            add(lead, list[i].variant, list[i].params, list[i].seconds);
+    }
+    lead->shipped = lead->count > 0;
+    if (lead->count)
+        lead->whence = kiln__arena_printf(arena, "what is known of %s at %s", list[0].device, list[0].sizes);
+    leave_known_slow(q, list, count, best, arena, lead);
+}
+
+/* ---- estimates of defaults ---- */
+
+typedef struct guess { /* of a variant's default */
+    kiln__config *config;
+    kiln__code_job *code;
+    double seconds; /* HUGE_VAL: not known */
+} guess;
+
+static void begin_guess(kiln_engine *model, const kiln__lead_question *q, const kiln__variant *variant, guess *g)
+{
+    const kiln_choice choice = {.variant = variant->name,
+                                .size_set = q->options->size_set,
+                                .sizes = q->options->sizes,
+                                .size_count = q->options->size_count};
+    *g = (guess){.seconds = HUGE_VAL};
+    if (variant->input_count || kiln__steps_depend(variant) || kiln__lead_is_host(variant) ||
+        kiln__config_make(model, q->spec, &choice, &g->config, NULL) != KILN_OK)
+        return;
+    if (kiln__code_prepare(model, g->config, NULL, model->want_cubin, &g->code, NULL) == KILN_OK &&
+        kiln__code_begin(g->code, NULL) != KILN_OK)
+        g->code = NULL; /* it was freed */
+}
+
+/* Estimates a default whose compile was begun. A variant that cannot be estimated has no estimate; that is no failure. */
+static void end_guess(kiln_engine *model, guess *g, double seconds)
+{
+    kiln__code code = {0};
+    kiln_plan *plan = NULL;
+    const kiln_result *result = NULL;
+    const kiln_run_options run = {.size = sizeof run, .flags = KILN_RUN_NO_VERIFY, .sample_timeout = seconds};
+    kiln_status status = KILN_ERROR_COMPILE;
+    if (g->code && kiln__code_wait(g->code, seconds))
+        status = kiln__code_take(g->code, &code, NULL);
+    else
+        kiln__code_cancel(g->code);
+    g->code = NULL;
+    if (status == KILN_OK)
+        status = kiln__plan_make(model, g->config, &code, &plan, NULL); /* owns both, also on failure */
+    else
+        kiln__config_free(g->config);
+    g->config = NULL;
+    if (status == KILN_OK && kiln_plan_run(plan, &run, &result, NULL) == KILN_OK && result->estimated)
+        g->seconds = result->seconds;
+    kiln_plan_close(plan);
+}
+
+/* Estimates the defaults of all variants, for a share of the time: the compiles side by side, then one after another. */
+static kiln_status guess_all(kiln_engine *engine, const kiln__lead_question *q, guess *guesses, kiln_error **error)
+{
+    kiln__arena arena = {.mem = engine->mem};
+    kiln_engine *model = NULL;
+    kiln_error *why = NULL;
+    const bool limited = q->options->max_seconds > 0 && !(q->options->flags & KILN_TUNE_REPEATABLE);
+    const uint64_t start = kiln__now_ns();
+    const double most = SHARE * q->options->max_seconds;
+    kiln_status status = kiln__estimates_open(engine, "sim", &arena, &model, &why);
+    if (status != KILN_OK)
+        kiln__logf(&engine->log, KILN_LOG_INFO, "%s: the defaults of the variants are not estimated: %s", q->spec->name,
+                   kiln_error_message(why));
+    for (size_t v = 0; status == KILN_OK && v < q->count; v++)
+        begin_guess(model, q, q->variants[v], &guesses[v]);
+    for (size_t v = 0; status == KILN_OK && v < q->count; v++) {
+        const double left = limited ? most - kiln__seconds_since(start) : ESTIMATE_MOST;
+        end_guess(model, &guesses[v], fmax(left, 1e-3));
+    }
+    kiln_engine_close(model);
+    kiln__arena_free(&arena);
+    kiln_error_free(why);
+    return status == KILN_ERROR_MEMORY ? kiln__fail_memory(error) : KILN_OK;
+}
+
+/* ---- defaults ---- */
+
+static kiln__settings default_params(const kiln__variant *variant, kiln__arena *arena)
+{
+    kiln_setting *items = kiln__arena_alloc(arena, (variant->param_count + 1) * sizeof *items);
+    for (size_t p = 0; items && p < variant->param_count; p++)
+        items[p] = (kiln_setting){variant->params[p].name, variant->params[p].values[variant->params[p].initial]};
+    return (kiln__settings){items ? variant->param_count : 0, items};
+}
+
+/* The variants' defaults, by their estimates where there are some; those without an estimate come last, in the order of
+ * the spec. Variants that are no contenders are not tried first. */
+static void lead_by_defaults(const kiln__lead_question *q, guess *guesses, kiln__arena *arena, kiln__lead *lead)
+{
+    double best = HUGE_VAL;
+    uint64_t most = q->options->max_configurations ? q->options->max_configurations / 2 + 1 : DEFAULTS_MOST;
+    size_t estimated = 0;
+    for (size_t v = 0; v < q->count; v++) {
+        best = q->variants[v]->contender ? fmin(best, guesses[v].seconds) : best;
+        estimated += guesses[v].seconds < HUGE_VAL;
+    }
+    for (size_t v = 0; v < q->count; v++)
+        if (guesses[v].seconds < HUGE_VAL && guesses[v].seconds >= SLOW * best)
+            leave_out(q, lead, q->variants[v]->name,
+                      kiln__arena_printf(arena,
+                                         "its default is estimated to take %.0f times longer than the best of the "
+                                         "others; --variants %s tries it",
+                                         guesses[v].seconds / best, q->variants[v]->name));
+    for (size_t taken = 0; taken < q->count && lead->count < most && lead->count < DEFAULTS_MOST; taken++) {
+        size_t at = q->count;
+        for (size_t v = 0; v < q->count; v++)
+            if (q->variants[v]->contender && !isnan(guesses[v].seconds) &&
+                (at == q->count || guesses[v].seconds < guesses[at].seconds))
+                at = v;
+        if (at == q->count)
+            break;
+        const double seconds = guesses[at].seconds;
+        guesses[at].seconds = NAN; /* taken */
+        if (!(seconds < HUGE_VAL && seconds >= SLOW * best))
+            add(lead, q->variants[at]->name, default_params(q->variants[at], arena), seconds);
+    }
+    lead->whence = estimated ? kiln__arena_printf(arena, "the defaults of the variants, by their estimated times")
+                             : "the defaults of the variants";
+}
+
+kiln_status kiln__lead_find(kiln_engine *engine, const kiln__lead_question *q, kiln__arena *arena, kiln__lead *lead,
+                            kiln_error **error)
+{
+    kiln__shipped *list = NULL;
+    size_t count = 0;
+    *lead = (kiln__lead){.whence = ""};
+    lead->items = kiln__arena_alloc(arena, (MOST + DEFAULTS_MOST) * sizeof *lead->items);
+    lead->slow = kiln__arena_alloc(arena, (q->count + 1) * sizeof *lead->slow);
+    guess *guesses = kiln__arena_alloc(arena, (q->count + 1) * sizeof *guesses);
+    if (!lead->items || !lead->slow || !guesses)
+        return kiln__fail_memory(error);
+    KILN__TRY(kiln__shipped_find(engine, q->spec, q->sizes, arena, &list, &count, error));
+    lead_by_shipped(q, list, count, arena, lead);
+    if (lead->count == 0 && lead->slow_count == 0) {
+        for (size_t v = 0; v < q->count; v++)
+            guesses[v] = (guess){.seconds = HUGE_VAL};
+        if (!engine->driver.simulator && q->count > 1 && q->leaves_slow)
+            KILN__TRY(guess_all(engine, q, guesses, error));
+        lead_by_defaults(q, guesses, arena, lead);
+    }
+    return arena->failed ? kiln__fail_memory(error) : KILN_OK;
+}

@@ -1,0 +1,292 @@
+/* What a bounded search begins with, and what it leaves out. */
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "tune_internal.h"
+
+/* `slow` and `hosted` come first in the spec, as in most families the simplest kernels do. */
+static const char source[] = "extern \"C\" __global__ void copy(const float *x, volatile float *z)\n"
+                             "{\n"
+                             "    for (int i = 0; i < REPEAT; i++)\n"
+                             "        z[threadIdx.x] = x[threadIdx.x];\n"
+                             "}\n";
+static const char text[] =
+    "kiln: 1\nname: lead\nsource: lead.cu\nsizes: {tiny: {N: 64}, other: {N: 32}}\n"
+    "buffers: {x: {type: f32, shape: [N], fill: {iota: [0, 1]}}, z: {type: f32, shape: [N], out: true}}\n"
+    "verify: {z: {against: {variant: fast}, exact: true}}\n"
+    "variants:\n"
+    "  slow: {params: {REPEAT: {values: [8, 9, 10, 11], default: 10}}, launch: &copy {kernel: copy, grid: [1], block: [N], args: [x, z]}}\n"
+    "  hosted:\n"
+    "    params: {REPEAT: [1]}\n"
+    "    steps: [{repeat: {times: 1, steps: [{host: {call: lead_copy, args: {x: x, z: z}}}]}}]\n"
+    "  fast: {params: {REPEAT: {values: [1, 2, 3, 4, 5, 6], default: 3}}, launch: *copy}\n"
+    "  bound: {contender: false, params: {REPEAT: [1]}, launch: *copy}\n";
+
+#define KNOWN(n, variant, repeat, seconds)                                                                             \
+    "- {spec: lead, device: Some GPU, cc: \"8.0\", sizes: {N: " #n "}, variant: " variant                              \
+    ", params: {REPEAT: " #repeat "}, seconds: " #seconds                                                              \
+    ", how: measured, verified: true, made: 2026-01-01T00:00:00Z}\n"
+static const char known[] = "kiln-best: 1\nbest:\n" KNOWN(64, "fast", 5, 0.001) KNOWN(64, "slow", 9, 0.02)
+    KNOWN(32, "fast", 2, 0.001) KNOWN(32, "slow", 11, 0.003);
+
+typedef struct fixture {
+    char folder[64];
+    kiln_engine *engine;
+    kiln_spec *spec;
+} fixture;
+
+static void write_file(const fixture *f, const char *name, const char *content)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/%s", f->folder, name);
+    FILE *file = fopen(path, "w");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+    CHECK(fputs(content, file) >= 0 && fclose(file) == 0);
+}
+
+static kiln_status copy_on_host(void *user, kiln_call *call)
+{
+    const kiln_array *x;
+    kiln_array *z;
+    (void)user;
+    if (kiln_call_array(call, "x", &x) != KILN_OK || kiln_call_output(call, "z", &z) != KILN_OK)
+        return KILN_ERROR_HOST_FUNCTION;
+    memcpy(z->data, x->data, x->shape[0] * sizeof(float));
+    return KILN_OK;
+}
+
+static void setup(fixture *f, const char *shipped)
+{
+    char path[128];
+    memset(f, 0, sizeof *f);
+    strcpy(f->folder, "/tmp/kiln-lead-XXXXXX");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(f->folder));
+    snprintf(path, sizeof path, "%s/known", f->folder);
+    CHECK(mkdir(path, 0700) == 0);
+    write_file(f, "lead.cu", source);
+    write_file(f, "lead.yaml", text);
+    if (shipped)
+        write_file(f, "known/lead.yaml", shipped);
+    kiln_error *error = NULL;
+    kiln_options options = {
+        .size = sizeof options, .device = "sim", .cache_dir = f->folder, .jobs = 2, .flags = KILN_NO_WORKERS};
+    CHECK_OK(kiln_engine_open(&options, &f->engine, &error), error);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(f->engine);
+    CHECK_OK(kiln_register_host(f->engine, "lead_copy", KILN_HOST_STEP, copy_on_host, NULL, &error), error);
+    snprintf(path, sizeof path, "%s/lead.yaml", f->folder);
+    CHECK_OK(kiln_spec_load(f->engine, path, &f->spec, &error), error);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(f->spec);
+}
+
+static void teardown(fixture *f)
+{
+    char command[128];
+    kiln_spec_free(f->spec);
+    kiln_engine_close(f->engine);
+    snprintf(command, sizeof command, "rm -rf '%s'", f->folder);
+    CHECK(system(command) == 0);
+}
+
+static kiln_tuning *tune(const fixture *f, const kiln_tune_options *options)
+{
+    kiln_tuning *tuning = NULL;
+    kiln_error *error = NULL;
+    CHECK_OK(kiln_tune(f->engine, f->spec, options, &tuning, &error), error);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(tuning);
+    return tuning;
+}
+
+/* "fast REPEAT=5": the configuration that was finished as number `at`. */
+static const char *made_at(const kiln_tuning *tuning, size_t at, char out[64])
+{
+    double times[64];
+    *out = '\0';
+    for (size_t i = 0; i < kiln_tuning_count(tuning) && i < KILN__COUNT(times); i++) {
+        size_t before = 0;
+        const kiln_sample *one = kiln_tuning_sample(tuning, i);
+        for (size_t k = 0; k < kiln_tuning_count(tuning); k++)
+            before += kiln_tuning_sample(tuning, k)->at < one->at;
+        if (before == at)
+            snprintf(out, 64, "%s REPEAT=%lld", one->variant, (long long)one->params[0].value.as.i);
+    }
+    return out;
+}
+
+static bool leaves_out(const kiln_tuning *tuning, const char *variant, const char *part)
+{
+    const kiln_left_out *left;
+    for (size_t i = 0; (left = kiln_tuning_left_out(tuning, i)); i++)
+        if (strcmp(left->variant, variant) == 0)
+            return strstr(left->why, part) != NULL;
+    return false;
+}
+
+static bool tries(const kiln_tuning *tuning, const char *variant)
+{
+    for (size_t i = 0; i < kiln_tuning_count(tuning); i++)
+        if (strcmp(kiln_tuning_sample(tuning, i)->variant, variant) == 0)
+            return true;
+    return false;
+}
+
+static void what_is_shipped_is_first(void)
+{
+    fixture f;
+    char first[64];
+    setup(&f, known);
+    for (uint64_t seed = 0; seed < 4; seed++) {
+        const kiln_tune_options options = {
+            .size = sizeof options, .max_configurations = 3, .seed = seed, .flags = KILN_TUNE_REPEATABLE};
+        kiln_tuning *tuning = tune(&f, &options);
+        CHECK_TEXT(made_at(tuning, 0, first), "fast REPEAT=5");
+        CHECK_TEXT(made_at(tuning, 1, first), "fast REPEAT=2"); /* of the next sizes */
+        kiln_tuning_free(tuning);
+    }
+    /* A strategy that was asked to be random is. */
+    kiln_tune_options options = {.size = sizeof options, .max_configurations = 3, .strategy = "random"};
+    bool same = true;
+    for (options.seed = 0; options.seed < 8; options.seed++) {
+        kiln_tuning *tuning = tune(&f, &options);
+        same = same && strcmp(made_at(tuning, 0, first), "fast REPEAT=5") == 0;
+        kiln_tuning_free(tuning);
+    }
+    CHECK(!same);
+    teardown(&f);
+}
+
+/* Without knowledge a default is first, and one that is no contender never is. */
+static void else_a_default_is_first(void)
+{
+    fixture f;
+    char made[64];
+    setup(&f, NULL);
+    for (uint64_t seed = 0; seed < 4; seed++) {
+        const kiln_tune_options options = {
+            .size = sizeof options, .max_configurations = 3, .seed = seed, .flags = KILN_TUNE_REPEATABLE};
+        kiln_tuning *tuning = tune(&f, &options);
+        CHECK_TEXT(made_at(tuning, 0, made), "slow REPEAT=10");
+        CHECK_TEXT(made_at(tuning, 1, made), "fast REPEAT=3");
+        kiln_tuning_free(tuning);
+    }
+    teardown(&f);
+    setup(&f, "kiln-best: 1\nbest: [nonsense]\n"); /* a warning in the log, and no knowledge */
+    const kiln_tune_options options = {.size = sizeof options, .max_configurations = 1};
+    kiln_tuning *tuning = tune(&f, &options);
+    CHECK_TEXT(made_at(tuning, 0, made), "slow REPEAT=10");
+    kiln_tuning_free(tuning);
+    teardown(&f);
+}
+
+static void slow_variants_are_left_out_of_a_limited_sweep(void)
+{
+    static const char *const named[] = {"slow", "hosted"};
+    fixture f;
+    setup(&f, known);
+    kiln_tune_options options = {.size = sizeof options, .max_seconds = 600, .max_configurations = 20};
+    kiln_tuning *tuning = tune(&f, &options);
+    CHECK(leaves_out(tuning, "hosted", "has steps on the host"));
+    CHECK(leaves_out(tuning, "slow", "20 times longer than the best of all on Some GPU at N=64"));
+    CHECK(!tries(tuning, "slow") && !tries(tuning, "hosted") && tries(tuning, "fast") && tries(tuning, "bound"));
+    kiln_tuning_free(tuning);
+    options.size_set = "other"; /* there it takes three times the best */
+    tuning = tune(&f, &options);
+    CHECK(tries(tuning, "slow") && !tries(tuning, "hosted"));
+    kiln_tuning_free(tuning);
+    options = (kiln_tune_options){
+        .size = sizeof options, .max_seconds = 600, .max_configurations = 20, .variants = named, .variant_count = 2};
+    tuning = tune(&f, &options);
+    CHECK(tries(tuning, "slow") && tries(tuning, "hosted") && !kiln_tuning_left_out(tuning, 0));
+    kiln_tuning_free(tuning);
+    options = (kiln_tune_options){.size = sizeof options}; /* no limit */
+    tuning = tune(&f, &options);
+    CHECK(kiln_tuning_count(tuning) == 12 && !kiln_tuning_left_out(tuning, 0));
+    kiln_tuning_free(tuning);
+    teardown(&f);
+}
+
+/* ---- the path of a search ---- */
+
+enum { MOST = 12 };
+
+typedef struct path {
+    char made[MOST][64];
+    size_t count;
+} path;
+
+static path find_path(const fixture *f, kiln_store *store, uint64_t most, uint64_t seed)
+{
+    path p = {.count = 0};
+    const kiln_tune_options options = {.size = sizeof options,
+                                       .max_configurations = most,
+                                       .seed = seed,
+                                       .store = store,
+                                       .objectives = (const char *const[]){"REPEAT"}, /* the same on every machine */
+                                       .objective_count = 1,
+                                       .flags = KILN_TUNE_REPEATABLE};
+    kiln_tuning *tuning = tune(f, &options);
+    p.count = kiln_tuning_count(tuning);
+    for (size_t i = 0; i < p.count && i < MOST; i++)
+        made_at(tuning, i, p.made[i]);
+    kiln_tuning_free(tuning);
+    return p;
+}
+
+/* The same cold and warm, and where it goes on from the samples of a shorter one. */
+static void a_repeatable_search_takes_one_path(void)
+{
+    fixture f;
+    setup(&f, NULL);
+    for (uint64_t seed = 0; seed < 3; seed++) {
+        char name[128];
+        kiln_store *store = NULL;
+        kiln_error *error = NULL;
+        uint64_t removed;
+        CHECK_OK(kiln_cache_clear(f.engine, &removed, &error), error);
+        const path cold = find_path(&f, NULL, 10, seed), warm = find_path(&f, NULL, 10, seed);
+        snprintf(name, sizeof name, "%s/%d.db", f.folder, (int)seed);
+        CHECK_OK(kiln_store_open(f.engine, name, 0, &store, &error), error);
+        CU_ASSERT_PTR_NOT_NULL_FATAL(store);
+        const path part = find_path(&f, store, 4, seed), rest = find_path(&f, store, 6, seed);
+        CHECK(cold.count == 10 && warm.count == 10 && part.count == 4 && rest.count == 10);
+        for (size_t i = 0; i < 10; i++) {
+            CHECK_TEXT(warm.made[i], cold.made[i]);
+            CHECK_TEXT(rest.made[i], cold.made[i]);
+        }
+        kiln_store_close(store);
+    }
+    teardown(&f);
+}
+
+/* A limit that is shorter than a compile: each sweep makes one sample, until there is none left. */
+static void a_short_limit_makes_progress(void)
+{
+    static const char *const fast[] = {"fast"};
+    fixture f;
+    char name[128];
+    kiln_store *store = NULL;
+    kiln_error *error = NULL;
+    setup(&f, NULL);
+    snprintf(name, sizeof name, "%s/short.db", f.folder);
+    CHECK_OK(kiln_store_open(f.engine, name, 0, &store, &error), error);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(store);
+    const kiln_tune_options options = {
+        .size = sizeof options, .max_seconds = 1e-6, .variants = fast, .variant_count = 1, .store = store};
+    for (size_t i = 1; i <= 6; i++) {
+        kiln_tuning *tuning = tune(&f, &options);
+        const kiln_tuning_totals *totals = kiln_tuning_sum(tuning);
+        CHECK(totals->configurations - totals->reused == 1 && totals->failed == 0);
+        kiln_tuning_free(tuning);
+    }
+    kiln_store_close(store);
+    teardown(&f);
+}
+
+static const check_case cases[] = {
+    {"what is shipped is first", what_is_shipped_is_first},
+    {"else a default is first", else_a_default_is_first},
+    {"slow variants are left out of a limited sweep", slow_variants_are_left_out_of_a_limited_sweep},
+    {"a repeatable search takes one path", a_repeatable_search_takes_one_path},
+    {"a short limit makes progress", a_short_limit_makes_progress},
+};
+KILN_SUITE("tune.lead", cases)
