@@ -34,31 +34,86 @@ kiln_status kiln__plan_features(kiln_plan *plan, kiln__arena *arena, kiln__setti
     return status == KILN_OK && arena->failed ? kiln__fail_memory(error) : status;
 }
 
-kiln_status kiln__features_of(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *sizes, kiln__arena *arena,
-                              kiln__settings *features, kiln_error **error)
+/* ---- plans without code: what the host makes ---- */
+
+/* Opens a plan of the sizes of a choice, without code and without a module. `shared` NULL: it has a part of its own. Such
+ * a plan is for close_hostly() alone. */
+static kiln_status open_hostly(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *sizes,
+                               kiln__shared *shared, kiln_plan **made, kiln_error **error)
 {
     kiln_choice choice = {.size_set = sizes->size_set, .sizes = sizes->sizes, .size_count = sizes->size_count};
-    kiln_plan *plan = kiln__calloc(engine->mem, 1, sizeof *plan); /* without code: inputs are made on the host */
-    *features = (kiln__settings){0};
+    kiln_plan *plan = kiln__calloc(engine->mem, 1, sizeof *plan);
+    *made = plan;
     if (!plan)
         return kiln__fail_memory(error);
     plan->engine = engine;
     plan->mem = plan->arena.mem = engine->mem;
     plan->spec = spec;
     kiln_status status = kiln__config_open(engine, spec, &choice, &plan->config, error);
-    if (status == KILN_OK) {
-        plan->variant = plan->config->variant;
-        status = kiln__shared_open(engine, spec, &plan->own, error);
-    }
-    plan->shared = plan->own;
-    if (status == KILN_OK && !kiln__plan_make_tables(plan))
-        status = kiln__fail_memory(error);
     if (status == KILN_OK)
-        status = kiln__plan_features(plan, arena, features, error);
+        plan->variant = plan->config->variant;
+    if (status == KILN_OK && !shared)
+        status = kiln__shared_open(engine, spec, &plan->own, error);
+    plan->shared = shared ? shared : plan->own;
+    return status;
+}
+
+static void close_hostly(kiln_plan *plan)
+{
+    if (!plan)
+        return;
+    const kiln_allocator *mem = plan->mem;
+    for (size_t i = 0; plan->buffers && i < plan->variant->buffer_count; i++)
+        kiln__free(mem, plan->buffers[i].key);
     kiln__shared_free(plan->own);
     kiln__arena_free(&plan->arena);
     kiln_error_free(plan->pending);
     kiln__config_free(plan->config);
-    kiln__free(engine->mem, plan);
+    kiln__free(mem, plan);
+}
+
+kiln_status kiln__features_of(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *sizes, kiln__arena *arena,
+                              kiln__settings *features, kiln_error **error)
+{
+    kiln_plan *plan = NULL;
+    *features = (kiln__settings){0};
+    kiln_status status = open_hostly(engine, spec, sizes, NULL, &plan, error);
+    if (status == KILN_OK && !kiln__plan_make_tables(plan))
+        status = kiln__fail_memory(error);
+    if (status == KILN_OK)
+        status = kiln__plan_features(plan, arena, features, error);
+    close_hostly(plan);
+    return status;
+}
+
+kiln_status kiln__plan_prepare(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *sizes,
+                               kiln__shared *shared, bool check, kiln_error **error)
+{
+    kiln_plan *plan = NULL;
+    kiln__variant common = {0};
+    kiln_status status = open_hostly(engine, spec, sizes, shared, &plan, error);
+    if (status == KILN_OK) { /* only what all variants have: their own inputs depend on their params */
+        common = *plan->variant;
+        common.input_count = spec->input_count;
+        common.buffer_count = spec->buffer_count;
+        plan->variant = &common;
+    }
+    if (status == KILN_OK && !kiln__plan_make_tables(plan))
+        status = kiln__fail_memory(error);
+    if (status == KILN_OK)
+        status = kiln__plan_layout(plan, error);
+    for (size_t i = 0; i < common.buffer_count && status == KILN_OK; i++) {
+        kiln_array array;
+        bool temporary = false;
+        /* an estimate of a few blocks needs no whole contents */
+        if (plan->buffers[i].buffer->fill.kind == KILN__FILL_NONE || (engine->info.simulated && !check))
+            continue;
+        status = kiln__plan_content(plan, &plan->buffers[i], &array, &temporary, error);
+        if (temporary)
+            kiln__array_free(plan->mem, &array);
+    }
+    if (status == KILN_OK && check)
+        status = kiln__plan_host_references(plan, error);
+    close_hostly(plan);
     return status;
 }

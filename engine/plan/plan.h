@@ -36,6 +36,10 @@ kiln_status kiln__plan_features(kiln_plan *plan, kiln__arena *arena, kiln__setti
 /* The same for the sizes of a choice, without a plan: makes the inputs on the host, and frees them. */
 kiln_status kiln__features_of(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *sizes, kiln__arena *arena,
                               kiln__settings *features, kiln_error **error);
+/* Makes what all configurations at these sizes need of the host, into the shared part: the spec's inputs, contents of
+ * buffers and, where `check`, references by host functions. A sweep does so while its first configuration is compiled. */
+kiln_status kiln__plan_prepare(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *sizes,
+                               kiln__shared *shared, bool check, kiln_error **error);
 /* A result's time: measured or estimated seconds, else the simulator's wall time. */
 double kiln__result_seconds(const kiln_result *result);
 void kiln__plan_share(kiln_plan *plan, kiln__shared *shared); /* before the plan's first run; shared outlives it */

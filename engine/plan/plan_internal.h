@@ -362,6 +362,8 @@ kiln_status kiln__plan_references(kiln_plan *plan, kiln_error **error);
 /* Opens the plans of those references that are variants, before the process gives up its rights. */
 kiln_status kiln__plan_open_references(kiln_plan *plan, kiln_error **error);
 void kiln__plan_close_references(kiln_plan *plan);
+/* Those by host functions, of a plan that may have no code. */
+kiln_status kiln__plan_host_references(kiln_plan *plan, kiln_error **error);
 kiln_status kiln__plan_verify(kiln_plan *plan, kiln_result *result, kiln_error **error);
 /* Adds to `wrong` which inputs the run has changed. */
 kiln_status kiln__plan_inputs_same(kiln_plan *plan, kiln__text *wrong, kiln_error **error);

@@ -441,6 +441,16 @@ void kiln__plan_close_references(kiln_plan *plan)
     plan->others = NULL;
 }
 
+kiln_status kiln__plan_host_references(kiln_plan *plan, kiln_error **error)
+{
+    kiln_status status = KILN_OK;
+    const kiln_array *want;
+    for (size_t i = 0; i < plan->spec->verify_count && status == KILN_OK; i++)
+        if (plan->spec->verify[i].against == KILN__AGAINST_HOST)
+            status = find_reference(plan, &plan->spec->verify[i], &want, NULL, error);
+    return status;
+}
+
 /* ---- comparison ---- */
 
 void kiln__type_tolerance(kiln_type type, double *rtol, double *atol)

@@ -271,8 +271,12 @@ static double time_limit(const kiln__runner *r)
         return r->options->sample_timeout > 0 ? r->options->sample_timeout : 0;
     bool simulated = r->engine->info.simulated;
     double budget = run->budget > 0 ? run->budget : simulated ? 0 : 1;
+    /* A sweep of a few seconds does not wait a minute for a kernel; the next sweep tries it again. A simulated kernel is
+     * slow for other reasons. */
+    const double most = r->options->max_seconds;
+    const double first = simulated || !(most > 0) || most > FIRST ? FIRST : most > AFTER_FLOOR ? most : AFTER_FLOOR;
     double after = AFTER_FLOOR + AFTER_TIMES * r->shortest;
-    return 2 * budget + (r->shortest >= 0 && after < FIRST ? after : FIRST);
+    return 2 * budget + (r->shortest >= 0 && after < first ? after : first);
 }
 
 /* An estimate runs a few blocks of each kernel where nobody looks at the results. A kernel whose addresses come from one

@@ -136,6 +136,16 @@ static bool greet(server *s)
     return sent && status == KILN_OK;
 }
 
+/* While the first configuration is compiled. What fails here fails again in a sample, which says why. */
+static void prepare(server *s)
+{
+    const kiln_run_options *run = &s->setup.run;
+    kiln_error *why = NULL;
+    if (run->input_count == 0)
+        kiln__plan_prepare(s->engine, s->spec, &s->setup.choice, s->shared, !(run->flags & KILN_RUN_NO_VERIFY), &why);
+    kiln_error_free(why);
+}
+
 /* ---- a sample ---- */
 
 /* The params of a request are all of its variant's, in order: the sweep has them from a space of the same spec. */
@@ -285,6 +295,8 @@ int kiln__runner_serve(int fd)
     kiln__message_header header;
     char *body = NULL;
     bool good = greet(&s);
+    if (good)
+        prepare(&s);
     while (good && kiln__socket_message(fd, &header, &body)) { /* ends normally when the connection closes */
         good = header.kind == KILN__RUNNER_RUN && answer(&s, body, (size_t)header.length);
         kiln__free(NULL, body);

@@ -446,9 +446,6 @@ static void show_estimate(const cli *c, const tune_view *view, const kiln_tuning
         out_printf("%s%s", i ? ", " : "  left out, as they do not take these sizes: ", view->unverifiable.items[i]);
     if (view->unverifiable.count > 0)
         out_printf(" (-s %s --no-verify tries them)\n", set->name);
-    if (view->instead)
-        out_printf("  at the small sizes, %s, which may rank otherwise than %s: %s\n", view->size_set, set->name,
-                   view->instead);
     if (!view->small && c->args.sizes.count == 0 && strcmp(view->size_set, set->name) != 0)
         out_printf(
             "  for the small sizes of a simulated device: -s %s --no-verify estimates the full ones, unchecked\n",
@@ -493,6 +490,9 @@ void tune_text(cli *c, const tune_view *view, const kiln_tuning *tuning)
         out_puts("\nNo configuration was run.\n");
     }
     show_failures(tuning);
+    if (view->instead)
+        out_printf("\nAt the small sizes, %s, which may rank otherwise than %s: %s.\n", view->size_set,
+                   kiln_spec_size_set(c->spec, 0)->name, view->instead);
     show_left_out(tuning);
     show_totals(tuning);
     if (best)
