@@ -95,7 +95,7 @@ void kiln__array_compare(const char *name, const kiln_array *got, const kiln_arr
 /* The same, but an element of `want` that holds the poison is not compared: that of `got` must have been written. */
 void kiln__array_compare_sample(const char *name, const kiln_array *got, const kiln_array *want, bool exact,
                                 double rtol, double atol, kiln__difference *difference);
-/* A product of matrices whose elements are compared at some places, and in whole by sums with random weights: `want` is
+/* A product of matrices whose elements are compared at some places, and completely by sums with random weights: `want` is
  * poison but for these places; sums[i][b] is the exact sum of row i over the columns b * KILN__PROJECTED ..., each times its
  * weight. compare.c derives the bound. */
 enum { KILN__PROJECTED = 64 };

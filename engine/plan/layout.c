@@ -608,7 +608,7 @@ static kiln_status kept_copy(kiln_plan *plan, kiln__plan_buffer *b, CUdeviceptr 
 #define WHOLE_IOTA ((uint64_t)1 << 30)
 
 /* Whether the content of a buffer may repeat: an estimate of a few blocks needs values of the same distribution, not all of
- * them. A file and an input's data are filled in whole, because their places matter, and so is an `iota` below WHOLE_IOTA
+ * them. A file and an input's data are filled completely, because their places matter, and so is an `iota` below WHOLE_IOTA
  * bytes, which may be a list of places. */
 static bool may_repeat(const kiln_plan *plan, const kiln__plan_buffer *b)
 {

@@ -211,7 +211,7 @@ struct kiln_plan {
     bool dynamic;  /* the steps cannot be evaluated in advance */
     bool before_dynamic;
     bool whole;       /* kiln__plan_whole() */
-    bool sparse;      /* only a few blocks will run: large buffers need not be filled in whole */
+    bool sparse;      /* only a few blocks will run: large buffers need not be filled completely */
     uint64_t *values; /* arguments of a launch that is evaluated while it runs */
     void **pointers;
     kiln__pointers *lists; /* lists of pointers on the device, which arguments point to */

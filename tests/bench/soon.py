@@ -9,7 +9,7 @@ so the same command goes on where the last one ended (--total: after so many sec
 file is printed: the best, how many configurations were tried, when the first was verified, the best known and the ratio.
 
 The best known is that of kernel_src/results.tsv, whatever its device. --random draws other sizes: those of a work, each
-number of 64 or more times a factor of 1/2 to 2; the same seed draws the same. Their best known is what a sweep of
+number of 256 or more times a factor of 1/2 to 2; the same seed draws the same. Their best known is what a sweep of
 --reference seconds finds, after the bounded one. KILN_TUNE may hold more options."""
 import argparse
 import json
@@ -26,7 +26,7 @@ sys.dont_write_bytecode = True  # no __pycache__ among the sources
 BENCH = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(BENCH))
 FACTORS = (0.5, 0.75, 1, 1, 1.25, 1.5, 2)
-LEAST = 64  # smaller sizes are flags or kinds, and are left as they are
+LEAST = 256  # smaller sizes are flags, kinds or widths, and are left as they are
 
 
 def list_works():
@@ -66,9 +66,7 @@ def run_json(command, environment, limit):
 
 def draw_sizes(options, family, work, generator):
     shown, _ = run_json([options.kiln, "show", family, "-s", work, "--json"], dict(os.environ), 60)
-    sizes = shown.get("sizes") or {}
-    if isinstance(sizes, list):
-        sizes = {one["name"]: one["value"] for one in sizes}
+    sizes = (shown.get("sizes") or {}).get(work, {})
     drawn = {}
     for name, value in sizes.items():
         if isinstance(value, int) and not isinstance(value, bool) and value >= LEAST:

@@ -150,7 +150,7 @@ static long most_kilobytes(void)
     return usage.ru_maxrss;
 }
 
-/* Buffers of 2 GB and of 8 GB each, of which a few blocks use a few pages: these are not filled in whole. Their content
+/* Buffers of 2 GB and of 8 GB each, of which a few blocks use a few pages: these are not filled completely. Their content
  * is that of the fill, so that the kernel's addresses, which come from it, stay in bounds. */
 static void large_buffers_cost_little(void)
 {

@@ -86,7 +86,7 @@ typedef struct bench {
 typedef struct product {
     const kiln_array *a, *b;
     bool by_columns; /* b lies by columns: n x k */
-    bool in_batch;   /* one of several, which are computed in whole */
+    bool in_batch;   /* one of several, which are computed completely */
     kiln_array *p;
     uint64_t m, n, k, tiles_n;
     panels_fn *panels;
