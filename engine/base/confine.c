@@ -326,6 +326,7 @@ static void allow_some(filter *f, bool executes, bool writes)
         SYS_rt_sigprocmask,
         SYS_rt_sigreturn,
         SYS_sigaltstack,
+        SYS_memfd_create, /* memory by a descriptor: for large buffers of the simulated device */
         /* descriptors that it has */
         SYS_read,
         SYS_write,

@@ -362,8 +362,6 @@ kiln_status kiln__plan_references(kiln_plan *plan, kiln_error **error);
 /* Opens the plans of those references that are variants, before the process gives up its rights. */
 kiln_status kiln__plan_open_references(kiln_plan *plan, kiln_error **error);
 void kiln__plan_close_references(kiln_plan *plan);
-kiln_status kiln__plan_reference(kiln_plan *plan, const kiln__verify *verify, const kiln_array **want,
-                                 kiln_error **error);
 /* Those by host functions, of a plan that may have no code. */
 kiln_status kiln__plan_host_references(kiln_plan *plan, kiln_error **error);
 kiln_status kiln__plan_verify(kiln_plan *plan, kiln_result *result, kiln_error **error);

@@ -418,16 +418,6 @@ kiln_status kiln__plan_references(kiln_plan *plan, kiln_error **error)
     return status;
 }
 
-kiln_status kiln__plan_host_references(kiln_plan *plan, kiln_error **error)
-{
-    kiln_status status = KILN_OK;
-    const kiln_array *want;
-    for (size_t i = 0; i < plan->spec->verify_count && status == KILN_OK; i++)
-        if (plan->spec->verify[i].against == KILN__AGAINST_HOST)
-            status = find_reference(plan, &plan->spec->verify[i], &want, NULL, error);
-    return status;
-}
-
 kiln_status kiln__plan_open_references(kiln_plan *plan, kiln_error **error)
 {
     kiln_status status = KILN_OK;
@@ -449,6 +439,16 @@ void kiln__plan_close_references(kiln_plan *plan)
         kiln_plan_close(plan->others[i]);
     kiln__free(plan->mem, plan->others);
     plan->others = NULL;
+}
+
+kiln_status kiln__plan_host_references(kiln_plan *plan, kiln_error **error)
+{
+    kiln_status status = KILN_OK;
+    const kiln_array *want;
+    for (size_t i = 0; i < plan->spec->verify_count && status == KILN_OK; i++)
+        if (plan->spec->verify[i].against == KILN__AGAINST_HOST)
+            status = find_reference(plan, &plan->spec->verify[i], &want, NULL, error);
+    return status;
 }
 
 /* ---- comparison ---- */

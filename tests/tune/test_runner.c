@@ -72,7 +72,6 @@ static void write_result(kiln__text *message)
                                   .cuda = 700,
                                   .passing = true,
                                   .lost = true,
-                                  .unfit = true,
                                   .why = "because",
                                   .features = "rows=300 mean=2.5",
                                   .result = {.measured = 1,
@@ -260,7 +259,7 @@ static void messages_come_back(void)
     kiln__runner_answer answer;
     CU_ASSERT_TRUE_FATAL(kiln__runner_read_result(result.data + skip, result.length - skip, &answer));
     CHECK(answer.time_count == KILN__COUNT(times) && memcmp(answer.times, times, sizeof times) == 0);
-    CHECK(answer.status == KILN_ERROR_DEVICE && answer.cuda == 700 && answer.passing && answer.lost && answer.unfit);
+    CHECK(answer.status == KILN_ERROR_DEVICE && answer.cuda == 700 && answer.passing && answer.lost);
     CHECK_TEXT(answer.why, "because");
     CHECK_TEXT(answer.features, "rows=300 mean=2.5");
     CHECK(answer.result.measured && !answer.result.verified && answer.result.seconds == 1.5);

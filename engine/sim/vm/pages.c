@@ -18,21 +18,23 @@ static bool map_repeatedly(unsigned char *host, uint64_t bytes, int file, uint64
     return true;
 }
 
-/* A file of `period` bytes with the content of `pattern`; NULL: poison. -1: none. */
+/* A file without a name of `period` bytes with the content of `pattern`; NULL: poison. -1: none. It is written, as a
+ * sandbox does not let a process change the length of a file. */
 static int pattern_file(const void *pattern, uint64_t period)
 {
-    const int file = vm_file_new("kiln-device-pattern", period);
-    void *to = file >= 0 ? mmap(NULL, (size_t)period, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0) : MAP_FAILED;
-    if (to == MAP_FAILED) {
-        if (file >= 0)
+    unsigned char poison[1 << 16];
+    const int file = period <= vm_file_most() ? memfd_create("kiln-device-pattern", MFD_CLOEXEC) : -1;
+    if (!pattern)
+        memset(poison, VM_POISON, sizeof poison);
+    for (uint64_t done = 0; file >= 0 && done < period;) {
+        const uint64_t left = period - done, here = pattern || left < sizeof poison ? left : sizeof poison;
+        const ssize_t wrote = write(file, pattern ? (const unsigned char *)pattern + done : poison, (size_t)here);
+        if (wrote <= 0) {
             close(file);
-        return -1;
+            return -1;
+        }
+        done += (uint64_t)wrote;
     }
-    if (pattern)
-        memcpy(to, pattern, (size_t)period);
-    else
-        memset(to, VM_POISON, (size_t)period);
-    munmap(to, (size_t)period);
     return file;
 }
 

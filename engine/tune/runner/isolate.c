@@ -309,7 +309,7 @@ static void take_answer(kiln__runner *r, bool launched)
         kiln__error_mark_passing(r->why);
     else if (launched && (r->shortest < 0 || seconds < r->shortest))
         r->shortest = seconds;
-    conclude(r, answer->status, answer->unfit && answer->status != KILN_OK);
+    conclude(r, answer->status, false);
 }
 
 /* Handles a complete message. KILN__IO_MALFORMED: an unexpected one. */

@@ -361,7 +361,6 @@ void kiln__runner_write_result(kiln__text *message, const kiln__runner_answer *a
     kiln__wire_number(message, (uint64_t)answer->status);
     kiln__wire_number(message, (uint64_t)answer->cuda);
     kiln__wire_number(message, answer->lost);
-    kiln__wire_number(message, answer->unfit);
     kiln__wire_number(message, answer->passing);
     kiln__wire_string(message, answer->why);
     KILN_RESULT_MAP(WRITE)
@@ -377,7 +376,6 @@ bool kiln__runner_read_result(const char *body, size_t length, kiln__runner_answ
     answer->status = kiln__wire_read_status(&in);
     answer->cuda = (int)read_small(&in, INT_MAX);
     answer->lost = read_small(&in, 1) == 1;
-    answer->unfit = read_small(&in, 1) == 1;
     answer->passing = read_small(&in, 1) == 1;
     answer->why = kiln__wire_read_string(&in);
     KILN_RESULT_MAP(READ)

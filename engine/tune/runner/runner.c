@@ -20,7 +20,7 @@ typedef struct server {
     kiln__shared *small;  /* the same at the smaller sizes; NULL: there are none */
     bool closed;          /* the other side is gone */
     char cores[64];       /* where it runs, for a log; "" as it was started */
-    bool sandbox, fits;   /* fits: for samples of two sizes, once it was looked at */
+    bool sandbox;
     unsigned confined;    /* how far it is, in a sandbox, and by what */
     char how[256];
 } server;
@@ -141,8 +141,12 @@ static void prepare(server *s)
 {
     const kiln_run_options *run = &s->setup.run;
     kiln_error *why = NULL;
+    kiln_choice choice = s->setup.choice;
+    if (s->small) /* answers are verified there alone */
+        choice = (kiln_choice){.size_set = s->setup.smaller};
     if (run->input_count == 0)
-        kiln__plan_prepare(s->engine, s->spec, &s->setup.choice, s->shared, !(run->flags & KILN_RUN_NO_VERIFY), &why);
+        kiln__plan_prepare(s->engine, s->spec, &choice, s->small ? s->small : s->shared,
+                           !(run->flags & KILN_RUN_NO_VERIFY), &why);
     kiln_error_free(why);
 }
 
@@ -235,12 +239,6 @@ static kiln_status run(server *s, const kiln__runner_request *request, kiln__run
     KILN__TRY(make_config(s, request, &config, error));
     KILN__TRY(make_plan(s, config, &request->unit, s->shared, &plan, error));
     *made = plan; /* it has the times */
-    if (s->small && !s->fits) {
-        answer->unfit = kiln__split_fits(plan, s->engine, s->spec, error) != KILN_OK;
-        if (answer->unfit)
-            return KILN_ERROR_UNSUPPORTED;
-        s->fits = true;
-    }
     kiln_run_options how = kiln__trial_run(&s->setup.run, &request->trial);
     how.check = report_finding;
     how.check_user = s;

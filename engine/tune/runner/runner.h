@@ -78,7 +78,6 @@ typedef struct kiln__runner_answer {
     int cuda;     /* CUresult behind it, 0: none */
     bool passing; /* kiln__error_is_passing() */
     bool lost;    /* the runner's context is lost: the process must be replaced */
-    bool unfit;   /* the sweep's buffers are too large for a sample of two sizes */
     const char *why;
     kiln_result result; /* if status is KILN_OK; the sweep fills in compiling and cache */
     const void *times;  /* doubles, perhaps not aligned: of each repetition, in order */
