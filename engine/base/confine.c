@@ -310,6 +310,8 @@ static void allow_some(filter *f, bool executes, bool writes)
         SYS_exit_group,
         SYS_restart_syscall,
         SYS_membarrier,
+        SYS_timer_settime,
+        SYS_timer_gettime,
 #ifdef SYS_rseq
         SYS_rseq,
 #endif
