@@ -108,7 +108,11 @@ static void a_wrong_answer_is_found_at_the_small_sizes(void)
     fixture f;
     setup(&f);
     kiln_tune_options options = options_of(&f, wrong, 1);
-    kiln_tuning *tuning = tune(&f, &options);
+    kiln_tuning *tuning = NULL;
+    kiln_error *error = NULL;
+    CHECK(kiln_tune(f.engine, f.spec, &options, &tuning, &error) == KILN_ERROR_WRONG_ANSWER); /* it is the only one */
+    kiln_error_free(error);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(tuning);
     CHECK(kiln_tuning_count(tuning) == 1);
     CHECK(kiln_tuning_sample(tuning, 0)->status == KILN_ERROR_WRONG_ANSWER);
     kiln_tuning_free(tuning);
