@@ -4,7 +4,6 @@
  *
  * SHIM_REPORT: the file (struct report). SHIM_FOLDER: the spec's. SHIM_ACTS: "try", "crash", "hang" (in a launch), or
  * "deny" (the system has no seccomp and no Landlock). */
-#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>

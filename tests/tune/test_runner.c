@@ -128,7 +128,7 @@ static bool read_ready(const char *body, size_t length)
     return kiln__runner_read_ready(body, length, &greeting);
 }
 
-static const kiln_check_finding found = {.kind = KILN_CHECK_ASYNC,
+static const kiln_check_finding written = {.kind = KILN_CHECK_ASYNC,
                                          .note = 1,
                                          .kernel = "add",
                                          .message = "a race",
@@ -144,7 +144,7 @@ static const kiln_check_finding found = {.kind = KILN_CHECK_ASYNC,
                                          .offset = -8,
                                          .buffer_bytes = 256};
 
-static void write_finding(kiln__text *message) { kiln__runner_write_finding(message, &found); }
+static void write_finding(kiln__text *message) { kiln__runner_write_finding(message, &written); }
 
 static bool read_finding(const char *body, size_t length)
 {
@@ -159,9 +159,9 @@ static void a_finding_comes_back(void)
     kiln_check_finding got;
     write_finding(&message);
     CU_ASSERT_TRUE_FATAL(kiln__runner_read_finding(message.data + skip, message.length - skip, &got));
-    CHECK(got.kind == found.kind && got.note && got.offset == -8 && got.count == 9 && got.buffer_bytes == 256);
+    CHECK(got.kind == written.kind && got.note && got.offset == -8 && got.count == 9 && got.buffer_bytes == 256);
     CHECK(got.address == 64 && got.bytes == 4 && got.at.line == 3 && got.at.ptx_line == 17 && !got.other.what);
-    CHECK(memcmp(got.at.block, found.at.block, 2 * sizeof got.at.block) == 0 && got.at.has_block && !got.at.has_thread);
+    CHECK(memcmp(got.at.block, written.at.block, 2 * sizeof got.at.block) == 0 && got.at.has_block && !got.at.has_thread);
     CHECK(got.other.thread[2] == 7 && got.other.has_thread && !got.other.has_block);
     CHECK_TEXT(got.at.text, "x = 1;");
     CHECK_TEXT(got.role, "an input");
