@@ -53,11 +53,15 @@ ENDED = [130, -signal.SIGTERM, -signal.SIGINT]
 
 
 def by_limit(how, wanted, *arguments):
-    process = start(how, *arguments, "--sample-timeout", "1")
-    out, err = finish(process)
-    expect(f"{how}, {' '.join(arguments)}, the limit", process.returncode, wanted, out + err)
-    if "wedged" not in err and "--isolate" not in arguments:
+    is_apart = "--isolate" in arguments or arguments[0] == "check"  # a runner measures, which does not say "wedged" here
+    for limit in ["2", "20"]:  # on a busy machine the kernel may not print yet when the limit comes
+        process = start(how, *arguments, "--sample-timeout", limit)
+        out, err = finish(process)
+        if "wedged" in err or is_apart:
+            break
+    else:
         failed.append(f"{how}, {' '.join(arguments)}: it was not stuck\n{err}")
+    expect(f"{how}, {' '.join(arguments)}, the limit", process.returncode, wanted, out + err)
 
 
 def by_signal(how, number, again, wanted):
