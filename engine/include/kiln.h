@@ -666,7 +666,7 @@ typedef struct kiln_run_options { /* zero-initialise, set `size`; every zero mem
     kiln_write_fn write; /* gets the files of `outputs`, because a process in a sandbox cannot write files; NULL: they
                                  are written */
     void *write_user;
-    double cut_above;         /* seconds; 0: never. If the first run takes longer, it is checked and not repeated: its
+    double cut_above;    /* seconds; 0: never. If the first run takes longer, it is checked and not repeated: its
                                  wall time is the result, with `stopped_early` and one repetition */
     double most_seconds; /* seconds from the first launch on, the check of the answer included; 0: no limit. When they
                                  are over, nothing is repeated any more. If there are then fewer than min_repetitions,

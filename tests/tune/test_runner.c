@@ -129,20 +129,20 @@ static bool read_ready(const char *body, size_t length)
 }
 
 static const kiln_check_finding written = {.kind = KILN_CHECK_ASYNC,
-                                         .note = 1,
-                                         .kernel = "add",
-                                         .message = "a race",
-                                         .at = {"write", "a.cu", 3, 17, "x = 1;", "in f", {1, 2, 3}, {4, 5, 6}, 1, 0},
-                                         .other = {NULL, "", 0, 0, "", "", {0, 0, 0}, {0, 0, 7}, 0, 1},
-                                         .space = "shared",
-                                         .address = 64,
-                                         .bytes = 4,
-                                         .allocation = "at offset 64",
-                                         .count = 9,
-                                         .buffer = "x",
-                                         .role = "an input",
-                                         .offset = -8,
-                                         .buffer_bytes = 256};
+                                           .note = 1,
+                                           .kernel = "add",
+                                           .message = "a race",
+                                           .at = {"write", "a.cu", 3, 17, "x = 1;", "in f", {1, 2, 3}, {4, 5, 6}, 1, 0},
+                                           .other = {NULL, "", 0, 0, "", "", {0, 0, 0}, {0, 0, 7}, 0, 1},
+                                           .space = "shared",
+                                           .address = 64,
+                                           .bytes = 4,
+                                           .allocation = "at offset 64",
+                                           .count = 9,
+                                           .buffer = "x",
+                                           .role = "an input",
+                                           .offset = -8,
+                                           .buffer_bytes = 256};
 
 static void write_finding(kiln__text *message) { kiln__runner_write_finding(message, &written); }
 
@@ -161,7 +161,8 @@ static void a_finding_comes_back(void)
     CU_ASSERT_TRUE_FATAL(kiln__runner_read_finding(message.data + skip, message.length - skip, &got));
     CHECK(got.kind == written.kind && got.note && got.offset == -8 && got.count == 9 && got.buffer_bytes == 256);
     CHECK(got.address == 64 && got.bytes == 4 && got.at.line == 3 && got.at.ptx_line == 17 && !got.other.what);
-    CHECK(memcmp(got.at.block, written.at.block, 2 * sizeof got.at.block) == 0 && got.at.has_block && !got.at.has_thread);
+    CHECK(memcmp(got.at.block, written.at.block, 2 * sizeof got.at.block) == 0 && got.at.has_block &&
+          !got.at.has_thread);
     CHECK(got.other.thread[2] == 7 && got.other.has_thread && !got.other.has_block);
     CHECK_TEXT(got.at.text, "x = 1;");
     CHECK_TEXT(got.role, "an input");

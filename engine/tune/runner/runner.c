@@ -21,7 +21,7 @@ typedef struct server {
     bool closed;          /* the other side is gone */
     char cores[64];       /* where it runs, for a log; "" as it was started */
     bool sandbox;
-    unsigned confined;    /* how far it is, in a sandbox, and by what */
+    unsigned confined; /* how far it is, in a sandbox, and by what */
     char how[256];
 } server;
 
