@@ -430,10 +430,11 @@ void kiln__array_compare_projected(const char *name, const kiln_array *got, cons
     difference->wrong += wrong;
     difference->worst_error = fmax(difference->worst_error, isnan(off) ? INFINITY : off / bound);
     if (!before) /* a single element says more than a sum */
-        snprintf(difference->text, sizeof difference->text,
-                 "%.80s[%" PRIu64 ", %" PRIu64 "..%" PRIu64 "]: the sum with random weights is off by %.3g, and right "
-                 "elements are within %.3g; %" PRIu64 " of %" PRIu64 " such sums are wrong",
-                 name, first / p.blocks, column, last - 1, off, bound, wrong, p.rows * p.blocks);
+        kiln__format(difference->text, sizeof difference->text,
+                     "%.80s[%" PRIu64 ", %" PRIu64 "..%" PRIu64
+                     "]: the sum with random weights is off by %.3g, and right "
+                     "elements are within %.3g; %" PRIu64 " of %" PRIu64 " such sums are wrong",
+                     name, first / p.blocks, column, last - 1, off, bound, wrong, p.rows * p.blocks);
 }
 
 void kiln__array_changed(const char *name, const kiln_array *before, const void *now, uint64_t first, uint64_t count,

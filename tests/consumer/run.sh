@@ -35,7 +35,7 @@ cp "$here/known.yaml" .
 "$work/by-pkg-config" | grep 'known from the nearest sizes on this device'
 "$prefix/bin/kiln" run matmul --size one >"$work/run.out"
 grep -q verified "$work/run.out"
-"$prefix/bin/kiln" spec --schema | cmp - "$(dirname "$(find "$prefix" -name matmul.yaml)")/kiln.schema.json"
+"$prefix/bin/kiln" spec --schema | cmp - "$(dirname "$(find "$prefix" -name matmul.yaml -not -path "*/known/*")")/kiln.schema.json"
 echo "consumer: installed command runs"
 
 mv "$prefix" "$work/first" # where the list says

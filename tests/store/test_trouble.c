@@ -351,14 +351,12 @@ static void values_of_other_kinds(void)
         close_store(&f);
         run_sql(f.path, bad[i].sql);
         open_store(&f, 0);
-        CHECK(kiln_store_list(f.store, NULL, count_record, &count, &errors[0]) == KILN_ERROR_IO && count == 0);
-        CHECK(kiln__store_find(f.store, key, &arena, &got, &found, &errors[1]) == KILN_ERROR_IO && !found);
-        CHECK(kiln_store_export(f.store, NULL, csv, KILN_FORMAT_AUTO, NULL, &errors[2]) == KILN_ERROR_IO);
-        CHECK(kiln_store_export(f.store, NULL, json, KILN_FORMAT_AUTO, NULL, &errors[3]) == KILN_ERROR_IO);
-        for (size_t k = 0; k < KILN__COUNT(errors); k++) {
-            CHECK(strstr(kiln_error_message(errors[k]), bad[i].says) != NULL);
-            kiln_error_free(errors[k]);
-        }
+        /* A row that is damaged is left out, and the rest of the store is read. */
+        CHECK_OK(kiln_store_list(f.store, NULL, count_record, &count, &errors[0]), errors[0]);
+        CHECK_OK(kiln__store_find(f.store, key, &arena, &got, &found, &errors[1]), errors[1]);
+        CHECK_OK(kiln_store_export(f.store, NULL, csv, KILN_FORMAT_AUTO, NULL, &errors[2]), errors[2]);
+        CHECK_OK(kiln_store_export(f.store, NULL, json, KILN_FORMAT_AUTO, NULL, &errors[3]), errors[3]);
+        CHECK(count == 0 && !found);
         kiln__arena_free(&arena);
         CHECK(kiln_store_prune(f.store, NULL, NULL, NULL) == KILN_OK);
     }

@@ -76,7 +76,10 @@ static void sweep(const fixture *f, const char *text, kiln_isolation isolation, 
     kiln_error *error = NULL;
     kiln_tune_options options = {.size = sizeof options, .store = f->store, .isolation = isolation, .run = run};
     CHECK_OK(kiln_store_prune(f->store, NULL, NULL, &error), error);
-    CHECK_OK(kiln_tune(f->engine, spec, &options, &tuning, &error), error);
+    kiln_status status = kiln_tune(f->engine, spec, &options, &tuning, &error);
+    CHECK(tuning != NULL && (status == KILN_OK || status == KILN_ERROR_SPEC)); /* the latter if all samples failed so */
+    kiln_error_free(error);
+    error = NULL;
     CHECK_OK(kiln_store_list(f->store, NULL, show, out, &error), error);
     kiln_tuning_free(tuning);
     kiln_spec_free(spec);

@@ -292,6 +292,7 @@ void out_keep_json(void);        /* what is written so from here on is not writt
 const char *out_kept_json(void); /* until this is called; NULL: nothing was */
 void out_start(void);            /* checks the terminal and the locale, once */
 bool out_utf8(void);
+int out_character_columns(uint32_t code); /* of a character on a terminal; below 0: it cannot be shown */
 /* Columns of `text` on a terminal, as it is shown. */
 size_t out_columns(const char *text);
 

@@ -10,11 +10,13 @@
 #include <sys/ioctl.h>
 #include <sys/random.h>
 #include <unistd.h>
+#include <wchar.h>
 
 #include "cli.h"
 
 static struct {
     bool terminal, colour, utf8;
+    locale_t user; /* what the environment says of characters; 0: it is broken */
     unsigned width;
     int fd;
     int error; /* errno of the first write that failed */
@@ -66,10 +68,9 @@ void out_start(void)
     out.length = out.held_length = out.held_room = 0;
     out.json = out.answered = out.keeps = false;
     out.held = out.kept = NULL;
-    const locale_t user = newlocale(LC_CTYPE_MASK, "", (locale_t)0); /* the process itself stays in the C locale */
-    out.utf8 = user && strcmp(nl_langinfo_l(CODESET, user), "UTF-8") == 0;
-    if (user)
-        freelocale(user);
+    if (!out.user) /* of characters alone; the process itself stays in the C locale */
+        out.user = newlocale(LC_CTYPE_MASK, "", (locale_t)0);
+    out.utf8 = out.user && strcmp(nl_langinfo_l(CODESET, out.user), "UTF-8") == 0;
     out.terminal = isatty(STDOUT_FILENO) == 1;
     const char *term = getenv("TERM"), *no_color = getenv("NO_COLOR");
     out.colour = out.terminal && term && strcmp(term, "dumb") != 0 && !(no_color && *no_color);
@@ -83,6 +84,13 @@ void out_start(void)
 
 bool out_is_terminal(void) { return out.terminal; }
 bool out_utf8(void) { return out.utf8; }
+int out_character_columns(uint32_t code)
+{
+    const locale_t before = uselocale(out.user); /* wcwidth() knows the characters of the thread's locale alone */
+    const int columns = wcwidth((wchar_t)code);
+    uselocale(before);
+    return columns;
+}
 unsigned out_width(void) { return out.width; }
 const char *out_plain(void) { return style(0); }
 const char *out_bold(void) { return style(1); }

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <wchar.h>
 
 #include "cli.h"
 
@@ -86,7 +85,8 @@ size_t cli_character(const char *text, size_t *columns)
 {
     uint32_t code;
     size_t size = cli_utf8(text, strlen(text), &code);
-    int wide = size > 1 && out_utf8() ? wcwidth((wchar_t)code) : 1; /* Chinese takes two, an accent of its own none */
+    int wide = size > 1 && out_utf8() ? out_character_columns(code)
+                                      : 1; /* Chinese takes two, an accent of its own none */
     *columns = wide < 0 ? 1 : (size_t)wide;
     return size ? size : 1;
 }
