@@ -127,6 +127,8 @@ bool kiln__sandbox_possible(const kiln_engine *engine, const kiln_spec *spec, co
 
 void kiln__sandbox_tell(const kiln__log *log, unsigned got, const char *how)
 {
+    if (KILN__SANITIZED)
+        how = "a build with sanitizers has none";
     if (!(got & KILN__CONFINED_CALLS))
         kiln__logf(log, KILN_LOG_WARNING,
                    "kernels run without a sandbox (%s): a kernel that finds a flaw of the simulated device has your "
