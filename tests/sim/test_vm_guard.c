@@ -35,6 +35,16 @@ static bool ends(const volatile unsigned char *at)
                      : WIFSIGNALED(status) && (WTERMSIG(status) == SIGSEGV || WTERMSIG(status) == SIGBUS);
 }
 
+/* The begin of the free region that ends at `end`; NULL: there is none. */
+static const unsigned char *begin_of(const vm_guards *g, const unsigned char *end)
+{
+    for (unsigned k = 0; k < VM_GUARD_CLASSES; k++)
+        for (size_t n = 0; n < g->regions[k].count; n++)
+            if (g->regions[k].at[n] + g->regions[k].size == end)
+                return g->regions[k].at[n];
+    return NULL;
+}
+
 static void regions(void)
 {
     static const size_t sizes[] = {1,    64,    1000,   1024,    4096,           4160,
@@ -53,9 +63,13 @@ static void regions(void)
         CU_ASSERT_FALSE(ends(at + bytes - 1));
         CU_ASSERT_TRUE(ends(at + end));
         CU_ASSERT_TRUE(ends(at + end + (1 << 18))); /* as far as a descriptor of wgmma names */
-        CU_ASSERT_TRUE(ends(at - 4096 - bytes / 4));
         memset(at, 7, bytes);
         vm_guard_give(&g, at, bytes, VM_GUARD_OWN);
+        const unsigned char *begin = begin_of(&g, at + end);
+        CU_ASSERT_PTR_NOT_NULL_FATAL(begin);
+        CU_ASSERT_TRUE(begin <= at && (size_t)(at - begin) <= bytes / 4 + 4096); /* what rounding the size adds */
+        CU_ASSERT_TRUE(ends(begin - 1));
+        CU_ASSERT_TRUE(ends(begin - (1 << 16))); /* all of the guard */
         unsigned char *again = vm_guard_take(&g, bytes, VM_GUARD_OWN, true);
         CU_ASSERT_PTR_EQUAL(again, at); /* it is not mapped again */
         CU_ASSERT_EQUAL(again[0] | again[bytes - 1], 0);
