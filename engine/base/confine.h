@@ -23,7 +23,7 @@ enum {
 /* Returns which of these hold. `how` names the mechanisms, or says why not. Holds for the calling thread and those that
  * it starts; the limits of system calls hold for all threads. */
 unsigned kiln__confine(const kiln__confinement *want, char *how, size_t room);
-/* What it would return for kernels in a process with one thread, without doing it. */
+/* Returns what kiln__confine() would return for kernels in a process with one thread, and confines nothing. */
 unsigned kiln__confine_look(char *how, size_t room);
 
 #endif

@@ -47,10 +47,10 @@ static void add_folder_of(path_list *list, const char *path)
     free(full);
 }
 
-/* What the system tells every process about itself: processors and memory. */
+/* Files in which the system tells every process about its processors and memory. */
 static const char *const system_files[] = {"/sys/devices/system/cpu", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat",
                                            "/sys/fs/cgroup",          "/etc/localtime"};
-/* Where LLVM and what it needs is loaded from, when a kernel is found to be hot. Loading it before that would take
+/* LLVM and its libraries are loaded from here when a kernel is found to be hot. Loading LLVM before that would take
  * longer than most runs. */
 static const char *const libraries[] = {"/etc/ld.so.cache", "/lib",       "/lib64",
                                         "/usr/lib",         "/usr/lib64", "/usr/local/lib"};
@@ -63,8 +63,8 @@ static bool is_compiled(const kiln_spec *spec)
     return false;
 }
 
-/* Lists what the process may read from now on: what a spec may name, the files of the options, and what the simulated
- * device and the compiler need. */
+/* Lists the files and folders that the process may read from now on: those that a spec may name, the files of the
+ * options, and the files of the simulated device and of the compiler. */
 static void list_readable(kiln_engine *engine, const kiln_spec *spec, const kiln__sandbox *want, bool executes,
                           path_list *list)
 {

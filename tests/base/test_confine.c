@@ -1,4 +1,5 @@
-/* What a confined process can still do: tried in children, since it is for ever. Needs no NVRTC. */
+/* Tries in child processes which actions a confined process can still do. A process cannot undo its confinement. Needs no
+ * NVRTC. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -295,7 +296,7 @@ static void test_threads(void)
         CHECK(WEXITSTATUS(how) == 0);
 }
 
-/* Who switches it off is told so. */
+/* The user who switches it off is told so. */
 static void test_off(void)
 {
     char how[256];

@@ -225,7 +225,7 @@ static void call_copy(round *r)
     }
 }
 
-/* Copies of two and three dimensions. What the host has is laid out so that it fits into the buffer. */
+/* Copies of two and three dimensions. The host's layout is chosen so that it fits into the buffer. */
 static void call_box(round *r)
 {
     static const CUmemorytype types[] = {CU_MEMORYTYPE_DEVICE, CU_MEMORYTYPE_DEVICE, CU_MEMORYTYPE_ARRAY,

@@ -25,7 +25,7 @@ unsigned hostile_form_count(ptx_op op)
     return count;
 }
 
-/* What has been chosen of the form so far. */
+/* The choices that were made of the form so far. */
 typedef struct writer {
     hostile_source *source;
     hostile_kernel *kernel;

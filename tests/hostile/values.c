@@ -128,7 +128,7 @@ static uint64_t fitting_handle(hostile_source *s, const hostile_world *w, const 
     return w->handles[hostile_below(s, w->handle_count)];
 }
 
-/* What a correct kernel has there. */
+/* The value that a correct kernel has there. */
 static uint64_t benign(hostile_source *s, const hostile_world *w, const hostile_kernel *kernel, char kind)
 {
     static const uint32_t floats[] = {0, 0x3f000000, 0x3f800000, 0x40400000, 0xbf800000, 0x41000000};

@@ -360,8 +360,8 @@ static bool is_mapped(uint64_t value)
     return found;
 }
 
-/* Whether a kernel could compute the value from what it was given: it is near an operand in some lane, or as far from it
- * as a window is from zero (cvta). */
+/* Tells whether a kernel could compute the value from its operands: the value is near an operand in some lane, or as far
+ * from it as a window is from zero (cvta). */
 static bool was_given(const hostile_world *w, uint64_t value)
 {
     static const uint64_t windows[] = {0, VM_SHARED_BASE, VM_LOCAL_BASE, VM_CONST_BASE, VM_PARAM_BASE};

@@ -1,6 +1,6 @@
 /* shim.c - plays a kernel that has taken over the simulated device: a library that is loaded before all others. The
  * simulator calls fegetenv() at the beginning of each launch, in the launching thread; there the shim tries what such a
- * kernel would. What succeeded goes to a file that the shim mapped before the process gave up its rights.
+ * kernel would. The shim notes each success in a file that it mapped before the process gave up its rights.
  *
  * SHIM_REPORT: the file (struct report). SHIM_FOLDER: the spec's. SHIM_ACTS: "try", "crash", "hang" (in a launch), or
  * "deny" (the system has no seccomp and no Landlock). */

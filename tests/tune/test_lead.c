@@ -1,4 +1,4 @@
-/* What a bounded search begins with, and what it leaves out. */
+/* Tests which configurations a bounded search tries first, and which variants it leaves out. */
 #include <sys/stat.h>
 #include <unistd.h>
 
