@@ -671,6 +671,11 @@ typedef struct kiln_run_options { /* zero-initialise, set `size`; every zero mem
     double most_seconds; /* seconds from the first launch on, the check of the answer included; 0: no limit. When they
                                  are over, nothing is repeated any more. If there are then fewer than min_repetitions,
                                  the result has `stopped_early`; it always has the time of one run */
+    unsigned
+        verify_runs; /* runs whose answer is compared, each from the initial contents; 0: 1. It finds kernels that are
+                                 right in most runs only. The result has how many were compared. One, if the caller has
+                                 written or bound an output */
+    double verify_seconds; /* no further of these runs begins behind so many seconds; 0: no limit */
 } kiln_run_options;
 
 /* What held a GPU's clocks down while it was measured. X(name, value, text) */
@@ -713,7 +718,7 @@ enum {
     KILN_RESULT_MAP_1(X)                                                                                               \
     KILN_RESULT_MAP_NOT_KEPT(X)                                                                                        \
     KILN_RESULT_MAP_2(X)                                                                                               \
-    KILN_RESULT_MAP_3(X) KILN_RESULT_MAP_NOT_KEPT_2(X) KILN_RESULT_MAP_4(X) KILN_RESULT_MAP_5(X)
+    KILN_RESULT_MAP_3(X) KILN_RESULT_MAP_NOT_KEPT_2(X) KILN_RESULT_MAP_4(X) KILN_RESULT_MAP_5(X) KILN_RESULT_MAP_6(X)
 #define KILN_RESULT_MAP_1(X)                                                                                           \
     X(FLAG, verified, "", "1: compared and right; 0: nothing to compare with, or told not to")                         \
     X(FLAG, measured, "", "1: seconds is a measurement on a GPU")                                                      \
@@ -761,7 +766,8 @@ enum {
 #define KILN_RESULT_MAP_NOT_KEPT_2(X)                                                                                  \
     X(UNIT, roofline_unit, "KILN_UNIT_...",                                                                            \
       "whose peak `roofline` takes: the spec's `roofline`, else the fastest one that the compiled code uses; 0: not "  \
-      "known, because the sample is from a store")
+      "known, because the sample is from a store")                                                                     \
+    X(FLAG, partly, "", "1: the reference has a part of the elements, or sums of them; 0: all, or not known")
 
 #define KILN_RESULT_MAP_4(X) X(METRICS, metrics, "", "the spec's metrics besides flops and bytes: \"NAME=VALUE ...\"")
 
@@ -769,6 +775,10 @@ enum {
 #define KILN_RESULT_MAP_5(X)                                                                                           \
     X(REAL, median_error, "", "the error, as worst_error, that half of the elements do not exceed, to within 2 %")     \
     X(REAL, p999_error, "", "the error, as worst_error, that 99.9 % of the elements do not exceed, to within 2 %")
+
+#define KILN_RESULT_MAP_6(X)                                                                                           \
+    X(COUNT, verified_runs, "",                                                                                        \
+      "runs whose answer was compared and right; 0: none, or a sample from before it was kept")
 
 #define KILN_FIELD_UNIT unsigned
 #define KILN_FIELD_FLAG int
