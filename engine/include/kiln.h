@@ -719,8 +719,8 @@ enum {
     KILN_RESULT_MAP_NOT_KEPT(X)                                                                                        \
     KILN_RESULT_MAP_2(X)                                                                                               \
     KILN_RESULT_MAP_3(X)                                                                                               \
-    KILN_RESULT_MAP_NOT_KEPT_2(X) KILN_RESULT_MAP_4(X) KILN_RESULT_MAP_5(X) KILN_RESULT_MAP_6(X)                       \
-        KILN_RESULT_MAP_NOT_KEPT_3(X)
+    KILN_RESULT_MAP_NOT_KEPT_2(X)                                                                                      \
+    KILN_RESULT_MAP_4(X) KILN_RESULT_MAP_5(X) KILN_RESULT_MAP_6(X) KILN_RESULT_MAP_NOT_KEPT_3(X)
 #define KILN_RESULT_MAP_1(X)                                                                                           \
     X(FLAG, verified, "", "1: compared and right; 0: nothing to compare with, or told not to")                         \
     X(FLAG, measured, "", "1: seconds is a measurement on a GPU")                                                      \
