@@ -43,5 +43,13 @@ kiln_status kiln__plan_prepare(kiln_engine *engine, const kiln_spec *spec, const
 /* A result's time: measured or estimated seconds, else the simulator's wall time. */
 double kiln__result_seconds(const kiln_result *result);
 void kiln__plan_share(kiln_plan *plan, kiln__shared *shared); /* before the plan's first run; shared outlives it */
+/* How a run uses answers of other runs of the sweep, where the reference has only a part of the elements. */
+typedef enum kiln__answer_use {
+    KILN__ANSWER_NONE,
+    KILN__ANSWER_KEEP,    /* keep the answer with the plans that share, in place of an earlier one */
+    KILN__ANSWER_COMPARE, /* compare every element with the kept answer, within twice the tolerance */
+    KILN__ANSWER_WHOLE    /* compute a reference of all elements, however long that takes */
+} kiln__answer_use;
+void kiln__plan_answer(kiln_plan *plan, kiln__answer_use use);
 void kiln__plan_whole(kiln_plan *plan); /* all blocks run, also where an estimate needs a few alone */
 #endif

@@ -16,6 +16,12 @@ typedef struct kiln__plan_entry {
     uint64_t device_bytes;
     double seconds; /* an input: of its host function; a device copy: of copying it there */
 } kiln__plan_entry;
+/* answer.c: the kernels that compare answers, and the word in which they tell what they found. */
+typedef struct kiln__comparer {
+    CUmodule module; /* NULL: not loaded yet */
+    CUfunction wide, bytes;
+    CUdeviceptr found;
+} kiln__comparer;
 typedef struct kiln__device_block {
     CUdeviceptr pointer;
     uint64_t bytes;
@@ -29,6 +35,7 @@ struct kiln__shared {
     size_t spare_count, spare_capacity;
     CUdeviceptr flush; /* larger than the L2: written between repetitions */
     uint64_t flush_bytes;
+    kiln__comparer comparer;
     void *staging; /* host memory that outputs are read into, one after the other */
     uint64_t staging_bytes;
     void (*on_launch)(void *user); /* may be NULL */
@@ -224,6 +231,8 @@ struct kiln_plan {
     size_t time_count;
     kiln__limit limit;
     kiln__host_work work; /* since the last run began */
+    kiln__answer_use answer_use;
+    unsigned answer_run;  /* of several runs whose answers are compared, the number of the last; 0: the first */
     char *capture_folder; /* the next launch is captured there; NULL: only if the engine's settings request it */
     char *captured;       /* the folder of the last one that was */
     kiln_plan **others;   /* references that are variants, opened ahead; NULL, also each of them: not opened */
@@ -254,8 +263,10 @@ kiln_status kiln__plan_layout(kiln_plan *plan, kiln_error **error);           /*
 kiln_status kiln__plan_allocate(kiln_plan *plan, kiln_error **error);         /* and memory for all */
 kiln_status kiln__plan_fill(kiln_plan *plan, bool again, kiln_error **error); /* and initial contents; again: anew */
 kiln_status kiln__plan_poison(kiln_plan *plan, kiln_error **error);           /* outputs and scratch without a fill */
-void kiln__plan_forget(kiln_plan *plan);                                      /* shapes, programs and keys */
-void kiln__plan_release(kiln_plan *plan, kiln__plan_buffer *buffer);          /* gives its memory back */
+/* Gives every buffer that a run may change its initial content again. */
+kiln_status kiln__plan_refill(kiln_plan *plan, kiln_error **error);
+void kiln__plan_forget(kiln_plan *plan);                             /* shapes, programs and keys */
+void kiln__plan_release(kiln_plan *plan, kiln__plan_buffer *buffer); /* gives its memory back */
 void kiln__plan_name_memory(const kiln_plan *plan, const kiln__plan_buffer *buffer, bool on); /* for the simulator */
 kiln_status kiln__plan_input_make(kiln_plan *plan, kiln__plan_input *input, kiln_error **error);
 void kiln__plan_set_scope(kiln_plan *plan);   /* plan->scope; inputs are made when a name of theirs is looked up */
@@ -355,6 +366,19 @@ const char *kiln__source_line(const kiln__source_text *file, unsigned line, kiln
 /* The source and the headers it includes; without them lines are shown only by number. */
 kiln__sources kiln__sources_read(kiln_plan *plan, kiln__arena *arena);
 const char *kiln__sources_line(const kiln__sources *from, const char *file, unsigned line, kiln__arena *arena);
+
+/* ---- answer.c: the answers of several runs of a plan. The context must be current. ---- */
+typedef struct kiln__answers {
+    CUdeviceptr *copies; /* by buffer: the first answer; 0: the buffer is not compared */
+    bool on_device;      /* false: the device cannot compare, so no answer counts as the same */
+} kiln__answers;
+/* Copies the outputs of the run that has just been compared with the reference. Call kiln__answers_drop() also after a
+ * failure. */
+kiln_status kiln__answers_keep(kiln_plan *plan, kiln__answers *answers, kiln_error **error);
+/* Sets *same if the outputs of the last run have the bytes of the copies. Waits for the device. */
+kiln_status kiln__answers_same(kiln_plan *plan, const kiln__answers *answers, bool *same, kiln_error **error);
+void kiln__answers_drop(kiln_plan *plan, kiln__answers *answers);
+void kiln__comparer_free(kiln__shared *shared);
 
 /* ---- verify.c, inputs.c, measure.c ---- */
 /* Computes the reference values of the outputs, before the steps overwrite the data that they depend on. */

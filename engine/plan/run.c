@@ -184,6 +184,45 @@ static bool is_cut(const kiln_plan *plan, const kiln_run_options *options, doubl
            (options->most_seconds > 0 && kiln__seconds_since(plan->limit.begun) + first > options->most_seconds);
 }
 
+/* Whether a run can begin with the initial contents again: none of the outputs has its content from the caller. */
+static bool can_begin_anew(const kiln_plan *plan)
+{
+    for (size_t i = 0; i < plan->variant->buffer_count; i++)
+        if (plan->buffers[i].custom && plan->buffers[i].buffer->out)
+            return false;
+    return true;
+}
+
+/* Runs the steps again from the initial contents, up to options->verify_runs times in all and for verify_seconds, and
+ * fails with KILN_ERROR_WRONG_ANSWER at the first answer that is wrong. The first run has been verified before. */
+static kiln_status verify_again(kiln_plan *plan, const kiln_run_options *options, kiln_result *result,
+                                kiln_error **error)
+{
+    const uint64_t start = kiln__now_ns();
+    kiln__answers answers = {0};
+    kiln_status status = kiln__answers_keep(plan, &answers, error);
+    for (unsigned run = 1; status == KILN_OK && run < options->verify_runs; run++) {
+        timing t = {0};
+        bool same = false;
+        if (options->verify_seconds > 0 && kiln__seconds_since(start) >= options->verify_seconds)
+            break;
+        plan->answer_run = run + 1;
+        status = kiln__plan_refill(plan, error);
+        if (status == KILN_OK)
+            status = kiln__plan_poison(plan, error);
+        if (status == KILN_OK)
+            status = run_once(plan, &t, error);
+        if (status == KILN_OK)
+            status = kiln__answers_same(plan, &answers, &same, error);
+        if (status == KILN_OK && !same)
+            status = kiln__plan_verify(plan, result, error);
+        result->verified_runs += status == KILN_OK;
+    }
+    plan->answer_run = 0;
+    kiln__answers_drop(plan, &answers);
+    return status;
+}
+
 #define REPEATED_TIMES 4 /* with a number of repetitions, each may take this multiple of the first one's time */
 
 static kiln_status run_inside(kiln_plan *plan, const kiln_run_options *options, kiln_result *result, kiln_error **error)
@@ -228,8 +267,14 @@ static kiln_status run_inside(kiln_plan *plan, const kiln_run_options *options, 
     }
     if (status == KILN_OK && check)
         status = kiln__plan_verify(plan, result, error);
+    result->verified_runs = status == KILN_OK && result->verified;
     if (status == KILN_OK)
         status = write_outputs(plan, options, error);
+    if (status == KILN_OK && result->verified && options->verify_runs > 1 && can_begin_anew(plan)) {
+        kiln__limit_extend(plan, options->verify_seconds > 0 ? options->verify_seconds
+                                                             : REPEATED_TIMES * first.host * options->verify_runs);
+        status = verify_again(plan, options, result, error);
+    }
     if (status == KILN_OK && (simulated || !(options->flags & KILN_RUN_NO_MEASURE)))
         status = is_cut(plan, options, first.host) ? kiln__plan_cut(plan, first.host, result, error)
                                                    : kiln__plan_measure(plan, options, first.host, result, error);

@@ -262,12 +262,12 @@ kiln_status kiln__store_query(kiln_store *store, const char *head, const kiln_st
 
 #define ONE(kind, name, unit, text) +1
 _Static_assert(0 KILN_RESULT_MAP(ONE) == 0 KILN__STORE_RESULT(ONE) KILN_RESULT_MAP_NOT_KEPT(ONE)
-                                             KILN_RESULT_MAP_NOT_KEPT_2(ONE),
+                                             KILN_RESULT_MAP_NOT_KEPT_2(ONE) KILN_RESULT_MAP_NOT_KEPT_3(ONE),
                "a list of KILN_RESULT_MAP is neither in KILN__STORE_RESULT nor KILN_RESULT_MAP_NOT_KEPT");
-_Static_assert(0 KILN__STORE_COLUMNS_7(ONE) == 1 && 0 KILN__STORE_COLUMNS_6(ONE) == 2 &&
-                   0 KILN__STORE_COLUMNS_5(ONE) == 1 && 0 KILN__STORE_COLUMNS_4(ONE) == 3 &&
-                   0 KILN__STORE_COLUMNS_3(ONE) == 6 && 0 KILN__STORE_COLUMNS_2(ONE) == 9 &&
-                   0 KILN__STORE_COLUMNS_1(ONE) == 32,
+_Static_assert(0 KILN__STORE_COLUMNS_8(ONE) == 1 && 0 KILN__STORE_COLUMNS_7(ONE) == 1 &&
+                   0 KILN__STORE_COLUMNS_6(ONE) == 2 && 0 KILN__STORE_COLUMNS_5(ONE) == 1 &&
+                   0 KILN__STORE_COLUMNS_4(ONE) == 3 && 0 KILN__STORE_COLUMNS_3(ONE) == 6 &&
+                   0 KILN__STORE_COLUMNS_2(ONE) == 9 && 0 KILN__STORE_COLUMNS_1(ONE) == 32,
                "a version of the schema never changes: new columns need a new version (KILN__STORE_VERSION)");
 #undef ONE
 

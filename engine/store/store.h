@@ -14,7 +14,8 @@
     KILN__STORE_COLUMNS_1(X)                                                                                           \
     KILN__STORE_COLUMNS_2(X)                                                                                           \
     KILN__STORE_COLUMNS_3(X)                                                                                           \
-    KILN__STORE_COLUMNS_4(X) KILN__STORE_COLUMNS_5(X) KILN__STORE_COLUMNS_6(X) KILN__STORE_COLUMNS_7(X)
+    KILN__STORE_COLUMNS_4(X)                                                                                           \
+    KILN__STORE_COLUMNS_5(X) KILN__STORE_COLUMNS_6(X) KILN__STORE_COLUMNS_7(X) KILN__STORE_COLUMNS_8(X)
 #define KILN__STORE_COLUMNS_2(X) KILN_RESULT_MAP_2(X)
 #define KILN__STORE_COLUMNS_3(X) KILN_RESULT_MAP_3(X) X(TEXT, features, "", "")
 #define KILN__STORE_COLUMNS_4(X) KILN_RESULT_MAP_4(X) X(TEXT, host, "", "") X(TEXT, command, "", "")
@@ -22,6 +23,7 @@
 #define KILN__STORE_COLUMNS_6(X) KILN_RESULT_MAP_5(X)
 /* comparison: the variant is no contender (engine/spec/README.md). */
 #define KILN__STORE_COLUMNS_7(X) X(FLAG, comparison, "", "")
+#define KILN__STORE_COLUMNS_8(X) KILN_RESULT_MAP_6(X)
 #define KILN__STORE_COLUMNS_1(X)                                                                                       \
     KILN_RECORD_SUBJECT_MAP(X)                                                                                         \
     X(TEXT, params, "", "")                                                                                            \
@@ -34,7 +36,7 @@
     X(MICROSECONDS, made, "", "")
 #define KILN__STORE_RESULT(X)                                                                                          \
     KILN_RESULT_MAP_1(X)                                                                                               \
-    KILN_RESULT_MAP_2(X) KILN_RESULT_MAP_3(X) KILN_RESULT_MAP_4(X) KILN_RESULT_MAP_5(X)
+    KILN_RESULT_MAP_2(X) KILN_RESULT_MAP_3(X) KILN_RESULT_MAP_4(X) KILN_RESULT_MAP_5(X) KILN_RESULT_MAP_6(X)
 
 /* An X for users that only distinguish texts, integers and floats: they define TEXT(name), WHOLE(name) and
  * REAL(name). */

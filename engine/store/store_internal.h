@@ -12,7 +12,7 @@
 #define KILN__STORE_COMMA(kind, name, unit, text) #name ","
 
 #define KILN__STORE_APPLICATION 0x6b696c6e /* "kiln": marks a database as a store */
-#define KILN__STORE_VERSION 7
+#define KILN__STORE_VERSION 8
 #define KILN__FILES_LONG "4000"   /* bytes of a sample's files; then they begin anew */
 #define KILN__STORE_BESIDE 0x100u /* a flag for opening: a pending file (pending.c) */
 
