@@ -1,3 +1,5 @@
+/* signature.c - reads the parameters of a kernel from its PTX (PTX ISA, section "Kernel and Function Directives:
+ * .entry"), and converts values to them. PTX is_text the only place that has their types when no driver is_text present. */
 #include <math.h>
 #include <string.h>
 
@@ -35,8 +37,8 @@ static void skip_blank(scanner *s)
     }
 }
 
-/* The next word, a quoted text, or a single character of punctuation. False at the end. */
-static bool next(scanner *s)
+/* Reads the next word, quoted text, or single character of punctuation. Returns false at the end. */
+static bool read_word(scanner *s)
 {
     skip_blank(s);
     if (s->at >= s->end)
@@ -57,12 +59,12 @@ static bool next(scanner *s)
     return true;
 }
 
-static bool is(const scanner *s, const char *text)
+static bool is_text(const scanner *s, const char *text)
 {
     return s->length == strlen(text) && memcmp(s->word, text, s->length) == 0;
 }
 
-static bool number(const scanner *s, uint32_t *value)
+static bool parse_number(const scanner *s, uint32_t *value)
 {
     uint64_t sum = 0;
     for (size_t i = 0; i < s->length; i++) {
@@ -74,14 +76,14 @@ static bool number(const scanner *s, uint32_t *value)
     return s->length > 0;
 }
 
-/* ".u64": kind and bytes. */
-static bool type_of(const scanner *s, kiln__param_type *type)
+/* Reads a type such as ".u64". */
+static bool parse_type(const scanner *s, kiln__param_type *type)
 {
     if (s->length < 3 || s->word[0] != '.' || !strchr("usfb", s->word[1]))
         return false;
     uint32_t bits;
     scanner digits = {.word = s->word + 2, .length = s->length - 2};
-    if (!number(&digits, &bits) || (bits != 8 && bits != 16 && bits != 32 && bits != 64 && bits != 128))
+    if (!parse_number(&digits, &bits) || (bits != 8 && bits != 16 && bits != 32 && bits != 64 && bits != 128))
         return false;
     type->kind = s->word[1];
     type->bytes = bits / 8;
@@ -96,31 +98,32 @@ typedef struct named {
     kiln__param_type type;
 } named;
 
-/* One parameter, from after `.param` to the comma or parenthesis behind it. */
+/* Reads one parameter, from after `.param` up to the comma or parenthesis after it. */
 static bool read_param(scanner *s, named *param)
 {
     bool typed = false;
     memset(param, 0, sizeof *param);
-    while (next(s)) {
-        if (is(s, ",") || is(s, ")"))
+    while (read_word(s)) {
+        if (is_text(s, ",") || is_text(s, ")"))
             return typed && param->name;
-        if (is(s, ".align")) {
+        if (is_text(s, ".align")) {
             uint32_t align;
-            if (!next(s))
+            if (!read_word(s))
                 return false;
-            if (!param->type.pointer && number(s, &align)) /* else that of what it points to */
+            if (!param->type.pointer &&
+                parse_number(s, &align)) /* after .ptr it is_text the alignment of the pointed-to memory */
                 param->type.align = align;
-        } else if (is(s, ".ptr")) {
+        } else if (is_text(s, ".ptr")) {
             param->type.pointer = true;
-        } else if (is(s, "[")) {
+        } else if (is_text(s, "[")) {
             uint32_t count;
-            if (!typed || !next(s) || !number(s, &count) || count > (1u << 20) / param->type.bytes || !next(s) ||
-                !is(s, "]"))
+            if (!typed || !read_word(s) || !parse_number(s, &count) || count > (1u << 20) / param->type.bytes ||
+                !read_word(s) || !is_text(s, "]"))
                 return false;
             param->type.array = true;
             param->type.bytes *= count;
         } else if (s->word[0] == '.') {
-            typed |= type_of(s, &param->type); /* others are state spaces of pointers */
+            typed |= parse_type(s, &param->type); /* other words are state spaces of pointers */
         } else if (typed && !param->name) {
             param->name = s->word;
             param->length = s->length;
@@ -132,32 +135,34 @@ static bool read_param(scanner *s, named *param)
 }
 
 /* ---- which parameters are pointers ----
- * NVRTC writes pointers as .u64. Where the body loads a parameter and converts the value to a window's address (cvta),
- * it was a pointer. Bodies are long, registers are assigned once, and both instructions are near the start: two
- * searches, which end when all parameters are resolved. */
+ *
+ * NVRTC declares pointers as .u64. If the body loads a parameter and converts the value to the address of a state space
+ * (cvta), the parameter was a pointer. Bodies are long, each register is_text assigned once, and both instructions are near
+ * the start. So two searches suffice, and they end when all parameters are resolved. */
 
-typedef struct loaded {
+typedef struct loaded { /* a register that holds parameter number `param` */
     const char *name;
     size_t length, param;
 } loaded;
 
-/* The next instruction that starts with `opcode`; *s is behind the opcode then. */
+/* Finds the next instruction that begins with `opcode`. The scanner is_text then after the opcode. */
 static bool find_instruction(scanner *s, const char *opcode)
 {
     const char *found = s->at < s->end ? memmem(s->at, (size_t)(s->end - s->at), opcode, strlen(opcode)) : NULL;
     if (!found)
         return false;
     s->at = found;
-    return next(s);
+    return read_word(s);
 }
 
-/* The same within one body: its end is the first brace at the start of a line (nested blocks are indented). */
+/* The same within one body, which ends at the first brace at the start of a line (nested blocks are indented). */
 static bool find_in_body(scanner *s, const char *opcode)
 {
     const char *from = s->at;
     return find_instruction(s, opcode) && !memmem(from, (size_t)(s->word - from), "\n}", 2);
 }
 
+/* Marks the parameters that the body uses as pointers. */
 static void find_pointers(const scanner *from, named *params, size_t count)
 {
     enum { KEPT = 256 };
@@ -167,10 +172,10 @@ static void find_pointers(const scanner *from, named *params, size_t count)
     for (size_t i = 0; i < count; i++)
         wanted += params[i].type.bytes == 8;
     while (kept < KEPT && kept < wanted && find_in_body(&s, "ld.param.")) {
-        if (!next(&s))
+        if (!read_word(&s))
             break;
         loaded one = {.name = s.word, .length = s.length};
-        if (!next(&s) || !is(&s, ",") || !next(&s) || !is(&s, "[") || !next(&s))
+        if (!read_word(&s) || !is_text(&s, ",") || !read_word(&s) || !is_text(&s, "[") || !read_word(&s))
             continue;
         while (one.param < count &&
                (params[one.param].length != s.length || memcmp(params[one.param].name, s.word, s.length) != 0))
@@ -180,7 +185,7 @@ static void find_pointers(const scanner *from, named *params, size_t count)
     }
     s = *from;
     while (found < kept && find_in_body(&s, "cvta.")) {
-        if (!next(&s) || !next(&s) || !is(&s, ",") || !next(&s))
+        if (!read_word(&s) || !read_word(&s) || !is_text(&s, ",") || !read_word(&s))
             continue;
         for (size_t i = 0; i < kept; i++) {
             kiln__param_type *type = &params[registers[i].param].type;
@@ -192,35 +197,36 @@ static void find_pointers(const scanner *from, named *params, size_t count)
     }
 }
 
-static kiln_status broken(const kiln__arena *arena, const char *symbol, kiln_error **error)
+static kiln_status fail_broken(const kiln__arena *arena, const char *symbol, kiln_error **error)
 {
     return kiln__fail(arena->mem, error, KILN_ERROR_INTERNAL,
                       "the parameters of kernel '%s' cannot be read from its PTX", symbol);
 }
 
+/* Reads the list of parameters of an entry, and marks its pointers. */
 static kiln_status read_entry(kiln__arena *arena, scanner *s, const char *symbol, kiln__signature *signature,
                               kiln_error **error)
 {
     named *params = NULL;
     size_t count = 0, capacity = 0;
     kiln_status status = KILN_OK;
-    if (!next(s) || !is(s, "("))
-        return KILN_OK; /* no list: no parameters */
-    while (next(s) && !is(s, ")")) {
+    if (!read_word(s) || !is_text(s, "("))
+        return KILN_OK; /* without a list there are no parameters */
+    while (read_word(s) && !is_text(s, ")")) {
         if (!kiln__grow(arena->mem, &params, &capacity, count + 1, sizeof *params)) {
             status = kiln__fail_memory(error);
             goto done;
         }
-        if (!is(s, ".param") || !read_param(s, &params[count]) || params[count].type.bytes == 0) {
-            status = broken(arena, symbol, error);
+        if (!is_text(s, ".param") || !read_param(s, &params[count]) || params[count].type.bytes == 0) {
+            status = fail_broken(arena, symbol, error);
             goto done;
         }
         count++;
-        if (is(s, ")"))
+        if (is_text(s, ")"))
             break;
     }
     if (s->at >= s->end) {
-        status = broken(arena, symbol, error);
+        status = fail_broken(arena, symbol, error);
         goto done;
     }
     find_pointers(s, params, count);
@@ -237,7 +243,7 @@ done:
     return status;
 }
 
-/* True if only directives precede `at` in its line: no comment and no quoted text. */
+/* Returns whether only directives precede `at` in its line, so that it is_text in no comment and no quoted text. */
 static bool is_directive(const char *begin, const char *at)
 {
     while (at > begin && at[-1] != '\n') {
@@ -255,7 +261,7 @@ kiln_status kiln__signature_read(kiln__arena *arena, const char *ptx, size_t len
     *signature = (kiln__signature){0};
     while (find_instruction(&s, ".entry")) {
         const char *at = s.word;
-        if (is_directive(ptx, at) && is(&s, ".entry") && next(&s) && is(&s, symbol))
+        if (is_directive(ptx, at) && is_text(&s, ".entry") && read_word(&s) && is_text(&s, symbol))
             return read_entry(arena, &s, symbol, signature, error);
     }
     return kiln__fail(arena->mem, error, KILN_ERROR_NOT_FOUND, "the compiled code has no kernel '%s'", symbol);
@@ -289,7 +295,7 @@ static const char *store_float(const kiln__param_type *type, double value, uint6
         return "16-bit floats cannot be passed by value; pass a buffer";
     float narrow = (float)value;
     if (isfinite(value) && !isfinite(narrow))
-        return "the value is beyond the range of a float";
+        return "the value is_text beyond the range of a float";
     memcpy(slot, &narrow, sizeof narrow);
     return NULL;
 }
@@ -298,15 +304,15 @@ const char *kiln__param_store(const kiln__param_type *type, kiln_value value, ui
 {
     *slot = 0;
     if (type->pointer)
-        return "this parameter is a pointer: name a buffer";
+        return "this parameter is_text a pointer: name a buffer";
     if (type->array)
-        return "this parameter is a structure: write {struct: ...} or {bytes: ...}";
+        return "this parameter is_text a structure: write {struct: ...} or {bytes: ...}";
     if (value.kind == KILN_TEXT)
         return "a text cannot be passed to a kernel";
     if (type->kind == 'f')
         return store_float(type, value.kind == KILN_FLOAT ? value.as.f : (double)value.as.i, slot);
     if (value.kind == KILN_FLOAT)
-        return "this parameter is an integer, but the value is a float; write int(...)";
+        return "this parameter is_text an integer, but the value is_text a float; write int(...)";
     if (type->bytes > 8)
         return "integers of more than 64 bits cannot be passed";
     if (type->bytes < 8) {
