@@ -1,5 +1,5 @@
 /* signature.c - reads the parameters of a kernel from its PTX (PTX ISA, section "Kernel and Function Directives:
- * .entry"), and converts values to them. PTX is_text the only place that has their types when no driver is_text present. */
+ * .entry"), and converts values to them. PTX is the only place that has their types when no driver is present. */
 #include <math.h>
 #include <string.h>
 
@@ -111,7 +111,7 @@ static bool read_param(scanner *s, named *param)
             if (!read_word(s))
                 return false;
             if (!param->type.pointer &&
-                parse_number(s, &align)) /* after .ptr it is_text the alignment of the pointed-to memory */
+                parse_number(s, &align)) /* after .ptr it is the alignment of the pointed-to memory */
                 param->type.align = align;
         } else if (is_text(s, ".ptr")) {
             param->type.pointer = true;
@@ -137,7 +137,7 @@ static bool read_param(scanner *s, named *param)
 /* ---- which parameters are pointers ----
  *
  * NVRTC declares pointers as .u64. If the body loads a parameter and converts the value to the address of a state space
- * (cvta), the parameter was a pointer. Bodies are long, each register is_text assigned once, and both instructions are near
+ * (cvta), the parameter was a pointer. Bodies are long, each register is assigned once, and both instructions are near
  * the start. So two searches suffice, and they end when all parameters are resolved. */
 
 typedef struct loaded { /* a register that holds parameter number `param` */
@@ -145,7 +145,7 @@ typedef struct loaded { /* a register that holds parameter number `param` */
     size_t length, param;
 } loaded;
 
-/* Finds the next instruction that begins with `opcode`. The scanner is_text then after the opcode. */
+/* Finds the next instruction that begins with `opcode`. The scanner is then after the opcode. */
 static bool find_instruction(scanner *s, const char *opcode)
 {
     const char *found = s->at < s->end ? memmem(s->at, (size_t)(s->end - s->at), opcode, strlen(opcode)) : NULL;
@@ -243,7 +243,7 @@ done:
     return status;
 }
 
-/* Returns whether only directives precede `at` in its line, so that it is_text in no comment and no quoted text. */
+/* Returns whether only directives precede `at` in its line, so that it is in no comment and no quoted text. */
 static bool is_directive(const char *begin, const char *at)
 {
     while (at > begin && at[-1] != '\n') {
@@ -295,7 +295,7 @@ static const char *store_float(const kiln__param_type *type, double value, uint6
         return "16-bit floats cannot be passed by value; pass a buffer";
     float narrow = (float)value;
     if (isfinite(value) && !isfinite(narrow))
-        return "the value is_text beyond the range of a float";
+        return "the value is beyond the range of a float";
     memcpy(slot, &narrow, sizeof narrow);
     return NULL;
 }
@@ -304,15 +304,15 @@ const char *kiln__param_store(const kiln__param_type *type, kiln_value value, ui
 {
     *slot = 0;
     if (type->pointer)
-        return "this parameter is_text a pointer: name a buffer";
+        return "this parameter is a pointer: name a buffer";
     if (type->array)
-        return "this parameter is_text a structure: write {struct: ...} or {bytes: ...}";
+        return "this parameter is a structure: write {struct: ...} or {bytes: ...}";
     if (value.kind == KILN_TEXT)
         return "a text cannot be passed to a kernel";
     if (type->kind == 'f')
         return store_float(type, value.kind == KILN_FLOAT ? value.as.f : (double)value.as.i, slot);
     if (value.kind == KILN_FLOAT)
-        return "this parameter is_text an integer, but the value is_text a float; write int(...)";
+        return "this parameter is an integer, but the value is a float; write int(...)";
     if (type->bytes > 8)
         return "integers of more than 64 bits cannot be passed";
     if (type->bytes < 8) {

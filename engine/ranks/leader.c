@@ -2,16 +2,16 @@
  * holds a lease.
  *
  * States of a rank, as its kiln__member has them:
- * - unknown: no HELLO yet. HELLO -> known. Silence for GATHER_LEASES leases -> is_gone.
- * - known: programs run there. Silence for a lease, an invalid message, or BYE before the end_program -> is_gone.
- * - is_gone: given up permanently. Its channels have ended for their users. A later message is dropped, and QUIT is the
+ * - unknown: no HELLO yet. HELLO -> known. Silence for GATHER_LEASES leases -> gone.
+ * - known: programs run there. Silence for a lease, an invalid message, or BYE before the end -> gone.
+ * - gone: given up permanently. Its channels have ended for their users. A later message is dropped, and QUIT is the
  *   answer.
  * - moved: another rank leads it. Its messages are ignored.
  * - leads: moved, and itself a leader. Only rank 0 listens to it: for heartbeats and ANSWER -> answered. Silence for a
  *   lease -> answered, without an answer.
- * - bye: it has ended. While closing, the thread waits for this state or `is_gone`.
+ * - bye: it has ended. While closing, the thread waits for this state or `gone`.
  *
- * States of a channel: open -> ended (ENDED, or its rank is is_gone) -> dropped by end_program(). The number of a channel
+ * States of a channel: open -> ended (ENDED, or its rank is gone) -> dropped by end_program(). The number of a channel
  * is never used again. So a late message can never be taken for the message of another program.
  *
  * Only the thread of carry_messages() uses the transport. All other threads post letters under the lock, and wake it.
@@ -30,7 +30,7 @@
 
 #define BEATS 8           /* heartbeats in the time of a lease */
 #define GATHER_LEASES 4   /* leases until the first word of a rank, which opens a device first */
-#define GOODBYE_SECONDS 5 /* wait for BYE at the end_program, but at most a lease */
+#define GOODBYE_SECONDS 5 /* wait for BYE at the end, but at most a lease */
 
 /* ---- letters: only the thread uses the transport ---- */
 
@@ -65,7 +65,7 @@ static bool send_letters(kiln_ranks *ranks)
 
 /* ---- channels ---- */
 
-/* Closes a channel: its user sees the end_program of the socket. */
+/* Closes a channel: its user sees the end of the socket. */
 static void close_channel(kiln__channel *channel)
 {
     if (channel->fd >= 0)
@@ -107,7 +107,7 @@ static bool pass_to_program(kiln_ranks *ranks, kiln__channel *channel)
     kiln__text text = {.mem = ranks->mem};
     kiln__relay_write_data(&text, channel->id, ranks->buffer, (size_t)got);
     if (!kiln__ranks_send(ranks, channel->rank, &text))
-        close_channel(channel); /* a gap in the bytes would be worse than the end_program */
+        close_channel(channel); /* a gap in the bytes would be worse than the end */
     return true;
 }
 
@@ -174,7 +174,7 @@ static void handle_message(kiln_ranks *ranks, int from, const char *bytes, size_
         return;
     bool good = kiln__relay_read(bytes, length, &message, &info);
     if (member->gone && !(good && message.kind == KILN__RELAY_BYE)) {
-        kiln__text quit = {.mem = ranks->mem}; /* it is late, and may end_program */
+        kiln__text quit = {.mem = ranks->mem}; /* it is late, and may end */
         kiln__relay_write(&quit, KILN__RELAY_QUIT, 0);
         post_letter(ranks, from, &quit);
         ranks->late++;
@@ -408,7 +408,7 @@ static kiln_status start_thread(kiln_ranks *ranks, kiln_error **error)
     int failed = ranks->wake < 0 ? errno : kiln__thread_start(&ranks->thread, carry_messages, ranks);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     ranks->has_thread = !failed;
-    return failed ? kiln__fail(ranks->mem, error, KILN_ERROR_IO, "cannot start_program a thread: %s", strerror(failed))
+    return failed ? kiln__fail(ranks->mem, error, KILN_ERROR_IO, "cannot start a thread: %s", strerror(failed))
                   : KILN_OK;
 }
 
@@ -531,7 +531,7 @@ kiln_status kiln_ranks_collect(kiln_ranks *ranks, const char *answer, const vola
     else
         await_answers(ranks, stop);
     while (ranks->transport.rank > 0 && ranks->has_thread && ranks->letter_count > 0)
-        wait_for_news(ranks, 1000000); /* the process may end_program right after this call */
+        wait_for_news(ranks, 1000000); /* the process may end right after this call */
     const bool lost = ranks->transport.rank > 0 && !ranks->told;
     pthread_mutex_unlock(&ranks->lock);
     if (lost)
