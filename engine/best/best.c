@@ -191,6 +191,7 @@ void kiln__best_close(kiln__best_search *s)
 
 /* ---- answers ---- */
 
+/* An answer as it is allocated: the public part first, then the memory of its texts. */
 typedef struct answer {
     kiln_best best; /* the first member: the caller's pointer leads back to this struct */
     kiln_allocator mem_copy;

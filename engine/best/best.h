@@ -7,6 +7,7 @@
 #include "shipped.h"
 #include "store.h"
 
+/* Knowledge about many problems, from a store or a file. */
 struct kiln_knowledge {
     kiln_allocator mem_copy;
     const kiln_allocator *mem; /* NULL: malloc is used */
@@ -28,6 +29,7 @@ typedef struct kiln__candidate {
     /* the slowdown, which is lower for the default configuration: it gets the benefit of the doubt */
     double rank;
 } kiln__candidate;
+/* The search for one problem. Its candidates are sorted; `at` is the next one to validate. */
 typedef struct kiln__best_search {
     kiln_engine *engine;
     const kiln_spec *spec;

@@ -7,6 +7,7 @@
 
 /* ---- from a store ---- */
 
+/* The state of collect_sample(). */
 typedef struct collecting {
     kiln__known_list *list;
     bool failed;

@@ -11,9 +11,11 @@ enum {
     KILN__CACHE_ID = 32,           /* hexadecimal digits in the name of an entry */
     KILN__CACHE_LABEL_MAX = 65536, /* most bytes of a label */
 };
+/* Most bytes of an entry. */
 #define KILN__CACHE_ENTRY_MAX ((uint64_t)1 << 30)
 #define KILN__CACHE_TEMP ".tmp-" /* stands after the id in the name of a file that is being written */
 
+/* An open cache. After opening only the atomics change. */
 struct kiln__cache {
     const kiln_allocator *mem;
     kiln__log log;
@@ -35,6 +37,7 @@ enum {
         KILN__CACHE_PART_COUNT
 };
 
+/* The header of an entry, as in the file. */
 typedef struct kiln__cache_header {
     char magic[8];
     uint32_t version, order; /* `order` has another value on a machine with another byte order */

@@ -14,6 +14,7 @@
 
 #include "cache_internal.h"
 
+/* The first bytes of an entry. A conversion of line ends, or a text mode, would damage them and so be noticed. */
 static const char magic[8] = {'K', 'I', 'L', 'N', '\r', '\n', 0x1a, '\0'};
 enum { VERSION = 1, ALIGN = 16 };
 static const uint32_t byte_order = 0x01020304;

@@ -12,6 +12,7 @@
 
 enum { STALE_TEMP_SECONDS = 3600 };
 
+/* An entry of the folder, as stat() describes it. */
 typedef struct found_entry {
     char id[KILN__CACHE_ID + 1];
     uint64_t bytes;
@@ -19,6 +20,7 @@ typedef struct found_entry {
     struct stat info;
 } found_entry;
 
+/* The entries of the folder at one moment. */
 typedef struct entry_list {
     const kiln_allocator *mem;
     found_entry *items;

@@ -30,6 +30,7 @@ struct kiln__code_job {
 
 /* ---- which kernels ---- */
 
+/* A growing list of names. */
 typedef struct name_list {
     const char **names;
     size_t count, capacity;

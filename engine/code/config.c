@@ -454,6 +454,7 @@ static kiln_status count_variant(kiln_engine *engine, const kiln_spec *spec, con
     return status;
 }
 
+/* The caller's function that may stop the counting. */
 typedef struct asker {
     int (*stop)(void *user);
     void *user;

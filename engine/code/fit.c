@@ -6,6 +6,7 @@
 
 #include "config.h"
 
+/* One check of a configuration. */
 typedef struct fit {
     const kiln_engine *engine;
     const kiln__scope *scope;

@@ -4,6 +4,7 @@
 
 #include "config.h"
 
+/* The result of an inspection; all texts are in its arena or its code. */
 struct kiln_inspection {
     const kiln_allocator *mem;
     kiln__arena arena;

@@ -95,6 +95,7 @@ static bool allow_minimal(const kiln_allocator *mem, const kiln__compile_request
     return judged;
 }
 
+/* A growing list of options. A failure stays until the list is used. */
 typedef struct option_list {
     const kiln_allocator *mem;
     kiln__arena arena;
@@ -464,6 +465,7 @@ static kiln_status compile_text(const kiln_allocator *mem, kiln__nvrtc *nvrtc, c
 
 /* ---- without the host's code ---- */
 
+/* Rounds of blanking declarations of the host. */
 enum { MOST_HOST_ROUNDS = 8 };
 
 static bool may_have_host_code(const kiln__compile_request *request, const kiln_error *why)

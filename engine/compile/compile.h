@@ -63,6 +63,7 @@ const char *kiln__device_runtime(const kiln__nvrtc *nvrtc, kiln__arena *arena);
 size_t kiln__nvrtc_archs(kiln__nvrtc *nvrtc, int *archs, size_t room);
 bool kiln__nvrtc_has_arch(kiln__nvrtc *nvrtc, int arch); /* loads the library only for rare architectures */
 
+/* A header for the compiler. */
 typedef struct kiln__include {
     const char *name, *text; /* `name` is the text behind #include */
     const char *path;        /* where it was found; NULL: a header that Kiln provides in place of one of the host */
@@ -145,6 +146,7 @@ typedef struct kiln__compile_place { /* another machine that compiles for this p
     unsigned jobs; /* number of compiles at a time */
 } kiln__compile_place;
 
+/* Options of a pool. Texts are copied or must outlive the pool; the fields say which. */
 typedef struct kiln__compiler_options {
     const char *worker; /* path of kiln-worker; NULL: compile in this process */
     const char *nvrtc;  /* path of the library for workers (kiln__nvrtc_path()) */

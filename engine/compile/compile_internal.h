@@ -31,6 +31,7 @@ typedef int kiln__nvrtc_flow_fn(void *user, void *reserved);
 typedef nvrtcResult kiln__nvrtc_set_flow_fn(nvrtcProgram program, kiln__nvrtc_flow_fn *fn, void *user);
 typedef nvrtcResult kiln__nvrtc_pch_status_fn(nvrtcProgram program);
 
+/* The most architectures that are kept from NVRTC's list. */
 enum { KILN__MAX_ARCHS = 64 };
 
 /* Folders of the include path below the folder of CUDA's headers: the folder itself, and folders whose headers include

@@ -31,6 +31,7 @@ enum {
     MOST_KERNELS = 4096,
 };
 
+/* The state of reading one cubin. */
 typedef struct reader {
     const kiln_allocator *mem;
     Elf *elf;

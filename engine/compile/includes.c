@@ -13,9 +13,11 @@
 
 #include "compile_internal.h"
 
+/* Limits of one collection: depth of inclusion, number of headers, bytes of all. */
 enum { MOST_DEPTH = 64, MOST_HEADERS = 4096 };
 static const size_t most_bytes = (size_t)64 << 20;
 
+/* The state of one collection; `items` grows while files are read. */
 typedef struct collector {
     const kiln_allocator *mem;
     kiln__arena *arena;
@@ -212,6 +214,7 @@ const char *kiln__include_next(const char *text, const char **at)
 
 /* ---- finding the files ---- */
 
+/* The result of a search for a file. */
 typedef struct found {
     const char *path, *file; /* path: as it was searched; file: with links resolved. NULL: not found */
     const char *refused;     /* a file that exists and may not be read */
@@ -417,6 +420,7 @@ static kiln_status include_name(collector *all, const edited *file, const char *
  * The macro is replaced by the name that it stands for, so that nothing depends on how the compiler expands the macro.
  * All definitions in the texts so far count, inside any #if. They must agree. */
 
+/* The use of a macro behind #include. */
 typedef struct macro {
     char name[64], argument[128]; /* "": it has no argument */
 } macro;

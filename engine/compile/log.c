@@ -5,6 +5,7 @@
 
 #include "compile_internal.h"
 
+/* Limits of a shown log. */
 enum { MOST_LINES = 200, MOST_COLUMNS = 400 };
 
 static bool has_prefix(const char *line, size_t length, const char *prefix)

@@ -6,6 +6,7 @@
 
 enum { MOST_DEPTH = 256 }; /* the C++ standard's minimum for compilers */
 
+/* The nesting at the current character. */
 typedef struct nest {
     unsigned line, depth, signs; /* signs: number of operators in a row, as in !!!!x */
 } nest;

@@ -15,6 +15,7 @@
 /* Increment this when the options that the engine adds change the compiled code. */
 #define OPTION_SET "1"
 
+/* The names to try, the newest first. */
 static const char *const sonames[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so"};
 
 /* A search for the library. */

@@ -95,10 +95,12 @@ typedef enum value_kind { NOTHING, WORD, MACRO, PTXAS } value_kind;
     X("--no-cache", "-no-cache", OURS)                                                                                 \
     X("--split-compile", "-split-compile", "the compile workers already use all cores")
 
+/* An allowed option, with its long and its short name. */
 typedef struct allowed {
     const char *names[2];
     value_kind value;
 } allowed;
+/* A refused option, with the reason. */
 typedef struct refused {
     const char *names[2];
     const char *why;

@@ -28,6 +28,7 @@ typedef struct set { /* a file, or a file that could be made; `seen` counts its 
     size_t seen;
 } set;
 
+/* The folder, and the state of each set that this pool has seen. */
 struct kiln__pch {
     char *folder;
     set sets[MOST_SETS];
@@ -76,6 +77,7 @@ const char *kiln__pch_folder(const kiln__pch *pch) { return pch ? pch->folder : 
 
 /* ---- the folder ---- */
 
+/* A file of the folder. */
 typedef struct entry {
     char name[128];
     struct timespec made;

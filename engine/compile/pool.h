@@ -15,6 +15,7 @@ typedef struct kiln__outcome { /* the result of a compile; the receiver frees un
 
 /* ---- precompiled headers (pch.c) ---- */
 typedef struct kiln__pch kiln__pch;
+/* The plan of one compile for precompiled headers. */
 typedef struct kiln__pch_use {
     char path[4200]; /* without the suffix that a worker adds */
     size_t set;      /* number of the set + 1; 0: compile without precompiled headers */
@@ -34,6 +35,7 @@ void kiln__pch_made(kiln__pch *pch, kiln__pch_use *use, bool good);
  */
 void kiln__pch_used(kiln__pch *pch, const kiln__pch_use *use, bool used, bool died);
 
+/* A worker process from the library's side. One thread uses it. */
 typedef struct kiln__worker {
     const kiln_allocator *mem;
     kiln__log log;

@@ -7,6 +7,7 @@
 
 /* ---- words of PTX ---- */
 
+/* A position in the PTX, and the current word. */
 typedef struct scanner {
     const char *at, *end, *word;
     size_t length;
@@ -92,6 +93,7 @@ static bool parse_type(const scanner *s, kiln__param_type *type)
 
 /* ---- the list of parameters ---- */
 
+/* A parameter with its name. */
 typedef struct named {
     const char *name;
     size_t length;

@@ -4,6 +4,7 @@
 
 #include "base.h"
 
+/* The type of a parameter. */
 typedef struct kiln__param_type {
     char kind;      /* 'u', 's', 'f' or 'b' as in .u64, .s32, .f32, .b8 */
     uint32_t bytes; /* size of the whole argument */
@@ -12,6 +13,7 @@ typedef struct kiln__param_type {
     uint32_t align; /* in bytes, as declared; 0: not declared */
 } kiln__param_type;
 
+/* The parameters of a kernel, in order. */
 typedef struct kiln__signature {
     size_t count;
     kiln__param_type *params;

@@ -20,6 +20,7 @@ typedef struct stamp { /* identifies a version of a file */
     struct timespec written, changed;
 } stamp;
 
+/* A node of the graph of headers. */
 typedef struct file {
     char *path;         /* relative to the folder of the headers, so that its location does not matter */
     uint64_t hash;      /* hash of the path */
@@ -33,6 +34,7 @@ typedef struct file {
     size_t word_count, word_room;
 } file;
 
+/* All headers that were asked for, and the last answers. */
 struct kiln__toolkit {
     file *files;
     size_t count, room;

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+/* The position in the text. */
 typedef struct reader {
     const char *at, *end;
     unsigned line;

@@ -4,6 +4,7 @@
 
 #include "base.h"
 
+/* A word of CUDA source. */
 typedef struct kiln__word {
     const char *text; /* points into the source; not terminated */
     size_t length;

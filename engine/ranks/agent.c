@@ -14,9 +14,11 @@
 
 #include "ranks_internal.h"
 
+/* Heartbeats in the time of a lease. */
 #define BEATS 8
 #define PATIENCE 10 /* leases that the leader may be silent; somebody may have stopped it for a while */
 
+/* The state of kiln__ranks_work(). */
 typedef struct agent {
     kiln_ranks *ranks;
     const char *program;

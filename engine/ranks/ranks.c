@@ -7,6 +7,7 @@
 
 #include "ranks_internal.h"
 
+/* In seconds. */
 enum { DEFAULT_LEASE = 30 };
 #define SHORTEST_PAUSE 20000u /* ns */
 #define LONGEST_PAUSE 1000000u

@@ -11,6 +11,7 @@
 
 /* ---- how this process was started (launch.c) ---- */
 
+/* How this process was started. */
 typedef struct kiln__launch {
     const char *launcher;  /* such as "Slurm's srun"; NULL: no launcher started it, or it is the only task */
     int rank, size;        /* size 0: the launcher gives no size */

@@ -24,6 +24,7 @@ enum {
     KILN__RELAY_GROUP,
     KILN__RELAY_ANSWER /* another leader, to rank 0: the answer of its sweep; may be empty */
 };
+/* Limits: bytes of one DATA message, arguments of a program, ranks of a group. */
 enum { KILN__RELAY_CHUNK = 1 << 18, KILN__RELAY_ARGUMENTS = 32, KILN__RELAY_GROUP_MOST = 1 << 16 };
 
 typedef struct kiln__relayed { /* a parsed message; texts and bytes point into it */
@@ -79,6 +80,7 @@ typedef struct kiln__letter { /* a message that waits until the thread sends it 
     kiln__text text;
 } kiln__letter;
 
+/* One process of a job, as leader or as rank. */
 struct kiln_ranks {
     kiln_allocator mem_copy;
     const kiln_allocator *mem;

@@ -12,6 +12,7 @@
 #define KILN__TRANSPORT_VERSION 1u
 #define KILN__TRANSPORT_SYMBOL "kiln_transport_open"
 
+/* The functions of a plug-in, and the job as it sees it. */
 typedef struct kiln__transport {
     unsigned version; /* KILN__TRANSPORT_VERSION, set by the plug-in */
     int rank, size;

@@ -5,6 +5,7 @@
 
 #include "search_internal.h"
 
+/* Size of the population. */
 enum { MEMBERS = 20 };
 
 /* The members are entries. `at` counts the proposals of differential evolution, whose targets are taken in turn. */

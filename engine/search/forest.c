@@ -29,6 +29,7 @@ typedef struct
     float mean;
 } node;
 
+/* The trees, and the rows from which the next ones grow. */
 struct kiln__forest {
     const kiln_allocator *mem;
     bool featured;       /* the growing tree may cut the feature, which is the last column */

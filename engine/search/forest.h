@@ -8,6 +8,7 @@
 #include "base.h"
 #include "random.h"
 
+/* The number of trees, and the most rows of a forest. */
 enum { KILN__FOREST_TREES = 24, KILN__FOREST_ROWS = 4096 };
 
 typedef struct kiln__forest kiln__forest;

@@ -27,6 +27,7 @@
 
 #include "search_internal.h"
 
+/* MOST: rows of the matrices. LANES: numbers that a loop handles together, for vector instructions. */
 enum { MOST = KILN__GAUSSIAN_MOST, LANES = 16 };
 /* The distances along one axis that a proposal computes for random candidates. If there are more, it takes other
  * candidates each time. */

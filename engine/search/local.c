@@ -71,6 +71,7 @@ static size_t find_better_neighbour(const kiln__search *s, const around *a, bool
  * started (the adjacent configurations of `current` are proposed). When all neighbours have answers, it moves to the
  * best neighbour. At a local optimum it returns to the first state ---- */
 
+/* The state of `greedy`. */
 typedef struct greedy {
     around around;
     bool started;
@@ -123,6 +124,7 @@ const kiln__strategy kiln__strategy_greedy = {.name = "greedy",
  * descending (neighbours of `current` are proposed); kicking (the best local optimum with some params changed at random
  * is proposed, until an answer starts a new descent) ---- */
 
+/* The state of `ils`. */
 typedef struct ils {
     around around;
     bool started, kicking;
@@ -130,6 +132,7 @@ typedef struct ils {
     unsigned fruitless; /* kicks in a row without improvement: later kicks change more params */
 } ils;
 
+/* Tags of proposals: a neighbour, a kick. */
 enum { ILS_STEP = 1, ILS_KICK = 2 };
 
 static void record_local_optimum(const kiln__search *s, ils *l)
@@ -197,6 +200,7 @@ const kiln__strategy kiln__strategy_ils = {
 /* ---- simulated annealing (Kirkpatrick, Gelatt and Vecchi, 1983), geometric cooling from 0.5 by 0.98 for each answer
  * ---- */
 
+/* The state of `annealing`. */
 typedef struct annealing {
     size_t current;
     bool started;

@@ -5,6 +5,7 @@
 #include "points.h"
 #include "index.h"
 
+/* The union of the spaces of several variants. */
 struct kiln__union {
     kiln__points points;
     const kiln_allocator *mem;

@@ -9,6 +9,7 @@
 
 /* ---- points ---- */
 
+/* An axis of a part. */
 typedef struct kiln__part_axis {
     uint32_t values; /* number of values; 0 only if the set is empty */
     bool ordered;    /* neighbouring values are similar; true for numbers, false for texts */
@@ -16,6 +17,7 @@ typedef struct kiln__part_axis {
         powers; /* one flag for each value: it is a power of two. NULL if the list does not mix powers of two with other sizes */
 } kiln__part_axis;
 
+/* A part of the set. */
 typedef struct kiln__part {
     size_t axis_count;
     const kiln__part_axis *axes;

@@ -6,6 +6,7 @@
 
 #include "search_internal.h"
 
+/* All strategies, in the order of KILN__STRATEGIES. */
 static const kiln__strategy *const strategies[] = {
 #define X(name, about) &kiln__strategy_##name,
     KILN__STRATEGIES(X)

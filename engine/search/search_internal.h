@@ -5,6 +5,7 @@
 #include "forest.h"
 #include "search.h"
 
+/* In place of the number of an entry: there is none. */
 #define KILN__NO_ENTRY SIZE_MAX
 
 typedef struct kiln__search_entry { /* a point that was proposed or answered */
@@ -87,6 +88,7 @@ typedef struct kiln__candidate {
     double worth, least; /* of the Gaussian process: predicted mean, and a lower bound of the acquisition function */
     float means[KILN__FOREST_TREES];
 } kiln__candidate;
+/* A group of candidates: the random pool, hinted points, or the neighbours of one entry. */
 typedef struct kiln__batch {
     bool used, random; /* used: it holds the neighbours of `around`. random: it holds only some of them */
     uint32_t around;   /* the entry that is the centre */

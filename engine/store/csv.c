@@ -141,6 +141,7 @@ kiln_status kiln__csv_export(kiln_store *store, const kiln_store_filter *filter,
 
 /* ---- reading ---- */
 
+/* The state of an import. */
 typedef struct reader {
     kiln_store *store;
     const char *path;
@@ -233,6 +234,7 @@ static kiln_status read_row(reader *r, kiln__store_row *row, kiln_error **error)
     unsigned line = r->line;
     bool last = false;
     char *field;
+/* Reads the next field and converts it; returns from the function on a failure. */
 #define FIELD(name, convert, what)                                                                                     \
     field = last ? NULL : next_field(r, &last);                                                                        \
     if (!field)                                                                                                        \

@@ -19,6 +19,7 @@ static const char schema[] = "CREATE TABLE sample (id INTEGER PRIMARY KEY," KILN
 #undef WHOLE
 #undef REAL
 
+/* A column of the table, with its type. */
 typedef struct column {
     const char *name, *type;
 } column;

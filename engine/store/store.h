@@ -74,6 +74,7 @@ void kiln__store_row_set_result(kiln__store_row *row, const kiln_result *result)
 /* Opens the store at `path`, which is copied; see kiln_store_open(). */
 kiln_status kiln__store_open(const kiln_allocator *mem, const kiln__log *log, const char *path, unsigned flags,
                              kiln_store **store, kiln_error **error);
+/* Default time in milliseconds to wait for another process. */
 #define KILN__STORE_WAIT_MS 10000
 /* The same, with the time in milliseconds to wait for another process that holds the lock. If `stop` is not NULL and
  * becomes nonzero, waiting and importing end. */

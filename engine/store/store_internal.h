@@ -8,6 +8,7 @@
 
 #include "store.h"
 
+/* All columns as a list for SQL. */
 #define KILN__STORE_LIST KILN__STORE_COLUMNS(KILN__STORE_COMMA) "times"
 #define KILN__STORE_COMMA(kind, name, unit, text) #name ","
 
@@ -16,6 +17,7 @@
 #define KILN__FILES_LONG "4000"   /* length in bytes from which the list of files of a sample begins again */
 #define KILN__STORE_BESIDE 0x100u /* flag for opening a pending file (pending.c) */
 
+/* An open store. */
 struct kiln_store {
     kiln_allocator mem_copy;
     const kiln_allocator *mem; /* NULL: malloc */
@@ -65,6 +67,7 @@ const char *kiln__store_read_row(sqlite3_stmt *statement, kiln__store_row *row);
 void kiln__store_leave_out(const kiln_store *store, const kiln__store_row *row, const char *column);
 /* ---- two specs of one name (files.c) ---- */
 
+/* Lists of files that belong to another spec. */
 typedef struct kiln__files {
     kiln__arena arena;
     const char **lists; /* values of the column `path` */

@@ -32,6 +32,7 @@ static const struct {
 
 /* ---- JSON with a sticky failure ---- */
 
+/* A failure of any call stays here until the end, so that the calls need no checks in between. */
 typedef struct writer {
     const kiln_allocator *mem;
     bool failed;
@@ -371,6 +372,7 @@ kiln_status kiln__json_export(kiln_store *store, const kiln_store_filter *filter
 
 /* ---- a result as a row ---- */
 
+/* The state of an import. */
 typedef struct reader {
     kiln_store *store;
     const char *path;

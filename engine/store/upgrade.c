@@ -17,6 +17,7 @@ static const char *const upgrades[] = {"",
 #undef TEXT
 #undef WHOLE
 #undef REAL
+/* A view adds the columns that a version lacks, with empty values. */
 #define TEXT(name) ", '' AS " #name
 #define WHOLE(name) ", 0 AS " #name
 #define REAL(name) ", 0.0 AS " #name
