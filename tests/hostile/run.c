@@ -125,11 +125,15 @@ static uint32_t launch(const hostile_kernel *kernel, hostile_world *world, const
     return past;
 }
 
-static bool check(const hostile_world *world, uint64_t set)
+/* A repetition shows its memory instead. seed: as hostile_has_host_address() takes it. */
+static bool check(const hostile_world *world, const hostile_wish *wish, const uint64_t *seed, uint64_t set)
 {
+    if (wish->show)
+        return hostile_show(world, wish->show);
     kiln__text what = {0};
-    const bool good = hostile_world_check(world, &what);
-    if (!good)
+    bool good = hostile_world_check(world, &what);
+    good = !hostile_has_host_address(world, seed, &what) && good;
+    if (what.length)
         fprintf(stderr, "after set %" PRIu64 ": %s", set, kiln__text_get(&what));
     kiln__text_free(&what);
     return good;
@@ -166,11 +170,14 @@ static bool run_kernel(hostile_source *s, const hostile_wish *wish, const hostil
             hostile_set_make(s, &world, kernel, world.sets + k * words);
         for (uint32_t from = 0; good && from < wish->sets;) {
             from = launch(kernel, &world, module, from, each ? from + 1 : wish->sets, count, wish->verbose);
-            if (each && !(good = check(&world, from - 1))) {
+            if (each && !(good = check(&world, wish, NULL, from - 1)))
                 hostile_describe();
-            }
         }
-        good = good && check(&world, wish->sets - 1);
+        if (good && wish->plant && !hostile_plant(&world, wish->plant)) {
+            fprintf(stderr, "hostile: nothing to plant: %s\n", wish->plant);
+            good = false;
+        }
+        good = good && check(&world, wish, each ? NULL : wish->seed, wish->sets - 1);
         vm_module_unload(world.device, module);
     } else {
         count->refused++;
