@@ -1,6 +1,7 @@
 /* Ranges: a kernel that names more bytes than one object holds gets a fault, whatever lies at the other end of the range.
  * Each case names an address of the device and a length. No case may read or write memory of the host. */
 #include "vm_check.h"
+#include "vm_machine.h"
 
 enum { DATA = 4096, MARK = 0x5a };
 
@@ -440,6 +441,42 @@ static void loops(void)
     }
 }
 
+/* Memory that is freed stays until the runners that were there before have looked at their caches. The queue of such memory
+ * is in the order of the frees, and its head decides: a loop of malloc() and free() in a kernel would be quadratic otherwise.
+ * A false generation behind the head shows whether anything else is looked at. */
+static void freed_memory_waits(void)
+{
+    vm_device *device = vm_device_new(NULL, &(vm_limits){.memory = 1 << 20, .threads = 1});
+    CU_ASSERT_PTR_NOT_NULL_FATAL(device);
+    vm_run_state run = {.device = device};
+    vm_runner runner = {.run = &run};
+    atomic_init(&runner.generation, atomic_load(&device->generation));
+    vm_runner_enter(device, &runner);
+    uint64_t address[4];
+    for (unsigned k = 0; k < 4; k++)
+        address[k] = vm_alloc(device, 1024);
+    CU_ASSERT_TRUE(vm_free(device, address[2]));
+    const uint64_t after_first = atomic_load(&device->generation);
+    CU_ASSERT_TRUE(vm_free(device, address[0]) && vm_free(device, address[3]));
+    CU_ASSERT_EQUAL(vm_memory_used(device), 4096);
+    CU_ASSERT_EQUAL_FATAL(device->graveyard->base, address[2]);
+    CU_ASSERT_EQUAL_FATAL(device->graveyard->next->base, address[0]);
+    CU_ASSERT_PTR_EQUAL(device->graveyard->next->next, device->last_buried);
+    const uint64_t kept = device->last_buried->freed;
+    device->last_buried->freed = 0;
+    vm_runner_update(&runner, after_first);
+    CU_ASSERT_EQUAL(vm_memory_used(device), 3072);
+    device->last_buried->freed = kept;
+    vm_runner_update(&runner, atomic_load(&device->generation));
+    CU_ASSERT_EQUAL(vm_memory_used(device), 1024);
+    CU_ASSERT_PTR_NULL(device->graveyard);
+    CU_ASSERT_TRUE(vm_free(device, address[1])); /* into the empty queue */
+    CU_ASSERT_EQUAL(vm_memory_used(device), 1024);
+    vm_runner_leave(device, &runner);
+    CU_ASSERT_EQUAL(vm_memory_used(device), 0);
+    vm_device_free(device);
+}
+
 static const check_case cases[] = {
     {"boxes of tensor maps", boxes},
     {"rows of tensors", rows_of_tensors},
@@ -451,5 +488,6 @@ static const check_case cases[] = {
     {"memory in parts", parts},
     {"memory that kernels free", freed_by_kernels},
     {"memory freed while it is copied", freed_while_copied},
+    {"memory that waits to be released", freed_memory_waits},
 };
 KILN_SUITE("vm span", cases)
