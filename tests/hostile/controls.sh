@@ -21,6 +21,7 @@ done
 for kind in bytes pair; do
     expect 0 ': guest data that is the same in another process, 0x' "$kind" "$program"
 done
+expect 0 ': a word that a kernel made from an address' derived "$program"
 expect 1 'nothing to plant: nonsense' nonsense "$program"
 if setarch -R true 2>/dev/null; then
     expect 1 'no process whose memory lies elsewhere' bytes setarch -R "$program"

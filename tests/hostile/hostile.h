@@ -142,6 +142,7 @@ bool hostile_has_host_address(const hostile_world *world, const uint64_t *seed, 
 /* In that other process: moves later blocks of the heap behind this many blocks of each size, and writes the words of the
  * guest's memory to the file. hostile_show() returns false if it cannot. */
 void hostile_displace(unsigned blocks);
+void *hostile_map(size_t bytes); /* as mmap(), but in that process at another distance from all other mappings */
 bool hostile_show(const hostile_world *world, int file);
 /* Writes a host address, or guest data that looks like one, to the guest's memory. False: there is no such kind. */
 bool hostile_plant(hostile_world *world, const char *kind);

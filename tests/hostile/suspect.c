@@ -23,10 +23,11 @@ typedef struct words {
     size_t count, capacity;
 } words;
 
-/* Host addresses in a process. Each of them is another one in a process whose memory lies elsewhere. */
+/* Host addresses in a process. Each of them is another one in a process whose memory lies elsewhere. Kernels are given the
+ * address of the arena. */
 enum { WITNESSES = 8 };
 typedef struct witness {
-    uint64_t at[WITNESSES];
+    uint64_t at[WITNESSES], given;
 } witness;
 
 /* ---- which words look like a host address ---- */
@@ -105,7 +106,8 @@ static witness witness_of(const hostile_world *w)
     const unsigned char stack = 0;
     const vm_allocation *first = w->device->live[0];
     return (witness){{(uintptr_t)&hostile_run, (uintptr_t)&fopen, (uintptr_t)&stack, (uintptr_t)w->device,
-                      (uintptr_t)w->sets, (uintptr_t)w->storage, (uintptr_t)w->arena, (uintptr_t)first->host}};
+                      (uintptr_t)w->sets, (uintptr_t)w->storage, (uintptr_t)w->linear, (uintptr_t)first->host},
+                     (uintptr_t)w->arena};
 }
 
 static bool has_moved(const witness *here, const witness *there)
@@ -116,8 +118,22 @@ static bool has_moved(const witness *here, const witness *there)
     return true;
 }
 
+/* Whether a kernel made the word from a given address: in both processes the word is as far from that address, or differs from
+ * it in the same bits. No other memory may be as far from it: hostile_map() sees to that. */
+static bool is_derived(const witness *here, const witness *there, uint64_t value, uint64_t other)
+{
+    const uint64_t a = here->given, b = there->given;
+    bool alone = a != b;
+    for (unsigned k = 0; k < WITNESSES; k++)
+        alone = alone && here->at[k] - a != there->at[k] - b;
+    return alone && (value - a == other - b || (value ^ a) == (other ^ b));
+}
+
+static unsigned displaced; /* by so many blocks; 0: this process is no repetition */
+
 void hostile_displace(unsigned blocks)
 {
+    displaced = blocks;
     static void *volatile kept; /* the list of the blocks: no compiler leaves them out, and they stay */
     for (unsigned n = 0; n < blocks; n++)
         for (size_t size = sizeof(void *); size <= 65536; size += size < 256 ? 16 : size / 8) {
@@ -127,6 +143,17 @@ void hostile_displace(unsigned blocks)
             *made = kept;
             kept = made;
         }
+}
+
+void *hostile_map(size_t bytes)
+{
+    void *usual = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (!displaced || usual == MAP_FAILED)
+        return usual;
+    unsigned char *hint = (unsigned char *)usual - ((size_t)displaced << 24);
+    void *moved = mmap(hint, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    munmap(usual, bytes);
+    return moved;
 }
 
 static bool write_all(int file, const void *from, size_t bytes)
@@ -175,7 +202,7 @@ static char *read_all(int file, size_t *bytes)
 static void become_repetition(uint64_t seed, unsigned blocks, int file)
 {
     enum { WORDS = 64 };
-    char number[24], displaced[16], show[16], *given[WORDS + 16];
+    char number[24], moved[16], show[16], *given[WORDS + 16];
     size_t bytes = 0, count = 0;
     const int own = open("/proc/self/cmdline", O_RDONLY);
     char *line = own >= 0 ? read_all(own, &bytes) : NULL;
@@ -187,10 +214,10 @@ static void become_repetition(uint64_t seed, unsigned blocks, int file)
         given[count++] = at;
     }
     snprintf(number, sizeof number, "%" PRIu64, seed);
-    snprintf(displaced, sizeof displaced, "%u", blocks);
+    snprintf(moved, sizeof moved, "%u", blocks);
     snprintf(show, sizeof show, "%d", file);
     char *const more[] = {"--seed", number,       "--count", "1",      "--seconds", "0", "--jobs",
-                          "1",      "--displace", displaced, "--show", show,        NULL};
+                          "1",      "--displace", moved,     "--show", show,        NULL};
     memcpy(given + count, more, sizeof more);
     const int nothing = open("/dev/null", O_WRONLY);
     if (nothing >= 0 && dup2(nothing, 1) == 1)
@@ -220,18 +247,20 @@ static char *repeat(uint64_t seed, unsigned blocks, size_t *bytes)
     return NULL;
 }
 
-static bool has_word(const word *list, size_t count, const word *wanted)
+/* The word at the same place in the other process; NULL: it is no possible pointer there. */
+static const word *word_at(const word *list, size_t count, const word *wanted)
 {
     for (size_t k = 0; k < count; k++)
-        if (memcmp(&list[k], wanted, sizeof *wanted) == 0)
-            return true;
-    return false;
+        if (list[k].place == wanted->place && list[k].offset == wanted->offset)
+            return &list[k];
+    return NULL;
 }
 
 bool hostile_has_host_address(const hostile_world *w, const uint64_t *seed, kiln__text *out)
 {
     static const unsigned displacements[] = {17, 41, 97};
     const witness here = witness_of(w);
+    witness there = {{0}, 0};
     words suspects = {0};
     char *answer = NULL;
     size_t bytes = 0, left = 0;
@@ -241,7 +270,6 @@ bool hostile_has_host_address(const hostile_world *w, const uint64_t *seed, kiln
         return true;
     }
     for (unsigned k = 0; suspects.count && seed && !answer && k < KILN__COUNT(displacements); k++) {
-        witness there;
         answer = repeat(*seed, displacements[k], &bytes);
         if (answer)
             memcpy(&there, answer, sizeof there);
@@ -253,14 +281,18 @@ bool hostile_has_host_address(const hostile_world *w, const uint64_t *seed, kiln
     if (suspects.count && seed && !answer)
         kiln__text_printf(out, "no process whose memory lies elsewhere could run the seed again\n");
     /* malloc() aligns the answer, and a witness is a multiple of a word's alignment. */
-    const word *same = answer ? (const word *)(const void *)(answer + sizeof(witness)) : NULL;
+    const word *list = answer ? (const word *)(const void *)(answer + sizeof(witness)) : NULL;
+    const size_t count = list ? (bytes - sizeof(witness)) / sizeof *list : 0;
     for (size_t k = 0; k < suspects.count; k++) {
-        const word *s = &suspects.at[k];
-        const bool data = same && has_word(same, (bytes - sizeof(witness)) / sizeof *same, s);
+        const word *s = &suspects.at[k], *other = word_at(list, count, s);
+        const bool same = other && other->value == s->value,
+                   derived = other && !same && is_derived(&here, &there, s->value, other->value);
         kiln__text_printf(out, "%s, 0x%" PRIx64 ", is in the guest's memory at 0x%" PRIx64 " + %" PRIu64 "\n",
-                          data ? "guest data that is the same in another process" : "a host address", s->value,
-                          s->place, s->offset);
-        left += !data;
+                          same      ? "guest data that is the same in another process"
+                          : derived ? "a word that a kernel made from an address that it was given"
+                                    : "a host address",
+                          s->value, s->place, s->offset);
+        left += !same && !derived;
     }
     free(suspects.at);
     free(answer);
@@ -281,21 +313,27 @@ static uint64_t mapped_data(uint64_t value)
 
 bool hostile_plant(hostile_world *w, const char *name)
 {
-    enum { OFFSET = 256 };
+    enum { OFFSET = 256, DERIVED = 0x50000000, DATA = 3 }; /* the last DATA kinds are guest data */
     const unsigned char stack = 0;
     const struct {
         const char *name;
         uint64_t value;
-    } kinds[] = {{"code", (uintptr_t)&hostile_plant}, {"library", (uintptr_t)&fopen},
-                 {"stack", (uintptr_t)&stack},        {"heap", (uintptr_t)w->device},
-                 {"table", (uintptr_t)w->sets},       {"memory", (uintptr_t)w->device->live[0]->host},
-                 {"bytes", 0x6f6f6f6f6f6f},           {"pair", 0x630e0000630e}};
+    } kinds[] = {{"code", (uintptr_t)&hostile_plant},
+                 {"library", (uintptr_t)&fopen},
+                 {"stack", (uintptr_t)&stack},
+                 {"heap", (uintptr_t)w->device},
+                 {"table", (uintptr_t)w->sets},
+                 {"memory", (uintptr_t)w->device->live[0]->host},
+                 {"bytes", 0x6f6f6f6f6f6f},
+                 {"pair", 0x630e0000630e},
+                 {"derived", (uintptr_t)w->arena ^ DERIVED}};
     for (unsigned k = 0; k < KILN__COUNT(kinds); k++) {
         unsigned char *at = vm_pointer(w->device, w->targets[3], OFFSET + 8);
-        const bool data = kinds[k].value == 0x6f6f6f6f6f6f || kinds[k].value == 0x630e0000630e;
-        const uint64_t value = data ? mapped_data(kinds[k].value) : kinds[k].value;
-        if (strcmp(name, kinds[k].name) != 0 || !at || !value)
+        if (strcmp(name, kinds[k].name) != 0)
             continue;
+        const uint64_t value = k + DATA < KILN__COUNT(kinds) ? kinds[k].value : mapped_data(kinds[k].value);
+        if (!at || !value)
+            return false;
         memcpy(at + OFFSET, &value, 8);
         return true;
     }

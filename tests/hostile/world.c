@@ -146,7 +146,7 @@ static bool adopt_neighbours(hostile_world *w)
 static bool adopt_arena(hostile_world *w)
 {
     w->arena_bytes = ARENA;
-    w->arena = mmap(NULL, ARENA, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    w->arena = hostile_map(ARENA);
     if (w->arena == MAP_FAILED) {
         w->arena = NULL;
         return false;
