@@ -32,7 +32,7 @@ static const char *check_trust(int fd)
 {
     struct stat info;
     if (fstat(fd, &info) != 0)
-        return strerror(errno);
+        return kiln__error_text(errno);
     if (info.st_uid != geteuid())
         return "it belongs to another user";
     if (info.st_mode & (S_IWGRP | S_IWOTH))
@@ -48,7 +48,7 @@ static int open_folder(kiln__cache *cache, const char **why)
     kiln_error_free(ignored);
     int outer = open(cache->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (outer < 0) {
-        *why = strerror(errno);
+        *why = kiln__error_text(errno);
         return -1;
     }
     int fd = -1;
@@ -57,7 +57,7 @@ static int open_folder(kiln__cache *cache, const char **why)
         int made = mkdirat(outer, "v1", 0700), reason = errno;
         fd = openat(outer, "v1", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (fd < 0)
-            *why = strerror(made != 0 && reason != EEXIST ? reason : errno);
+            *why = kiln__error_text(made != 0 && reason != EEXIST ? reason : errno);
         else
             *why = check_trust(fd);
     }
@@ -90,7 +90,7 @@ kiln_status kiln__cache_open(const kiln_allocator *mem, const char *folder, cons
         kiln__cache_warn(made, "the cache is off: %s: %s", folder, why);
     bool writable = made->fd >= 0 && faccessat(made->fd, ".", W_OK | X_OK, AT_EACCESS) == 0;
     if (made->fd >= 0 && !writable)
-        kiln__cache_warn(made, "the cache is read-only: %s: %s", folder, strerror(errno));
+        kiln__cache_warn(made, "the cache is read-only: %s: %s", folder, kiln__error_text(errno));
     atomic_store(&made->writable, writable);
     *cache = made;
     return KILN_OK;
@@ -256,5 +256,5 @@ void kiln__cache_put(kiln__cache *cache, const kiln__cache_key *key, const kiln_
         return;
     if (why == EROFS || why == EACCES || why == EPERM || why == ENOENT) /* permanent */
         atomic_store(&cache->writable, false);
-    kiln__cache_warn(cache, "cannot write an entry to the cache: %s: %s", cache->folder, strerror(why));
+    kiln__cache_warn(cache, "cannot write an entry to the cache: %s: %s", cache->folder, kiln__error_text(why));
 }

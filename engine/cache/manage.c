@@ -41,7 +41,7 @@ static kiln_status list_entries(kiln__cache *cache, bool stale_temps_too, entry_
         int why = errno;
         if (fd >= 0)
             close(fd);
-        return kiln__fail(cache->mem, error, KILN_ERROR_IO, "%s: %s", cache->folder, strerror(why));
+        return kiln__fail(cache->mem, error, KILN_ERROR_IO, "%s: %s", cache->folder, kiln__error_text(why));
     }
     kiln_status status = KILN_OK;
     for (struct dirent *item; status == KILN_OK && (item = readdir(folder));) {

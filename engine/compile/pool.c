@@ -520,7 +520,7 @@ kiln_status kiln__compiler_open(const kiln_allocator *mem, const kiln__compiler_
     if (worker && access(worker, X_OK) != 0) {
         kiln__logf(&made->log, KILN_LOG_WARNING,
                    "the compile worker %s cannot be used (%s): compiling in this process, one at a time", worker,
-                   strerror(errno));
+                   kiln__error_text(errno));
         worker = NULL;
     }
     const char *library = options->nvrtc ? options->nvrtc : kiln__nvrtc_path(nvrtc);
@@ -546,7 +546,7 @@ kiln_status kiln__compiler_open(const kiln_allocator *mem, const kiln__compiler_
     made->ended = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (made->wake < 0 || made->ended < 0 || !init_sync(made)) {
         kiln_status status = kiln__fail(mem, error, KILN_ERROR_IO, "cannot create the compile queue: %s",
-                                        strerror(errno));
+                                        kiln__error_text(errno));
         free_compiler(made);
         return status;
     }
@@ -651,7 +651,8 @@ kiln_status kiln__compile_start(kiln__compiler *compiler, const kiln__compile_re
         if (failed && compiler->slot_count == 0) {
             pthread_mutex_unlock(&compiler->lock);
             free_job(made);
-            return kiln__fail(compiler->mem, error, KILN_ERROR_IO, "cannot start a thread: %s", strerror(failed));
+            return kiln__fail(compiler->mem, error, KILN_ERROR_IO, "cannot start a thread: %s",
+                              kiln__error_text(failed));
         }
     }
     push_job(&compiler->waiting, made);

@@ -114,7 +114,7 @@ kiln_status kiln__worker_greet(kiln__worker *worker, bool *confined, char *how_c
     int failed = start_process(worker);
     if (failed)
         return kiln__fail(worker->mem, error, KILN_ERROR_NO_COMPILER, "cannot start the compile worker %s: %s",
-                          worker->program, strerror(failed));
+                          worker->program, kiln__error_text(failed));
     char *body = NULL, how[256];
     size_t length = 0;
     kiln__io result = receive_message(worker, KILN__MESSAGE_HELLO, &body, &length, kiln__deadline_in(HELLO_SECONDS));

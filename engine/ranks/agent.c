@@ -80,7 +80,7 @@ static void start_program(agent *a, const kiln__relayed *message)
         return;
     }
     kiln__logf(&a->ranks->log, KILN_LOG_WARNING, "rank %d cannot start %s: %s", a->ranks->transport.rank, a->program,
-               strerror(failed));
+               kiln__error_text(failed));
     if (channel)
         kiln__ranks_drop_channel(a->ranks, channel);
     kiln__text text = {.mem = a->ranks->mem};

@@ -408,7 +408,7 @@ static kiln_status start_thread(kiln_ranks *ranks, kiln_error **error)
     int failed = ranks->wake < 0 ? errno : kiln__thread_start(&ranks->thread, carry_messages, ranks);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     ranks->has_thread = !failed;
-    return failed ? kiln__fail(ranks->mem, error, KILN_ERROR_IO, "cannot start a thread: %s", strerror(failed))
+    return failed ? kiln__fail(ranks->mem, error, KILN_ERROR_IO, "cannot start a thread: %s", kiln__error_text(failed))
                   : KILN_OK;
 }
 

@@ -48,7 +48,7 @@ kiln_status kiln__store_fail(kiln_store *store, int code, const char *doing, kil
 {
     const kiln_allocator *mem = store->mem;
     int system = store->db ? sqlite3_system_errno(store->db) : 0;
-    const char *why = system ? strerror(system) : sqlite3_errstr(code);
+    const char *why = system ? kiln__error_text(system) : sqlite3_errstr(code);
     switch (code & 0xff) {
     case SQLITE_NOMEM: return kiln__fail_memory(error);
     case SQLITE_FULL:
@@ -354,7 +354,7 @@ kiln_status kiln__store_replace(kiln_store *store, const char *why, kiln_error *
     if (wrong) {
         kiln__text_free(&to);
         return kiln__fail(store->mem, error, KILN_ERROR_IO, "the store %s is damaged (%s), and cannot be renamed: %s",
-                          store->path, why, strerror(wrong));
+                          store->path, why, kiln__error_text(wrong));
     }
     if (to.length)
         kiln__logf(&store->log, KILN_LOG_WARNING,

@@ -113,7 +113,7 @@ static kiln_status make_work(kiln__capture *c, kiln_error **error)
     if (!work)
         return kiln__fail_memory(error);
     if (mkdir(work, 0777) != 0)
-        return kiln__fail(mem, error, KILN_ERROR_IO, "%s: %s", work, strerror(errno));
+        return kiln__fail(mem, error, KILN_ERROR_IO, "%s: %s", work, kiln__error_text(errno));
     c->work = work;
     return KILN_OK;
 }
@@ -145,7 +145,7 @@ static kiln_status publish(kiln__capture *c, kiln_error **error)
         }
         kiln_status status = KILN_OK;
         if (errno != EEXIST && errno != ENOTEMPTY)
-            status = kiln__fail(mem, error, KILN_ERROR_IO, "%s: %s", path.data, strerror(errno));
+            status = kiln__fail(mem, error, KILN_ERROR_IO, "%s: %s", path.data, kiln__error_text(errno));
         kiln__text_free(&path);
         if (status != KILN_OK)
             return status;
