@@ -141,19 +141,38 @@ kiln_status kiln__host_sparse_graph(void *user, kiln_call *call)
 
 static bool is_line(const kiln_array *array, kiln_type type) { return array->dims == 1 && array->type == type; }
 
+typedef struct csr_check {
+    const uint32_t *offsets, *index;
+    uint64_t rows, entries, columns;
+    bool wrong; /* atomic */
+} csr_check;
+
+enum { CHECK_PART = 1 << 16 };
+
+static void check_part(void *user, size_t part, size_t worker)
+{
+    (void)worker;
+    csr_check *c = user;
+    const uint64_t first = (uint64_t)part * CHECK_PART, end = first + CHECK_PART;
+    bool wrong = false;
+    for (uint64_t r = first; r < end && r < c->rows; r++)
+        wrong |= c->offsets[r] > c->offsets[r + 1];
+    for (uint64_t i = first; i < end && i < c->entries; i++)
+        wrong |= c->index[i] >= c->columns;
+    if (wrong)
+        __atomic_store_n(&c->wrong, true, __ATOMIC_RELAXED);
+}
+
 /* Offsets of rows that ascend from 0 to `count`, columns below `columns`: buffers may hold anything. */
 static bool is_csr(const kiln_array *offsets, const kiln_array *index, uint64_t columns)
 {
-    const uint32_t *at = offsets->data, *column = index->data;
+    const uint32_t *at = offsets->data;
     if (offsets->shape[0] < 1 || at[0] != 0 || at[offsets->shape[0] - 1] != index->shape[0])
         return false;
-    for (uint64_t r = 0; r + 1 < offsets->shape[0]; r++)
-        if (at[r] > at[r + 1])
-            return false;
-    for (uint64_t i = 0; i < index->shape[0]; i++)
-        if (column[i] >= columns)
-            return false;
-    return true;
+    csr_check c = {at, index->data, offsets->shape[0] - 1, index->shape[0], columns, false};
+    const uint64_t longer = c.rows > c.entries ? c.rows : c.entries;
+    kiln__parallel(0, (size_t)((longer + CHECK_PART - 1) / CHECK_PART), check_part, &c);
+    return !c.wrong;
 }
 
 typedef struct product {
