@@ -1,6 +1,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "data.h"
 
@@ -48,6 +49,7 @@ kiln_status kiln__array_make(const kiln_allocator *mem, kiln_type type, int dims
     made.data = kiln__calloc(mem, 1, bytes ? (size_t)bytes : 1);
     if (!made.data)
         return kiln__fail(mem, error, KILN_ERROR_MEMORY, "out of host memory for an array of %" PRIu64 " bytes", bytes);
+    kiln__huge_pages(mem, made.data, bytes);
     *array = made;
     return KILN_OK;
 }
@@ -56,6 +58,16 @@ void kiln__array_free(const kiln_allocator *mem, kiln_array *array)
 {
     kiln__free(mem, array->data);
     array->data = NULL;
+}
+
+void kiln__huge_pages(const kiln_allocator *mem, void *block, uint64_t bytes)
+{
+    enum { PAGE = 1 << 21, LEAST = 16 * PAGE };
+    if (mem || !block || bytes < LEAST)
+        return;
+    const uintptr_t at = (uintptr_t)block, first = (at + PAGE - 1) / PAGE * PAGE, end = (at + bytes) / PAGE * PAGE;
+    if (first < end) /* advice: a system that refuses it works as before */
+        (void)madvise((char *)block + (first - at), (size_t)(end - first), MADV_HUGEPAGE);
 }
 
 /* ---- poison ---- */

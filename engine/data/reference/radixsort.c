@@ -349,6 +349,8 @@ kiln_status kiln__host_radixsort(void *user, kiln_call *call)
     void *const second = kiln__alloc(call->mem, (size_t)s.n * item_bytes);
     kiln_status status = KILN_OK;
     s.from = first, s.to = second;
+    kiln__huge_pages(call->mem, first, s.n * item_bytes);
+    kiln__huge_pages(call->mem, second, s.n * item_bytes);
     if (first && second)
         sort_all(&s);
     else

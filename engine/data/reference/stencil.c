@@ -120,6 +120,8 @@ kiln_status kiln__host_stencil(void *user, kiln_call *call)
     double *const between[] = {steps > 1 ? kiln__alloc(call->mem, count * sizeof(double)) : NULL,
                                steps > 2 ? kiln__alloc(call->mem, count * sizeof(double)) : NULL};
     bool whole = g.lines && (between[0] || steps < 2) && (between[1] || steps < 3);
+    for (int i = 0; i < 2; i++)
+        kiln__huge_pages(call->mem, between[i], count * sizeof(double));
     if (whole)
         step_all(&g, steps, x, y, between);
     kiln__free(call->mem, between[0]);

@@ -343,6 +343,8 @@ static kiln_status make_room(const kiln_allocator *mem, builder *b, kiln_error *
                           total, total * ENTRY_BYTES >> 20);
     b->entries = kiln__alloc(mem, (size_t)total * sizeof *b->entries);
     b->lines = kiln__alloc(mem, (size_t)total * sizeof *b->lines);
+    kiln__huge_pages(mem, b->entries, total * sizeof *b->entries);
+    kiln__huge_pages(mem, b->lines, total * sizeof *b->lines);
     return b->entries && b->lines ? KILN_OK : kiln__fail_memory(error);
 }
 
@@ -369,6 +371,8 @@ static kiln_status make_matrix(const kiln_allocator *mem, builder *b, kiln_error
     m->index = kiln__alloc(mem, (size_t)total * sizeof *m->index);
     if (!b->from->pattern)
         m->values = kiln__alloc(mem, (size_t)total * sizeof *m->values);
+    kiln__huge_pages(mem, m->index, total * sizeof *m->index);
+    kiln__huge_pages(mem, m->values, total * sizeof *m->values);
     return m->index && (m->values || b->from->pattern) ? KILN_OK : kiln__fail_memory(error);
 }
 
