@@ -1,5 +1,5 @@
-/* journal.c - a JSON array on disk that is whole after every write (journal.h). The file is opened for each write: a
- * program may close all descriptors that it does not know, and give their numbers to files of its own. */
+/* journal.c - a JSON array on disk that is complete after every write (journal.h). The file is opened for each write. A
+ * program may close all descriptors that it does not know, and reuse their numbers for its own files. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
