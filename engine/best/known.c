@@ -82,7 +82,7 @@ static kiln_status finish(kiln_knowledge *made, kiln_status status, kiln_knowled
         kiln_knowledge_free(made);
         return status;
     }
-    kiln__known_settle(&made->list);
+    kiln__known_deduplicate(&made->list);
     *knowledge = made;
     return KILN_OK;
 }
