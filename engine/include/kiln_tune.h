@@ -229,8 +229,8 @@ KILN_API const kiln_sample *kiln_tuning_sample(const kiln_tuning *tuning, size_t
 
 /* Reasons why a sweep ended. X(name, text) */
 #define KILN_END_MAP(X)                                                                                                \
-    X(ALL, "all configurations were tried")                                                                            \
-    X(CONFIGURATIONS, "the limit of configurations was reached")                                                       \
+    X(ALL, "everything was tried")                                                                                     \
+    X(CONFIGURATIONS, "the requested number was tried")                                                                \
     X(SECONDS, "the time limit was reached")                                                                           \
     X(ROOFLINE, "the best reached the wanted share of the roofline")                                                   \
     X(STAGNATION, "the limit of samples without an improvement was reached")                                           \
