@@ -39,7 +39,8 @@ int kiln__child_start(kiln__child *child, const char *const *arguments)
         failed = posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
     if (!failed)
         failed = posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-    /* A process group of its own, so that Ctrl-C reaches only the host. No signal stays blocked or ignored. */
+    /* Give the process its own process group, so that Ctrl-C reaches only the host. No signal stays blocked or
+     * ignored. */
     sigset_t none, all;
     sigemptyset(&none);
     sigfillset(&all);

@@ -215,7 +215,8 @@ static void answer_call(filter *f, long number, uint32_t answer)
     put_return(f, answer);
 }
 
-/* A call is allowed if the lower half of an argument, all that the kernel reads of it, is one of these values. */
+/* Allows a call if the lower half of an argument is one of these values. The kernel reads only this half of the
+ * argument. */
 static void allow_values(filter *f, long number, unsigned argument, const uint32_t *values, unsigned count)
 {
     put(f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)number, 0, (uint8_t)(2 * count + 2)));

@@ -98,7 +98,7 @@ static kiln_status gather_known(kiln__best_search *s, const kiln_best_options *o
             status = kiln__fail_memory(error);
     if (status == KILN_OK && !knowledge)
         status = kiln__shipped_read(s->engine, s->spec, &s->list, error);
-    kiln__known_settle(&s->list);
+    kiln__known_deduplicate(&s->list);
     return status;
 }
 

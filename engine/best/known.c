@@ -85,7 +85,7 @@ static kiln_status finish_knowledge(kiln_knowledge *made, kiln_status status, ki
         kiln_knowledge_free(made);
         return status;
     }
-    kiln__known_settle(&made->list);
+    kiln__known_deduplicate(&made->list);
     *knowledge = made;
     return KILN_OK;
 }

@@ -93,7 +93,8 @@ void kiln__array_poison(kiln_array *array)
     uint32_t pattern = kiln__poison_pattern(array->type, &width);
     kiln__array_bytes(array->type, array->dims, array->shape, &bytes);
     unsigned char *data = array->data;
-    enum { PIECE = 4096 }; /* a multiple of every width: what is written is copied behind itself */
+    /* bytes; a multiple of every element size, so that the array can be filled by copying this piece repeatedly */
+    enum { PIECE = 4096 };
     for (uint64_t i = 0; i < bytes && i < PIECE; i++)
         data[i] = (unsigned char)(pattern >> 8 * (i % width));
     for (uint64_t done = PIECE; done < bytes; done += PIECE)
@@ -189,6 +190,8 @@ static void narrow(kiln_type type, void *data, uint64_t first, size_t count, con
     }
 }
 
+/* Converts elements first .. first + count - 1 to doubles. The conversion is exact, except for 64-bit integers beyond
+ * 2^53. Complex elements give their real part. */
 void kiln__to_doubles(kiln_type type, const void *data, uint64_t first, size_t count, double *out)
 {
 #define KILN_CONVERT(tag, ctype)                                                                                       \

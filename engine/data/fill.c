@@ -349,7 +349,7 @@ static void store_integer(kiln_type type, void *data, uint64_t index, uint64_t v
 enum { CHUNK = 1024, PART = 1 << 18 }; /* both even: neighbours share a block of random numbers */
 
 typedef struct fill_job {
-    kiln_type type; /* of what is written: random complex numbers are filled part by part */
+    kiln_type type; /* type of the elements that are written; random complex numbers are filled part by part */
     void *data;
     uint64_t count;
     kiln__fill_values fill;

@@ -42,6 +42,8 @@ static int inflate_all(z_stream *stream, const kiln_allocator *mem, size_t limit
     }
 }
 
+/* Unpacks gzip data in memory, at most `limit` bytes. Data that end too early are returned as far as they go, with
+ * *cut_off set. Damaged data and data above the limit are errors. */
 kiln_status kiln__gunzip(const kiln_allocator *mem, const char *name, const void *data, size_t length, size_t limit,
                          char **text, size_t *text_length, bool *cut_off, kiln_error **error)
 {

@@ -31,6 +31,7 @@ static void print_command(const cli_command *command)
     }
 }
 
+/* Prints the overview: the commands, the environment and the first steps. */
 static void print_whole(void)
 {
     out_printf("%sUsage:%s kiln COMMAND [arguments] [options]\n\n", out_bold(), out_plain());
@@ -107,7 +108,7 @@ static int print_spec(cli *c)
     return cli_spec_command.run(c);
 }
 
-/* Those of one use, each with what it asks for. */
+/* Lists the host functions of one use, each with its arguments. */
 static void print_hosts_of(unsigned use, const char *title, const char *gives)
 {
     out_printf("\n%s%s%s\n", out_bold(), title, out_plain());

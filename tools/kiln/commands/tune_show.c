@@ -60,7 +60,7 @@ static const char *bare_objective(const char *text)
     return strncmp(text, "min:", 4) == 0 || strncmp(text, "max:", 4) == 0 ? text + 4 : text;
 }
 
-/* Whether an objective has a column of its own: time has one in any case. */
+/* Returns true if an objective gets a column. Time always has one. */
 static bool has_column(const char *objective)
 {
     return strcmp(objective, "time") != 0 && strcmp(objective, "min:time") != 0;
@@ -74,6 +74,8 @@ typedef struct rows {
     cli_list metrics; /* of the spec's own, those that have a column */
 } rows;
 
+/* Starts the table of ranked samples. It shows a column only if some sample has a value for it, and it chooses the
+ * unit of time by the best sample. */
 static void start_rows(rows *r, const cli *c, const kiln_tuning *tuning, const kiln_sample *best, bool rank)
 {
     const char *unit = cli_time_unit(tune_seconds(best->result), &r->unit);
@@ -119,7 +121,7 @@ static void start_rows(rows *r, const cli *c, const kiln_tuning *tuning, const k
     table_cell(&r->table, "configuration");
 }
 
-/* Among times of a device, what has none is ranked behind them. */
+/* Returns true for a sample without a time among samples with one. It is ranked behind them. */
 static bool is_untimed(const kiln_sample *sample, bool timed)
 {
     return timed && sample->status == KILN_OK && !sample->result->measured && !sample->result->estimated;
@@ -212,7 +214,7 @@ static void show_variants(const cli *c, const kiln_tuning *tuning, const kiln_sa
     table_print(&r.table, true);
 }
 
-/* What the inputs of the best of each variant cost; *count: of them. */
+/* Returns the costs of the inputs for the best of each variant; *count gets their number. */
 static whole_cost *whole_costs(const kiln_tuning *tuning, size_t *count)
 {
     size_t total = kiln_tuning_count(tuning);
@@ -384,6 +386,8 @@ static const char *end_text(kiln_end end)
     return texts[end];
 }
 
+/* Prints the totals of the sweep: samples by outcome, the reason for its end, use of the cache, and the times of its
+ * parts. Rows without a value are left out. */
 static void show_totals(const kiln_tuning *tuning)
 {
     const kiln_tuning_totals *t = kiln_tuning_sum(tuning);
@@ -430,7 +434,7 @@ static void show_totals(const kiln_tuning *tuning)
     table_print(&table, false);
 }
 
-/* Of which device and sizes the estimates are, where the user did not choose them. */
+/* Tells for which device and sizes the estimates are, if the user did not choose them. */
 static void show_estimate(const cli *c, const tune_view *view, const kiln_tuning *tuning)
 {
     size_t none = 0;
@@ -456,7 +460,8 @@ static void show_estimate(const cli *c, const tune_view *view, const kiln_tuning
             set->name);
 }
 
-/* The last line of a sweep whose time was over: what is left, and what trying that takes. */
+/* Prints the last line of a sweep whose time was over: the number of remaining configurations, and the time for
+ * trying them. */
 static void show_rest(const cli *c, const tune_view *view, const kiln_tuning_totals *t)
 {
     const uint64_t made = t->configurations - t->reused;
@@ -472,6 +477,8 @@ static void show_rest(const cli *c, const tune_view *view, const kiln_tuning_tot
                     : "");
 }
 
+/* Prints the results of a sweep for people: the ranking, the best of each variant, failures, totals, and the command
+ * that runs the best configuration again. */
 void tune_text(cli *c, const tune_view *view, const kiln_tuning *tuning)
 {
     const kiln_sample *best = best_of(tuning);
@@ -546,6 +553,7 @@ static json_t *verdict_json(const kiln_tuning *tuning)
     return object;
 }
 
+/* Prints the results of a sweep as one JSON object. It has the same parts as tune_text(), with every sample. */
 void tune_json(cli *c, const tune_view *view, const kiln_tuning *tuning)
 {
     const kiln_tuning_totals *t = kiln_tuning_sum(tuning);
