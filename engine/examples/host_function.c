@@ -22,7 +22,8 @@ static const char text[] = "kiln: 1\n"
 static kiln_status axpy_on_host(void *user, kiln_call *call)
 {
     unsigned *calls = user;
-    kiln_array *x = NULL, *before = NULL, *y = NULL;
+    const kiln_array *x = NULL, *before = NULL;
+    kiln_array *y = NULL;
     double factor = 0;
     if (kiln_call_array(call, "x", &x) || kiln_call_array(call, "y", &before) || kiln_call_output(call, "y", &y) ||
         kiln_call_float(call, "FACTOR", NULL, &factor))

@@ -51,6 +51,9 @@ for example in own_context graph; do
 done
 [ "$(find "$work/examples" -maxdepth 1 -name 'example_*' | wc -l)" -ge 8 ] || { echo "consumer: examples are missing" >&2; exit 1; }
 
+# The pages: each link leads to an installed file.
+python3 "$source/tests/book/links.py" pages "$prefix/share"
+
 mv "$prefix" "$work/first" # where the list says
 touch "$work/first/share/kiln/specs/mine.yaml"
 cmake -DMANIFEST="$list" -P "$source/tools/uninstall.cmake" >"$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }
