@@ -3,9 +3,9 @@
 #
 #   tools/setup.sh           what building and running needs
 #   tools/setup.sh --test    also what the tests and tools/lint.py need (clang for the fuzz targets, lld, gnuplot, zsh,
-#                            fish, jq, git, groff, abigail-tools, Open MPI, on Debian Chromium without windows, Python's
-#                            jsonschema, yaml, cffi, numpy, Sphinx with MyST and headers, clang-format, clang-tidy, cppcheck, gcovr,
-#                            lintian, dpkg-dev)
+#                            fish, jq, git, groff, abigail-tools, Open MPI, on Debian Chromium without windows,
+#                            Python's jsonschema, yaml, cffi, numpy, Sphinx with MyST and headers, clang-format,
+#                            clang-tidy, cppcheck, gcovr, lintian, dpkg-dev)
 #   tools/setup.sh --check   only says what is missing; exit 1 if something is
 #
 # Debian packages come through apt (as root, or through sudo). NVRTC and the CUDA headers are taken from an installed
