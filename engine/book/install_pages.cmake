@@ -13,8 +13,8 @@ cmake_policy(VERSION 3.25)
 # Sets `result` to the place of the source file or folder `own` below the prefix, or to "" if it is not installed.
 function(kiln_installed result own)
   set(${result} "" PARENT_SCOPE)
-  if(own MATCHES "^(specs|kernel_src)(/|$)")
-    if(own MATCHES "^specs" OR NOT own MATCHES "\\.md$" OR own IN_LIST KILN_PAGES)
+  if(own MATCHES "^(specs|kernel_src)(/|$)") # of kernel_src/ the device's code and the figures of the pages
+    if(own MATCHES "^specs" OR own MATCHES "\\.(cu|cuh|svg|tsv)$" OR own IN_LIST KILN_PAGES)
       set(${result} ${KILN_DATA}/kiln/${own} PARENT_SCOPE)
     endif()
   elseif(own IN_LIST KILN_PAGES OR own MATCHES "^engine/examples/.*\\.(c|cu|yaml)$" OR own STREQUAL LICENSE)
