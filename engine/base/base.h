@@ -295,6 +295,10 @@ bool kiln__target_runs(kiln__target target, int cc); /* PTX for it loads on a de
  * callback of the caller must not run in between. */
 locale_t kiln__locale_enter(void);
 void kiln__locale_leave(locale_t before);
+/* strerror() and strsignal(). A text is valid until the next call in this thread. Messages are the same under every locale, so
+ * that a program or a person can search for them. */
+const char *kiln__error_text(int error);
+const char *kiln__signal_text(int number);
 double kiln__parse_double(const char *text, char **end);                               /* strtod() */
 int kiln__format(char *room, size_t size, const char *format, ...) KILN__PRINTF(3, 4); /* snprintf() */
 int kiln__vformat(char *room, size_t size, const char *format, va_list arguments) KILN__PRINTF(3, 0);

@@ -108,7 +108,7 @@ bool kiln__child_is_gone(const kiln__child *child)
 void kiln__child_describe(int how, char *text, size_t room)
 {
     if (how >= 0 && WIFSIGNALED(how))
-        snprintf(text, room, "it was ended by signal %d, %s%s", WTERMSIG(how), strsignal(WTERMSIG(how)),
+        snprintf(text, room, "it was ended by signal %d, %s%s", WTERMSIG(how), kiln__signal_text(WTERMSIG(how)),
                  WTERMSIG(how) == SIGKILL ? " (the system does that when memory runs out)" : "");
     else if (how >= 0 && WIFEXITED(how))
         snprintf(text, room, "it exited with status %d", WEXITSTATUS(how));

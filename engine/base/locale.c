@@ -14,6 +14,16 @@ locale_t kiln__locale_enter(void) { return uselocale(newlocale(LC_ALL_MASK, "C",
 
 void kiln__locale_leave(locale_t before) { uselocale(before); }
 
+const char *kiln__error_text(int error) { return strerror_l(error, newlocale(LC_ALL_MASK, "C", (locale_t)0)); }
+
+const char *kiln__signal_text(int number)
+{
+    const locale_t before = kiln__locale_enter();
+    const char *text = strsignal(number);
+    kiln__locale_leave(before);
+    return text;
+}
+
 double kiln__parse_double(const char *text, char **end)
 {
     const locale_t before = kiln__locale_enter();

@@ -16,6 +16,9 @@ bool kiln__array_bytes(kiln_type type, int dims, const uint64_t *shape, uint64_t
 kiln_status kiln__array_make(const kiln_allocator *mem, kiln_type type, int dims, const uint64_t *shape,
                              kiln_array *array, kiln_error **error);
 void kiln__array_free(const kiln_allocator *mem, kiln_array *array);
+/* Asks the system for huge pages for a large block from mem, before its first use: a page fault then costs a 500th for
+ * each byte. Does nothing for small blocks and for blocks of a caller's allocator. */
+void kiln__huge_pages(const kiln_allocator *mem, void *block, uint64_t bytes);
 
 /* Elements first .. first+count of an array of `type` as doubles, and back (rounded to nearest even; integers also
  * saturate, and NaN becomes 0). Of complex elements they are the real parts; the others are set to 0. */
@@ -171,6 +174,9 @@ struct kiln_call {
 #endif
 /* Calls the function; a failure becomes an error at `pos`. */
 kiln_status kiln__call(kiln_call *call, const kiln__host *host, kiln__pos pos, kiln_error **error);
+/* Exports a line of `length` elements without a copy: the export takes *data, which comes from the call's allocator, and
+ * *data becomes NULL. On failure the caller keeps it. */
+kiln_status kiln__call_export_data(kiln_call *call, const char *name, kiln_type type, uint64_t length, void **data);
 const kiln__export *kiln__export_find(const kiln__export *exports, const char *name); /* NULL: not there */
 void kiln__exports_free(const kiln_allocator *mem, kiln__export *exports);
 void kiln__call_free(kiln_call *call); /* its arena, exports and failure */

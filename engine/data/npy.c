@@ -300,7 +300,7 @@ static kiln_status read_header(const kiln_allocator *mem, const char *path, FILE
 {
     size_t from, count, got = fread(text, 1, PREFIX, file);
     if (ferror(file))
-        return kiln__fail(mem, error, KILN_ERROR_IO, "%s: cannot be read: %s", path, strerror(errno));
+        return kiln__fail(mem, error, KILN_ERROR_IO, "%s: cannot be read: %s", path, kiln__error_text(errno));
     if (!find_header(h, (unsigned char *)text, got, &from, &count))
         return refuse(mem, path, h, error);
     size_t rest = from + count > got ? from + count - got : 0;

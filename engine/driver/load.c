@@ -122,7 +122,7 @@ void kiln__driver_explain(CUresult result, const char *library, const char *node
         kiln__text_printf(out,
                           "The CUDA driver %s is installed but there is no %s (%s). Load the kernel module "
                           "(`modprobe nvidia`, `nvidia-smi`), or start the container with the GPU (`--gpus all`).",
-                          library, node, strerror(why));
+                          library, node, kiln__error_text(why));
     else if (result == CUDA_ERROR_NO_DEVICE)
         kiln__text_printf(out, "The CUDA driver %s finds no GPU. Check `nvidia-smi -L` and `dmesg`.", library);
     else

@@ -671,6 +671,11 @@ typedef struct kiln_run_options { /* zero-initialise, set `size`; every zero mem
     double most_seconds; /* seconds from the first launch on, the check of the answer included; 0: no limit. When they
                                  are over, nothing is repeated any more. If there are then fewer than min_repetitions,
                                  the result has `stopped_early`; it always has the time of one run */
+    unsigned
+        verify_runs; /* runs whose answer is compared, each from the initial contents; 0: 1. It finds kernels that are
+                                 right in most runs only. The result has how many were compared. One, if the caller has
+                                 written or bound an output */
+    double verify_seconds; /* no further of these runs begins behind so many seconds; 0: no limit */
 } kiln_run_options;
 
 /* What held a GPU's clocks down while it was measured. X(name, value, text) */
@@ -706,14 +711,16 @@ enum {
 /* The fields of a result, each once. The struct, a runner's answer, the columns of stores and CSV files and the keys of
  * JSON follow from these rows. X(kind, name, unit, text); unit "": none. KILN_FIELD_<kind>: its C type. FLAG is 0 or 1;
  * SECONDS is valid only where measured or estimated is 1; KNOWN is 0 where it is not known.
- * A store keeps MAP_1 since version 1 of its schema, MAP_2 since version 2, and so on; it does not keep MAP_NOT_KEPT and
- * MAP_NOT_KEPT_2. A new field goes into a list of its own at the end, with a new version of the schema
+ * A store keeps MAP_1 since version 1 of its schema, MAP_2 since version 2, and so on; it does not keep MAP_NOT_KEPT,
+ * MAP_NOT_KEPT_2 and MAP_NOT_KEPT_3. A new field goes into a list of its own at the end, with a new version of the schema
  * (engine/store/store.h). */
 #define KILN_RESULT_MAP(X)                                                                                             \
     KILN_RESULT_MAP_1(X)                                                                                               \
     KILN_RESULT_MAP_NOT_KEPT(X)                                                                                        \
     KILN_RESULT_MAP_2(X)                                                                                               \
-    KILN_RESULT_MAP_3(X) KILN_RESULT_MAP_NOT_KEPT_2(X) KILN_RESULT_MAP_4(X) KILN_RESULT_MAP_5(X)
+    KILN_RESULT_MAP_3(X)                                                                                               \
+    KILN_RESULT_MAP_NOT_KEPT_2(X)                                                                                      \
+    KILN_RESULT_MAP_4(X) KILN_RESULT_MAP_5(X) KILN_RESULT_MAP_6(X) KILN_RESULT_MAP_NOT_KEPT_3(X)
 #define KILN_RESULT_MAP_1(X)                                                                                           \
     X(FLAG, verified, "", "1: compared and right; 0: nothing to compare with, or told not to")                         \
     X(FLAG, measured, "", "1: seconds is a measurement on a GPU")                                                      \
@@ -769,6 +776,12 @@ enum {
 #define KILN_RESULT_MAP_5(X)                                                                                           \
     X(REAL, median_error, "", "the error, as worst_error, that half of the elements do not exceed, to within 2 %")     \
     X(REAL, p999_error, "", "the error, as worst_error, that 99.9 % of the elements do not exceed, to within 2 %")
+
+#define KILN_RESULT_MAP_6(X)                                                                                           \
+    X(COUNT, verified_runs, "",                                                                                        \
+      "runs whose answer was compared and right; 0: none, or a sample from before it was kept")
+#define KILN_RESULT_MAP_NOT_KEPT_3(X)                                                                                  \
+    X(FLAG, partly, "", "1: the reference has a part of the elements, or sums of them; 0: all, or not known")
 
 #define KILN_FIELD_UNIT unsigned
 #define KILN_FIELD_FLAG int

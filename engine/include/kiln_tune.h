@@ -219,14 +219,16 @@ KILN_API const kiln_left_out *kiln_tuning_left_out(const kiln_tuning *tuning, si
 /* How certain it is that the first is the best. The fastest of a sweep (the finalists) are measured again, in turn, in
  * many rounds. They are then ranked before all others, by the median of their rounds (engine/tune/FINALS.md). */
 typedef struct kiln_verdict {
-    size_t finalists;    /* how many were measured again; 1: no other was close; 0: there were no finals */
-    size_t tied;         /* how many cannot be told apart from the best, which is counted; 0: not known */
-    unsigned rounds;     /* 0: nothing was measured again */
-    double margin;       /* relative; a smaller difference is not called slower */
-    double near;         /* relative; finalists are at most so much slower than the best of the sweep */
-    double seconds;      /* wall time of the finals, which kiln_tuning_totals does not contain */
-    int reused;          /* 1: the finals of an earlier sweep; all its samples were taken from the store */
-    const char *why_not; /* "", or why nothing was measured again: "estimates are the same every time" */
+    size_t finalists;       /* how many were measured again; 1: no other was close; 0: there were no finals */
+    size_t tied;            /* how many cannot be told apart from the best, which is counted; 0: not known */
+    unsigned rounds;        /* 0: nothing was measured again */
+    double margin;          /* relative; a smaller difference is not called slower */
+    double near;            /* relative; finalists are at most so much slower than the best of the sweep */
+    double seconds;         /* wall time of the finals, which kiln_tuning_totals does not contain */
+    int reused;             /* 1: the finals of an earlier sweep; all its samples were taken from the store */
+    const char *why_not;    /* "", or why nothing was measured again: "estimates are the same every time" */
+    unsigned verified_runs; /* runs of the best whose answer was compared and right */
+    unsigned refuted;       /* configurations that were the fastest until one of these runs failed */
 } kiln_verdict;
 KILN_API const kiln_verdict *kiln_tuning_verdict(const kiln_tuning *tuning);
 

@@ -2,6 +2,7 @@
  * compute-sanitizer in its text or XML. Applies a file of suppressions, and sets the exit code.
  * engine/sim/check/README.md has the environment variables. Called under the driver's locks, or when the process
  * ends. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -269,7 +270,7 @@ static void begin_report(void)
     report.begun = true;
     report.to = file ? fopen(file, "we") : stderr;
     if (!report.to) {
-        perror(file);
+        fprintf(stderr, "%s: %s\n", file, kiln__error_text(errno));
         report.to = stderr;
     }
     size_t at = 0;

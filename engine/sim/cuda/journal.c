@@ -13,7 +13,7 @@ static const char tail[] = "\n]\n";
 
 static void close_failed(sim_journal *journal)
 {
-    fprintf(stderr, "kiln: %s: %s; nothing more is recorded there\n", journal->path, strerror(errno));
+    fprintf(stderr, "kiln: %s: %s; nothing more is recorded there\n", journal->path, kiln__error_text(errno));
     sim_journal_close(journal);
 }
 
@@ -84,7 +84,8 @@ bool sim_journal_open(sim_journal *journal, const char *path, bool child)
             break;
     }
     if (fd < 0) {
-        fprintf(stderr, "kiln: %s: %s; nothing is recorded\n", journal->path ? journal->path : path, strerror(errno));
+        fprintf(stderr, "kiln: %s: %s; nothing is recorded\n", journal->path ? journal->path : path,
+                kiln__error_text(errno));
         sim_journal_close(journal);
         return false;
     }

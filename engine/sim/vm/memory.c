@@ -80,13 +80,9 @@ void vm_bury(vm_device *device)
         uint64_t seen = atomic_load(&runner->generation);
         oldest = seen < oldest ? seen : oldest;
     }
-    for (vm_allocation **at = &device->graveyard; *at;) {
-        vm_allocation *gone = *at;
-        if (gone->freed > oldest) {
-            at = &gone->next;
-            continue;
-        }
-        *at = gone->next;
+    while (device->graveyard && device->graveyard->freed <= oldest) {
+        vm_allocation *gone = device->graveyard;
+        device->graveyard = gone->next;
         device->used -= gone->counted;
         free_allocation(device, gone);
     }
@@ -194,8 +190,12 @@ static void remove_live(vm_device *device, size_t at)
     memmove(device->live + at, device->live + at + 1, (device->live_count - at - 1) * sizeof *device->live);
     device->live_count--;
     gone->freed = atomic_fetch_add(&device->generation, 1) + 1;
-    gone->next = device->graveyard;
-    device->graveyard = gone;
+    gone->next = NULL;
+    if (device->graveyard)
+        device->last_buried->next = gone;
+    else
+        device->graveyard = gone;
+    device->last_buried = gone;
 }
 
 /* Removes the fillers that touch [base, base + bytes), and the fillers next to them. The caller holds the lock. */

@@ -397,7 +397,9 @@ struct vm_device {
     vm_guards guards;     /* free host memory for allocations and blocks */
     vm_allocation **live; /* by address */
     size_t live_count, live_capacity;
-    vm_allocation *graveyard; /* freed while kernels run, until no runner can have it in its caches */
+    /* A queue of allocations that were freed while kernels run. Generations rise, so the allocations that no runner uses any
+     * more are at its head, and vm_bury() looks at no other. last_buried: its end, if the queue is not empty. */
+    vm_allocation *graveyard, *last_buried;
     struct {
         uint64_t base, bytes;
     } freed[64]; /* the last ones, for messages */

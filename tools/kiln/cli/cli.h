@@ -99,8 +99,8 @@ typedef struct cli_args {
         no_machine_code;
     bool mpi, no_mpi, profile, counters, every_launch;
     bool strict, no_store, fresh, failed, energy, no_early_stop, no_finals, lead_only, repeatable, png;
-    uint64_t jobs, top, repetitions, max_configurations, max_size, memory_limit, seed, seeds, finalists, stagnation,
-        devices;
+    uint64_t jobs, top, repetitions, verify_runs, max_configurations, max_size, memory_limit, seed, seeds, finalists,
+        stagnation, devices;
     bool has_max_size;
     double budget, precision, max_seconds, compile_timeout, sample_timeout, older, tune_seconds;
     double max_roofline, improvement, lease;
@@ -154,6 +154,15 @@ extern const cli_group cli_choice_group, cli_run_group, cli_engine_group, cli_sa
     }
 #define CLI_RUN_OPTIONS                                                                                                \
     {"no-verify", 0, CLI_FLAG, CLI_OPTION_FIELD(no_verify), NULL, CLI_NOTHING, NULL, "Do not check the answer."},      \
+        {"verify-runs",                                                                                                \
+         0,                                                                                                            \
+         CLI_WHOLE,                                                                                                    \
+         CLI_OPTION_FIELD(verify_runs),                                                                                \
+         "COUNT",                                                                                                      \
+         CLI_NOTHING,                                                                                                  \
+         NULL,                                                                                                         \
+         "Compare the answers of this many runs, each from the initial contents of the buffers. This finds kernels "   \
+         "that are right in most runs only. Default: 1; `tune` runs the best again at the end."},                      \
         {"no-measure", 0,           CLI_FLAG, CLI_OPTION_FIELD(no_measure),                                            \
          NULL,         CLI_NOTHING, NULL,     "Run once without measuring."},                                          \
         {"budget",  'b',         CLI_NUMBER, CLI_OPTION_FIELD(budget),                                                 \

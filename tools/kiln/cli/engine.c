@@ -289,6 +289,7 @@ void cli_make_run(cli *c, kiln_run_options *options)
         .min_repetitions = exactly,
         .max_repetitions = exactly,
         .sample_timeout = args->sample_timeout,
+        .verify_runs = args->verify_runs < UINT32_MAX ? (unsigned)args->verify_runs : UINT32_MAX,
         .stop = cli_interrupt_flag(),
     };
 }

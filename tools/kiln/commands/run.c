@@ -125,7 +125,8 @@ static void show_text(cli *c, const run_view *view, const kiln_result *r)
                view->device->cc_minor);
     table_cell(&table, "answer");
     if (r->verified)
-        table_cell(&table, "verified; largest error %s of the tolerance%s",
+        table_cell(&table, "verified%s; largest error %s of the tolerance%s",
+                   r->verified_runs > 1 ? cli_printf(" in each of %s runs", cli_whole(r->verified_runs)) : "",
                    r->worst_error == 0 ? "0" : cli_significant(r->worst_error, 3), others_text(r));
     else
         table_cell(&table, "%s",

@@ -185,6 +185,10 @@ static void show_verdict(const kiln_tuning *tuning, const kiln_sample *best)
         out_printf("  no other is within %.0f %% of the first\n", 100 * v->near);
     else if (best->result->measured && *v->why_not)
         out_printf("  the fastest were not measured again: %s\n", v->why_not);
+    if (v->refuted)
+        out_printf("  %s that had been the fastest failed in a later run: see the failures\n", cli_whole(v->refuted));
+    if (v->verified_runs > 1)
+        out_printf("  the answer of the first was right in each of %s runs\n", cli_whole(v->verified_runs));
 }
 
 static void show_variants(const cli *c, const kiln_tuning *tuning, const kiln_sample *best)
@@ -537,6 +541,8 @@ static json_t *verdict_json(const kiln_tuning *tuning)
     js_set(object, "seconds", js_real(v->seconds));
     js_set(object, "reused", json_boolean(v->reused));
     js_set(object, "why_not", js_text(v->why_not));
+    js_set(object, "verified_runs", js_whole(v->verified_runs));
+    js_set(object, "refuted", js_whole(v->refuted));
     return object;
 }
 
@@ -649,7 +655,8 @@ static void csv_text(FILE *file, const char *text)
     X(rounds)                                                                                                          \
     X(metrics)                                                                                                         \
     X(median_error)                                                                                                    \
-    X(p999_error)
+    X(p999_error)                                                                                                      \
+    X(verified_runs)
 #define CSV_NONE(X)                                                                                                    \
     X(measured)                                                                                                        \
     X(estimated)                                                                                                       \
@@ -659,7 +666,8 @@ static void csv_text(FILE *file, const char *text)
     X(cache_hits)                                                                                                      \
     X(cache_misses)                                                                                                    \
     X(finals)                                                                                                          \
-    X(roofline_unit)
+    X(roofline_unit)                                                                                                   \
+    X(partly)
 
 #define CSV_X(kind, name, unit, text) CSV_KIND_##name = CSV_##kind,
 enum csv_kind {
