@@ -82,7 +82,7 @@ void vm_shadow_write(vm_shadow *shadow, uint64_t offset, uint64_t bytes)
 }
 
 /* Marks bytes as unwritten. The bits must exist. */
-static void unwrite(vm_shadow *shadow, uint64_t offset, uint64_t bytes)
+static void mark_unwritten(vm_shadow *shadow, uint64_t offset, uint64_t bytes)
 {
     for (uint64_t at = offset; at < offset + bytes; at++) {
         uint64_t bit = (uint64_t)1 << at % 64;
@@ -119,7 +119,7 @@ void vm_check_forget(vm_device *device, uint64_t address, uint64_t bytes)
     if (shadow && !shadow->written && !open_bits(device->check, shadow, vm_allocation_of(device, address)->bytes))
         return;
     if (shadow)
-        unwrite(shadow, offset, bytes);
+        mark_unwritten(shadow, offset, bytes);
 }
 
 void vm_check_track(vm_device *device, uint64_t address)
@@ -148,7 +148,7 @@ void vm_check_copied(vm_device *device, uint64_t to, uint64_t from, uint64_t byt
     bytes = bytes < most ? bytes : most;
     for (uint64_t k = 0; k < bytes; k++)
         if (!(source->written[(source_at + k) / 64] >> (source_at + k) % 64 & 1))
-            unwrite(target, at + k, 1);
+            mark_unwritten(target, at + k, 1);
 }
 
 /* The write lock of the device keeps its list of allocations still. Existing shadows of the same check are kept and

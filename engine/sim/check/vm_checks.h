@@ -237,7 +237,8 @@ typedef struct vm_reg {
     uint32_t touched; /* the instruction of the last access since wgmma.fence, + 1; 0: no access */
     bool sum;         /* the product accumulates in it; otherwise it holds a part of matrix A */
 } vm_reg;
-/* Limits: mbarriers of a block, phases that are kept of each, and proxy fences that are kept of each thread. */
+/* Limits: how many mbarriers of a block are followed, how many phases of each, and how many proxy fences of each
+ * thread. */
 enum { VM_BARS = 128, VM_BAR_PHASES = 4, VM_FENCES = 4, VM_BAR_NONE = VM_BARS };
 /* The part of a vector clock that describes one other block of the cluster, warp by warp. It orders accesses of all
  * lanes up to the time `know`, and accesses of the lanes `lanes` up to the later time `part`. Records are immutable

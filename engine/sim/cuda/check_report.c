@@ -22,7 +22,7 @@ static struct {
     size_t errors;
 } report;
 
-static const char *variable(const char *name)
+static const char *get_variable(const char *name)
 {
     const char *text = getenv(name);
     return text && *text ? text : NULL;
@@ -147,7 +147,7 @@ static const char *direction_of(const kiln_check_side *side)
 }
 
 /* Writes compute-sanitizer's name of the finding, the first line of a record. */
-static void headline(const kiln_check_finding *f, char *text, size_t size)
+static void write_headline(const kiln_check_finding *f, char *text, size_t size)
 {
     const char *direction = direction_of(&f->at);
     char lower[8];
@@ -183,7 +183,7 @@ static void put_as_text(const kiln_check_finding *f)
 {
     FILE *to = report.to;
     char text[128];
-    headline(f, text, sizeof text);
+    write_headline(f, text, sizeof text);
     fprintf(to, "========= %s%s", f->note ? "Warning: " : f->kind == KILN_CHECK_RACE ? "Error: " : "", text);
     if (f->kind == KILN_CHECK_RACE) {
         put_place(f, &f->at);
@@ -227,7 +227,7 @@ static void put_as_xml(const kiln_check_finding *f)
         [KILN_CHECK_WARP] = "Synccheck", [KILN_CHECK_LEAK] = "Leak"};
     FILE *to = report.to;
     char text[128];
-    headline(f, text, sizeof text);
+    write_headline(f, text, sizeof text);
     fputs("<record>", to);
     put_element("kind", kinds[f->kind] ? kinds[f->kind] : kiln_check_text(f->kind));
     put_element("level", f->note ? "Warning" : "Error");
@@ -263,8 +263,8 @@ static void put_as_xml(const kiln_check_finding *f)
 static void begin_report(void)
 {
     static const char *const names[] = {"kiln", "sanitizer", "sanitizer-xml"};
-    const char *format = variable("KILN_SIM_CHECK_FORMAT"), *file = variable("KILN_SIM_CHECK_FILE");
-    const char *suppress = variable("KILN_SIM_CHECK_SUPPRESS");
+    const char *format = get_variable("KILN_SIM_CHECK_FORMAT"), *file = get_variable("KILN_SIM_CHECK_FILE");
+    const char *suppress = get_variable("KILN_SIM_CHECK_SUPPRESS");
     if (report.begun)
         return;
     report.begun = true;
@@ -327,7 +327,7 @@ void sim_report(const vm_check *check)
 
 void sim_report_end(void)
 {
-    const char *code = variable("KILN_SIM_CHECK_EXIT");
+    const char *code = get_variable("KILN_SIM_CHECK_EXIT");
     if (!report.begun)
         return;
     if (report.format == FORMAT_TEXT)

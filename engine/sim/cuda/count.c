@@ -103,7 +103,7 @@ void sim_count_ran(sim_context *context, const sim_function *function, const vm_
     count->warps += counters->warps;
 }
 
-static void drop(struct sim_count *count)
+static void free_count(struct sim_count *count)
 {
     vm_profile_free(count->profile);
     kiln__free(sim_memory(), count);
@@ -119,7 +119,7 @@ void sim_count_forget(sim_context *context, const sim_module *module)
             continue;
         }
         *at = count->next;
-        drop(count);
+        free_count(count);
     }
 }
 
@@ -128,7 +128,7 @@ void sim_count_stop(sim_context *context)
     while (context->counting && context->counting->kernels) {
         struct sim_count *count = context->counting->kernels;
         context->counting->kernels = count->next;
-        drop(count);
+        free_count(count);
     }
     kiln__free(sim_memory(), context->counting);
     context->counting = NULL;
@@ -163,7 +163,7 @@ static void describe_insn(const ptx_module *ptx, const ptx_insn *in, kiln__arena
 
 /* Copies the counts of a kernel into the caller's form, instruction by instruction. Returns false if memory runs
  * out. */
-static bool describe(const struct sim_count *count, kiln__arena *arena, kiln__sim_kernel *out)
+static bool describe_kernel(const struct sim_count *count, kiln__arena *arena, kiln__sim_kernel *out)
 {
     const ptx_module *ptx = vm_module_ptx(count->module->vm);
     const vm_profile *profile = count->profile;
@@ -232,7 +232,7 @@ bool kiln__sim_count_end(kiln__arena *arena, kiln__sim_kernel **kernels, size_t 
     kiln__sim_kernel *made = kiln__arena_alloc(arena, (found + 1) * sizeof *made);
     bool whole = made != NULL;
     for (const struct sim_count *at = context->counting ? context->counting->kernels : NULL; whole && at; at = at->next)
-        whole = describe(at, arena, &made[(*count)++]);
+        whole = describe_kernel(at, arena, &made[(*count)++]);
     sim_count_stop(context);
     sim_end_work(context, CUDA_SUCCESS);
     *kernels = made;

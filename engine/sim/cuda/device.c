@@ -153,7 +153,7 @@ size_t sim_profile_count = 2;
 
 /* Attributes that follow from the architecture. Persisting lines have 3/4 of the L2 on 8.x, as on an A100, and 5/8
  * later (not measured). They make nothing faster here, nor does compression. */
-static bool follows(const sim_profile *profile, CUdevice_attribute attribute, int *value)
+static bool derive_attribute(const sim_profile *profile, CUdevice_attribute attribute, int *value)
 {
     enum { WINDOW_MOST = 128 << 20 };
     const int major = sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
@@ -181,7 +181,7 @@ bool sim_profile_attribute(const sim_profile *profile, CUdevice_attribute attrib
             *value = common[i].value;
             return true;
         }
-    return follows(profile, attribute, value);
+    return derive_attribute(profile, attribute, value);
 }
 
 int sim_profile_int(const sim_profile *profile, CUdevice_attribute attribute)
@@ -237,7 +237,7 @@ typedef struct looked_for {
     bool runs;
 } looked_for;
 
-static int look_at(void *user, const kiln_sim_instruction *instruction)
+static int find_instruction(void *user, const kiln_sim_instruction *instruction)
 {
     looked_for *what = user;
     what->runs = instruction->kind == KILN_SIM_RUNS && strcmp(instruction->name, what->name) == 0;
@@ -247,7 +247,7 @@ static int look_at(void *user, const kiln_sim_instruction *instruction)
 bool kiln__sim_runs(const char *instruction)
 {
     looked_for what = {.name = instruction};
-    kiln_sim_instructions(look_at, &what);
+    kiln_sim_instructions(find_instruction, &what);
     return what.runs;
 }
 

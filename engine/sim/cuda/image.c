@@ -36,7 +36,7 @@ bool sim_strict_target(void)
     return text && strcmp(text, "strict") == 0;
 }
 
-static uint64_t get(const unsigned char *p, unsigned bytes)
+static uint64_t load_little_endian(const unsigned char *p, unsigned bytes)
 {
     uint64_t value = 0;
     for (unsigned k = bytes; k-- > 0;)
@@ -44,7 +44,7 @@ static uint64_t get(const unsigned char *p, unsigned bytes)
     return value;
 }
 
-static void put(unsigned char *p, uint64_t value, unsigned bytes)
+static void store_little_endian(unsigned char *p, uint64_t value, unsigned bytes)
 {
     for (unsigned k = 0; k < bytes; k++)
         p[k] = (unsigned char)(value >> (8 * k));
@@ -109,16 +109,16 @@ unsigned char *sim_image_write(const sim_texts *texts, const bool *used, size_t 
         if (!used[k])
             continue;
         size_t name = strlen(t->name);
-        put(at, name, 8);
-        put(at + 8, t->length, 8);
+        store_little_endian(at, name, 8);
+        store_little_endian(at + 8, t->length, 8);
         memcpy(at + LINKED_ENTRY, t->name, name);
         memcpy(at + LINKED_ENTRY + name, t->data, t->length);
         at += LINKED_ENTRY + name + t->length;
     }
     memcpy(image, linked_magic, sizeof linked_magic);
-    put(image + LINKED_LENGTH, bytes, 8);
-    put(image + LINKED_COUNT, count, 8);
-    put(image + LINKED_HASH, kiln__hash(image + LINKED_LENGTH, bytes - LINKED_LENGTH).low, 8);
+    store_little_endian(image + LINKED_LENGTH, bytes, 8);
+    store_little_endian(image + LINKED_COUNT, count, 8);
+    store_little_endian(image + LINKED_HASH, kiln__hash(image + LINKED_LENGTH, bytes - LINKED_LENGTH).low, 8);
     *length = bytes;
     return image;
 }
@@ -131,15 +131,16 @@ static bool is_linked(const unsigned char *p, size_t length)
 /* Reads the output of cuLinkComplete(), after comparing its hash. */
 static sim_image_result read_linked(sim_texts *texts, const unsigned char *p, size_t length, kiln__text *log)
 {
-    uint64_t whole = get(p + LINKED_LENGTH, 8), count = get(p + LINKED_COUNT, 8);
+    uint64_t whole = load_little_endian(p + LINKED_LENGTH, 8), count = load_little_endian(p + LINKED_COUNT, 8);
     bool good = whole <= length && whole >= LINKED_HEADER &&
-                kiln__hash(p + LINKED_LENGTH, (size_t)whole - LINKED_LENGTH).low == get(p + LINKED_HASH, 8);
+                kiln__hash(p + LINKED_LENGTH, (size_t)whole - LINKED_LENGTH).low ==
+                    load_little_endian(p + LINKED_HASH, 8);
     size_t at = LINKED_HEADER;
     texts->linked = true;
     for (uint64_t k = 0; good && k < count; k++) {
         uint64_t left = whole - at, name = 0, text = 0;
         if (left >= LINKED_ENTRY)
-            name = get(p + at, 8), text = get(p + at + 8, 8), left -= LINKED_ENTRY;
+            name = load_little_endian(p + at, 8), text = load_little_endian(p + at + 8, 8), left -= LINKED_ENTRY;
         good = whole - at >= LINKED_ENTRY && name <= left && text <= left - name;
         if (!good)
             break;
@@ -174,7 +175,7 @@ static sim_image_result read_text(sim_texts *texts, const unsigned char *p, size
 
 static bool is_fatbin(const unsigned char *p, size_t length)
 {
-    return length >= FATBIN_HEADER && get(p, 4) == FATBIN_MAGIC;
+    return length >= FATBIN_HEADER && load_little_endian(p, 4) == FATBIN_MAGIC;
 }
 
 /* Decompresses an entry's data into a separate text. */
@@ -222,9 +223,10 @@ static sim_image_result read_packed(sim_texts *texts, const unsigned char *data,
 static sim_image_result read_entry(sim_texts *texts, const unsigned char *entry, const char *name, bool lazy,
                                    kiln__text *log)
 {
-    uint64_t header = get(entry + ENTRY_HEADER, 4), size = get(entry + ENTRY_SIZE, 8);
-    uint64_t flags = get(entry + ENTRY_FLAGS, 8);
-    uint64_t packed = get(entry + ENTRY_COMPRESSED, 4), unpacked = get(entry + ENTRY_UNPACKED, 8);
+    uint64_t header = load_little_endian(entry + ENTRY_HEADER, 4), size = load_little_endian(entry + ENTRY_SIZE, 8);
+    uint64_t flags = load_little_endian(entry + ENTRY_FLAGS, 8);
+    uint64_t packed = load_little_endian(entry + ENTRY_COMPRESSED, 4),
+             unpacked = load_little_endian(entry + ENTRY_UNPACKED, 8);
     const unsigned char *data = entry + header;
     if (!(flags & (FLAG_LZ4 | FLAG_ZSTD)) && unpacked == 0)
         return read_text(texts, data, (size_t)size, name, lazy);
@@ -244,7 +246,7 @@ static sim_image_result read_entry(sim_texts *texts, const unsigned char *entry,
 static sim_image_result read_fatbin(sim_texts *texts, const unsigned char *p, size_t length, const char *name, int cc,
                                     bool lazy, kiln__text *log, size_t *end)
 {
-    uint64_t at = get(p + 6, 2), size = get(p + 8, 8);
+    uint64_t at = load_little_endian(p + 6, 2), size = load_little_endian(p + 8, 8);
     *end = length;
     if (at < FATBIN_HEADER || at > length || size > length - at) {
         kiln__text_printf(log, "error   : the fat binary in '%s' is damaged: it has %" PRIu64 " bytes of %" PRIu64 "\n",
@@ -257,19 +259,19 @@ static sim_image_result read_fatbin(sim_texts *texts, const unsigned char *p, si
     uint64_t best_arch = 0, entries = 0, later = 0;
     while (at < whole) {
         const unsigned char *entry = p + at;
-        uint64_t left = whole - at, header = left >= ENTRY_LEAST ? get(entry + ENTRY_HEADER, 4) : 0;
-        if (header < ENTRY_LEAST || header > left || get(entry + ENTRY_SIZE, 8) > left - header) {
+        uint64_t left = whole - at, header = left >= ENTRY_LEAST ? load_little_endian(entry + ENTRY_HEADER, 4) : 0;
+        if (header < ENTRY_LEAST || header > left || load_little_endian(entry + ENTRY_SIZE, 8) > left - header) {
             kiln__text_printf(log, "error   : the fat binary in '%s' is damaged at byte %" PRIu64 "\n", name, at);
             return SIM_IMAGE_INVALID;
         }
-        uint64_t arch = get(entry + ENTRY_ARCH, 4);
-        bool ptx = get(entry + ENTRY_KIND, 2) == KIND_PTX;
+        uint64_t arch = load_little_endian(entry + ENTRY_ARCH, 4);
+        bool ptx = load_little_endian(entry + ENTRY_KIND, 2) == KIND_PTX;
         if (ptx && arch <= (uint64_t)cc && arch >= best_arch)
             best = entry, best_arch = arch;
         if (ptx && arch > (uint64_t)cc && (!later || arch < later))
             later = arch;
         entries++;
-        at += header + get(entry + ENTRY_SIZE, 8);
+        at += header + load_little_endian(entry + ENTRY_SIZE, 8);
     }
     if (best)
         return read_entry(texts, best, name, lazy, log);
@@ -441,11 +443,11 @@ size_t sim_image_extent(const void *image)
     static const unsigned char fatbin[] = {0x50, 0xed, 0x55, 0xba};
     /* strncmp stops at a NUL, so that a text shorter than a magic is not read past its end. */
     if (strncmp(text, (const char *)fatbin, sizeof fatbin) == 0) {
-        uint64_t header = get(p + 6, 2), size = get(p + 8, 8);
+        uint64_t header = load_little_endian(p + 6, 2), size = load_little_endian(p + 8, 8);
         return size > SIZE_MAX - header ? SIZE_MAX : (size_t)(header + size);
     }
     if (strncmp(text, (const char *)linked_magic, sizeof linked_magic) == 0)
-        return (size_t)get(p + LINKED_LENGTH, 8);
+        return (size_t)load_little_endian(p + LINKED_LENGTH, 8);
     return strlen(text);
 }
 

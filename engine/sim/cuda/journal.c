@@ -11,7 +11,7 @@
 
 static const char tail[] = "\n]\n";
 
-static void fail(sim_journal *journal)
+static void close_failed(sim_journal *journal)
 {
     fprintf(stderr, "kiln: %s: %s; nothing more is recorded there\n", journal->path, kiln__error_text(errno));
     sim_journal_close(journal);
@@ -44,7 +44,7 @@ static bool write_at(sim_journal *journal, const char *data, size_t length, off_
 }
 
 /* The path with the process's number, absolute: the program may change its folder. */
-static void name(kiln__text *out, const char *path, bool child, unsigned number)
+static void make_path(kiln__text *out, const char *path, bool child, unsigned number)
 {
     char here[PATH_MAX];
     bool own = false;
@@ -73,7 +73,7 @@ bool sim_journal_open(sim_journal *journal, const char *path, bool child)
     *journal = (sim_journal){0};
     for (unsigned number = 1; fd < 0 && number < MOST; number++) {
         kiln__text text = {0};
-        name(&text, path, child, number);
+        make_path(&text, path, child, number);
         fd = text.failed ? -1 : open(kiln__text_get(&text), flags, 0666);
         if (fd < 0 && errno == EEXIST) {
             kiln__text_free(&text);
@@ -108,7 +108,7 @@ off_t sim_journal_add(sim_journal *journal, const kiln__text *element)
     const bool done = write_at(journal, kiln__text_get(&all), all.length, journal->end);
     kiln__text_free(&all);
     if (!done) {
-        fail(journal);
+        close_failed(journal);
         return 0;
     }
     journal->end = at + (off_t)element->length;
@@ -118,7 +118,7 @@ off_t sim_journal_add(sim_journal *journal, const kiln__text *element)
 void sim_journal_put(sim_journal *journal, off_t at, const kiln__text *element)
 {
     if (journal->path && at > 0 && !element->failed && !write_at(journal, kiln__text_get(element), element->length, at))
-        fail(journal);
+        close_failed(journal);
 }
 
 void sim_json_string(kiln__text *out, const char *text)

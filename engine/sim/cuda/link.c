@@ -50,7 +50,7 @@ CUresult sim_cuLinkCreate(unsigned count, CUjit_option *options, void **values, 
 }
 
 /* Writes the logs of cuLinkCreate. Messages of this call follow earlier messages. */
-static CUresult report(sim_context *context, sim_link *link, kiln__text *log, uint64_t start, CUresult result)
+static CUresult write_logs(sim_context *context, sim_link *link, kiln__text *log, uint64_t start, CUresult result)
 {
     kiln__text *to = result == CUDA_SUCCESS ? &link->notes : &link->errors;
     kiln__text_puts(to, kiln__text_get(log));
@@ -81,15 +81,15 @@ static CUresult parse_new(sim_link *link, kiln__text *log)
     return result;
 }
 
-static bool suits(CUjitInputType type, const unsigned char *data, size_t size)
+static bool is_of_type(CUjitInputType type, const unsigned char *data, size_t size)
 {
     static const unsigned char elf[] = {0x7f, 'E', 'L', 'F'};
     bool binary = size >= 4 && (memcmp(data, elf, 4) == 0 || memcmp(data, "!<ar", 4) == 0 || data[0] == 0x50);
     return type == CU_JIT_INPUT_PTX ? !binary : binary || type == CU_JIT_INPUT_CUBIN;
 }
 
-static CUresult add(sim_context *context, sim_link *link, CUjitInputType type, const void *data, size_t size,
-                    const char *name, unsigned count, const CUjit_option *options, void **values)
+static CUresult add_input(sim_context *context, sim_link *link, CUjitInputType type, const void *data, size_t size,
+                          const char *name, unsigned count, const CUjit_option *options, void **values)
 {
     sim_jit jit; /* the logs of cuLinkCreate are used */
     char made[32];
@@ -105,12 +105,12 @@ static CUresult add(sim_context *context, sim_link *link, CUjitInputType type, c
     uint64_t start = kiln__now_ns();
     if (type == CU_JIT_INPUT_NVVM) {
         kiln__text_printf(&log, "error   : '%s' is NVVM IR, which the simulated device does not compile\n", name);
-        return report(context, link, &log, start, CUDA_ERROR_NOT_SUPPORTED);
+        return write_logs(context, link, &log, start, CUDA_ERROR_NOT_SUPPORTED);
     }
-    if (!suits(type, data, size)) {
+    if (!is_of_type(type, data, size)) {
         kiln__text_printf(&log, "error   : '%s' does not have the given type\n", name);
-        return report(context, link, &log, start,
-                      type == CU_JIT_INPUT_PTX ? CUDA_ERROR_INVALID_PTX : CUDA_ERROR_INVALID_IMAGE);
+        return write_logs(context, link, &log, start,
+                          type == CU_JIT_INPUT_PTX ? CUDA_ERROR_INVALID_PTX : CUDA_ERROR_INVALID_IMAGE);
     }
     size_t before = link->texts.count;
     result = sim_image_error(sim_image_read(&link->texts, data, size, name, sim_device_cc(), &log));
@@ -124,7 +124,7 @@ static CUresult add(sim_context *context, sim_link *link, CUjitInputType type, c
             ptx_free(sim_memory(), link->inputs[--link->input_count].module);
         sim_texts_cut(&link->texts, before);
     }
-    return report(context, link, &log, start, result);
+    return write_logs(context, link, &log, start, result);
 }
 
 CUresult sim_cuLinkAddData(CUlinkState state, CUjitInputType type, void *data, size_t size, const char *name,
@@ -134,7 +134,8 @@ CUresult sim_cuLinkAddData(CUlinkState state, CUjitInputType type, void *data, s
     CUresult result = sim_begin_work(&context);
     if (result != CUDA_SUCCESS)
         return result;
-    return add(context, sim_object_find(context, state, SIM_LINK), type, data, size, name, count, options, values);
+    return add_input(context, sim_object_find(context, state, SIM_LINK), type, data, size, name, count, options,
+                     values);
 }
 
 CUresult sim_cuLinkAddFile(CUlinkState state, CUjitInputType type, const char *path, unsigned count,
@@ -149,7 +150,8 @@ CUresult sim_cuLinkAddFile(CUlinkState state, CUjitInputType type, const char *p
     result = sim_file_read(path, &data, &length);
     if (result != CUDA_SUCCESS)
         return sim_end_work(context, result);
-    result = add(context, sim_object_find(context, state, SIM_LINK), type, data, length, path, count, options, values);
+    result = add_input(context, sim_object_find(context, state, SIM_LINK), type, data, length, path, count, options,
+                       values);
     kiln__free(sim_memory(), data);
     return result;
 }
@@ -171,7 +173,7 @@ CUresult sim_cuLinkComplete(CUlinkState state, void **image, size_t *size)
     uint64_t start = kiln__now_ns();
     if (link->input_count == 0) {
         kiln__text_puts(&log, "error   : there is nothing to link\n");
-        return report(context, link, &log, start, CUDA_ERROR_INVALID_IMAGE);
+        return write_logs(context, link, &log, start, CUDA_ERROR_INVALID_IMAGE);
     }
     ptx_module *whole = NULL;
     size_t count = link->input_count, length = 0;
@@ -195,7 +197,7 @@ CUresult sim_cuLinkComplete(CUlinkState state, void **image, size_t *size)
         if (size)
             *size = length;
     }
-    return report(context, link, &log, start, result);
+    return write_logs(context, link, &log, start, result);
 }
 
 CUresult sim_cuLinkDestroy(CUlinkState state)

@@ -176,8 +176,8 @@ static void track_variables(const sim_context *context)
         vm_check_track(context->device, info.base);
 }
 
-static CUresult load(sim_context *context, const void *image, size_t length, const sim_module *twin,
-                     sim_module **module, kiln__text *log)
+static CUresult load_image(sim_context *context, const void *image, size_t length, const sim_module *twin,
+                           sim_module **module, kiln__text *log)
 {
     sim_texts texts = {.mem = sim_memory()};
     ptx_module *ptx = NULL;
@@ -221,7 +221,7 @@ CUresult sim_module_load(sim_context *context, const void *image, size_t length,
         return result;
     uint64_t start = kiln__now_ns();
     kiln__text log = {.mem = sim_memory()};
-    result = load(context, image, length, twin, module, &log);
+    result = load_image(context, image, length, twin, module, &log);
     sim_jit_log_put(&jit.error, result == CUDA_SUCCESS ? "" : kiln__text_get(&log));
     sim_jit_log_put(&jit.info, result == CUDA_SUCCESS ? kiln__text_get(&log) : "");
     kiln__text_free(&log);

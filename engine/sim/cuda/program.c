@@ -59,7 +59,7 @@ static struct {
 
 /* ---- beginning ---- */
 
-static const char *variable(const char *name)
+static const char *get_setting(const char *name)
 {
     const char *text = getenv(name);
     return text && *text ? text : NULL;
@@ -71,13 +71,13 @@ bool sim_program_open(void)
     if (program.read)
         return true;
     if (!sim_environment("KILN_SIM_PROFILE_COUNTERS", &counters) ||
-        (variable("KILN_SIM_PROFILE_LAUNCHES") && !sim_environment("KILN_SIM_PROFILE_LAUNCHES", &first)))
+        (get_setting("KILN_SIM_PROFILE_LAUNCHES") && !sim_environment("KILN_SIM_PROFILE_LAUNCHES", &first)))
         return false;
     program.read = true;
     program.counters = counters != 0;
     program.first = first;
-    program.profile_path = variable("KILN_SIM_PROFILE");
-    program.trace_path = variable("KILN_SIM_TRACE");
+    program.profile_path = get_setting("KILN_SIM_PROFILE");
+    program.trace_path = get_setting("KILN_SIM_TRACE");
     return true;
 }
 
@@ -129,8 +129,9 @@ static void forget_rows(void)
         }
 }
 
-/* Whether anything is noted. Opens the files at the first use, and anew in a process that was forked from this one. */
-static bool noting(void)
+/* Returns true if anything is noted. Opens the files at the first use, and again in a process that was forked from this
+ * one. */
+static bool start_noting(void)
 {
     if (!sim_program_on())
         return false;
@@ -184,7 +185,7 @@ static void put_shape(kiln__text *out, const shape *s)
 }
 
 /* A row's texts. False: out of memory. */
-static bool describe(sim_row *row, const char *symbol, uint32_t resident)
+static bool describe_row(sim_row *row, const char *symbol, uint32_t resident)
 {
     kiln__text text = {0}, title = {0};
     if (row->what)
@@ -219,7 +220,7 @@ static sim_row *row_of(const shape *s, const char *what, const char *symbol, uin
     row->last = -1;
     if (program.counters && !what)
         row->counters = kiln__calloc(NULL, 1, sizeof *row->counters);
-    if (!describe(row, symbol, resident)) {
+    if (!describe_row(row, symbol, resident)) {
         kiln__free(NULL, row->text);
         kiln__free(NULL, row->title);
         kiln__free(NULL, row->counters);
@@ -409,7 +410,7 @@ void sim_program_launch(const sim_function *function, uint32_t resident, const v
                         struct vm_watch *watch, sim_noted *noted)
 {
     *noted = (sim_noted){0};
-    if (!noting())
+    if (!start_noting())
         return;
     const ptx_function *source = &vm_module_ptx(function->module->vm)->functions[function->kernel];
     const kiln__hash128 symbol = kiln__hash(source->name, strlen(source->name));
@@ -488,7 +489,7 @@ void sim_program_ran(sim_context *context, sim_noted *noted, bool whole, const s
 
 void sim_program_moved(sim_context *context, sim_lane lane, const char *what, uint64_t bytes, double seconds)
 {
-    if (!noting())
+    if (!start_noting())
         return;
     shape s;
     memset(&s, 0, sizeof s);

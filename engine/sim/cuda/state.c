@@ -254,7 +254,7 @@ sim_context *sim_follow(sim_context *context, const void *handle, sim_kind kind)
 }
 
 /* Under the state lock: the current context of the thread, if it can be used. */
-static CUresult current(sim_context **context)
+static CUresult get_current(sim_context **context)
 {
     if (!sim.initialized)
         return CUDA_ERROR_NOT_INITIALIZED;
@@ -267,7 +267,7 @@ static CUresult current(sim_context **context)
 sim_context *sim_current(void)
 {
     sim_context *context = NULL;
-    CUresult result = current(&context);
+    CUresult result = get_current(&context);
     return result == CUDA_SUCCESS || context ? context : NULL;
 }
 
@@ -275,7 +275,7 @@ sim_context *sim_current(void)
 static CUresult begin_with(sim_context **context, bool pool)
 {
     pthread_mutex_lock(&sim.state);
-    CUresult result = current(context);
+    CUresult result = get_current(context);
     for (unsigned i = 0; pool && result == CUDA_ERROR_INVALID_CONTEXT && i < sim_device_count(); i++)
         if (sim.primary[i].retained) {
             *context = &sim.primary[i];
@@ -316,7 +316,7 @@ CUresult sim_begin_any(sim_context **context)
     pthread_mutex_lock(&sim.work);
     pthread_mutex_lock(&sim.state);
     *context = NULL;
-    CUresult result = current(context);
+    CUresult result = get_current(context);
     if (!*context) {
         pthread_mutex_unlock(&sim.state);
         pthread_mutex_unlock(&sim.work);
@@ -334,7 +334,7 @@ CUresult sim_begin_process(sim_context **context)
         return CUDA_ERROR_NOT_PERMITTED;
     pthread_mutex_lock(&sim.work);
     pthread_mutex_lock(&sim.state);
-    CUresult result = current(context);
+    CUresult result = get_current(context);
     if (result == CUDA_ERROR_INVALID_CONTEXT || result == CUDA_ERROR_CONTEXT_IS_DESTROYED) {
         *context = &sim.homeless;
         result = CUDA_SUCCESS;
@@ -641,7 +641,7 @@ CUresult sim_cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
     return sim_end(CUDA_SUCCESS);
 }
 
-static CUresult release(CUdevice device, bool all)
+static CUresult release_primary(CUdevice device, bool all)
 {
     pthread_mutex_lock(&sim.work); /* the last release waits for running work */
     CUresult result = sim_begin_bare();
@@ -664,9 +664,9 @@ static CUresult release(CUdevice device, bool all)
     return result;
 }
 
-CUresult sim_cuDevicePrimaryCtxRelease(CUdevice device) { return release(device, false); }
+CUresult sim_cuDevicePrimaryCtxRelease(CUdevice device) { return release_primary(device, false); }
 
-CUresult sim_cuDevicePrimaryCtxReset(CUdevice device) { return release(device, true); }
+CUresult sim_cuDevicePrimaryCtxReset(CUdevice device) { return release_primary(device, true); }
 
 /* How a thread waits, and similar flags. Only checks that at most one scheduling bit is set. */
 static bool right_flags(unsigned flags)

@@ -30,9 +30,10 @@ static bool is_spread(int type)
     return type == CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN16B || type == CU_TENSOR_MAP_DATA_TYPE_16U6_ALIGN16B;
 }
 
-static bool wrong(kiln__tensor_fault *fault, kiln__tensor_field field, unsigned dim, const char *format, ...)
+static bool set_fault(kiln__tensor_fault *fault, kiln__tensor_field field, unsigned dim, const char *format, ...)
     KILN__PRINTF(4, 5);
-static bool wrong(kiln__tensor_fault *fault, kiln__tensor_field field, unsigned dim, const char *format, ...)
+/* Describes the rule that a map breaks. Returns false. */
+static bool set_fault(kiln__tensor_fault *fault, kiln__tensor_field field, unsigned dim, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -48,30 +49,30 @@ static bool check_kinds(const kiln__tensor_map *map, kiln__tensor_fault *fault)
 {
     const bool apart = map->interleave != CU_TENSOR_MAP_INTERLEAVE_NONE;
     if (map->type < 0 || (size_t)map->type >= KILN__COUNT(element_bits))
-        return wrong(fault, KILN__TENSOR_TYPE, 0, "no tensor map has elements of this type");
+        return set_fault(fault, KILN__TENSOR_TYPE, 0, "no tensor map has elements of this type");
     if (map->interleave < 0 || map->interleave > CU_TENSOR_MAP_INTERLEAVE_32B)
-        return wrong(fault, KILN__TENSOR_INTERLEAVE, 0, "there is no such interleave");
+        return set_fault(fault, KILN__TENSOR_INTERLEAVE, 0, "there is no such interleave");
     if (map->swizzle < 0 || map->swizzle > CU_TENSOR_MAP_SWIZZLE_128B_ATOM_64B)
-        return wrong(fault, KILN__TENSOR_SWIZZLE, 0, "there is no such swizzle");
+        return set_fault(fault, KILN__TENSOR_SWIZZLE, 0, "there is no such swizzle");
     if (map->promotion < 0 || map->promotion > CU_TENSOR_MAP_L2_PROMOTION_L2_256B)
-        return wrong(fault, KILN__TENSOR_PROMOTION, 0, "there is no such promotion to the L2");
+        return set_fault(fault, KILN__TENSOR_PROMOTION, 0, "there is no such promotion to the L2");
     if (map->fill < 0 || map->fill > CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA)
-        return wrong(fault, KILN__TENSOR_FILL, 0, "there is no such fill");
+        return set_fault(fault, KILN__TENSOR_FILL, 0, "there is no such fill");
     if (map->rank < 1 || map->rank > KILN__TENSOR_DIMS)
-        return wrong(fault, KILN__TENSOR_RANK, 0, "a tensor map has 1 to 5 dimensions, not %u", map->rank);
+        return set_fault(fault, KILN__TENSOR_RANK, 0, "a tensor map has 1 to 5 dimensions, not %u", map->rank);
     if (map->rank < 3 && (apart || map->im2col))
-        return wrong(fault, KILN__TENSOR_RANK, 0, "%s needs at least 3 dimensions, not %u",
-                     map->im2col ? "im2col" : "an interleaved tensor map", map->rank);
+        return set_fault(fault, KILN__TENSOR_RANK, 0, "%s needs at least 3 dimensions, not %u",
+                         map->im2col ? "im2col" : "an interleaved tensor map", map->rank);
     if (map->interleave == CU_TENSOR_MAP_INTERLEAVE_32B && map->swizzle != CU_TENSOR_MAP_SWIZZLE_32B)
-        return wrong(fault, KILN__TENSOR_SWIZZLE, 0, "an interleave of 32 bytes needs a swizzle of 32 bytes");
+        return set_fault(fault, KILN__TENSOR_SWIZZLE, 0, "an interleave of 32 bytes needs a swizzle of 32 bytes");
     if (map->type == CU_TENSOR_MAP_DATA_TYPE_16U6_ALIGN16B && apart)
-        return wrong(fault, KILN__TENSOR_INTERLEAVE, 0, "packed 6-bit values cannot be interleaved");
+        return set_fault(fault, KILN__TENSOR_INTERLEAVE, 0, "packed 6-bit values cannot be interleaved");
     if (is_spread(map->type) &&
         (map->swizzle == CU_TENSOR_MAP_SWIZZLE_32B || map->swizzle == CU_TENSOR_MAP_SWIZZLE_64B ||
          map->swizzle == CU_TENSOR_MAP_SWIZZLE_128B_ATOM_32B_FLIP_8B))
-        return wrong(fault, KILN__TENSOR_SWIZZLE, 0, "packed values with gaps cannot have this swizzle");
+        return set_fault(fault, KILN__TENSOR_SWIZZLE, 0, "packed values with gaps cannot have this swizzle");
     if (map->fill != CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE && !is_float(map->type))
-        return wrong(fault, KILN__TENSOR_FILL, 0, "only floats can be filled with NaN");
+        return set_fault(fault, KILN__TENSOR_FILL, 0, "only floats can be filled with NaN");
     return true;
 }
 
@@ -79,20 +80,22 @@ static bool check_memory(const kiln__tensor_map *map, kiln__tensor_fault *fault)
 {
     const unsigned align = map->interleave == CU_TENSOR_MAP_INTERLEAVE_32B || is_spread(map->type) ? 32 : 16;
     if (map->address % align)
-        return wrong(fault, KILN__TENSOR_ADDRESS, 0,
-                     "its first element must lie at a multiple of %u bytes, not at 0x%" PRIx64, align, map->address);
+        return set_fault(fault, KILN__TENSOR_ADDRESS, 0,
+                         "its first element must lie at a multiple of %u bytes, not at 0x%" PRIx64, align,
+                         map->address);
     for (unsigned d = 0; d < map->rank; d++)
         if (map->shape[d] < 1 || map->shape[d] > UINT64_C(1) << 32)
-            return wrong(fault, KILN__TENSOR_SHAPE, d, "a dimension has 1 to 2^32 elements, not %" PRIu64,
-                         map->shape[d]);
+            return set_fault(fault, KILN__TENSOR_SHAPE, d, "a dimension has 1 to 2^32 elements, not %" PRIu64,
+                             map->shape[d]);
     const unsigned whole = is_spread(map->type) ? 128 : map->type == CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN8B ? 2 : 1;
     if (map->shape[0] % whole)
-        return wrong(fault, KILN__TENSOR_SHAPE, 0, "the inner dimension of packed values is a multiple of %u", whole);
+        return set_fault(fault, KILN__TENSOR_SHAPE, 0, "the inner dimension of packed values is a multiple of %u",
+                         whole);
     for (unsigned d = 1; d < map->rank; d++)
         if (map->strides[d] % align || map->strides[d] >= UINT64_C(1) << 40)
-            return wrong(fault, KILN__TENSOR_STRIDES, d,
-                         "a stride is a multiple of %u bytes and less than 2^40, not %" PRIu64 " bytes", align,
-                         map->strides[d]);
+            return set_fault(fault, KILN__TENSOR_STRIDES, d,
+                             "a stride is a multiple of %u bytes and less than 2^40, not %" PRIu64 " bytes", align,
+                             map->strides[d]);
     return true;
 }
 
@@ -105,12 +108,12 @@ static bool check_inner(const kiln__tensor_map *map, kiln__tensor_field field, u
     if (map->interleave != CU_TENSOR_MAP_INTERLEAVE_NONE)
         return true;
     if (bytes % 16)
-        return wrong(fault, field, 0, "the inner extent must be a multiple of 16 bytes; %u elements are %u bytes",
-                     count, bytes);
+        return set_fault(fault, field, 0, "the inner extent must be a multiple of 16 bytes; %u elements are %u bytes",
+                         count, bytes);
     if (spans[map->swizzle] && bytes > spans[map->swizzle])
-        return wrong(fault, field, 0,
-                     "with this swizzle the inner extent has at most %u bytes; %u elements are %u bytes",
-                     spans[map->swizzle], count, bytes);
+        return set_fault(fault, field, 0,
+                         "with this swizzle the inner extent has at most %u bytes; %u elements are %u bytes",
+                         spans[map->swizzle], count, bytes);
     return true;
 }
 
@@ -118,9 +121,9 @@ static bool check_tiled(const kiln__tensor_map *map, kiln__tensor_fault *fault)
 {
     for (unsigned d = 0; d < map->rank; d++)
         if (map->box[d] < 1 || map->box[d] > 256)
-            return wrong(fault, KILN__TENSOR_BOX, d, "an extent of the box is 1 to 256, not %" PRIu32, map->box[d]);
+            return set_fault(fault, KILN__TENSOR_BOX, d, "an extent of the box is 1 to 256, not %" PRIu32, map->box[d]);
     if (is_spread(map->type) && map->box[0] != 128)
-        return wrong(fault, KILN__TENSOR_BOX, 0, "the box of packed values with gaps has an inner extent of 128");
+        return set_fault(fault, KILN__TENSOR_BOX, 0, "the box of packed values with gaps has an inner extent of 128");
     return check_inner(map, KILN__TENSOR_BOX, map->box[0], fault);
 }
 
@@ -130,20 +133,20 @@ static bool check_im2col(const kiln__tensor_map *map, kiln__tensor_fault *fault)
     const int32_t high = most[map->rank - 3], low = -high - 1;
     for (unsigned d = 0; d + 2 < map->rank; d++) {
         if (map->lower[d] < low || map->lower[d] > high)
-            return wrong(fault, KILN__TENSOR_LOWER, d, "a corner is %" PRId32 " to %" PRId32 ", not %" PRId32, low,
-                         high, map->lower[d]);
+            return set_fault(fault, KILN__TENSOR_LOWER, d, "a corner is %" PRId32 " to %" PRId32 ", not %" PRId32, low,
+                             high, map->lower[d]);
         if (map->upper[d] < low || map->upper[d] > high)
-            return wrong(fault, KILN__TENSOR_UPPER, d, "a corner is %" PRId32 " to %" PRId32 ", not %" PRId32, low,
-                         high, map->upper[d]);
+            return set_fault(fault, KILN__TENSOR_UPPER, d, "a corner is %" PRId32 " to %" PRId32 ", not %" PRId32, low,
+                             high, map->upper[d]);
         if ((int64_t)map->shape[d + 1] + map->upper[d] - map->lower[d] <= 0)
-            return wrong(fault, KILN__TENSOR_UPPER, d, "the box from corner to corner is empty");
+            return set_fault(fault, KILN__TENSOR_UPPER, d, "the box from corner to corner is empty");
     }
     if (map->channels < 1 || map->channels > 256 || (is_spread(map->type) && map->channels != 128))
-        return wrong(fault, KILN__TENSOR_CHANNELS, 0, "the channels of a pixel are %s, not %" PRIu32,
-                     is_spread(map->type) ? "128" : "1 to 256", map->channels);
+        return set_fault(fault, KILN__TENSOR_CHANNELS, 0, "the channels of a pixel are %s, not %" PRIu32,
+                         is_spread(map->type) ? "128" : "1 to 256", map->channels);
     if (map->pixels < 1 || map->pixels > 1024)
-        return wrong(fault, KILN__TENSOR_PIXELS_PER_COLUMN, 0, "the pixels of a column are 1 to 1024, not %" PRIu32,
-                     map->pixels);
+        return set_fault(fault, KILN__TENSOR_PIXELS_PER_COLUMN, 0, "the pixels of a column are 1 to 1024, not %" PRIu32,
+                         map->pixels);
     return check_inner(map, KILN__TENSOR_CHANNELS, map->channels, fault);
 }
 
@@ -153,7 +156,7 @@ bool kiln__tensor_map_check(const kiln__tensor_map *map, kiln__tensor_fault *fau
         return false;
     for (unsigned d = 0; d < map->rank; d++)
         if (map->steps[d] < 1 || map->steps[d] > 8)
-            return wrong(fault, KILN__TENSOR_STEPS, d, "a step is 1 to 8 elements, not %" PRIu32, map->steps[d]);
+            return set_fault(fault, KILN__TENSOR_STEPS, d, "a step is 1 to 8 elements, not %" PRIu32, map->steps[d]);
     return map->im2col ? check_im2col(map, fault) : check_tiled(map, fault);
 }
 
@@ -162,16 +165,16 @@ bool kiln__tensor_map_check(const kiln__tensor_map *map, kiln__tensor_fault *fau
 bool kiln__tensor_map_simulated(const kiln__tensor_map *map, kiln__tensor_fault *fault)
 {
     if (map->interleave == CU_TENSOR_MAP_INTERLEAVE_16B || map->interleave == CU_TENSOR_MAP_INTERLEAVE_32B)
-        return wrong(fault, KILN__TENSOR_INTERLEAVE, 0, "the simulated device has no interleaved layouts");
+        return set_fault(fault, KILN__TENSOR_INTERLEAVE, 0, "the simulated device has no interleaved layouts");
     if (map->type >= VM_TENSOR_TYPES && map->type < (int)KILN__COUNT(element_bits))
-        return wrong(fault, KILN__TENSOR_TYPE, 0, "the simulated device has no packed types of 4 and 6 bits");
+        return set_fault(fault, KILN__TENSOR_TYPE, 0, "the simulated device has no packed types of 4 and 6 bits");
     if (map->swizzle > CU_TENSOR_MAP_SWIZZLE_128B && map->swizzle <= CU_TENSOR_MAP_SWIZZLE_128B_ATOM_64B)
-        return wrong(fault, KILN__TENSOR_SWIZZLE, 0, "the simulated device has no atoms of a swizzle but 16");
+        return set_fault(fault, KILN__TENSOR_SWIZZLE, 0, "the simulated device has no atoms of a swizzle but 16");
     return true;
 }
 
 /* Checks a map and writes it in the form that kernels read (vm_tensor_map). */
-static CUresult encode(CUtensorMap *out, const kiln__tensor_map *map)
+static CUresult encode_map(CUtensorMap *out, const kiln__tensor_map *map)
 {
     kiln__tensor_fault fault;
     CUresult result = sim_begin_bare();
@@ -242,7 +245,7 @@ CUresult sim_cuTensorMapEncodeTiled(CUtensorMap *out, CUtensorMapDataType type, 
     if (!box || !map_values(&map, type, rank, address, extents, strides, steps))
         return CUDA_ERROR_INVALID_VALUE;
     memcpy(map.box, box, rank * sizeof *box);
-    return encode(out, &map);
+    return encode_map(out, &map);
 }
 
 CUresult sim_cuTensorMapEncodeIm2col(CUtensorMap *out, CUtensorMapDataType type, cuuint32_t rank, void *address,
@@ -262,7 +265,7 @@ CUresult sim_cuTensorMapEncodeIm2col(CUtensorMap *out, CUtensorMapDataType type,
         return CUDA_ERROR_INVALID_VALUE;
     memcpy(map.lower, lower, (rank - 2) * sizeof *lower);
     memcpy(map.upper, upper, (rank - 2) * sizeof *upper);
-    return encode(out, &map);
+    return encode_map(out, &map);
 }
 
 CUresult sim_cuTensorMapReplaceAddress(CUtensorMap *map, void *address)

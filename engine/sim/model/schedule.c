@@ -118,7 +118,7 @@ static bool is_candidate(const ptx_insn *in)
            in->operands[1].base == PTX_BASE_REG && !ptx_has(in, PTX_MOD_VOLATILE);
 }
 
-static bool writes(const scheduler *s, uint32_t k, uint32_t reg)
+static bool writes_register(const scheduler *s, uint32_t k, uint32_t reg)
 {
     const vm_cost_insn *c = &s->cost->insns[s->first + k];
     for (uint32_t n = 0; n < c->result_count; n++)
@@ -148,7 +148,8 @@ static void join_loads(scheduler *s, uint32_t first, uint32_t end)
         memset(at, 0xff, sizeof at);
         at[GROUP - 1] = k;
         uint32_t base = in->operands[1].index;
-        for (uint32_t n = k + 1; n < end && n < k + 2 * WINDOW && !is_fence(s, n) && !writes(s, n - 1, base); n++) {
+        for (uint32_t n = k + 1; n < end && n < k + 2 * WINDOW && !is_fence(s, n) && !writes_register(s, n - 1, base);
+             n++) {
             const ptx_insn *other = &s->f->insns[n];
             int64_t distance = is_candidate(other) && other->operands[1].index == base
                                    ? other->operands[1].offset - in->operands[1].offset

@@ -709,7 +709,7 @@ static bool open_replay(replay *r, const kiln_allocator *mem, const vm_time_laun
     return ok;
 }
 
-/* The ratio of a block's executed instructions to its recorded ones. */
+/* Returns the ratio of a block's executed instructions to its recorded ones. */
 static double beyond_trace(const struct vm_trace *trace)
 {
     double issued = 0, traced = 0;
@@ -752,7 +752,9 @@ static double replay_blocks(const kiln_allocator *mem, const vm_time_launch *lau
     return clocks;
 }
 
-static bool estimate(const kiln_allocator *mem, const vm_time_launch *launch, vm_time_result *result)
+/* Estimates the clocks of a launch: replays the traced blocks, extrapolates to all blocks, and adds the device's own
+ * limits. Returns false if memory runs out. */
+static bool estimate_launch(const kiln_allocator *mem, const vm_time_launch *launch, vm_time_result *result)
 {
     *result = (vm_time_result){0};
     double on_sm = (double)launch->block_count / used_sms(launch), longer = beyond_trace(launch->trace);
@@ -785,7 +787,7 @@ static bool estimate(const kiln_allocator *mem, const vm_time_launch *launch, vm
 
 bool vm_time_estimate(const kiln_allocator *mem, const vm_time_launch *launch, vm_time_result *result)
 {
-    if (!estimate(mem, launch, result))
+    if (!estimate_launch(mem, launch, result))
         return false;
     result->clocks = result->hottest > result->clocks ? result->hottest : result->clocks;
     result->starting = launch->model->block_clocks * (double)launch->block_count /

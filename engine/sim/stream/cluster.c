@@ -64,7 +64,8 @@ uint64_t sim_resident_clusters(uint64_t per_sm, uint64_t size)
     return found;
 }
 
-/* The kernel and its launch: blocks of it that fit on an SM, and its cluster; 0 if none is given. */
+/* Begins a query about the clusters of a launch: finds the kernel, how many of its blocks fit on an SM, and its
+ * cluster, or 0 if there is none. */
 static CUresult begin_clusters(CUfunction handle, const CUlaunchConfig *config, const sim_function **function,
                                uint64_t *per_sm, unsigned cluster[3])
 {

@@ -1,5 +1,5 @@
-/* graph_node.c - nodes: the functions that create, query and change them, for each kind by its own name, and for all by
- * cuGraphAddNode and similar ones. They pass everything to op.c as CUgraphNodeParams. */
+/* graph_node.c - nodes of graphs: the functions that create, query and change them. Each kind of node has its own
+ * functions, and cuGraphAddNode and similar functions serve all kinds. All pass CUgraphNodeParams to op.c. */
 #include <string.h>
 
 #include "cu_graph.h"
