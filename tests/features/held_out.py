@@ -5,6 +5,7 @@ RECORDING is what record.py wrote: the times of all variants on 60 matrices. `ki
 each kind, and is asked for the other 30. Fails if the median of what is chosen is more than 10 % above the best of each
 matrix, or if one is more than WORST (1.05) times as slow as the default, csr_thread.
 """
+import gzip
 import json
 import os
 import statistics
@@ -24,7 +25,7 @@ def settings(text):
 def read(path):
     """Each matrix with its features and the time and params of each variant."""
     matrices = {}
-    with open(path) as file:
+    with gzip.open(path, "rt") as file:
         next(file)
         for line in file:
             sizes, features, variant, params, seconds = line.rstrip("\n").split("\t")

@@ -5,9 +5,11 @@ OUT gets a line for each sample that worked: sizes, features, variant, params, s
 of a matrix. held_out.py chooses from it. The simulated device executes every instruction: use 60000 there. That takes some
 minutes, and less on a GPU with the default.
 
-    record.py build/release/tools/kiln cuda:0 tests/features/spmv-h200.tsv
-    record.py build/release/tools/kiln sim:h200 tests/features/spmv-estimate.tsv 60000
+    record.py build/release/tools/kiln cuda:0 tests/recorded/spmv-h200.tsv.gz
+    record.py build/release/tools/kiln sim:h200 tests/recorded/spmv-estimate.tsv.gz 60000
 """
+import gzip
+import io
 import json
 import os
 import random
@@ -73,7 +75,8 @@ def main():
     samples = [s for s in json.loads(listed.stdout)["samples"] if s["status"] == "KILN_OK" and s["result"]["verified"]]
     # An estimate has no time for the steps of the host.
     samples = [s for s in samples if not (s["result"]["estimated"] and s["variant"] == "hybrid_host")]
-    with open(out, "w") as file:
+    # Without a date, so that equal recordings are equal files.
+    with gzip.GzipFile(out, "wb", mtime=0) as packed, io.TextIOWrapper(packed) as file:
         print("sizes\tfeatures\tvariant\tparams\tseconds", file=file)
         for s in samples:
             print(as_text(s["sizes"]), as_text(s["features"]), s["variant"], as_text(s["params"]),

@@ -1,5 +1,5 @@
 #!/bin/sh
-# run.sh TARGET: fuzzes one target of build/fuzz for KILN_FUZZ_SECONDS (5), from the top of the tree. New inputs are kept
+# run.sh TARGET: fuzzes one target of build/fuzz for KILN_FUZZ_SECONDS (2), from the top of the tree. New inputs are kept
 # in build/corpus/TARGET, what it finds and what it says in build/findings; the inputs kept in the tree only seed it.
 # KILN_FUZZ_SEED: the random seed, 1 if not set, so that two runs try nearly the same; 0 takes another one in each run.
 set -eu
@@ -15,7 +15,7 @@ seeds=tests/fuzz/corpus/$name
 [ "$name" != fuzz_ptx ] || seeds="$seeds -dict=tests/fuzz/ptx.dict"
 [ "$name" != fuzz_includes ] || seeds="$seeds -max_len=48 -len_control=0 -detect_leaks=0" # NVRTC keeps some memory
 # shellcheck disable=SC2086  # a list of words
-if "$target" -seed="${KILN_FUZZ_SEED:-1}" -max_total_time="${KILN_FUZZ_SECONDS:-5}" -timeout=60 -rss_limit_mb=2048 \
+if "$target" -seed="${KILN_FUZZ_SEED:-1}" -max_total_time="${KILN_FUZZ_SECONDS:-2}" -timeout=60 -rss_limit_mb=2048 \
     -print_final_stats=1 -verbosity=0 -artifact_prefix="build/findings/$name-" "build/corpus/$name" $seeds \
     >"build/findings/$name.log" 2>&1; then
     echo "== fuzz: $name: $(sed -n 's/^stat::number_of_executed_units: *//p' "build/findings/$name.log") inputs"

@@ -1080,7 +1080,7 @@ static const check_case cases[] = {{"two variants as one set of points", test_un
                                    {"hints that are wrong", test_wrong_hints, CHECK_LONG},
                                    {"what is cheaper to try is tried more", test_cost},
                                    {"failures and equals", test_flat},
-                                   {"scattered and clustered failures", test_failures},
+                                   {"scattered and clustered failures", test_failures, CHECK_LONG},
                                    {"memory runs out", test_memory},
                                    {"points that are drawn", test_drawn},
                                    {"none to draw", test_none_drawn},
