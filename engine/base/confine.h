@@ -4,26 +4,31 @@
 
 #include "base.h"
 
-/* What the process keeps. Paths that are NULL, "" or missing are skipped. */
+/* The rights that the process keeps. Paths that are NULL, "" or missing are skipped. */
 typedef struct kiln__confinement {
-    const char *const *readable; /* files, and folders with all in them */
+    const char *const *readable; /* files, and folders with everything in them */
     size_t count;
-    const char *writable; /* a folder; NULL: none */
-    /* It runs kernels of the simulated device: no system call that is not on a short list. If this is false, it
-     * compiles: no programs, connections or other processes. */
+    const char *writable; /* a folder; NULL: no folder */
+    /* true: it runs kernels of the simulated device, so only the system calls of a short list are allowed. false: it
+     * compiles, so it may not start programs, open connections or reach other processes. */
     bool kernels;
-    bool executes; /* kernels: it may make memory executable, for compiled kernels and for libraries that are loaded */
+    /* for kernels: it may make memory executable, which compiled kernels and loaded libraries need */
+    bool executes;
 } kiln__confinement;
 
 enum {
-    KILN__CONFINED_FILES = 1, /* it opens no files but those; if it runs kernels and this is missing, it can read all */
-    KILN__CONFINED_CALLS = 2  /* its system calls are limited; if it runs kernels, it can write no files either */
+    /* it can open only these files; without this protection a process that runs kernels can read all files */
+    KILN__CONFINED_FILES = 1,
+    /* its system calls are limited; a process that runs kernels can then write no files either */
+    KILN__CONFINED_CALLS = 2
 };
 
-/* Returns which of these hold. `how` names the mechanisms, or says why not. Holds for the calling thread and those that
- * it starts; the limits of system calls hold for all threads. */
+/* Takes away the rights, and returns which protections hold. `how` gets the names of the mechanisms, or the reason
+ * why there are none. Access to files is limited for the calling thread and the threads that it starts. The limits of
+ * system calls hold for all threads. */
 unsigned kiln__confine(const kiln__confinement *want, char *how, size_t room);
-/* Returns what kiln__confine() would return for kernels in a process with one thread, and confines nothing. */
+/* Returns the protections that kiln__confine() would give to kernels in a process with one thread, and changes
+ * nothing. */
 unsigned kiln__confine_look(char *how, size_t room);
 
 #endif

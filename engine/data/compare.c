@@ -70,7 +70,7 @@ static bool is_poison(const kiln_array *array, uint64_t index)
     return true;
 }
 
-/* Returns true if one of `count` elements of `size` bytes is the pattern. The loop reads words, and compilers make
+/* Returns true if any of `count` elements of `size` bytes is the pattern. The loop reads words, and compilers make
  * vector code of it. Most elements of a large output are only compared in this way. */
 static bool any_is(const void *data, size_t count, size_t size, uint32_t pattern)
 {

@@ -192,7 +192,7 @@ static bool read_kernel(kiln__scan *scan, size_t at, const names *around, size_t
 static bool find_kernels(kiln__scan *scan)
 {
     names around = {0};
-    size_t angles = 0; /* of the template that the next declaration belongs to */
+    size_t angles = 0; /* the words of the template to which the next declaration belongs */
     scan->kernels = kiln__arena_alloc(scan->arena, MOST_FOUND * sizeof *scan->kernels);
     for (size_t i = 1; scan->kernels && i < scan->count && scan->kernel_count < MOST_FOUND; i++) {
         if (scan->words[i].directive)

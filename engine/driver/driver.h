@@ -1,5 +1,6 @@
-/* driver.h - the CUDA Driver API as one struct of function pointers, from libcuda or from the simulated device.
- * Knows nothing of kernels or specs. Nothing links to CUDA: the functions are found at run time. */
+/* driver.h - the CUDA Driver API as one struct of function pointers, which come from libcuda or from the simulated
+ * device. This code knows nothing about kernels or specs. Nothing links to CUDA; the functions are found at run time.
+ */
 #ifndef KILN_DRIVER_H
 #define KILN_DRIVER_H
 
@@ -111,30 +112,33 @@ typedef struct kiln__driver {
 #undef KILN_X
     const kiln__simulator *simulator; /* further functions of the simulated device; NULL on a GPU */
     int version;                      /* cuDriverGetVersion */
-    void *library;                    /* dlopen handle, NULL for the simulated device */
+    void *library;                    /* the handle of dlopen(); NULL for the simulated device */
     char path[256];                   /* "libcuda.so.1" as loaded, or "built-in" */
 } kiln__driver;
-/* cuda.h renames functions by macro (cuMemAlloc is cuMemAlloc_v2): so the members' names end in `_`. */
+/* cuda.h renames functions by macros (cuMemAlloc is cuMemAlloc_v2), so the names of the members end in `_`. */
 
 /* Fills `driver` from libcuda.so.1 and calls cuInit. It can fail for many reasons: no library, too old, no device, no
  * permission, device lost. Each is a KILN_ERROR_NO_DEVICE whose message has one sentence about the cause and one
  * about the remedy. */
 kiln_status kiln__driver_open_cuda(const kiln_allocator *mem, kiln__driver *driver, kiln_error **error);
-/* Fills it from the simulated device; fails only for lack of memory. */
+/* Fills `driver` from the simulated device. It fails only if memory runs out. */
 kiln_status kiln__driver_open_sim(const kiln_allocator *mem, kiln__driver *driver, kiln_error **error);
-/* The simulated device of this process, also if no driver is open; to list devices. */
+/* Returns the simulated device of this process, also if no driver is open. It serves to list devices. */
 const kiln__simulator *kiln__driver_simulator(void);
 void kiln__driver_close(kiln__driver *driver);
 
-/* KILN_ERROR_DEVICE (or _DEVICE_MEMORY, _LAUNCH by the result) with "call: NAME (string)" and, from the simulated
- * device, its last fault. `what` describes the call: "cuMemAlloc of 1024 bytes for buffer A". */
+/* Makes an error from a failed call. The status is KILN_ERROR_DEVICE, or _DEVICE_MEMORY or _LAUNCH, depending on
+ * `result`. The message is "call: NAME (string)" and, from the simulated device, its last fault. `what` describes the
+ * call: "cuMemAlloc of 1024 bytes for buffer A". */
 kiln_status kiln__driver_fail(const kiln__driver *driver, const kiln_allocator *mem, CUresult result,
                               kiln_error **error, const char *what, ...) KILN__PRINTF(5, 6);
-#if defined __clang_analyzer__ || defined KILN_ANALYZER /* as for kiln__fail() */
+#if defined __clang_analyzer__ || defined KILN_ANALYZER /* the same parameters as kiln__fail() */
 #define kiln__driver_fail(...) (kiln__driver_fail(__VA_ARGS__), KILN_ERROR_DEVICE)
 #endif
-bool kiln__driver_is_sticky(CUresult result); /* the context is lost: illegal address, assert, launch timeout, ... */
-/* "GPU-8-4-4-4-12", as nvidia-smi prints it. False, and "": the driver has none, or the device is simulated. */
+/* returns true if the context is lost: illegal address, assert, launch timeout, ... */
+bool kiln__driver_is_sticky(CUresult result);
+/* Returns the uuid of a device in the form of nvidia-smi, "GPU-8-4-4-4-12". Returns false and "" if the driver has
+ * none, or if the device is simulated. */
 #define KILN__UUID_TEXT 48
 bool kiln__driver_uuid(const kiln__driver *driver, CUdevice device, char text[KILN__UUID_TEXT]);
 /* Returns the place of the device on the PCI bus, in the form of /sys: "0000:41:00.0". A simulated device has an

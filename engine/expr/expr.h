@@ -1,8 +1,8 @@
-/* expr.h - the expression language of specs: parse, evaluate, list of names used.
- * Knows nothing of YAML or CUDA. The language is described in engine/expr/README.md.
+/* expr.h - the expression language of specs: parses and evaluates expressions, and lists the names that they use.
  *
- * Values are kiln_value: 64-bit integers, doubles, booleans, texts. An expression is immutable once parsed, lives in
- * the arena it was parsed into, and may be evaluated by many threads at once. */
+ * This code knows nothing about YAML or CUDA. engine/expr/README.md describes the language. Values are kiln_value:
+ * 64-bit integers, doubles, booleans, texts. An expression is immutable after parsing and lives in the arena into
+ * which it was parsed. Many threads may evaluate it at once. */
 #ifndef KILN_EXPR_H
 #define KILN_EXPR_H
 
@@ -25,35 +25,38 @@ typedef struct kiln__lists {
 } kiln__lists;
 kiln__expr *kiln__expr_parse_python(kiln__arena *arena, const char *text, size_t length, kiln__pos pos,
                                     const kiln__lists *lists, kiln__diag *diag);
-/* A constant, for defaults. */
+/* Makes a constant expression, for defaults. */
 kiln__expr *kiln__expr_constant(kiln__arena *arena, kiln_value value, kiln__pos pos);
 
 const char *kiln__expr_text(const kiln__expr *expr); /* as written */
 kiln__pos kiln__expr_pos(const kiln__expr *expr);
-/* The names used, each once. A dotted name is one name ("device.sm_count", "A.rows"). */
+/* Returns the names that the expression uses, each once. A dotted name is one name ("device.sm_count", "A.rows"). */
 size_t kiln__expr_name_count(const kiln__expr *expr);
 const char *kiln__expr_name(const kiln__expr *expr, size_t index);
-kiln__pos kiln__expr_name_pos(const kiln__expr *expr, size_t index);    /* of its first use */
+kiln__pos kiln__expr_name_pos(const kiln__expr *expr, size_t index);    /* the place of its first use */
 bool kiln__expr_is_constant(const kiln__expr *expr, kiln_value *value); /* a literal */
 
-/* Where names get their values: a chain of frames, innermost first. */
+/* The source of the values of names: a chain of frames, the innermost frame first. */
 typedef struct kiln__scope {
     const struct kiln__scope *outer;
     kiln__settings settings;
-    /* Optional, called for names that are not in `settings`: true and *value, or false for an unknown name. */
+    /* Optional; it is called for names that are not in `settings`. It returns true and sets *value, or returns false
+     * for an unknown name. */
     bool (*find)(void *user, const char *name, kiln_value *value);
     void *user;
 } kiln__scope;
 bool kiln__scope_find(const kiln__scope *scope, const char *name, kiln_value *value);
 
-/* Evaluates. A failure (unknown name with the nearest known one, division by zero, overflow, inexact `/`, wrong kinds)
- * is one entry in `diag` at its place; diag may be NULL. A text result lives as long as the expression or setting that
- * it came from. */
+/* Evaluates an expression. A failure adds one entry with its place to `diag`, which may be NULL. Failures are an
+ * unknown name (with the nearest known one), a division by zero, an overflow, an inexact `/`, and wrong kinds. A text
+ * result lives as long as the expression or the setting from which it came. */
 bool kiln__expr_eval(const kiln__expr *expr, const kiln__scope *scope, kiln_value *value, kiln__diag *diag);
-/* The same without look-ups, for loops over many configurations: name number i has the value values[slots[i]]. */
+/* Evaluates without look-ups of names, for loops over many configurations: name number i has the value
+ * values[slots[i]]. */
 bool kiln__expr_eval_slots(const kiln__expr *expr, const kiln_value *values, const uint32_t *slots, kiln_value *value,
                            kiln__diag *diag);
-/* The same, and the value must be (convertible to) that kind; `what` names it in messages ("grid x"). */
+/* Evaluate to a value of one kind, with conversion if that is exact. `what` is the name of the value in messages
+ * ("grid x"). */
 bool kiln__expr_eval_int(const kiln__expr *expr, const kiln__scope *scope, const char *what, int64_t *value,
                          kiln__diag *diag);
 bool kiln__expr_eval_float(const kiln__expr *expr, const kiln__scope *scope, const char *what, double *value,
@@ -61,8 +64,8 @@ bool kiln__expr_eval_float(const kiln__expr *expr, const kiln__scope *scope, con
 bool kiln__expr_eval_bool(const kiln__expr *expr, const kiln__scope *scope, const char *what, bool *value,
                           kiln__diag *diag);
 
-/* A Python list expression as T1 files have them: literals, range(), list(), comprehensions, `+`. The values go into
- * the arena; at most `limit` of them, or `most_range` if the whole list is one range, as in `list(range(...))`. */
+/* Reads a Python list expression of a T1 file: literals, range(), list(), comprehensions, `+`. The values go into the
+ * arena. There are at most `limit` values, or `most_range` if the whole list is one range, as in `list(range(...))`. */
 bool kiln__expr_list(kiln__arena *arena, const char *text, size_t length, kiln__pos pos, const kiln__scope *scope,
                      size_t limit, size_t most_range, kiln_value **values, size_t *count, kiln__diag *diag);
 

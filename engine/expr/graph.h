@@ -22,8 +22,8 @@ typedef struct kiln__expr_node {
     /* FLOAT: a float that is a whole number; TEXT: the number of a text; OTHER: any other value */
     uint8_t kind;
     uint32_t a, b, c; /* operands: earlier nodes */
-    int64_t value;    /* of a constant; number of an input */
-    uint32_t next;    /* in the table of known nodes */
+    int64_t value;    /* value of a constant; number of an input */
+    uint32_t next;    /* link in the hash table of known nodes */
 } kiln__expr_node;
 
 typedef struct kiln__graph {
@@ -32,7 +32,7 @@ typedef struct kiln__graph {
     size_t count, capacity;
     uint32_t *buckets;
     size_t bucket_count;
-    const char **texts; /* referenced: the texts of the constants and inputs */
+    const char **texts; /* the texts of constants and inputs are referenced and not copied */
     size_t text_count, text_capacity;
     bool failed; /* memory ran out */
 } kiln__graph;
@@ -40,19 +40,20 @@ typedef struct kiln__graph {
 #define KILN__NO_NODE UINT32_MAX
 
 void kiln__graph_free(kiln__graph *graph);
-/* The node of the `number`-th name from outside. */
+/* Returns the node of the `number`-th name from outside. */
 uint32_t kiln__graph_input(kiln__graph *graph, uint32_t number, kiln__expr_node_kind kind);
-/* A constant's node: of kind OTHER if it is a fraction. */
+/* Returns the node of a constant. A fraction is of kind OTHER. */
 uint32_t kiln__graph_constant(kiln__graph *graph, kiln_value value);
-/* The number that stands for a text, the same for equal ones. */
+/* Returns the number that represents a text. Equal texts have the same number. */
 int64_t kiln__graph_text(kiln__graph *graph, const char *text);
 
-/* The node of `expr`, whose name number i is the node resolve(user, expr, i). KILN__NO_NODE: out of memory, or it
- * contains values that are not integers, so the expression itself must be evaluated. */
+/* Returns the node of `expr`. Name number i of the expression is the node resolve(user, expr, i). Returns
+ * KILN__NO_NODE if memory runs out, or if the expression contains values that are not integers. The caller must then
+ * evaluate the expression itself. */
 typedef uint32_t (*kiln__resolve_fn)(void *user, const kiln__expr *expr, size_t name);
 uint32_t kiln__graph_add(kiln__graph *graph, const kiln__expr *expr, kiln__resolve_fn resolve, void *user);
 
-/* True if the node is `left and right`, as a condition. */
+/* Returns true if the node is the conjunction `left and right`, in a condition. */
 bool kiln__graph_split(const kiln__graph *graph, uint32_t node, uint32_t *left, uint32_t *right);
 bool kiln__graph_is_constant(const kiln__graph *graph, uint32_t node, int64_t *value, bool *known);
 bool kiln__graph_is_input(const kiln__graph *graph, uint32_t node);

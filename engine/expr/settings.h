@@ -17,9 +17,11 @@ kiln__settings kiln__settings_copy(kiln__arena *arena, kiln__settings from);
 kiln__settings kiln__settings_sorted(kiln__arena *arena, kiln__settings from); /* the same by name */
 /* Returns NULL if there is no such name. */
 const kiln_setting *kiln__settings_find(kiln__settings settings, const char *name);
-/* As a text: `BLOCK=32 SCALE=0.5 FAST=true MODE="ca"`. It reads back exactly, kinds included. */
+/* Writes the list as a text: `BLOCK=32 SCALE=0.5 FAST=true MODE="ca"`. Reading it gives exactly the same list, with
+ * the same kinds. */
 void kiln__settings_print(kiln__text *out, kiln__settings settings);
-/* Names and texts go into the arena. False: not such a text, or out of memory (arena->failed). */
+/* Reads such a text. Names and texts go into the arena. Returns false if the text has another form, or if memory runs
+ * out (arena->failed). */
 bool kiln__settings_read(kiln__arena *arena, const char *text, kiln__settings *settings);
 
 #endif

@@ -11,11 +11,11 @@ typedef struct kiln__document {
     json_t *root;
     kiln_format format; /* KILN_FORMAT_T4 or KILN_FORMAT_KERNEL_TUNER */
     bool cut_off;       /* the end of the file is missing: open brackets were closed */
-    size_t text_length; /* bytes of its text, uncompressed */
+    size_t text_length; /* number of bytes of its text, unpacked */
 } kiln__document;
 
-/* The bytes of the file: plain or gzipped, complete or truncated. jansson takes its memory from malloc. A text that is
- * too large, or would take too much memory, is KILN_ERROR_UNSUPPORTED before memory is used: README.md has the
+/* Reads the bytes of a file: plain or gzipped, complete or truncated. jansson allocates by malloc. A text that is too
+ * large, or that would need too much memory, is KILN_ERROR_UNSUPPORTED before memory is allocated. README.md has the
  * limits. */
 kiln_status kiln__document_read(const kiln_allocator *mem, const char *name, const void *data, size_t length,
                                 kiln__document *document, kiln_error **error);
@@ -24,7 +24,7 @@ kiln_status kiln__document_load(const kiln_allocator *mem, const char *path, kil
 void kiln__document_free(kiln__document *document);
 /* Prints one line per configuration. */
 kiln_status kiln__document_print(const kiln__document *document, kiln__text *out, kiln_error **error);
-/* The same to a file, gzipped if its name ends in .gz. */
+/* Writes the same text to a file, gzipped if its name ends in .gz. */
 kiln_status kiln__document_save(const kiln_allocator *mem, const char *path, const kiln__document *document,
                                 kiln_error **error);
 
@@ -33,8 +33,8 @@ kiln_status kiln__document_save(const kiln_allocator *mem, const char *path, con
 kiln_status kiln__document_convert(const kiln_allocator *mem, const char *name, const kiln__document *from,
                                    kiln_format format, kiln__document *to, kiln_error **error);
 
-/* Adds tune_params_keys and tune_params to a cache's header: the names in the first result's configuration, and the
- * values of each that occur. False: out of memory. */
+/* Adds tune_params_keys and tune_params to a cache's header: the names in the first result's configuration, and all
+ * values of each. Returns false if memory runs out. */
 bool kiln__document_describe(json_t *results, json_t *header);
 /* The length of a T4 unit of time in seconds; 0: unknown unit. */
 double kiln__unit_seconds(const char *name);
@@ -45,9 +45,10 @@ double kiln__unit_seconds(const char *name);
 kiln_status kiln__gunzip_file(const kiln_allocator *mem, const char *name, int from, uint64_t limit,
                               bool (*more)(void *user, uint64_t bytes), void *user, int *to, uint64_t *written,
                               kiln_error **error);
-/* gunzip (zip.c): at most `limit` bytes, with room for two more after them; *cut_off: the end is missing. */
+/* Unpacks gzip data in memory (zip.c): at most `limit` bytes, with room for two more bytes. *cut_off is set if the
+ * end is missing. */
 kiln_status kiln__gunzip(const kiln_allocator *mem, const char *name, const void *data, size_t length, size_t limit,
                          char **text, size_t *text_length, bool *cut_off, kiln_error **error);
-/* gzip; gives the same bytes for the same text. */
+/* Packs a text with gzip. The same text always gives the same bytes. */
 kiln_status kiln__gzip(const kiln_allocator *mem, const char *text, size_t length, kiln__text *out, kiln_error **error);
 #endif

@@ -1,4 +1,4 @@
-/* space_internal.h - what the files of space/ share. */
+/* space_internal.h - types and functions that the files of space/ share. */
 #ifndef KILN_SPACE_INTERNAL_H
 #define KILN_SPACE_INTERNAL_H
 
@@ -13,11 +13,11 @@ typedef struct kiln__axis {
 /* A let to compute or a constraint to test. */
 typedef struct kiln__check {
     const kiln__expr *expr;
-    const uint32_t *slots;    /* of the names in expr */
+    const uint32_t *slots;    /* slots of the names in expr */
     uint32_t target;          /* the slot of a let's value; KILN__CONSTRAINT for a constraint */
-    uint32_t number;          /* of a constraint, in the variant's where */
-    size_t level;             /* how many params must have a value */
-    struct kiln__check *next; /* of the same level */
+    uint32_t number;          /* number of a constraint in the variant's `where` */
+    size_t level;             /* number of params that must have a value before */
+    struct kiln__check *next; /* next check of the same level */
 } kiln__check;
 #define KILN__CONSTRAINT UINT32_MAX
 
@@ -28,9 +28,9 @@ struct kiln__space {
     const kiln__variant *variant;
     const kiln__scope *outer;
     kiln__axis *axes;
-    kiln_value *slots; /* params, lets, then outer names, which have values from the start */
+    kiln_value *slots; /* values of params, lets, then outer names, which have values from the start */
     size_t slot_count, slot_capacity;
-    const char **outer_names; /* of the slots after the lets */
+    const char **outer_names; /* names of the slots after the lets */
     kiln__check **levels;     /* param_count + 1 lists */
     kiln__check **let_checks; /* NULL: no constraint needs this let */
     size_t deepest;           /* the last level with a check */

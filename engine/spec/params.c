@@ -68,7 +68,7 @@ static int by_value(const void *a, const void *b)
     return x->as.i < y->as.i ? -1 : x->as.i > y->as.i;
 }
 
-/* Reports equal values. All values are of one kind. */
+/* Reports equal values. The caller has made sure that all values have the same kind. */
 bool kiln__check_different(kiln__reader *r, kiln__pos pos, const char *name, const kiln_value *values, size_t count)
 {
     size_t rising = 1;

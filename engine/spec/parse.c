@@ -413,7 +413,7 @@ static void *joined(kiln__reader *r, const void *a, size_t a_count, const void *
         variant->counter = variant->field ? spec->counter + own->counter : 0;                                          \
     } while (0)
 
-/* Joins the sections: the entries of the spec come first, then those of the variant. If both have a metric of the
+/* Joins the sections: the spec's entries come first, then the variant's entries. If both have a metric of the
  * same name, the variant's metric applies. */
 static void join_sections(kiln__reader *r, const section *spec, const section *own, kiln__variant *variant)
 {

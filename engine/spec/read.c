@@ -8,7 +8,7 @@ void *kiln__read_array(kiln__reader *r, size_t count, size_t size)
 }
 
 /* Checks that `node` is a mapping and that all its keys are in `keys`, which ends with NULL. For an unknown key the
- * message has the nearest known key, or else the list of all keys. Returns false only if `node` is not a mapping. */
+ * message has the nearest known key, or the list of all keys. Returns false only if `node` is not a mapping. */
 bool kiln__read_map_of(kiln__reader *r, const kiln__spec_node *node, const char *what, const char *const *keys)
 {
     size_t count = 0;

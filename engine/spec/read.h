@@ -112,12 +112,12 @@ kiln__template **kiln__read_options(kiln__reader *r, kiln__spec_node *const *nod
 
 /* device.c */
 void kiln__read_for_device(kiln__reader *r, kiln__spec_node *target, kiln__spec_node *needs, kiln__for_device *out);
-/* Joins the device parts of a spec and of a variant. The targets of the variant replace those of the spec. The
+/* Joins the device parts of a spec and of a variant. The targets of the variant replace the spec's targets. The
  * conditions of both apply. */
 void kiln__join_for_device(kiln__reader *r, const kiln__for_device *spec, const kiln__for_device *own,
                            kiln__for_device *both);
 
-/* metrics.c. Returns the metrics of the spec, then those of the variant. If both have a metric of the same name, the
+/* metrics.c. Returns the spec's metrics, then the variant's metrics. If both have a metric of the same name, the
  * variant's metric applies. */
 kiln__named_expr *kiln__read_metrics(kiln__reader *r, const kiln__spec_node *map, const kiln__named_expr *shared,
                                      size_t shared_count, size_t *count);

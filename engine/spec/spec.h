@@ -20,7 +20,7 @@ typedef struct kiln__param {
     const char *name;
     kiln__pos pos;
     size_t count;        /* at least 1 */
-    kiln_value *values;  /* all different and of one kind; integers beside floats become floats */
+    kiln_value *values;  /* all different, and all have the same kind; integers beside floats become floats */
     size_t initial;      /* index of the default: `default:`, or the first value */
     bool macro;          /* 1: the source gets the param as a macro */
     size_t option_count; /* `options:` of this param: templates that become compile options */
@@ -404,7 +404,7 @@ bool kiln__spec_describe(kiln_spec *spec);
 /* Each returns the object with this name, or NULL if the variant has no such object. */
 const kiln__param *kiln__variant_param(const kiln__variant *variant, const char *name);
 const kiln__named_expr *kiln__variant_let(const kiln__variant *variant, const char *name);
-/* Returns the tolerances of the variant, or of `verify` if the variant has none. */
+/* Returns the tolerances of the variant. Without such tolerances it returns the ones in `verify`. */
 void kiln__tolerance_of(const kiln__verify *verify, const kiln__variant *variant, const kiln__expr **rtol,
                         const kiln__expr **atol);
 const kiln__buffer *kiln__variant_buffer(const kiln__variant *variant, const char *name);

@@ -219,9 +219,9 @@ static kiln__expr *read_block(t1 *t, const kiln__spec_node *kernel, int axis)
     return kiln__find_name(t->r, usual[axis]) ? parse(t, usual[axis], kernel->pos) : number(t, 1, kernel->pos);
 }
 
-/* Returns the expression of the grid in one dimension, in this order: ProblemSize divided by the product of GridDiv;
- * GlobalSize; ProblemSize divided by the block; 1. `block` is the expression of the block in this dimension, or NULL.
- */
+/* Returns the expression of the grid in one dimension. It uses the first of these that the file has: ProblemSize with
+ * GridDiv, GlobalSize, ProblemSize with the block. Otherwise the grid is 1. `block` is the expression of the block in
+ * this dimension, or NULL. */
 static kiln__expr *read_grid(t1 *t, const kiln__spec_node *kernel, int axis, const kiln__expr *block)
 {
     static const char *const keys[] = {"GridDivX", "GridDivY", "GridDivZ"};

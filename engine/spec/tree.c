@@ -363,8 +363,8 @@ static void broken_yaml(builder *b, const yaml_parser_t *parser)
                    parser->context ? parser->context : "");
 }
 
-/* Feeds the text to libyaml and passes each event to handle_event(). It stops at the first error of YAML syntax, or when
- * handle_event() has reached a limit on depth or number of nodes. */
+/* Feeds the text to libyaml and passes each event to handle_event(). It stops at the first error of YAML syntax, or
+ * when handle_event() has reached a limit on depth or number of nodes. */
 kiln__spec_node *kiln__tree_parse(kiln__arena *arena, const kiln__source *source, kiln__diag *diag)
 {
     builder b = {.arena = arena, .source = source, .diag = diag, .ascii = true};

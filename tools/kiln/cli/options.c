@@ -34,7 +34,7 @@ const cli_group cli_run_group = {"Running", run_options, CLI_COUNT(run_options)}
 static const cli_option sandbox_options[] = {
     {"sandbox", 0, CLI_WORD, FIELD(sandbox), "WHEN", CLI_WORDS, "auto off required",
      "Run kernels of the simulated device in a process that can write no files, use no network and start nothing: auto "
-     "(where the system can, else with a warning), off, or required (else it is an error). Default: auto."},
+     "(with a warning if the system cannot), off, or required (an error if the system cannot). Default: auto."},
 };
 const cli_group cli_sandbox_group = {"Sandbox", sandbox_options, CLI_COUNT(sandbox_options)};
 

@@ -31,7 +31,7 @@ static struct {
 } out = {.fd = STDOUT_FILENO};
 
 /* A colour is a part of a text, and the same text may contain untrusted text of a spec. So that a spec cannot write a
- * colour, its code is an escape character and a random word of this run. out_write() turns the code into an escape
+ * colour, its code is an escape character and a random word of this run. out_puts() turns the code into an escape
  * sequence of the terminal. */
 enum { MARK = 17 };
 

@@ -280,7 +280,7 @@ const cli_command cli_best_command = {
     .examples =
         (const cli_example[]){{"kiln best matmul -s M=4096 -s N=64 -s K=4096", "For one shape."},
                               {"kiln best matmul -s n2048 --tune 60", "After a sweep of one minute, if needed."},
-                              {"kiln best --export known.yaml matmul", "All that is known of a spec."},
+                              {"kiln best --export known.yaml matmul", "All best-known configurations of a spec."},
                               {"kiln best matmul --known known.yaml --no-store", "From that file only."},
                               {0}},
     .run = best_run,

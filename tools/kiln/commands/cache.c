@@ -231,8 +231,9 @@ const cli_command cli_cache_command = {
     .completes = CLI_WORDS,
     .words = "list show gc clear verify",
     .groups = (const cli_group *const[]){&group, &cli_engine_group, NULL},
-    .examples = (const cli_example[]){{"kiln cache gc --max-size 256M", "Keeps what was used most recently."},
-                                      {"kiln cache show 3f2a --ptx", "The PTX of one entry."},
-                                      {0}},
+    .examples =
+        (const cli_example[]){{"kiln cache gc --max-size 256M", "Keeps the entries that were used most recently."},
+                              {"kiln cache show 3f2a --ptx", "The PTX of one entry."},
+                              {0}},
     .run = cache_run,
 };

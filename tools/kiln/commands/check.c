@@ -193,7 +193,7 @@ static const cli_option options[] = {
     {"no-verify", 0, CLI_FLAG, CLI_OPTION_FIELD(no_verify), NULL, CLI_NOTHING, NULL, "Do not verify the answer."},
     CLI_TIMEOUT_OPTION("."),
     {"notes", 0, CLI_FLAG, CLI_OPTION_FIELD(notes), NULL, CLI_NOTHING, NULL,
-     "Also show what may be intended, such as two threads that write the same value to one place."},
+     "Also show findings that may be intended, such as two threads that write the same value to one place."},
 };
 static const cli_group group = {"What to check", options, CLI_COUNT(options)};
 

@@ -190,7 +190,7 @@ static int init_run(cli *c)
 
 static const cli_option options[] = {
     {"kernel", 'k', CLI_TEXT, CLI_OPTION_FIELD(kernel), "NAME", CLI_NOTHING, NULL,
-     "The kernel, where the source has several. Default: the first."},
+     "The kernel, if the source has several. Default: the first."},
     {"output", 'o', CLI_TEXT, CLI_OPTION_FIELD(output_to), "FILE", CLI_FILES, NULL,
      "Write the spec to this file, which must not exist. Default: standard output."},
     {"param", 'p', CLI_LIST, CLI_OPTION_FIELD(params), "NAME=VALUES", CLI_NOTHING, NULL,

@@ -79,7 +79,8 @@ const cli_command cli_list_command = {
              "can be used by its name, without folder and .yaml.",
     .groups = (const cli_group *const[]){&group, &cli_engine_group, NULL},
     .examples = (const cli_example[]){{"kiln list", "Names and titles."},
-                                      {"kiln list -I ./specs --all", "Also those in a folder of your own, with files."},
+                                      {"kiln list -I ./specs --all",
+                                       "Also the specs in a folder of your own, with their files."},
                                       {0}},
     .run = list_run,
 };

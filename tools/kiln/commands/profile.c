@@ -279,8 +279,8 @@ static void show_copies(const kiln_counters *c)
     table_print(&table, true);
 }
 
-/* Prints counters that do not concern global, local or shared memory traffic: branches, barriers, atomics and
- * constants. Rows without events are left out. */
+/* Prints the counters that the other tables do not show: branches, barriers, bulk copies, atomics and constants. Rows
+ * without events are left out. */
 static void show_rest(const kiln_counters *c)
 {
     cli_table table;

@@ -344,8 +344,8 @@ static const cli_option options[] = {
     {"output", 'o', CLI_TEXT, CLI_OPTION_FIELD(report_to), "FILE", CLI_FILES, NULL,
      "The file of the page; - is standard output. Default: report.html."},
     {"objective", 0, CLI_LIST, CLI_OPTION_FIELD(objectives), "NAME", CLI_NOTHING, NULL,
-     "Whose front is shown: time, gflops, gbs, roofline, energy, power, error, compile, or a metric of the spec, with min: "
-     "or max: before it. Repeatable: two. Default: time, and what of energy, error or metrics there is."},
+     "A quantity of the Pareto front: time, gflops, gbs, roofline, energy, power, error, compile, or a metric of the spec, "
+     "with min: or max: before it. Give it twice. Default: time and the first of energy, error or metrics that exists."},
     {"charts", 0, CLI_TEXT, CLI_OPTION_FIELD(charts), "FOLDER", CLI_FOLDERS, NULL,
      "Write every chart as an SVG file instead of the page. Needs Node.js (nodejs)."},
     {"png", 0, CLI_FLAG, CLI_OPTION_FIELD(png), NULL, CLI_NOTHING, NULL,

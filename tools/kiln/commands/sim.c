@@ -157,7 +157,7 @@ static const cli_option options[] = {
      "The device that the program sees: a profile, such as `h200`, or the file of one. Default: `generic`; with --profile "
      "or --trace `h200`, since `generic` has no figures for estimates."},
     {"devices", 0, CLI_WHOLE, CLI_OPTION_FIELD(devices), "N", CLI_NOTHING, NULL,
-     "How many of them there are, 1 to 16. CUDA_VISIBLE_DEVICES picks some of them. Default: 1."},
+     "The number of simulated devices, 1 to 16. CUDA_VISIBLE_DEVICES picks some of them. Default: 1."},
     {"check", 0, CLI_FLAG, CLI_OPTION_FIELD(check), NULL, CLI_NOTHING, NULL,
      "Check every launch for wrong accesses, races and barriers. Findings go to standard error."},
     {"profile", 0, CLI_FLAG, CLI_OPTION_FIELD(profile), NULL, CLI_NOTHING, NULL,

@@ -331,7 +331,7 @@ static const cli_option options[] = {
      "Stop after this many configurations. Those reused from earlier sweeps do not count, so that the same command continues "
      "where the last one stopped."},
     {"max-seconds", 't', CLI_NUMBER, CLI_OPTION_FIELD(max_seconds), "SECONDS", CLI_NOTHING, NULL,
-     "Stop after so long. Default without a GPU, if neither a device nor a limit is given: 60."},
+     "Stop after this time. Default without a GPU, if neither a device nor a limit is given: 60."},
     {"all", 0, CLI_FLAG, CLI_OPTION_FIELD(all), NULL, CLI_NOTHING, NULL,
      "Try all configurations, however long that takes. Default on a GPU and on a device that --device names."},
     {"roofline", 0, CLI_NUMBER, CLI_OPTION_FIELD(max_roofline), "SHARE", CLI_NOTHING, NULL,
@@ -348,8 +348,8 @@ static const cli_option options[] = {
      "How to search; `kiln compare-strategies` lists all. Default: surrogate if there is a limit, else exhaustive, "
      "which tries everything in order."},
     {"estimates", 0, CLI_TEXT, CLI_OPTION_FIELD(estimates), "DEVICE", CLI_NOTHING, NULL,
-     "On a GPU: begin the search with what a simulated device estimates of random configurations, for a tenth of "
-     "--max-seconds at most. 'sim' is the profile nearest to the GPU; sim:h200 and others as in --device."},
+     "On a GPU: begin the search with a simulated device's estimates of random configurations, for at most a tenth of "
+     "--max-seconds. 'sim' is the profile nearest to the GPU; sim:h200 and others as in --device."},
     {"seed", 0, CLI_WHOLE, CLI_OPTION_FIELD(seed), "NUMBER", CLI_NOTHING, NULL,
      "The seed of the search's random numbers. Default: 0. How far the search runs ahead depends on when compiles end: "
      "--repeatable gives the same search for the same seed and the same times."},
@@ -364,7 +364,7 @@ static const cli_option options[] = {
      "Measure every sample again. Default: a sample whose code, sizes, inputs, device, driver and run options are those of "
      "a stored one is reused."},
     {"strict", 0, CLI_FLAG, CLI_OPTION_FIELD(strict), NULL, CLI_NOTHING, NULL,
-     "End with the exit code of the first configuration that failed, where any did. Default: where all did."},
+     "If any configuration failed, end with the exit code of the first failure. Default: only if all failed."},
     {"no-store", 0, CLI_FLAG, CLI_OPTION_FIELD(no_store), NULL, CLI_NOTHING, NULL,
      "Do not store samples, and reuse none."},
     CLI_STORE_OPTION,
@@ -383,11 +383,11 @@ static const cli_group group = {"What to sweep", options, CLI_COUNT(options)};
 
 static const cli_option ranks_options[] = {
     {"mpi", 0, CLI_FLAG, CLI_OPTION_FIELD(mpi), NULL, CLI_NOTHING, NULL,
-     "Join the other processes of this job also where no launcher is seen. Default: where mpirun or srun started several."},
+     "Join the other processes of this job, even if no launcher is recognised. Default: if mpirun or srun started several."},
     {"no-mpi", 0, CLI_FLAG, CLI_OPTION_FIELD(no_mpi), NULL, CLI_NOTHING, NULL,
-     "Sweep in this process alone, whatever started it."},
+     "Sweep only in this process, even if mpirun or srun started several."},
     {"lease", 0, CLI_NUMBER, CLI_OPTION_FIELD(lease), "SECONDS", CLI_NOTHING, NULL,
-     "Give up a process of which nothing was heard for so long; others do its work. Default: 30."},
+     "If a process sends no message for this time, give it up; other processes do its work. Default: 30."},
     {"lead-only", 0, CLI_FLAG, CLI_OPTION_FIELD(lead_only), NULL, CLI_NOTHING, NULL,
      "Rank 0 searches, compiles and keeps the samples, and leaves all measuring to the other ranks: start one more of them."},
 };

@@ -121,7 +121,7 @@ static void start_rows(rows *r, const cli *c, const kiln_tuning *tuning, const k
     table_cell(&r->table, "configuration");
 }
 
-/* Returns true for a sample without a time among samples with one. It is ranked behind them. */
+/* Returns true for a sample without a time among samples with one. Such a sample is ranked last. */
 static bool is_untimed(const kiln_sample *sample, bool timed)
 {
     return timed && sample->status == KILN_OK && !sample->result->measured && !sample->result->estimated;
