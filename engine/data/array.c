@@ -86,19 +86,31 @@ uint32_t kiln__poison_pattern(kiln_type type, size_t *width)
     return ((1u << row->exponent) - 1) << row->mantissa | quiet | (0xA5 & (quiet - 1));
 }
 
+enum { POISON_PIECE = 4096 /* a multiple of every width */, POISON_PART = 1 << 22 };
+
+typedef struct poison_job {
+    unsigned char *data, piece[POISON_PIECE];
+    uint64_t bytes;
+} poison_job;
+
+static void poison_part(void *user, size_t part, size_t worker)
+{
+    (void)worker;
+    const poison_job *job = user;
+    const uint64_t first = (uint64_t)part * POISON_PART, end = first + POISON_PART;
+    for (uint64_t at = first; at < end && at < job->bytes; at += POISON_PIECE)
+        memcpy(job->data + at, job->piece, (size_t)(job->bytes - at < POISON_PIECE ? job->bytes - at : POISON_PIECE));
+}
+
 void kiln__array_poison(kiln_array *array)
 {
-    uint64_t bytes = 0;
+    poison_job job = {.data = array->data};
     size_t width;
     uint32_t pattern = kiln__poison_pattern(array->type, &width);
-    kiln__array_bytes(array->type, array->dims, array->shape, &bytes);
-    unsigned char *data = array->data;
-    /* bytes; a multiple of every element size, so that the array can be filled by copying this piece repeatedly */
-    enum { PIECE = 4096 };
-    for (uint64_t i = 0; i < bytes && i < PIECE; i++)
-        data[i] = (unsigned char)(pattern >> 8 * (i % width));
-    for (uint64_t done = PIECE; done < bytes; done += PIECE)
-        memcpy(data + done, data, (size_t)(bytes - done < PIECE ? bytes - done : PIECE));
+    kiln__array_bytes(array->type, array->dims, array->shape, &job.bytes);
+    for (size_t i = 0; i < POISON_PIECE; i++)
+        job.piece[i] = (unsigned char)(pattern >> 8 * (i % width));
+    kiln__parallel(0, (size_t)((job.bytes + POISON_PART - 1) / POISON_PART), poison_part, &job);
 }
 
 /* ---- conversions ---- */

@@ -259,8 +259,9 @@ static double zipf_element(const zipf *z, uint64_t seed, uint64_t index, uint64_
 }
 
 /* A table of values, because an attempt takes 80 ns and its first bits mostly decide it. All words of a class have the
- * first TABLE_BITS in common. u falls with the word, and x falls with u, so what is true at both ends of a class and by more
- * than the rounding errors is true within it. UNDECIDED classes, which have a border of two values in them, are computed. */
+ * first TABLE_BITS in common. u falls as the word grows, and x falls with u. So a condition holds within a class if it
+ * holds at both ends by more than the rounding errors. An UNDECIDED class has a border of two values in it: its words are
+ * computed. */
 enum { TABLE_BITS = 16, TABLE_SIZE = 1 << TABLE_BITS, TABLE_VALUES = 1 << 14, TABLE_PART = 1 << 10 };
 static const uint16_t UNDECIDED = UINT16_MAX;
 
@@ -393,7 +394,7 @@ static void float_elements(const fill_job *job, uint64_t first, size_t count, do
     }
 }
 
-/* Elements of a zipf fill, from element `first` on, of a type of integers or of floats. */
+/* Fills elements first .. first + count of an array of integers by the table. */
 static void tabulated_elements(const fill_job *job, uint64_t first, size_t count)
 {
     const zipf *z = &job->zipf;

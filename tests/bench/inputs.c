@@ -6,11 +6,12 @@
  *   cpu     processor seconds of all threads
  *   serial  processor seconds of the calling thread outside of kiln__parallel()
  *   N cores the seconds on N cores: `serial`, and behind it each parallel loop as a greedy schedule of its items
- * The last figure is a model. It is free of the load and of the core count of the machine that runs it, but it knows
- * nothing of memory bandwidth. With --hash the program prints a hash of each function's results in place of times: a
+ *
+ * The last figure is a model. Neither the load nor the core count of the machine changes it. It leaves the bandwidth of
+ * memory out. With --hash the program prints a hash of each function's results in place of times: a
  * change of speed must not change a result. --cores says how many cores the library believes to have.
  *
- * The linker's --wrap puts the functions of this file around those of the library (tests/CMakeLists.txt). */
+ * The linker's --wrap puts the functions of this file around functions of the library (tests/CMakeLists.txt). */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -325,29 +325,73 @@ static double *make_places(const kiln_allocator *mem, const kiln__lattice *l)
     return x;
 }
 
-/* Which atoms each slice needs, in the order of atoms. starts: of n[2] + 1. Returns NULL where there is no memory. */
+/* The slices that each atom reaches, and which atoms each slice needs. */
+typedef struct slicing {
+    const kiln__lattice *lattice;
+    const float *atoms;
+    uint64_t count;
+    uint32_t (*ranges)[2]; /* of each atom: its first slice, and the one behind its last */
+    uint32_t *starts, *order;
+} slicing;
+
+enum { SLICES_A_PART = 16 };
+
+static void range_part(void *user, size_t part, size_t worker)
+{
+    (void)worker;
+    const slicing *s = user;
+    const kiln__lattice *l = s->lattice;
+    for (uint64_t i = (uint64_t)part * ATOMS_A_PART; i < s->count && i < ((uint64_t)part + 1) * ATOMS_A_PART; i++) {
+        int64_t z[2];
+        const bool reaches = kiln__lattice_range(l, 2, (double)s->atoms[4 * i + 2], l->radius + l->spacing, z);
+        s->ranges[i][0] = reaches ? (uint32_t)z[0] : 0;
+        s->ranges[i][1] = reaches ? (uint32_t)z[1] + 1 : 0;
+    }
+}
+
+/* Lists the atoms of some slices. Each task looks at all ranges, which is less than to share the lists between tasks. */
+static void list_slices(void *user, size_t part, size_t worker)
+{
+    (void)worker;
+    const slicing *s = user;
+    const uint32_t first = (uint32_t)(part * SLICES_A_PART), all = (uint32_t)s->lattice->n[2];
+    const uint32_t end = all - first < SLICES_A_PART ? all : first + SLICES_A_PART;
+    uint32_t at[SLICES_A_PART];
+    memcpy(at, s->starts + first, (end - first) * sizeof *at);
+    for (uint64_t i = 0; i < s->count; i++) {
+        const uint32_t low = s->ranges[i][0] > first ? s->ranges[i][0] : first;
+        const uint32_t high = s->ranges[i][1] < end ? s->ranges[i][1] : end;
+        for (uint32_t k = low; k < high; k++)
+            s->order[at[k - first]++] = (uint32_t)i;
+    }
+}
+
+/* Which atoms each slice needs, in the order of atoms. starts: of n[2] + 1, zeros. Returns NULL where there is no memory. */
 static uint32_t *order_by_slice(const kiln_allocator *mem, const kiln__lattice *l, const float *atoms, uint64_t count,
                                 uint32_t *starts)
 {
-    int64_t z[2];
-    uint64_t total = 0;
-    for (uint64_t i = 0; i < count; i++)
-        if (kiln__lattice_range(l, 2, (double)atoms[4 * i + 2], l->radius + l->spacing, z))
-            for (int64_t k = z[0]; k <= z[1]; k++, total++)
-                starts[k + 1]++;
-    uint32_t *order = total <= UINT32_MAX ? kiln__alloc(mem, (size_t)(total + 1) * sizeof *order) : NULL;
-    if (!order)
+    slicing s = {l, atoms, count, kiln__alloc(mem, (size_t)(count + 1) * sizeof *s.ranges), starts, NULL};
+    const size_t slices = (size_t)l->n[2];
+    uint64_t total = 0, here = 0;
+    if (!s.ranges)
         return NULL;
-    for (int64_t k = 0; k < l->n[2]; k++)
-        starts[k + 1] += starts[k];
-    for (uint64_t i = count; i-- > 0;) /* from behind: starts[k + 1] runs down to where slice k begins */
-        if (kiln__lattice_range(l, 2, (double)atoms[4 * i + 2], l->radius + l->spacing, z))
-            for (int64_t k = z[0]; k <= z[1]; k++)
-                order[--starts[k + 1]] = (uint32_t)i;
-    for (int64_t k = 0; k < l->n[2]; k++)
-        starts[k] = starts[k + 1];
-    starts[l->n[2]] = (uint32_t)total;
-    return order;
+    kiln__parallel(0, (size_t)((count + ATOMS_A_PART - 1) / ATOMS_A_PART), range_part, &s);
+    for (uint64_t i = 0; i < count;
+         i++) { /* differences: how many atoms begin at a slice, less those that have ended */
+        starts[s.ranges[i][0]]++;
+        starts[s.ranges[i][1]]--; /* below 0 it wraps, and the sum wraps back */
+        total += s.ranges[i][1] - s.ranges[i][0];
+    }
+    for (size_t k = 0, begin = 0; k <= slices; k++) {
+        here = (uint32_t)(here + starts[k]);
+        starts[k] = (uint32_t)begin;
+        begin += here;
+    }
+    s.order = total <= UINT32_MAX ? kiln__alloc(mem, (size_t)(total + 1) * sizeof *s.order) : NULL;
+    if (s.order)
+        kiln__parallel(0, (slices + SLICES_A_PART - 1) / SLICES_A_PART, list_slices, &s);
+    kiln__free(mem, s.ranges);
+    return s.order;
 }
 
 /* energy[z][y][x]: the sum of charge (1 - r^2 / radius^2)^2 / r over the atoms with r < radius, in double. */

@@ -112,7 +112,7 @@ static void make_part(void *user, size_t part, size_t worker)
         __atomic_store_n(&m->differs, true, __ATOMIC_RELAXED);
 }
 
-/* The points are those of one stream of random numbers, whatever the number of threads. */
+/* Makes the points of one stream of random numbers: the number of threads does not change them. */
 static void make_all(point_kind kind, uint64_t seed, point *points, uint64_t count)
 {
     making m = {kind, seed, count, kiln__random_mix(seed), points, false};
@@ -434,7 +434,8 @@ typedef struct quarter {
     uint32_t counts[4];
 } quarter;
 
-/* Of some cells of a level: how many are split, and how many of their parts are divided further. Later what comes before. */
+/* Counts of one part of a level's cells: cells that are split, and quarters that are divided further. divide_level() turns
+ * them into the sums over the parts before. */
 typedef struct tally {
     uint64_t splits, more;
 } tally;

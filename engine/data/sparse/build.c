@@ -47,7 +47,7 @@ typedef struct builder {
     segment *segments;   /* of each group: one for each bucket */
     uint64_t *checks;    /* of each group: the sum of hashes of the rows that the first walk gave */
     uint64_t *starts;    /* buckets + 1: where a bucket's entries begin */
-    uint64_t *kept;      /* buckets + 1: the entries that are left of a bucket; later those of all buckets before */
+    uint64_t *kept;      /* buckets + 1: the entries that a bucket keeps; later the sum of all before it */
     uint32_t *counts;    /* a row's entries; later those that are left */
     uint64_t *ends;      /* where a row's entries end among `entries` */
     uint64_t *entries;   /* the column above, the value's bits below */
