@@ -381,27 +381,59 @@ KILN_API kiln_status kiln_call_fail(kiln_call *call, const char *format, ...)
 #endif
     ;
 
+/* The same with a status of the function's choice, such as KILN_ERROR_MEMORY, which it returns. */
+KILN_API kiln_status kiln_call_fail_as(kiln_call *call, kiln_status status, const char *format, ...)
+#ifdef __GNUC__
+    __attribute__((format(printf, 3, 4)))
+#endif
+    ;
+/* The allocator of the engine, for the function's own work. NULL: malloc(). */
+KILN_API const kiln_allocator *kiln_call_allocator(const kiln_call *call);
+/* A flag that becomes nonzero when the caller wants the call to end. A function that works for seconds looks at it, and
+ * fails with KILN_ERROR_INTERRUPTED. NULL: nobody can end the call. */
+KILN_API const volatile int *kiln_call_stop(const kiln_call *call);
+
+/* A sparse matrix in compressed rows: the entries of row r have the numbers offsets[r] to offsets[r + 1] - 1, and their
+ * columns ascend. */
+typedef struct kiln_csr {
+    uint32_t rows, columns, nonzeros;
+    uint32_t *offsets; /* rows + 1 */
+    uint32_t *index;   /* the column of each entry */
+    float *values;     /* NULL: a pattern */
+} kiln_csr;
+/* Reads a Matrix Market file (coordinate or array; real, integer or pattern; general, symmetric or skew-symmetric) or a
+ * list of edges (`from to [weight]`), gzipped or not, with all cores. `path` comes from kiln_call_file(). `graph` nonzero:
+ * the result is a pattern without loops that has each edge in both directions. A failure is noted with the line and the
+ * column in the file. */
+KILN_API kiln_status kiln_call_matrix(kiln_call *call, const char *path, int graph, kiln_csr *matrix);
+KILN_API void kiln_call_matrix_free(const kiln_call *call, kiln_csr *matrix); /* one that is all zero is fine */
+
 typedef kiln_status (*kiln_host_fn)(void *user, kiln_call *call);
 
 #define KILN_HOST_REFERENCE 1u /* for `verify: {host: NAME}`: reads the buffers, writes the expected outputs */
 #define KILN_HOST_INPUT 2u     /* for `inputs:` */
 #define KILN_HOST_STEP 4u      /* for `steps:` */
+/* Added to the uses: Kiln's own programs have the same function under the same name, as they have the functions of the
+ * catalogue. Without it a sweep that calls the function measures in its own process, and a captured launch that calls it
+ * loses the call, because the process and the command that would call it lack the function. */
+#define KILN_HOST_SHIPPED 8u
 
 /* Makes `function` callable from specs of this engine as `name`, for `uses` (KILN_HOST_...). Call it before the specs
  * are loaded. `user` is passed on, and must live as long as the engine. The function may be called from any thread that
  * uses the engine, and must not call the engine. A reference gets every buffer and size of the spec as arguments under
- * its own name. */
+ * its own name. kiln_catalogue_register() (kiln_catalogue.h) registers the functions that the specs of the catalogue
+ * name. */
 KILN_API kiln_status kiln_register_host(kiln_engine *engine, const char *name, unsigned uses, kiln_host_fn function,
                                         void *user, kiln_error **error);
 
-/* One of Kiln's own host functions. */
+/* What a host function is for, asks for and gives. */
 typedef struct kiln_host_info {
     const char *name;
     unsigned uses;     /* KILN_HOST_... */
     const char *takes; /* the arguments that it asks for, by their names; those in brackets have a default */
     const char *gives; /* the outputs that it writes, or what it exports */
 } kiln_host_info;
-/* By number; NULL past the last. */
+/* The host functions that every engine has, by number; NULL past the last. */
 KILN_API const kiln_host_info *kiln_host(size_t number);
 
 /* ---- specs ------------------------------------------------------------------------------------------------- */
