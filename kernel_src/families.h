@@ -5,6 +5,7 @@
 
 #define KILN__FAMILIES(X)                                                                                              \
     X(attention)                                                                                                       \
+    X(axpby)                                                                                                           \
     X(bezier)                                                                                                          \
     X(bfs)                                                                                                             \
     X(convnet)                                                                                                         \
