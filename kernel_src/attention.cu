@@ -713,14 +713,20 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
             next_values();
             values_end();
         }
-        for (unsigned t = tiles; t < all_tiles; ++t) { // what other groups see alone
-            ring_k.wait_full();
+        // Tiles that only other groups multiply. No product keeps the warps of this group together here, and one thread
+        // arrives for all of them. Therefore only its warp waits: the phase that another warp waits for could end, and
+        // the next one too, before that warp looks at the barrier, which tells odd phases from even ones alone. Such a
+        // warp would wait forever. The group meets again before O is written.
+        for (unsigned t = tiles; t < all_tiles; ++t) {
+            if (warp_id() % 4 == 0)
+                ring_k.wait_full();
             if (in_turn) {
                 group_sync(1 + group, 2 * GROUP);
                 group_arrive(2 - group, 2 * GROUP);
             }
             ring_k.leave();
-            ring_v.wait_full();
+            if (warp_id() % 4 == 0)
+                ring_v.wait_full();
             ring_v.leave();
         }
         softmax.end(scale);

@@ -528,8 +528,13 @@ extern "C" __global__ void __launch_bounds__(layer::THREADS, RESIDENT)
             continue;
         }
         // All stages of the tile before are full: of the two uses that a parity may mean, the next one is this tile's.
-        if (IN_TURN)
+        if (IN_TURN) {
             barrier_wait(passed + (set ^ 1), turn / 2 + set + 1 & 1);
+            // One thread arrives for the group, in a short tile before a product has kept its warps together. A warp that
+            // looks later than a turn of the other set would then wait for a phase that is over, forever.
+            if (tile.end - tile.begin < 2)
+                group_sync(1 + group, 128);
+        }
         float total[TILE_N / 2] = {};
         for (unsigned step = tile.begin; step < tile.end; ++step, ring.next()) {
             const unsigned stage = shared_address(ring_bytes + ring.stage * STAGE_BYTES);
