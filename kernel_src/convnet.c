@@ -104,6 +104,8 @@ static int64_t points(int64_t size, int64_t pad, int64_t taps, int64_t dilation,
     return room < 0 ? 0 : room / stride + 1;
 }
 
+/* Reads the arrays of the layer, and sets its extents and strides. It fails unless the shape of y follows from x, w,
+ * padding, dilation and strides, so that the sums below need no check of their indexes. */
 static kiln_status read_shapes(kiln_call *call, layer *l)
 {
     const kiln_array *x, *w;

@@ -80,6 +80,8 @@ static kiln_status convolution_f64(void *user, kiln_call *call)
     return KILN_OK;
 }
 
+/* Exports a column and a row of random numbers, whose seeds are neighbours, and the matrix of their products: a mask
+ * that a separable kernel can split. */
 static kiln_status outer_product(void *user, kiln_call *call)
 {
     (void)user;

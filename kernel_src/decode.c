@@ -113,6 +113,9 @@ static void one_query(void *user, size_t index, size_t worker)
     kiln__from_doubles(p->o->type, p->o->data, index * depth, depth, out);
 }
 
+/* Reads the arguments. Returns false if the call has failed: a shape does not fit, a length exceeds the room of its
+ * pages, or an entry of the table is no page. The table may hold anything, and the reference must not read outside of
+ * k and v. */
 static bool take(kiln_call *call, problem *p)
 {
     if (kiln_call_array(call, "q", &p->q) != KILN_OK || kiln_call_array(call, "k", &p->k) != KILN_OK ||

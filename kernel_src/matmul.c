@@ -385,6 +385,8 @@ static kiln_array one_of(const kiln_array *all, uint64_t count, uint64_t index)
     return one;
 }
 
+/* The reference of C = A B for a batch of BATCH products whose matrices lie one after the other. COLUMNS nonzero: B is
+ * stored by columns. */
 static kiln_status gemm_f64(void *user, kiln_call *call)
 {
     (void)user;

@@ -67,6 +67,8 @@ static double make_values(const samples *s, bool q, kiln__random *random) /* the
     return sum;
 }
 
+/* Makes samples in k-space: their coordinates along a trajectory, and their values. It exports `rms` too, the root of
+ * the sum of the weights' squares: a sum at a voxel is about as large, so specs make their tolerance of it. */
 static kiln_status mri_samples(void *user, kiln_call *call)
 {
     (void)user;
@@ -303,6 +305,7 @@ static void reference_rows(void *user, size_t task, size_t worker)
         write_row(p, of[row], sums + row * SUMS * p->padded, last);
 }
 
+/* Reads the arguments, and sets the extents of the lattice and of the tables. It fails if a shape does not fit. */
 static kiln_status take(kiln_call *call, problem *p)
 {
     static const char *const names[] = {"kx", "ky", "kz"};

@@ -61,6 +61,8 @@ static bool is_row(const problem *p, const kiln_array *weights)
     return weights->type == p->x->type && weights->dims == 1 && weights->shape[0] == p->x->shape[1];
 }
 
+/* The reference: softmax, layer norm or RMS norm of each row of x, by all cores. A thread has a line of doubles of its
+ * own; gamma and beta are converted once, into two lines behind these. */
 static kiln_status normalise_f64(void *user, kiln_call *call)
 {
     (void)user;

@@ -390,6 +390,8 @@ static bool divide_all(work *w, uint32_t *levels)
     return w->made == w->room;
 }
 
+/* The reference: divides cells level by level and compares coordinates with the middles of cells. The kernels sort
+ * codes of cells instead, so the two ways can agree only if both are right. */
 static kiln_status quadtree_exact(void *user, kiln_call *call)
 {
     (void)user;

@@ -44,6 +44,7 @@ static void tile_row(void *user, size_t index, size_t worker)
         }
 }
 
+/* The reference of transposes of matrices or stacks of matrices of any type. Threads take rows of tiles. */
 static kiln_status transpose_exact(void *user, kiln_call *call)
 {
     (void)user;

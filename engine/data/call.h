@@ -1,5 +1,5 @@
-/* call.h - calls of host functions: what a kiln_call holds, and how the engine makes one. A host function itself knows
- * nothing of this: it sees the public functions kiln_call_*() alone. */
+/* call.h - calls of host functions: the members of a kiln_call, and the functions by which the engine makes a call. A host
+ * function knows nothing of this header: it sees the public functions kiln_call_*() alone. */
 #ifndef KILN_CALL_H
 #define KILN_CALL_H
 

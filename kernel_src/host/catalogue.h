@@ -34,7 +34,7 @@ typedef struct kiln__family {
 KILN__FAMILIES(KILN_X)
 #undef KILN_X
 
-/* Returns the function of that name, or NULL if the catalogue has none. For tests. */
+/* Returns the function of that name. NULL: no family has such a function. The tests use it. */
 const kiln__family_host *kiln__catalogue_find(const char *name);
 
 /* Notes that memory is exhausted, and returns KILN_ERROR_MEMORY. */

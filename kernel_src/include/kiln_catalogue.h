@@ -13,8 +13,8 @@ extern "C" {
 #endif
 
 /* Registers all functions of the catalogue with kiln_register_host(), as KILN_HOST_SHIPPED. Call it once for an engine,
- * before the specs are loaded. KILN_ERROR_ARGUMENT: the engine has a function of the same name already. Then the functions
- * that precede it in the list stay registered. */
+ * before the specs are loaded. It fails as kiln_register_host() does. KILN_ERROR_ARGUMENT: the engine has a
+ * function of the same name already, and the functions that precede it in the list stay registered. */
 KILN_API kiln_status kiln_catalogue_register(kiln_engine *engine, kiln_error **error);
 
 /* A function of the catalogue by its number; NULL past the last. */

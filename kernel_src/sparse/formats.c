@@ -287,6 +287,8 @@ static void fill_slice(const kiln__csr *m, const uint32_t *order, uint32_t first
     }
 }
 
+/* SELL-C-sigma: slices of `height` rows, each as wide as its longest row. Rows are first sorted by length in windows
+ * of `sigma` rows (0: all rows), which keeps slices narrow. */
 kiln_status kiln__host_sparse_sell(void *user, kiln_call *call)
 {
     (void)user;
@@ -401,6 +403,8 @@ static uint32_t block_row(const kiln__csr *m, uint32_t first, uint32_t height, u
     }
 }
 
+/* BCSR: dense blocks of height x width, and the columns of blocks that have an entry. The rows of blocks are gone
+ * through twice, first to count their blocks and then to fill them. */
 kiln_status kiln__host_sparse_bcsr(void *user, kiln_call *call)
 {
     (void)user;
@@ -439,6 +443,8 @@ static bool is_near(uint32_t row, uint32_t column)
     return distance >= INT16_MIN && distance <= INT16_MAX;
 }
 
+/* Exports entries near the diagonal with 16-bit distances, and the others as COO. The first pass counts the near
+ * entries of each row, the second pass writes all entries in order. */
 kiln_status kiln__host_sparse_delta(void *user, kiln_call *call)
 {
     (void)user;

@@ -93,6 +93,8 @@ static void queue_of_level(search *s)
             s->queue[s->end++] = (uint32_t)v;
 }
 
+/* The search (formats.h). A level with fewer than LARGE_LEVEL edges is taken from the queue; the queue is filled again
+ * when a small level follows a large one. Each edge is met from both of its ends, so the count is halved. */
 bool kiln__graph_search(const kiln_allocator *mem, const uint32_t *offsets, const uint32_t *index, uint64_t vertices,
                         uint64_t source, int32_t *levels, kiln__graph_reach *reach)
 {

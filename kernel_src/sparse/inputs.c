@@ -9,6 +9,8 @@ static kiln__patience patience_of(const kiln_call *call) { return (kiln__patienc
 
 static kiln_status stopped(kiln_call *call) { return kiln_call_fail_as(call, KILN_ERROR_INTERRUPTED, "interrupted"); }
 
+/* Makes the matrix, or the graph, that the arguments `matrix`, `rows`, `degree` and `seed` name: by a generator of
+ * that name, or else from the file of that name. */
 static kiln_status make(kiln_call *call, bool graph, kiln__csr *matrix)
 {
     const int64_t usual_degree = 8, usual_seed = 1, no_rows = 0;

@@ -6,7 +6,6 @@
 #include <ctype.h>
 
 #include "core/scratch.h"
-#include "kiln_catalogue.h"
 #include "plan/fake.h"
 #include "ranks_internal.h"
 #include "tune_internal.h"
@@ -256,8 +255,6 @@ static void tear_down(void)
     X(ADDRESS, kiln_call_stop, "0", (A(0, &w.call)))                                                                   \
     X(STATUS, kiln_call_matrix, "rrr", (A(0, &w.call), A(1, "no.mtx"), 0, A(2, &out.matrix)))                          \
     X(NOTHING, kiln_call_matrix_free, "vv", (A(0, &w.call), A(1, &out.matrix)))                                        \
-    X(STATUS, kiln_catalogue_register, "ro", (A(0, w.engine), A(1, &out.error)))                                       \
-    X(ADDRESS, kiln_catalogue_host, "", (0))                                                                           \
     X(STATUS, kiln_register_host, "rrruo",                                                                             \
       (A(0, w.engine), A(1, host_name()), KILN_HOST_STEP, A(2, host), A(3, NULL), A(4, &out.error)))                   \
     X(STATUS, kiln_spec_load, "rrro", (A(0, w.engine), A(1, "fake.yaml"), A(2, &out.spec), A(3, &out.error)))          \
@@ -451,7 +448,7 @@ static size_t struct_count;
 
 static const char *const headers[] = {
     KILN_SOURCE_DIR "/engine/include/kiln.h", KILN_SOURCE_DIR "/engine/include/kiln_tune.h",
-    KILN_SOURCE_DIR "/engine/include/kiln_sim.h", KILN_SOURCE_DIR "/kernel_src/include/kiln_catalogue.h"};
+    KILN_SOURCE_DIR "/engine/include/kiln_sim.h"};
 
 /* Comments and lines of the preprocessor become spaces. */
 static char *read_header(const char *path)

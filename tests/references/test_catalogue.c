@@ -56,7 +56,7 @@ static void test_registration(void)
     kiln_error_free(error);
     error = NULL;
     CHECK(kiln_catalogue_register(NULL, &error) == KILN_ERROR_ARGUMENT);
-    CHECK_TEXT(kiln_error_message(error), "kiln_catalogue_register: engine is NULL");
+    CHECK_TEXT(kiln_error_message(error), "kiln_register_host: engine is NULL");
     kiln_error_free(error);
     kiln_engine_close(engine);
 }
