@@ -446,9 +446,9 @@ static size_t function_count;
 static char structs[32][64]; /* that begin with a size */
 static size_t struct_count;
 
-static const char *const headers[] = {
-    KILN_SOURCE_DIR "/engine/include/kiln.h", KILN_SOURCE_DIR "/engine/include/kiln_tune.h",
-    KILN_SOURCE_DIR "/engine/include/kiln_sim.h"};
+static const char *const headers[] = {KILN_SOURCE_DIR "/engine/include/kiln.h",
+                                      KILN_SOURCE_DIR "/engine/include/kiln_tune.h",
+                                      KILN_SOURCE_DIR "/engine/include/kiln_sim.h"};
 
 /* Comments and lines of the preprocessor become spaces. */
 static char *read_header(const char *path)
